@@ -1,0 +1,142 @@
+/**
+ * The interface of a wire format. Everything that differs between providers is a member here, never an `if` in shared code.
+ * A codec is pure: bytes and values in, bytes and values out. One conformance suite (testing/codec-suite) holds for all.
+ */
+import type { Conversation, Part, Role } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+
+export interface Codec {
+  readonly name: string;
+  /** Reads a request body. Throws `not-this-format` for what is not a request of this format; then: pass it through. */
+  read(body: Uint8Array, reading: Reading): Conversation;
+  /**
+   * The body with the edits (and the recall tool) spliced in; every byte that no edit names stays. The same array comes
+   * back when there is nothing to do. Throws `bad-edit` when an edit names a place that is not there.
+   */
+  write(conversation: Conversation, edits: readonly Edit[], extra?: { readonly recallTool?: RecallTool }): Uint8Array;
+  readonly rules: FormatRules;
+  /** Reads a complete (not streamed) successful response. Throws `bad-response`. */
+  readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply;
+  /** The response as the client may see it: without private calls, with the usage of all rounds. */
+  writeResponse(body: Uint8Array, view: ClientView): Uint8Array;
+  /** Relays one streamed response (and its continuations) to the client. */
+  openStream(options: StreamOptions): StreamRelay;
+  /** The next request after a recall: the sent body with the model's reply and the answers at its end. */
+  continueWith(sent: Uint8Array, reply: ModelReply, answers: readonly RecallAnswer[]): Uint8Array;
+  /** Our own errors in the provider's shape, as a JSON body. */
+  errorBody(problem: GatewayProblem): Uint8Array;
+  /** True when a response says that the request is longer than the model's window, in the provider's own wording. */
+  isOverflow(status: number, body: string): boolean;
+}
+
+/** What reading needs from outside: a digest, and a place to remember blocks whose bytes were read before. */
+export type Reading = {
+  readonly digest: (bytes: Uint8Array) => string;
+  readonly outlines: OutlineMemo;
+};
+
+/** What is remembered of a block by the digest of its bytes (bounded by whoever made it). */
+export type Outline = { readonly role: Role; readonly parts: readonly Part[]; readonly canonical: string };
+export type OutlineMemo = {
+  get(digest: string): Outline | undefined;
+  set(digest: string, outline: Outline): unknown;
+};
+
+/** A broken rule of the wire format, found by reading a body. */
+export type Problem = {
+  readonly rule: string;
+  readonly message: number;
+  /** What is wrong, naming ids and indices, never content. */
+  readonly detail: string;
+};
+
+export type FormatRules = {
+  /** Every invariant of the format that a compressor could break. An empty list means: valid. */
+  problems(conversation: Conversation): readonly Problem[];
+  /**
+   * What must go together with these edits so that the provider takes the result (reasoning bound to the prefix, say), or
+   * why they cannot be made now. Edits that need nothing come back as they are.
+   */
+  complete(
+    conversation: Conversation,
+    edits: readonly Edit[],
+  ):
+    | { readonly status: 'ok'; readonly edits: readonly Edit[] }
+    | { readonly status: 'refused'; readonly reason: string };
+};
+
+/** A tool definition in terms every format can express. */
+export type RecallTool = {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+};
+
+export type ToolCall = { readonly id: string; readonly name: string; readonly argumentsJson: string };
+
+/** Tokens of one model call. `input` counts all prompt tokens, those read from and written to a cache included. */
+export type Usage = {
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+};
+
+export type ModelReply = {
+  readonly text: string;
+  /** The model's calls of the recall tool, in order. */
+  readonly recalls: readonly ToolCall[];
+  /** The calls meant for the client. */
+  readonly calls: readonly ToolCall[];
+  readonly usage: Usage | undefined;
+  /** Why the model stopped, in the provider's word. */
+  readonly finish: string | undefined;
+  /** The assistant turn as the provider's own JSON, to be sent back verbatim in a continuation. */
+  readonly turn: unknown;
+};
+
+export type RecallAnswer = { readonly call: ToolCall; readonly text: string };
+
+/** What `writeResponse` makes of the last response of a recall loop. */
+export type ClientView = {
+  /** The replies of the rounds before, oldest first: their visible parts come first, their usage is added. */
+  readonly earlier: readonly ModelReply[];
+  readonly reply: ModelReply;
+};
+
+export type StreamOptions = {
+  /** Name of the recall tool in this request; undefined when it was not injected. */
+  readonly recallTool: string | undefined;
+};
+
+/** One server-sent event as it came: the raw bytes with the blank line that ends it, and what they say. */
+export type StreamEvent = {
+  readonly raw: Uint8Array;
+  readonly event: string | undefined;
+  readonly data: string;
+};
+
+export interface StreamRelay {
+  /** Takes the next event of the upstream response; returns what the client gets at once (often `event.raw` itself). */
+  take(event: StreamEvent): readonly Uint8Array[];
+  /**
+   * Says what to do when the upstream response has ended. `recall`: answer the calls, send `continueWith`, and go on feeding
+   * the events of the new response into this relay. `done`: send `tail` and close. After `recall`, `giveUp` closes instead.
+   */
+  end(): RelayEnd;
+  /** The last bytes for a client whose recall could not be continued: the provider's own error event. */
+  fail(problem: GatewayProblem): readonly Uint8Array[];
+  /** Usage over all rounds so far. */
+  usage(): Usage | undefined;
+}
+
+export type RelayEnd =
+  | { readonly status: 'done'; readonly tail: readonly Uint8Array[] }
+  | { readonly status: 'recall'; readonly reply: ModelReply };
+
+/** An error the gateway itself must tell a client. */
+export type GatewayProblem = {
+  readonly status: 400 | 401 | 404 | 405 | 408 | 413 | 500 | 502 | 503 | 504;
+  readonly message: string;
+};

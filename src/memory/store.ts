@@ -1,0 +1,26 @@
+/**
+ * The interface of a store: bytes by key, with expiry. Memory (originals) and ledger (folds) are kept behind it.
+ * Every store passes testing/store-suite. Writes that have resolved survive a crash where the store is durable.
+ */
+
+export interface Store {
+  readonly name: string;
+  get(key: string): Promise<Uint8Array | undefined>;
+  /** The values of several keys in one round trip, in the order of the keys. */
+  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
+  /** All or none. An entry that is already there is overwritten, its expiry with it. */
+  putMany(entries: readonly StoreEntry[]): Promise<void>;
+  delete(keys: readonly string[]): Promise<void>;
+  /** May be called twice. After it every other call rejects with `store-failed`. */
+  close(): Promise<void>;
+}
+
+export type StoreEntry = {
+  readonly key: string;
+  readonly value: Uint8Array;
+  /** Milliseconds since the epoch; undefined means never. An expired entry reads as absent. */
+  readonly expiresAt: number | undefined;
+};
+
+/** Tells the time, in milliseconds since the epoch. Passed in, so that tests own it. */
+export type Clock = () => number;

@@ -1,0 +1,16 @@
+/** The interface of everything that counts tokens. Counting is synchronous and pure; loading a counter may not be. */
+
+export interface TokenCounter {
+  /** Which vocabulary or factor this is, for receipts: `o200k_base`, `o200k_base x 1.18`. */
+  readonly name: string;
+  /** True where the provider uses this very tokenizer. */
+  readonly exact: boolean;
+  /** Tokens of a text. Linear in its length, also for hostile text. */
+  count(text: string): number;
+  /** Tokens of an image; `size` in pixels is undefined where it could not be read. */
+  image(size: ImageSize | undefined): number;
+  /** Tokens a message costs beside its content, a tool definition beside its JSON, and a request once. */
+  readonly overhead: { readonly message: number; readonly tool: number; readonly request: number };
+}
+
+export type ImageSize = { readonly width: number; readonly height: number };
