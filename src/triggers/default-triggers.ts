@@ -1,0 +1,34 @@
+/**
+ * The triggers in their order of priority, as the configuration wants them. A list of one's own serves `firstDemand` as well.
+ */
+import { createMessageCount } from './message-count.ts';
+import type { MessageCountOptions } from './message-count.ts';
+import { createMustFit } from './must-fit.ts';
+import type { MustFitOptions } from './must-fit.ts';
+import { createTokenBudget } from './token-budget.ts';
+import type { TokenBudgetOptions } from './token-budget.ts';
+import type { Trigger } from './trigger.ts';
+import { createWindowFraction } from './window-fraction.ts';
+import type { WindowFractionOptions } from './window-fraction.ts';
+
+/** `false` leaves a trigger out; the message count is off unless it is given options. */
+export type TriggerOptions = {
+  /** Its target defaults to the one of `windowFraction`. */
+  readonly mustFit?: MustFitOptions | false | undefined;
+  readonly windowFraction?: WindowFractionOptions | false | undefined;
+  readonly tokenBudget?: TokenBudgetOptions | false | undefined;
+  readonly messageCount?: MessageCountOptions | false | undefined;
+};
+
+/** must-fit, window-fraction, token-budget, message-count. Throws `bad-config` for options out of range. */
+export function defaultTriggers(options: TriggerOptions = {}): readonly Trigger[] {
+  const { mustFit = {}, windowFraction = {}, tokenBudget = {}, messageCount = false } = options;
+  const triggers: Trigger[] = [];
+  const lowMark = windowFraction === false ? undefined : windowFraction.target;
+  const fraction = windowFraction === false ? undefined : createWindowFraction(windowFraction);
+  if (mustFit !== false) triggers.push(createMustFit({ target: mustFit.target ?? lowMark }));
+  if (fraction !== undefined) triggers.push(fraction);
+  if (tokenBudget !== false) triggers.push(createTokenBudget(tokenBudget));
+  if (messageCount !== false) triggers.push(createMessageCount(messageCount));
+  return triggers;
+}

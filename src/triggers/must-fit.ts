@@ -1,0 +1,30 @@
+/**
+ * Fires when the request would not fit the window beside its reply: the provider would refuse it. Needs a known window.
+ * Asks for the same low mark as the window fraction, so that the forced fold is not followed by another one a turn later.
+ */
+import { fraction } from './allowed.ts';
+import type { Trigger } from './trigger.ts';
+
+export type MustFitOptions = {
+  /** Fraction of the window to fold down to. Default 0.5. */
+  readonly target?: number | undefined;
+};
+
+/** Where the reply's reserve leaves less than the target, the goal still frees a fifth of the room there is. */
+const mostOfTheRoom = 0.8;
+
+/** Throws `bad-config` for options out of range. */
+export function createMustFit(options: MustFitOptions = {}): Trigger {
+  const target = fraction('mustFit.target', options.target ?? 0.5, { below: 1, why: 'of the window' });
+  const name = 'must-fit';
+  return {
+    name,
+    demand({ tokens, window, reserved }) {
+      if (window === undefined) return undefined;
+      const atMost = Math.max(0, window - reserved);
+      if (tokens <= atMost) return undefined;
+      const goal = Math.floor(Math.min(window * target, atMost * mostOfTheRoom));
+      return { trigger: name, goal: { unit: 'tokens', target: goal }, atMost, force: true };
+    },
+  };
+}

@@ -1,0 +1,243 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { defaultTriggers } from './default-triggers.ts';
+import { createMessageCount } from './message-count.ts';
+import { createMustFit } from './must-fit.ts';
+import { createTokenBudget } from './token-budget.ts';
+import { firstDemand } from './trigger.ts';
+import type { Demand, Trigger, TriggerState } from './trigger.ts';
+import { createWindowFraction } from './window-fraction.ts';
+
+const calm: TriggerState = { tokens: 100, window: 200_000, reserved: 8_000, messages: 3 };
+
+const names = (triggers: readonly Trigger[]): string[] => triggers.map((trigger) => trigger.name);
+
+/** The state after a fold that reached its goal exactly. */
+const met = (before: TriggerState, { goal }: Demand): TriggerState => ({
+  ...before,
+  [goal.unit]: goal.target,
+});
+
+describe('must-fit', () => {
+  it('fires when tokens and reserve exceed the window, and says what must hold', () => {
+    const trigger = createMustFit();
+    expect(trigger.demand({ ...calm, tokens: 192_000 })).toBe(undefined);
+    expect(trigger.demand({ ...calm, tokens: 192_001 })).toEqual({
+      trigger: 'must-fit',
+      goal: { unit: 'tokens', target: 100_000 },
+      atMost: 192_000,
+      force: true,
+    });
+  });
+
+  it('frees a fifth of the room where the reserve leaves less than the target', () => {
+    expect(createMustFit().demand({ ...calm, tokens: 9_000, window: 8_000, reserved: 4_000 })).toEqual({
+      trigger: 'must-fit',
+      goal: { unit: 'tokens', target: 3_200 },
+      atMost: 4_000,
+      force: true,
+    });
+  });
+
+  it('asks for nothing at all where the reserve is larger than the window', () => {
+    expect(createMustFit().demand({ ...calm, window: 4_000 })).toEqual({
+      trigger: 'must-fit',
+      goal: { unit: 'tokens', target: 0 },
+      atMost: 0,
+      force: true,
+    });
+  });
+});
+
+describe('window-fraction', () => {
+  it('fires above .85 of the window and asks for half of it', () => {
+    const trigger = createWindowFraction();
+    expect(trigger.demand({ ...calm, tokens: 170_000 })).toBe(undefined);
+    expect(trigger.demand({ ...calm, tokens: 170_001 })).toEqual({
+      trigger: 'window-fraction',
+      goal: { unit: 'tokens', target: 100_000 },
+      atMost: undefined,
+      force: false,
+    });
+  });
+});
+
+describe('token-budget', () => {
+  it('fires a buffer before the budget is used up', () => {
+    const trigger = createTokenBudget();
+    expect(trigger.demand({ ...calm, tokens: 89_000 })).toBe(undefined);
+    expect(trigger.demand({ ...calm, tokens: 89_001, window: undefined })).toEqual({
+      trigger: 'token-budget',
+      goal: { unit: 'tokens', target: 40_000 },
+      atMost: undefined,
+      force: false,
+    });
+  });
+});
+
+describe('message-count', () => {
+  it('fires above target and buffer', () => {
+    const trigger = createMessageCount();
+    expect(trigger.demand({ ...calm, messages: 25 })).toBe(undefined);
+    expect(trigger.demand({ ...calm, messages: 26, window: undefined })).toEqual({
+      trigger: 'message-count',
+      goal: { unit: 'messages', target: 20 },
+      atMost: undefined,
+      force: false,
+    });
+  });
+});
+
+describe('the default triggers', () => {
+  it('stand in order of priority, without the message count', () => {
+    expect(names(defaultTriggers())).toEqual(['must-fit', 'window-fraction', 'token-budget']);
+    expect(names(defaultTriggers({ messageCount: {} }))).toEqual([
+      'must-fit',
+      'window-fraction',
+      'token-budget',
+      'message-count',
+    ]);
+  });
+
+  it('can each be left out', () => {
+    const off = { mustFit: false, windowFraction: false, tokenBudget: false, messageCount: false } as const;
+    expect(defaultTriggers(off)).toEqual([]);
+    expect(names(defaultTriggers({ ...off, tokenBudget: {} }))).toEqual(['token-budget']);
+  });
+
+  it('fold to one low mark, whether forced or not', () => {
+    const triggers = defaultTriggers({ windowFraction: { target: 0.3 } });
+    const targets = [171_000, 199_000].map(
+      (tokens) => firstDemand(triggers, { ...calm, tokens })?.goal.target,
+    );
+    expect(targets).toEqual([60_000, 60_000]);
+  });
+
+  it('let the more urgent one speak when several fire', () => {
+    const triggers = defaultTriggers({ messageCount: {} });
+    const speaks = (state: Partial<TriggerState>) => firstDemand(triggers, { ...calm, ...state })?.trigger;
+    expect(speaks({ tokens: 195_000, messages: 99 })).toBe('must-fit');
+    expect(speaks({ tokens: 180_000, messages: 99 })).toBe('window-fraction');
+    expect(speaks({ tokens: 100_000, messages: 99 })).toBe('token-budget');
+    expect(speaks({ messages: 99 })).toBe('message-count');
+    expect(speaks({})).toBe(undefined);
+  });
+});
+
+describe('options out of range', () => {
+  it.each([
+    [
+      () => createMustFit({ target: 1 }),
+      'mustFit.target is 1, but must be a number above 0 and below 1 (of the window).',
+    ],
+    [
+      () => createWindowFraction({ trigger: 85 }),
+      'windowFraction.trigger is 85, but must be a number above 0 and at most 1.',
+    ],
+    [
+      () => createWindowFraction({ trigger: 0.4 }),
+      'windowFraction.target is 0.5, but must be a number above 0 and below 0.4 (windowFraction.trigger).',
+    ],
+    [
+      () => createTokenBudget({ trigger: Number.NaN }),
+      'tokenBudget.trigger is NaN, but must be a whole number of at least 2.',
+    ],
+    [
+      () => createTokenBudget({ buffer: -1 }),
+      'tokenBudget.buffer is -1, but must be a whole number from 0 to 89998 (less than tokenBudget.trigger).',
+    ],
+    [
+      () => createTokenBudget({ target: 89_000 }),
+      'tokenBudget.target is 89000, but must be a whole number from 1 to 88999 (less than tokenBudget.trigger minus tokenBudget.buffer).',
+    ],
+    [
+      () => createMessageCount({ buffer: 0 }),
+      'messageCount.buffer is 0, but must be a whole number of at least 1.',
+    ],
+    [
+      () => createMessageCount({ target: 2.5 }),
+      'messageCount.target is 2.5, but must be a whole number of at least 1.',
+    ],
+  ])('are refused with the key, the value and what is allowed: %#', (create, message) => {
+    expect(create).toThrow(expect.objectContaining({ code: 'bad-config', message }));
+  });
+});
+
+describe('laws', () => {
+  const state: fc.Arbitrary<TriggerState> = fc.record({
+    tokens: fc.nat(2_000_000),
+    window: fc.option(fc.integer({ min: 1, max: 2_000_000 }), { nil: undefined }),
+    reserved: fc.nat(300_000),
+    messages: fc.nat(5_000),
+  });
+  const share = fc.double({ min: 0.01, max: 0.99, noNaN: true });
+  const triggers: fc.Arbitrary<readonly Trigger[]> = fc
+    .record({
+      fraction: fc.tuple(share, share),
+      budget: fc.record({
+        target: fc.integer({ min: 1, max: 500_000 }),
+        gap: fc.integer({ min: 1, max: 500_000 }),
+        buffer: fc.nat(10_000),
+      }),
+      messageCount: fc.record({
+        target: fc.integer({ min: 1, max: 100 }),
+        buffer: fc.integer({ min: 1, max: 100 }),
+      }),
+    })
+    .filter(({ fraction: [one, other] }) => one !== other)
+    .map(({ fraction, budget: { target, gap, buffer }, messageCount }) =>
+      defaultTriggers({
+        windowFraction: { trigger: Math.max(...fraction), target: Math.min(...fraction) },
+        tokenBudget: { trigger: target + buffer + gap, target, buffer },
+        messageCount,
+      }),
+    );
+
+  it('a trigger whose goal is met does not fire again, and its goal is below what made it fire', () => {
+    fc.assert(
+      fc.property(triggers, state, (list, before) => {
+        for (const trigger of list) {
+          const demand = trigger.demand(before);
+          if (demand === undefined) continue;
+          const used = demand.goal.unit === 'tokens' ? before.tokens : before.messages;
+          expect(demand.goal.target).toBeLessThan(used);
+          expect(trigger.demand(met(before, demand))).toBe(undefined);
+          if (demand.atMost === undefined) continue;
+          expect(demand.goal.target).toBeLessThanOrEqual(demand.atMost);
+          expect(trigger.demand({ ...before, tokens: demand.atMost })).toBe(undefined);
+        }
+      }),
+    );
+  });
+
+  it('meeting one demand after the other comes to an end within as many rounds as there are triggers', () => {
+    fc.assert(
+      fc.property(triggers, state, (list, before) => {
+        let now = before;
+        for (let round = 0; round < list.length; round++) {
+          const demand = firstDemand(list, now);
+          if (demand !== undefined) now = met(now, demand);
+        }
+        expect(firstDemand(list, now)).toBe(undefined);
+      }),
+    );
+  });
+
+  it('the first demand is that of the first trigger of the list that fires', () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray(defaultTriggers({ messageCount: {} }).slice()), state, (list, now) => {
+        const fired = list.filter((trigger) => trigger.demand(now) !== undefined);
+        expect(firstDemand(list, now)).toEqual(fired[0]?.demand(now));
+      }),
+    );
+  });
+
+  it('without a known window neither window trigger fires', () => {
+    fc.assert(
+      fc.property(triggers, state, (list, now) => {
+        const speaks = firstDemand(list, { ...now, window: undefined })?.trigger;
+        expect([undefined, 'token-budget', 'message-count']).toContain(speaks);
+      }),
+    );
+  });
+});

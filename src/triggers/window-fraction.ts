@@ -1,0 +1,31 @@
+/**
+ * Fires when the request takes more than a fraction of the window. Needs a known window; `reserved` plays no part here.
+ * Fires above `trigger`, asks for `target`: the gap is the hysteresis.
+ */
+import { fraction } from './allowed.ts';
+import type { Trigger } from './trigger.ts';
+
+export type WindowFractionOptions = {
+  /** Fraction of the window above which it fires. Default 0.85. */
+  readonly trigger?: number | undefined;
+  /** Fraction of the window to fold down to, below `trigger`. Default 0.5. */
+  readonly target?: number | undefined;
+};
+
+/** Throws `bad-config` for options out of range. */
+export function createWindowFraction(options: WindowFractionOptions = {}): Trigger {
+  const trigger = fraction('windowFraction.trigger', options.trigger ?? 0.85, { most: 1 });
+  const target = fraction('windowFraction.target', options.target ?? 0.5, {
+    below: trigger,
+    why: 'windowFraction.trigger',
+  });
+  const name = 'window-fraction';
+  return {
+    name,
+    demand({ tokens, window }) {
+      if (window === undefined || tokens <= window * trigger) return undefined;
+      const goal = { unit: 'tokens', target: Math.floor(window * target) } as const;
+      return { trigger: name, goal, atMost: undefined, force: false };
+    },
+  };
+}
