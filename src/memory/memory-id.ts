@@ -1,0 +1,22 @@
+/**
+ * What a memory id looks like: `mem_` and 16 characters of Crockford's base32 (80 bits). Pure, so that code which has no
+ * vault can recognise an id. Making ids takes the secret: see vault.ts.
+ */
+
+// https://www.crockford.com/base32.html, in lower case: no i, l, o, u.
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+const shape = /^mem_[0-9a-hjkmnp-tv-z]{16}$/;
+
+/** True for text that has the form of a memory id; whether there is a memory behind it, only the vault knows. */
+export function isMemoryId(text: string): boolean {
+  return shape.test(text);
+}
+
+/** The first 80 bits of a digest as 16 characters. Needs at least 10 bytes. */
+export function base32Of(digest: Uint8Array): string {
+  let bits = 0n;
+  for (const byte of digest.subarray(0, 10)) bits = (bits << 8n) | BigInt(byte);
+  let text = '';
+  for (let shift = 75n; shift >= 0n; shift -= 5n) text += alphabet[Number((bits >> shift) & 31n)];
+  return text;
+}
