@@ -13,12 +13,19 @@ export interface Codec {
    * The body with the edits (and the recall tool) spliced in; every byte that no edit names stays. The same array comes
    * back when there is nothing to do. Throws `bad-edit` when an edit names a place that is not there.
    */
-  write(conversation: Conversation, edits: readonly Edit[], extra?: { readonly recallTool?: RecallTool }): Uint8Array;
+  write(
+    conversation: Conversation,
+    edits: readonly Edit[],
+    extra?: { readonly recallTool?: RecallTool },
+  ): Uint8Array;
   readonly rules: FormatRules;
   /** Reads a complete (not streamed) successful response. Throws `bad-response`. */
   readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply;
-  /** The response as the client may see it: without private calls, with the usage of all rounds. */
-  writeResponse(body: Uint8Array, view: ClientView): Uint8Array;
+  /**
+   * The response as the client may see it: without private calls, with what earlier rounds said in front and the usage of all.
+   * `body` comes back itself when no round held a private call.
+   */
+  writeResponse(body: Uint8Array, earlier: readonly ModelReply[], reply: ModelReply): Uint8Array;
   /** Relays one streamed response (and its continuations) to the client. */
   openStream(options: StreamOptions): StreamRelay;
   /** The next request after a recall: the sent body with the model's reply and the answers at its end. */
@@ -53,6 +60,8 @@ export type Problem = {
 export type FormatRules = {
   /** Every invariant of the format that a compressor could break. An empty list means: valid. */
   problems(conversation: Conversation): readonly Problem[];
+  /** False for edits of what must stay verbatim: signed, encrypted and opaque parts, a turn the provider still checks. */
+  mayEdit(conversation: Conversation, edit: Edit): boolean;
   /**
    * What must go together with these edits so that the provider takes the result (reasoning bound to the prefix, say), or
    * why they cannot be made now. Edits that need nothing come back as they are.
@@ -90,20 +99,15 @@ export type ModelReply = {
   /** The calls meant for the client. */
   readonly calls: readonly ToolCall[];
   readonly usage: Usage | undefined;
+  /** The provider's own usage object, to be summed over rounds in its own terms. */
+  readonly rawUsage: unknown;
   /** Why the model stopped, in the provider's word. */
   readonly finish: string | undefined;
-  /** The assistant turn as the provider's own JSON, to be sent back verbatim in a continuation. */
-  readonly turn: unknown;
+  /** The assistant turn as the provider's own JSON bytes, to be sent back verbatim in a continuation. */
+  readonly turn: Uint8Array;
 };
 
 export type RecallAnswer = { readonly call: ToolCall; readonly text: string };
-
-/** What `writeResponse` makes of the last response of a recall loop. */
-export type ClientView = {
-  /** The replies of the rounds before, oldest first: their visible parts come first, their usage is added. */
-  readonly earlier: readonly ModelReply[];
-  readonly reply: ModelReply;
-};
 
 export type StreamOptions = {
   /** Name of the recall tool in this request; undefined when it was not injected. */
@@ -122,9 +126,11 @@ export interface StreamRelay {
   take(event: StreamEvent): readonly Uint8Array[];
   /**
    * Says what to do when the upstream response has ended. `recall`: answer the calls, send `continueWith`, and go on feeding
-   * the events of the new response into this relay. `done`: send `tail` and close. After `recall`, `giveUp` closes instead.
+   * the events of the new response into this relay. `done`: send `tail` and close.
    */
   end(): RelayEnd;
+  /** Closes the message cleanly when a pending recall will not be continued (rounds used up): the last bytes. */
+  finish(): readonly Uint8Array[];
   /** The last bytes for a client whose recall could not be continued: the provider's own error event. */
   fail(problem: GatewayProblem): readonly Uint8Array[];
   /** Usage over all rounds so far. */

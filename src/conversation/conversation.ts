@@ -46,6 +46,7 @@ export type Part =
 /** An image, document or sound. `data` is the JSON string literal with base64 bytes, a data URL or a URL, where there is one. */
 export type Media = {
   readonly kind: 'image' | 'document' | 'audio' | 'other';
+  readonly span: Span;
   readonly data: Span | undefined;
 };
 
@@ -68,13 +69,14 @@ export type Conversation = {
   readonly body: Uint8Array;
   readonly model: string | undefined;
   readonly streaming: boolean;
+  /** How many alternative replies the client asks for; recalls can be answered privately only for one. */
+  readonly replies: number;
   /** Tokens the client reserves for the reply, where it says so. */
   readonly maxOutputTokens: number | undefined;
   /** Names of the tools the client offers; empty when it offers none. */
   readonly toolNames: readonly string[];
   /** System text and tool definitions that stand beside the messages: counted, never edited. */
   readonly preamble: readonly Block[];
-  /** Digest of what the provider caches before the first message (system and tools). */
   readonly messages: readonly Message[];
 };
 

@@ -5,13 +5,23 @@
 import type { Place } from './conversation.ts';
 
 export type Edit =
-  /** Puts `stub` in place of one text; the original is in memory under `memory`. */
+  /** Puts `stub` in place of one text. `memory` is the id under which the original can be recalled. */
   | { readonly kind: 'replace-text'; readonly at: Place; readonly stub: string; readonly memory: string }
   /** Takes one part out of its message. A message left without parts goes with it. */
-  | { readonly kind: 'drop-part'; readonly message: number; readonly part: number; readonly memory: string | undefined }
+  | {
+      readonly kind: 'drop-part';
+      readonly message: number;
+      readonly part: number;
+      readonly memory: string | undefined;
+    }
   | { readonly kind: 'drop-message'; readonly message: number; readonly memory: string | undefined }
   /** Adds a message that was not there, in front of message `before`. */
-  | { readonly kind: 'insert-message'; readonly before: number; readonly role: 'user'; readonly text: string };
+  | {
+      readonly kind: 'insert-message';
+      readonly before: number;
+      readonly role: 'user';
+      readonly text: string;
+    };
 
 /** The highest message index an edit needs to exist: it can be replayed on every prefix that is longer. */
 export function lastMessageOf(edit: Edit): number {

@@ -1,0 +1,177 @@
+/** Reads an Anthropic Messages request body into the conversation view. https://docs.anthropic.com/en/api/messages */
+import type { Conversation, Media, Part, Role, Span } from '../../conversation/conversation.ts';
+import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
+import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
+import type { Outline, Reading } from '../codec.ts';
+import {
+  parseOtherFields,
+  readFields,
+  readMessages,
+  readPreamble,
+  startsWith,
+  stringAt,
+  uniqueMembers,
+} from '../read-body.ts';
+
+/** Clients move cache marks from turn to turn; they say nothing to the model. */
+const moving: ReadonlySet<string> = new Set(['cache_control']);
+
+/** Fields that are read as blocks; every other one is parsed whole. */
+const blockFields: ReadonlySet<string> = new Set(['messages', 'system', 'tools']);
+
+const encoder = new TextEncoder();
+
+export function read(body: Uint8Array, reading: Reading): Conversation {
+  return readFields('Anthropic Messages', body, (fields) => {
+    const messages = readMessages(fields, 'messages', reading, outlineMessage);
+    const system = readPreamble(fields, 'system', reading, outlineSystem);
+    const tools = readPreamble(fields, 'tools', reading, outlineTools);
+    const { model, stream, max_tokens } = parseOtherFields(fields, blockFields);
+    return {
+      body,
+      model: typeof model === 'string' ? model : undefined,
+      streaming: stream === true,
+      replies: 1,
+      maxOutputTokens: typeof max_tokens === 'number' ? max_tokens : undefined,
+      toolNames: (tools?.parts ?? []).flatMap((part) =>
+        part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],
+      ),
+      preamble: [tools, system].filter((block) => block !== undefined),
+      messages,
+    };
+  });
+}
+
+function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
+  const members = uniqueMembers(scanObject(bytes, 0).members);
+  if (!members) return opaqueMessage(bytes, 'duplicate-keys', reading);
+  const content = members.get('content')?.value;
+  const said = stringAt(bytes, members.get('role'));
+  if (said !== 'user' && said !== 'assistant' && said !== 'system')
+    throw new ScanError('a message has no known role');
+  if (!content) throw new ScanError('a message has no content');
+  const { parts, pieces } = outlineContent(bytes, content);
+  const role: Role =
+    said === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result') ? 'tool' : said;
+  return { role, parts, canonical: canonicalDigest(role, pieces, reading.digest) };
+}
+
+function opaqueMessage(bytes: Uint8Array, kind: string, reading: Reading): Outline {
+  const span = { start: 0, end: bytes.length };
+  return {
+    role: 'user',
+    parts: [{ type: 'opaque', span, kind }],
+    canonical: canonicalDigest('user', [bytes], reading.digest),
+  };
+}
+
+/** Content is a string or an array of blocks; a string says the same as one text block. */
+function outlineContent(
+  bytes: Uint8Array,
+  content: Span,
+): { parts: readonly Part[]; pieces: readonly Uint8Array[] } {
+  if (startsWith(bytes, content, '"')) {
+    const literal = new TextDecoder().decode(bytes.subarray(content.start, content.end));
+    return {
+      parts: [{ type: 'text', span: content, texts: [content] }],
+      pieces: [encoder.encode(`"type":"text","text":${literal},`)],
+    };
+  }
+  if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
+  const blocks = scanArray(bytes, content.start).elements.map((span) => ({
+    span,
+    ...blockMembers(bytes, span),
+  }));
+  return {
+    parts: blocks.map(({ span, byKey }) => outlineBlock(bytes, span, byKey)),
+    pieces: blocks.map(({ members }) => significantBytes(bytes, members, moving)),
+  };
+}
+
+function blockMembers(bytes: Uint8Array, span: Span) {
+  if (!startsWith(bytes, span, '{')) throw new ScanError('a content block is not an object');
+  const { members } = scanObject(bytes, span.start);
+  return { members, byKey: uniqueMembers(members) };
+}
+
+function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member> | undefined): Part {
+  if (!byKey) return { type: 'opaque', span, kind: 'duplicate-keys' };
+  const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
+  switch (kind) {
+    case 'text': {
+      // Citations quote positions of this very text, so a text that has them stays.
+      const text = byKey.get('text')?.value;
+      if (!text || byKey.has('citations')) return { type: 'opaque', span, kind };
+      return { type: 'text', span, texts: [text] };
+    }
+    case 'tool_use': {
+      const id = stringAt(bytes, byKey.get('id'));
+      const name = stringAt(bytes, byKey.get('name'));
+      const input = byKey.get('input')?.value;
+      if (id === undefined || name === undefined || !input)
+        throw new ScanError('a tool_use block lacks id, name or input');
+      return { type: 'tool-call', span, id, name, input };
+    }
+    case 'tool_result':
+      return outlineResult(bytes, span, byKey);
+    case 'thinking':
+    case 'redacted_thinking': {
+      const text = byKey.get('thinking')?.value;
+      return { type: 'reasoning', span, texts: text ? [text] : [], signed: true };
+    }
+    case 'image':
+    case 'document':
+      return { type: 'media', span, media: outlineMedia(bytes, span, kind, byKey) };
+    default:
+      return { type: 'opaque', span, kind };
+  }
+}
+
+function outlineResult(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member>): Part {
+  const callId = stringAt(bytes, byKey.get('tool_use_id'));
+  if (callId === undefined) throw new ScanError('a tool_result block has no tool_use_id');
+  const content = byKey.get('content')?.value;
+  const errorFlag = byKey.get('is_error')?.value;
+  const isError = errorFlag && bytes[errorFlag.start] === 't'.charCodeAt(0);
+  const result = { type: 'tool-result', span, callId, isError: isError ?? false } as const;
+  if (!content) return { ...result, texts: [], media: [] };
+  if (startsWith(bytes, content, '"')) return { ...result, texts: [content], media: [] };
+  if (!startsWith(bytes, content, '['))
+    throw new ScanError('a tool_result holds neither a string nor an array');
+  const texts: Span[] = [];
+  const media: Media[] = [];
+  for (const item of scanArray(bytes, content.start).elements) {
+    const itemKeys = blockMembers(bytes, item).byKey;
+    const kind = itemKeys && stringAt(bytes, itemKeys.get('type'));
+    const text = itemKeys?.get('text')?.value;
+    if (kind === 'text' && text && startsWith(bytes, text, '"')) texts.push(text);
+    else media.push(outlineMedia(bytes, item, kind ?? 'unknown', itemKeys));
+  }
+  return { ...result, texts, media };
+}
+
+function outlineMedia(
+  bytes: Uint8Array,
+  span: Span,
+  kind: string,
+  byKey: ReadonlyMap<string, Member> | undefined,
+): Media {
+  const source = byKey?.get('source')?.value;
+  const members = source && startsWith(bytes, source, '{') ? scanObject(bytes, source.start).members : [];
+  const data = members.find((member) => member.key === 'data' || member.key === 'url')?.value;
+  return { kind: kind === 'image' || kind === 'document' ? kind : 'other', span, data };
+}
+
+function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
+  const { parts, pieces } = outlineContent(bytes, { start: 0, end: bytes.length });
+  return { role: 'system', parts, canonical: canonicalDigest('system', pieces, reading.digest) };
+}
+
+function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
+  if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
+  const parts = scanArray(bytes, 0).elements.map((span): Part => {
+    const { byKey } = blockMembers(bytes, span);
+    return { type: 'tool-definition', span, name: stringAt(bytes, byKey?.get('name')) };
+  });
+  return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
+}

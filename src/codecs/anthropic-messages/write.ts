@@ -1,0 +1,50 @@
+/** Writes edits and the recall tool into an Anthropic Messages body, byte by byte. */
+import type { Conversation } from '../../conversation/conversation.ts';
+import type { Edit } from '../../conversation/edit.ts';
+
+import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
+import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
+import { appendMessages, appendTool } from '../append.ts';
+import { type MessageWriter, messageSplices, shift } from '../write-body.ts';
+
+const encoder = new TextEncoder();
+
+export function write(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  extra: { readonly recallTool?: RecallTool } = {},
+): Uint8Array {
+  const splices = [...messageSplices(conversation, edits, writer)];
+  if (extra.recallTool) splices.push(appendTool(conversation, toolDefinition(extra.recallTool)));
+  return applySplices(conversation.body, splices);
+}
+
+/** The sent body, the model's turn as it was (signatures included), and one user message with the answers. */
+export function continueWith(
+  sent: Uint8Array,
+  reply: ModelReply,
+  answers: readonly RecallAnswer[],
+): Uint8Array {
+  const results = answers.map(({ call, text }) => ({
+    type: 'tool_result',
+    tool_use_id: call.id,
+    content: text,
+  }));
+  return appendMessages(sent, 'messages', [
+    concatBytes([encoder.encode('{"role":"assistant","content":'), reply.turn, encoder.encode('}')]),
+    jsonBytes({ role: 'user', content: results }),
+  ]);
+}
+
+const writer: MessageWriter = {
+  insertedMessage: (role, text) => jsonBytes({ role, content: text }),
+  dropParts({ message, dropped }): readonly Splice[] {
+    // The parts of a message are the elements of its content array; a string content is one part and never gets here.
+    const spans = message.parts.map((part) => shift(part.span, message.span.start));
+    return listSplices(spans, message.span.end, (index) => dropped.has(index));
+  },
+};
+
+function toolDefinition(tool: RecallTool): Uint8Array {
+  return jsonBytes({ name: tool.name, description: tool.description, input_schema: tool.parameters });
+}

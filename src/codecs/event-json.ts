@@ -1,0 +1,64 @@
+/** Small changes to the JSON of responses and stream events that leave every other byte as it came. */
+import { scanObject, skipSpace } from '../conversation/json-scan.ts';
+import { applySplices, type Splice } from '../conversation/splice.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Replaces top-level members of a JSON object, or takes one away (`undefined`); members that are not there are left out. */
+export function setMembers(json: Uint8Array, values: Readonly<Record<string, Uint8Array>>): Uint8Array {
+  const splices: Splice[] = [];
+  for (const { key, value } of scanObject(json, skipSpace(json, 0)).members) {
+    const bytes = Object.hasOwn(values, key) ? values[key] : undefined;
+    if (bytes) splices.push({ span: value, bytes });
+  }
+  return applySplices(json, splices);
+}
+
+/** The bytes of a top-level member's value. */
+export function memberBytes(json: Uint8Array, key: string): Uint8Array | undefined {
+  const member = scanObject(json, skipSpace(json, 0)).members.find((candidate) => candidate.key === key);
+  return member && json.subarray(member.value.start, member.value.end);
+}
+
+/** One server-sent event. JSON has no line breaks of its own once it is compact; those of the provider are folded into data lines. */
+export function eventBytes(event: string | undefined, data: Uint8Array | string): Uint8Array {
+  const text = typeof data === 'string' ? data : decoder.decode(data);
+  const lines = text.split('\n').map((line) => `data: ${line}\n`);
+  return encoder.encode(`${event === undefined ? '' : `event: ${event}\n`}${lines.join('')}\n`);
+}
+
+/**
+ * Adds two usage objects of one provider in its own terms: numbers add up, lists are joined, objects are added member by
+ * member, and of anything else the later one stands.
+ */
+export function addUsage(earlier: unknown, later: unknown): unknown {
+  if (later === undefined || later === null) return earlier;
+  if (typeof earlier === 'number' && typeof later === 'number') return earlier + later;
+  if (Array.isArray(earlier) && Array.isArray(later))
+    return [...(earlier as unknown[]), ...(later as unknown[])];
+  if (isRecord(earlier) && isRecord(later)) {
+    const keys = new Set([...Object.keys(earlier), ...Object.keys(later)]);
+    return Object.fromEntries([...keys].map((key) => [key, addUsage(earlier[key], later[key])]));
+  }
+  return later;
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function recordAt(value: unknown, key: string): Readonly<Record<string, unknown>> {
+  const found = isRecord(value) ? value[key] : undefined;
+  return isRecord(found) ? found : {};
+}
+
+export function numberAt(value: unknown, key: string): number {
+  const found = isRecord(value) ? value[key] : undefined;
+  return typeof found === 'number' ? found : 0;
+}
+
+export function stringIn(value: unknown, key: string): string | undefined {
+  const found = isRecord(value) ? value[key] : undefined;
+  return typeof found === 'string' ? found : undefined;
+}

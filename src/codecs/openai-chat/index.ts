@@ -1,0 +1,20 @@
+/** The codec of OpenAI Chat Completions. */
+import type { Codec } from '../codec.ts';
+import { read } from './read.ts';
+import { errorBody, isOverflow, readResponse, writeResponse } from './response.ts';
+import { rules } from './rules.ts';
+import { openStream } from './stream.ts';
+import { continueWith, write } from './write.ts';
+
+export const openaiChat: Codec = {
+  name: 'openai-chat',
+  read,
+  write,
+  rules,
+  readResponse,
+  writeResponse,
+  openStream,
+  continueWith,
+  errorBody,
+  isOverflow,
+};

@@ -1,0 +1,192 @@
+/** Reads an OpenAI Chat Completions request body into the conversation view. https://platform.openai.com/docs/api-reference/chat */
+import type { Conversation, Media, Part, Role, Span } from '../../conversation/conversation.ts';
+import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
+import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
+import type { Outline, Reading } from '../codec.ts';
+import {
+  parseOtherFields,
+  readFields,
+  readMessages,
+  readPreamble,
+  startsWith,
+  stringAt,
+  uniqueMembers,
+} from '../read-body.ts';
+
+/** Fields that are read as blocks; every other one is parsed whole. */
+const blockFields: ReadonlySet<string> = new Set(['messages', 'tools']);
+
+/** Compatible servers take Anthropic's cache marks here; clients move them from turn to turn. */
+const moving: ReadonlySet<string> = new Set(['cache_control']);
+
+const roles: Readonly<Record<string, Role>> = {
+  system: 'system',
+  developer: 'system',
+  user: 'user',
+  assistant: 'assistant',
+  tool: 'tool',
+  // The form before tools; its result has no id, so its messages are only carried.
+  function: 'tool',
+};
+
+export function read(body: Uint8Array, reading: Reading): Conversation {
+  return readFields('Chat Completions', body, (fields) => {
+    const messages = readMessages(fields, 'messages', reading, outlineMessage);
+    const tools = readPreamble(fields, 'tools', reading, outlineTools);
+    const { model, stream, n, max_tokens, max_completion_tokens } = parseOtherFields(fields, blockFields);
+    const limit = max_completion_tokens ?? max_tokens;
+    return {
+      body,
+      model: typeof model === 'string' ? model : undefined,
+      streaming: stream === true,
+      replies: typeof n === 'number' ? n : 1,
+      maxOutputTokens: typeof limit === 'number' ? limit : undefined,
+      toolNames: (tools?.parts ?? []).flatMap((part) =>
+        part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],
+      ),
+      preamble: tools ? [tools] : [],
+      messages,
+    };
+  });
+}
+
+function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
+  const { members } = scanObject(bytes, 0);
+  const canonical = (role: Role) =>
+    canonicalDigest(role, [significantBytes(bytes, members, moving)], reading.digest);
+  const byKey = uniqueMembers(members);
+  if (!byKey) {
+    const span = { start: 0, end: bytes.length };
+    return {
+      role: 'user',
+      parts: [{ type: 'opaque', span, kind: 'duplicate-keys' }],
+      canonical: canonical('user'),
+    };
+  }
+  const said = stringAt(bytes, byKey.get('role')) ?? '';
+  const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
+  if (!role) throw new ScanError('a message has no known role');
+  const parts = said === 'tool' ? [outlineResult(bytes, byKey)] : outlineParts(bytes, byKey, said);
+  return { role, parts, canonical: canonical(role) };
+}
+
+/** What a message says: its own reasoning, its content, its refusal, its calls. */
+function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, said: string): readonly Part[] {
+  const reasoning = textMember(bytes, byKey.get('reasoning_content') ?? byKey.get('reasoning'));
+  const content = byKey.get('content')?.value;
+  const calls = byKey.get('tool_calls')?.value;
+  const legacy = byKey.get('function_call') ?? (said === 'function' ? byKey.get('name') : undefined);
+  return [
+    ...(reasoning
+      ? [{ type: 'reasoning', span: reasoning, texts: [reasoning], signed: false } as const]
+      : []),
+    ...(content ? outlineContent(bytes, content) : []),
+    ...(calls && startsWith(bytes, calls, '[')
+      ? scanArray(bytes, calls.start).elements.map((span) => outlineCall(bytes, span))
+      : []),
+    ...(legacy ? [{ type: 'opaque', span: legacy.value, kind: 'function_call' } as const] : []),
+  ];
+}
+
+function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
+  // An empty string is how many clients spell "no content".
+  if (startsWith(bytes, content, '"')) {
+    return content.end - content.start === 2 ? [] : [{ type: 'text', span: content, texts: [content] }];
+  }
+  if (!startsWith(bytes, content, '[')) return [];
+  return scanArray(bytes, content.start).elements.map((span) => {
+    const { kind, text, media } = outlineItem(bytes, span);
+    if (text) return { type: 'text', span, texts: [text] };
+    return media ? { type: 'media', span, media } : { type: 'opaque', span, kind };
+  });
+}
+
+/** One element of a content array. */
+function outlineItem(
+  bytes: Uint8Array,
+  span: Span,
+): { readonly kind: string; readonly text: Span | undefined; readonly media: Media | undefined } {
+  if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
+  const byKey = uniqueMembers(scanObject(bytes, span.start).members);
+  const kind = (byKey && stringAt(bytes, byKey.get('type'))) ?? 'unknown';
+  if (kind === 'text') return { kind, text: textMember(bytes, byKey?.get('text')), media: undefined };
+  const holder = mediaHolders[kind];
+  if (holder === undefined) return { kind, text: undefined, media: undefined };
+  const value = byKey?.get(holder.member)?.value;
+  const members = value && startsWith(bytes, value, '{') ? scanObject(bytes, value.start).members : [];
+  const data = members.find((member) => member.key === holder.data)?.value;
+  return { kind, text: undefined, media: { kind: holder.kind, span, data } };
+}
+
+const mediaHolders: Readonly<
+  Record<string, { member: string; data: string; kind: Media['kind'] } | undefined>
+> = {
+  image_url: { member: 'image_url', data: 'url', kind: 'image' },
+  input_audio: { member: 'input_audio', data: 'data', kind: 'audio' },
+  file: { member: 'file', data: 'file_data', kind: 'document' },
+};
+
+function outlineCall(bytes: Uint8Array, span: Span): Part {
+  const byKey = startsWith(bytes, span, '{')
+    ? uniqueMembers(scanObject(bytes, span.start).members)
+    : undefined;
+  const id = byKey && stringAt(bytes, byKey.get('id'));
+  if (!byKey || id === undefined) throw new ScanError('a tool call has no id');
+  // A custom tool call carries free text as `input` where a function call carries JSON as `arguments`.
+  const called = byKey.get('function')?.value ?? byKey.get('custom')?.value;
+  const inner =
+    called && startsWith(bytes, called, '{')
+      ? uniqueMembers(scanObject(bytes, called.start).members)
+      : undefined;
+  const name = inner && stringAt(bytes, inner.get('name'));
+  const input = inner?.get('arguments')?.value ?? inner?.get('input')?.value;
+  if (name === undefined || !input) throw new ScanError('a tool call lacks name or arguments');
+  return { type: 'tool-call', span, id, name, input };
+}
+
+/** A tool message is one result: the whole message is the part, so that dropping the part drops the message. */
+function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): Part {
+  const callId = stringAt(bytes, byKey.get('tool_call_id'));
+  if (callId === undefined) throw new ScanError('a tool message has no tool_call_id');
+  const content = byKey.get('content')?.value;
+  const result = {
+    type: 'tool-result',
+    span: { start: 0, end: bytes.length },
+    callId,
+    isError: undefined,
+  } as const;
+  if (!content) return { ...result, texts: [], media: [] };
+  if (startsWith(bytes, content, '"')) return { ...result, texts: [content], media: [] };
+  if (!startsWith(bytes, content, '[')) return { ...result, texts: [], media: [] };
+  const items = scanArray(bytes, content.start).elements.map((span) => ({
+    span,
+    ...outlineItem(bytes, span),
+  }));
+  return {
+    ...result,
+    texts: items.flatMap((item) => item.text ?? []),
+    media: items.flatMap((item) =>
+      item.text ? [] : [item.media ?? { kind: 'other', span: item.span, data: undefined }],
+    ),
+  };
+}
+
+function textMember(bytes: Uint8Array, member: Member | undefined): Span | undefined {
+  return member && startsWith(bytes, member.value, '"') ? member.value : undefined;
+}
+
+function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
+  if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
+  const parts = scanArray(bytes, 0).elements.map((span): Part => {
+    const byKey = startsWith(bytes, span, '{')
+      ? uniqueMembers(scanObject(bytes, span.start).members)
+      : undefined;
+    const defined = byKey?.get('function')?.value ?? byKey?.get('custom')?.value;
+    const inner =
+      defined && startsWith(bytes, defined, '{')
+        ? uniqueMembers(scanObject(bytes, defined.start).members)
+        : undefined;
+    return { type: 'tool-definition', span, name: stringAt(bytes, inner?.get('name')) };
+  });
+  return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
+}

@@ -1,0 +1,146 @@
+/** Reads and rewrites complete Chat Completions responses, and spells our own errors in OpenAI's shape. */
+import { parseSpan, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
+import { concatBytes, jsonBytes, listSplices, applySplices } from '../../conversation/splice.ts';
+import { LeporelloError } from '../../errors.ts';
+import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
+import { addUsage, isRecord, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+
+const encoder = new TextEncoder();
+
+export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
+  const completion = parseBody(body);
+  const choice = firstChoice(body);
+  const turn = choice && memberBytes(choice, 'message');
+  if (!isRecord(completion) || !choice || !turn) {
+    throw new LeporelloError('bad-response', 'The upstream response has no choices, as a completion would.');
+  }
+  return replyFrom({
+    turn,
+    finish: stringIn(JSON.parse(new TextDecoder().decode(choice)), 'finish_reason'),
+    rawUsage: completion['usage'],
+    recallTool,
+  });
+}
+
+/** The reply that an assistant message makes; streams rebuild the same message. */
+export function replyFrom(message: {
+  readonly turn: Uint8Array;
+  readonly finish: string | undefined;
+  readonly rawUsage: unknown;
+  readonly recallTool: string | undefined;
+}): ModelReply {
+  const value: unknown = JSON.parse(new TextDecoder().decode(message.turn));
+  const listed =
+    isRecord(value) && Array.isArray(value['tool_calls']) ? (value['tool_calls'] as readonly unknown[]) : [];
+  const calls = listed.map(callFrom);
+  const isRecall = (call: ToolCall) => call.name === message.recallTool;
+  return {
+    text: stringIn(value, 'content') ?? '',
+    recalls: calls.filter(isRecall),
+    calls: calls.filter((call) => !isRecall(call)),
+    usage: usageFrom(message.rawUsage),
+    rawUsage: message.rawUsage,
+    finish: message.finish,
+    turn: message.turn,
+  };
+}
+
+export function writeResponse(
+  body: Uint8Array,
+  earlier: readonly ModelReply[],
+  reply: ModelReply,
+): Uint8Array {
+  const rounds = [...earlier, reply];
+  const choice = firstChoice(body);
+  const message = choice && memberBytes(choice, 'message');
+  if (!choice || !message || rounds.every((round) => round.recalls.length === 0)) return body;
+  const text = rounds.map((round) => round.text).join('');
+  const shown = setMembers(withoutRecalls(message, reply), text === '' ? {} : { content: jsonBytes(text) });
+  const usage = rounds.map((round) => round.rawUsage).reduce(addUsage);
+  const seen = setMembers(choice, { message: shown, finish_reason: jsonBytes(clientFinish(reply)) });
+  return setMembers(body, {
+    choices: concatBytes([encoder.encode('['), seen, encoder.encode(']')]),
+    ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
+  });
+}
+
+/** A message whose only calls were private has nothing for the client to run. */
+export function clientFinish(reply: ModelReply): string | null {
+  if (reply.finish === 'tool_calls' && reply.calls.length === 0) return 'stop';
+  return reply.finish ?? null;
+}
+
+/** OpenAI counts cached tokens in `prompt_tokens`, and does not charge for writing them. */
+export function usageFrom(raw: unknown): Usage | undefined {
+  if (!isRecord(raw)) return undefined;
+  return {
+    input: numberAt(raw, 'prompt_tokens'),
+    cacheRead: numberAt(recordAt(raw, 'prompt_tokens_details'), 'cached_tokens'),
+    cacheWrite: 0,
+    output: numberAt(raw, 'completion_tokens'),
+  };
+}
+
+/** https://platform.openai.com/docs/guides/error-codes */
+export function errorBody(problem: GatewayProblem): Uint8Array {
+  const type = problem.status < 500 ? 'invalid_request_error' : 'server_error';
+  const code = problem.status === 413 ? 'request_too_large' : null;
+  return jsonBytes({ error: { message: problem.message, type, param: null, code } });
+}
+
+const overflowWordings: readonly RegExp[] = [
+  // error.code of OpenAI itself and of many compatible servers
+  /"code"\s*:\s*"context_length_exceeded"/,
+  // "This model's maximum context length is 128000 tokens. However, your messages resulted in 150000 tokens."
+  /maximum context length is/i,
+  // "Your input exceeds the context window of this model. Please adjust your input and try again."
+  /exceeds the context window/i,
+  // "Input tokens exceed the configured limit of 272000 tokens."
+  /input tokens exceed the configured limit/i,
+];
+
+export function isOverflow(status: number, body: string): boolean {
+  return (status === 400 || status === 413) && overflowWordings.some((wording) => wording.test(body));
+}
+
+function withoutRecalls(message: Uint8Array, reply: ModelReply): Uint8Array {
+  const recalls = new Set(reply.recalls.map((call) => call.id));
+  const { members, span } = scanObject(message, 0);
+  const listed = members.findIndex((member) => member.key === 'tool_calls');
+  const list = members[listed];
+  if (!list || recalls.size === 0) return message;
+  if (reply.calls.length === 0) {
+    const spans = members.map((member) => member.span);
+    return applySplices(
+      message,
+      listSplices(spans, span.end - 1, (index) => index === listed),
+    );
+  }
+  const { elements } = scanArray(message, list.value.start);
+  const isRecall = (index: number) => recalls.has(stringIn(parseSpan(message, elements[index]!), 'id') ?? '');
+  return applySplices(message, listSplices(elements, list.value.end - 1, isRecall));
+}
+
+function firstChoice(body: Uint8Array): Uint8Array | undefined {
+  const choices = memberBytes(body, 'choices');
+  const first = choices && choices[0] === '['.charCodeAt(0) ? scanArray(choices, 0).elements[0] : undefined;
+  return choices && first && choices.subarray(first.start, first.end);
+}
+
+function callFrom(call: unknown): ToolCall {
+  const called = recordAt(call, 'function');
+  return {
+    id: stringIn(call, 'id') ?? '',
+    name: stringIn(called, 'name') ?? stringIn(recordAt(call, 'custom'), 'name') ?? '',
+    argumentsJson: stringIn(called, 'arguments') ?? '',
+  };
+}
+
+function parseBody(body: Uint8Array): unknown {
+  try {
+    return parseSpan(body, { start: 0, end: body.length });
+  } catch (cause) {
+    if (!(cause instanceof ScanError)) throw cause;
+    throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
+  }
+}

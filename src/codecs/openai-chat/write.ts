@@ -1,0 +1,66 @@
+/** Writes edits and the recall tool into a Chat Completions body, byte by byte. */
+import type { Conversation } from '../../conversation/conversation.ts';
+import type { Edit } from '../../conversation/edit.ts';
+import { scanArray, scanObject } from '../../conversation/json-scan.ts';
+import { applySplices, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
+import { appendMessages, appendTool } from '../append.ts';
+import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
+import { type MessageEdits, type MessageWriter, messageSplices, shift } from '../write-body.ts';
+
+export function write(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  extra: { readonly recallTool?: RecallTool } = {},
+): Uint8Array {
+  const splices = [...messageSplices(conversation, edits, writer)];
+  if (extra.recallTool) splices.push(appendTool(conversation, toolDefinition(extra.recallTool)));
+  return applySplices(conversation.body, splices);
+}
+
+/** The sent body, the assistant message as it was, and one tool message for each answer. */
+export function continueWith(
+  sent: Uint8Array,
+  reply: ModelReply,
+  answers: readonly RecallAnswer[],
+): Uint8Array {
+  return appendMessages(sent, 'messages', [
+    reply.turn,
+    ...answers.map(({ call, text }) => jsonBytes({ role: 'tool', tool_call_id: call.id, content: text })),
+  ]);
+}
+
+const writer: MessageWriter = {
+  insertedMessage: (role, text) => jsonBytes({ role, content: text }),
+  dropParts,
+};
+
+/** Calls go from `tool_calls`, which goes itself when none is left (an empty list is refused); texts from a content array. */
+function dropParts({ message, dropped }: MessageEdits, body: Uint8Array): readonly Splice[] {
+  const bytes = body.subarray(message.span.start, message.span.end);
+  const { members, span } = scanObject(bytes, 0);
+  const isDropped = (element: { readonly start: number }) =>
+    [...dropped].some((index) => message.parts[index]?.span.start === element.start);
+  const emptied = new Set<number>();
+  const inner: Splice[] = [];
+  members.forEach((member, index) => {
+    if (isDropped(member.value)) emptied.add(index);
+    if (
+      (member.key !== 'tool_calls' && member.key !== 'content') ||
+      bytes[member.value.start] !== '['.charCodeAt(0)
+    )
+      return;
+    const { elements } = scanArray(bytes, member.value.start);
+    if (elements.length > 0 && elements.every(isDropped)) emptied.add(index);
+    else inner.push(...listSplices(elements, member.value.end - 1, (at) => isDropped(elements[at]!)));
+  });
+  const spans = members.map((member) => member.span);
+  const outer = listSplices(spans, span.end - 1, (index) => emptied.has(index));
+  return [...outer, ...inner].map((splice) => ({ ...splice, span: shift(splice.span, message.span.start) }));
+}
+
+function toolDefinition(tool: RecallTool): Uint8Array {
+  return jsonBytes({
+    type: 'function',
+    function: { name: tool.name, description: tool.description, parameters: tool.parameters },
+  });
+}

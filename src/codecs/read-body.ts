@@ -1,0 +1,112 @@
+/**
+ * What every codec does when it reads: finds the top-level fields and the blocks of a body, and brings what is remembered of a
+ * block's bytes. Only bytes never seen before are parsed, in full, so that a body that was read is known to be JSON.
+ */
+import type { Block, Message, Span } from '../conversation/conversation.ts';
+import {
+  type Member,
+  parseSpan,
+  ScanError,
+  scanArray,
+  scanObject,
+  skipSpace,
+} from '../conversation/json-scan.ts';
+import { LeporelloError } from '../errors.ts';
+import type { Outline, Reading } from './codec.ts';
+
+/** The top-level members of a body by key. */
+export type Fields = {
+  readonly body: Uint8Array;
+  readonly members: readonly Member[];
+  get(key: string): Span | undefined;
+};
+
+/** How a codec reads one block: the bytes of the block alone, known to be JSON. */
+export type Outliner = (bytes: Uint8Array, reading: Reading) => Outline;
+
+/**
+ * Runs `read` over the top-level fields. Throws `not-this-format` for what is not one JSON object, for a field that stands
+ * twice (providers differ in which they take), and for whatever `read` refuses.
+ */
+export function readFields<T>(format: string, body: Uint8Array, read: (fields: Fields) => T): T {
+  try {
+    const { members, span } = scanObject(body, skipSpace(body, 0));
+    if (skipSpace(body, span.end) !== body.length)
+      throw new ScanError(`more bytes after the object, at ${span.end}`);
+    const byKey = uniqueMembers(members);
+    if (!byKey) throw new ScanError('a top-level key stands twice');
+    return read({ body, members, get: (key) => byKey.get(key)?.value });
+  } catch (cause) {
+    if (!(cause instanceof ScanError)) throw cause;
+    throw new LeporelloError('not-this-format', `The body is not a ${format} request: ${cause.message}.`, {
+      cause,
+    });
+  }
+}
+
+/** Parses, and thereby checks, every field that no block stands for. */
+export function parseOtherFields(
+  fields: Fields,
+  blocks: ReadonlySet<string>,
+): Readonly<Record<string, unknown>> {
+  const others = fields.members.filter((member) => !blocks.has(member.key));
+  return Object.fromEntries(others.map((member) => [member.key, parseSpan(fields.body, member.value)]));
+}
+
+/** The messages of an array field. */
+export function readMessages(
+  fields: Fields,
+  key: string,
+  reading: Reading,
+  outliner: Outliner,
+): readonly Message[] {
+  const span = fields.get(key);
+  if (!span) throw new ScanError(`'${key}' is missing`);
+  return scanArray(fields.body, span.start).elements.map((element, index) => {
+    const { block, outline } = readBlock(fields.body, element, key, reading, outliner);
+    return { ...block, index, role: outline.role, canonical: outline.canonical };
+  });
+}
+
+/** A field beside the messages (system, tools) as a block; undefined when the body does not have it. */
+export function readPreamble(
+  fields: Fields,
+  key: string,
+  reading: Reading,
+  outliner: Outliner,
+): Block | undefined {
+  const span = fields.get(key);
+  return span && readBlock(fields.body, span, key, reading, outliner).block;
+}
+
+function readBlock(body: Uint8Array, span: Span, field: string, reading: Reading, outliner: Outliner) {
+  const bytes = body.subarray(span.start, span.end);
+  const digest = reading.digest(bytes);
+  // The same bytes mean different things in different fields.
+  const key = `${field}:${digest}`;
+  let outline = reading.outlines.get(key);
+  if (!outline) {
+    parseSpan(bytes, { start: 0, end: bytes.length });
+    outline = outliner(bytes, reading);
+    reading.outlines.set(key, outline);
+  }
+  return { block: { span, digest, parts: outline.parts } satisfies Block, outline };
+}
+
+/** Members by key, or undefined when one stands twice. */
+export function uniqueMembers(members: readonly Member[]): ReadonlyMap<string, Member> | undefined {
+  const byKey = new Map(members.map((member) => [member.key, member]));
+  return byKey.size === members.length ? byKey : undefined;
+}
+
+/** True when the value at `span` starts with this byte: a quote, a brace, a bracket. */
+export function startsWith(bytes: Uint8Array, span: Span, character: '"' | '{' | '['): boolean {
+  return bytes[span.start] === character.charCodeAt(0);
+}
+
+/** The string that stands at a member, or undefined when it is another type or not there. */
+export function stringAt(bytes: Uint8Array, member: Member | undefined): string | undefined {
+  if (!member) return undefined;
+  const value = startsWith(bytes, member.value, '"') ? parseSpan(bytes, member.value) : undefined;
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,134 @@
+/**
+ * Finds where values stand in JSON bytes without parsing them: it jumps from quote to quote and counts brackets in between.
+ * It checks only the structure it walks over; whoever trusts a value parses it once (`parseSpan`) and remembers that by digest.
+ */
+import type { Span } from './conversation.ts';
+
+/** One member of an object: its key decoded, the span from the key's quote to the end of the value, and the value's span. */
+export type Member = { readonly key: string; readonly span: Span; readonly value: Span };
+
+/** Thrown inside the conversation room only; codecs turn it into `not-this-format`. */
+export class ScanError extends Error {
+  override readonly name = 'ScanError';
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+const QUOTE = 34;
+const COMMA = 44;
+const COLON = 58;
+const BACKSLASH = 92;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+
+/** The members of the object that starts at `start` (its brace), in order, duplicates included. */
+export function scanObject(
+  bytes: Uint8Array,
+  start: number,
+): { readonly members: readonly Member[]; readonly span: Span } {
+  const members: Member[] = [];
+  let at = skipSpace(bytes, expectByte(bytes, start, OPEN_BRACE));
+  if (bytes[at] === CLOSE_BRACE) return { members, span: { start, end: at + 1 } };
+  for (;;) {
+    if (bytes[at] !== QUOTE) throw new ScanError(`expected a key at byte ${at}`);
+    const keyEnd = skipString(bytes, at);
+    const valueStart = skipSpace(bytes, expectByte(bytes, skipSpace(bytes, keyEnd), COLON));
+    const valueEnd = skipValue(bytes, valueStart);
+    members.push({
+      key: parseSpan(bytes, { start: at, end: keyEnd }) as string,
+      span: { start: at, end: valueEnd },
+      value: { start: valueStart, end: valueEnd },
+    });
+    at = skipSpace(bytes, valueEnd);
+    if (bytes[at] === CLOSE_BRACE) return { members, span: { start, end: at + 1 } };
+    at = skipSpace(bytes, expectByte(bytes, at, COMMA));
+  }
+}
+
+/** The elements of the array that starts at `start` (its bracket). */
+export function scanArray(
+  bytes: Uint8Array,
+  start: number,
+): { readonly elements: readonly Span[]; readonly span: Span } {
+  const elements: Span[] = [];
+  let at = skipSpace(bytes, expectByte(bytes, start, OPEN_BRACKET));
+  if (bytes[at] === CLOSE_BRACKET) return { elements, span: { start, end: at + 1 } };
+  for (;;) {
+    const end = skipValue(bytes, at);
+    elements.push({ start: at, end });
+    at = skipSpace(bytes, end);
+    if (bytes[at] === CLOSE_BRACKET) return { elements, span: { start, end: at + 1 } };
+    at = skipSpace(bytes, expectByte(bytes, at, COMMA));
+  }
+}
+
+/** Parses one value in full: the only place that knows whether the bytes between two brackets really are JSON. */
+export function parseSpan(bytes: Uint8Array, span: Span): unknown {
+  try {
+    return JSON.parse(decoder.decode(bytes.subarray(span.start, span.end)));
+  } catch (cause) {
+    throw new ScanError(`not JSON between bytes ${span.start} and ${span.end}`, { cause });
+  }
+}
+
+/** Position of the first byte at or after `at` that is not JSON white space. */
+export function skipSpace(bytes: Uint8Array, at: number): number {
+  let byte = bytes[at];
+  while (byte === 32 || byte === 10 || byte === 13 || byte === 9) byte = bytes[++at];
+  return at;
+}
+
+/** Position after the value that starts at `at`. Linear, without recursion, whatever the depth. */
+function skipValue(bytes: Uint8Array, at: number): number {
+  const first = bytes[at];
+  if (first === QUOTE) return skipString(bytes, at);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipContainer(bytes, at);
+  const end = skipScalar(bytes, at);
+  if (end === at) throw new ScanError(`expected a value at byte ${at}`);
+  return end;
+}
+
+function skipContainer(bytes: Uint8Array, start: number): number {
+  const length = bytes.length;
+  let depth = 0;
+  let at = start;
+  while (at < length) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      at = skipString(bytes, at);
+      continue;
+    }
+    at++;
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
+    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return at;
+  }
+  throw new ScanError(`no end to what begins at byte ${start}`);
+}
+
+/** Position after the closing quote. A quote closes when an even number of backslashes stands before it. */
+function skipString(bytes: Uint8Array, start: number): number {
+  let quote = start;
+  for (;;) {
+    quote = bytes.indexOf(QUOTE, quote + 1);
+    if (quote < 0) throw new ScanError(`no end to the string that begins at byte ${start}`);
+    let back = quote - 1;
+    while (bytes[back] === BACKSLASH) back--;
+    if ((quote - back) % 2 === 1) return quote + 1;
+  }
+}
+
+function skipScalar(bytes: Uint8Array, at: number): number {
+  for (;;) {
+    const byte = bytes[at];
+    if (byte === undefined || byte <= 32 || byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET)
+      return at;
+    at++;
+  }
+}
+
+function expectByte(bytes: Uint8Array, at: number, wanted: number): number {
+  if (bytes[at] === wanted) return at + 1;
+  throw new ScanError(`expected '${String.fromCharCode(wanted)}' at byte ${at}`);
+}

@@ -1,0 +1,48 @@
+/**
+ * Which tool result answers which tool call. Call ids repeat within real conversations, so a pair is found by nearness:
+ * a result answers the call of its id in the nearest assistant message before it.
+ */
+import type { Conversation } from './conversation.ts';
+
+export type PartPlace = { readonly message: number; readonly part: number };
+
+export type Pair = {
+  readonly name: string;
+  readonly call: PartPlace;
+  /** Undefined for a call that is not answered (yet). */
+  readonly result: PartPlace | undefined;
+};
+
+export type Pairing = {
+  readonly pairs: readonly Pair[];
+  /** Results that answer no call before them. */
+  readonly orphans: readonly PartPlace[];
+};
+
+export function pairCalls(conversation: Conversation): Pairing {
+  const pairs: { name: string; call: PartPlace; result: PartPlace | undefined }[] = [];
+  const orphans: PartPlace[] = [];
+  let open = new Map<string, { result: PartPlace | undefined }>();
+  for (const message of conversation.messages) {
+    // Only the calls of the assistant message right before can be answered: every format here wants it so.
+    if (message.role === 'assistant') open = new Map();
+    message.parts.forEach((part, index) => {
+      const place = { message: message.index, part: index };
+      if (part.type === 'tool-call') {
+        const pair = { name: part.name, call: place, result: undefined };
+        pairs.push(pair);
+        open.set(part.id, pair);
+      } else if (part.type === 'tool-result') {
+        const pair = open.get(part.callId);
+        if (pair && !pair.result) pair.result = place;
+        else orphans.push(place);
+      }
+    });
+  }
+  return { pairs, orphans };
+}
+
+/** Key of a place in maps and sets. */
+export function placeKey(place: PartPlace): string {
+  return `${place.message}.${place.part}`;
+}

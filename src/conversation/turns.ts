@@ -1,0 +1,29 @@
+/** Where turns begin and which messages are the newest: what a fold leaves alone. */
+import type { Conversation } from './conversation.ts';
+
+/** Index of the message that begins the running turn: the newest user message that is not only tool results; undefined without one. */
+export function turnStart(conversation: Conversation): number | undefined {
+  return last(conversation, (index) => conversation.messages[index]?.role === 'user');
+}
+
+/** Index of the newest assistant message; undefined without one. */
+export function lastAssistant(conversation: Conversation): number | undefined {
+  return last(conversation, (index) => conversation.messages[index]?.role === 'assistant');
+}
+
+/** Messages of the newest tool batch: the run of messages with tool results that ends last. Empty when no tool was used. */
+export function newestBatch(conversation: Conversation): ReadonlySet<number> {
+  const holdsResult = (index: number) =>
+    conversation.messages[index]?.parts.some((part) => part.type === 'tool-result') ?? false;
+  const batch = new Set<number>();
+  const end = last(conversation, holdsResult);
+  for (let index = end ?? -1; index >= 0 && holdsResult(index); index--) batch.add(index);
+  return batch;
+}
+
+function last(conversation: Conversation, matches: (index: number) => boolean): number | undefined {
+  for (let index = conversation.messages.length - 1; index >= 0; index--) {
+    if (matches(index)) return index;
+  }
+  return undefined;
+}
