@@ -76,6 +76,16 @@ export async function readBody(
   return chunks.length === 1 && only !== undefined ? only : joinBytes(chunks, size);
 }
 
+/** What a rim answers for a handler that failed: nothing of the request, nothing of the error. */
+export function internalError(): GatewayResponse {
+  const error = { type: 'internal_error', message: 'The gateway failed on this request. Its log says why.' };
+  return {
+    status: 500,
+    headers: [['content-type', 'application/json']],
+    body: new TextEncoder().encode(JSON.stringify({ error })),
+  };
+}
+
 function joinBytes(chunks: readonly Uint8Array[], size: number): Uint8Array {
   const all = new Uint8Array(size);
   let at = 0;
