@@ -28,22 +28,17 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const file = resolve(options.file);
   const database = await insist(file, lockWaitMs, () => openDatabase(file));
   const statements = await insist(file, lockWaitMs, () => prepare(database));
-  let lastWrite: Promise<unknown> = Promise.resolve();
+  const writes = createQueue();
   let closing: Promise<void> | undefined;
+
+  function write(work: () => void): Promise<void> {
+    const deadline = performance.now() + lockWaitMs;
+    return writes.add(() => insist(file, deadline - performance.now(), () => transact(database, work)));
+  }
 
   function checkOpen(): void {
     if (closing !== undefined)
       throw new LeporelloError('store-failed', `The store ${file} is closed: open it again.`);
-  }
-
-  /** One after the other, so that a write that waits for a lock is not overtaken by a later one. */
-  function inTurn(work: () => void): Promise<void> {
-    const deadline = performance.now() + lockWaitMs;
-    const turn = lastWrite.then(() =>
-      insist(file, deadline - performance.now(), () => transact(database, work)),
-    );
-    lastWrite = turn.catch(() => undefined);
-    return turn;
   }
 
   return {
@@ -59,15 +54,15 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     async putMany(entries) {
       checkOpen();
       const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
-      if (copies.length > 0) await inTurn(() => statements.put(copies, clock()));
+      if (copies.length > 0) await write(() => statements.put(copies, clock()));
     },
     async delete(keys) {
       checkOpen();
       const wanted = [...keys];
-      if (wanted.length > 0) await inTurn(() => statements.delete(wanted));
+      if (wanted.length > 0) await write(() => statements.delete(wanted));
     },
     close() {
-      closing ??= lastWrite.then(() => insist(file, lockWaitMs, () => database.close()));
+      closing ??= writes.add(() => insist(file, lockWaitMs, () => database.close()));
       return closing;
     },
   };
@@ -111,6 +106,18 @@ function prepare(database: DatabaseSync): Statements {
       sweep.run(now, 2 * entries.length + 8);
     },
     delete: (keys) => void remove.run(JSON.stringify(keys)),
+  };
+}
+
+/** One after the other, so that a write that waits for a lock is not overtaken by a later one. */
+function createQueue(): { add(work: () => Promise<void>): Promise<void> } {
+  let last: Promise<void> = Promise.resolve();
+  return {
+    add(work) {
+      const turn = last.then(work);
+      last = turn.catch(() => undefined);
+      return turn;
+    },
   };
 }
 

@@ -52,7 +52,10 @@ export function storeSuite(name: string, fixture: StoreFixture): void {
     });
 
     const setting = { open, setClock: (to: number) => void (now = to) };
-    readingAndWriting(setting);
+    reading(setting);
+    writing(setting);
+    content(setting);
+    copying(setting);
     expiry(setting);
     closing(setting);
     const { reopen } = fixture;
@@ -75,7 +78,7 @@ export function storeSuite(name: string, fixture: StoreFixture): void {
 
 type Setting = { readonly open: () => Promise<Store>; readonly setClock: (to: number) => void };
 
-function readingAndWriting({ open }: Setting): void {
+function reading({ open }: Setting): void {
   it('has a name', async () => {
     expect((await open()).name).not.toBe('');
   });
@@ -99,7 +102,9 @@ function readingAndWriting({ open }: Setting): void {
     await store.delete([]);
     expect(await store.getMany([])).toEqual([]);
   });
+}
 
+function writing({ open }: Setting): void {
   it('overwrites what is there; of one key twice in one call the last stays', async () => {
     const store = await open();
     await store.putMany([entry('a', [1])]);
@@ -121,6 +126,48 @@ function readingAndWriting({ open }: Setting): void {
     expect(await store.getMany(['new', 'old', 'broken'])).toEqual([undefined, bytes(1), undefined]);
   });
 
+  it('deletes only the keys it is told, and does not mind those that are not there', async () => {
+    const store = await open();
+    await store.putMany([entry('a', [1]), entry('b', [2]), entry('c', [3])]);
+    await store.delete(['a', 'nothing', 'c', 'a']);
+    expect(await store.getMany(['a', 'b', 'c'])).toEqual([undefined, bytes(2), undefined]);
+  });
+
+  it('takes 50 puts at once', async () => {
+    const store = await open();
+    const numbers = Array.from({ length: 50 }, (_, i) => i);
+    await Promise.all(numbers.map((i) => store.putMany([entry(`k${i}`, [i]), entry(`again${i}`, [i])])));
+    expect(await store.getMany(numbers.map((i) => `k${i}`))).toEqual(numbers.map((i) => bytes(i)));
+  });
+
+  it('leaves the last of several puts of one key, awaited or not', async () => {
+    const store = await open();
+    await Promise.all(Array.from({ length: 20 }, (_, i) => store.putMany([entry('a', [i])])));
+    expect(await store.get('a')).toEqual(bytes(19));
+  });
+}
+
+function copying({ open }: Setting): void {
+  it('keeps copies: what the caller does to its arrays changes nothing', async () => {
+    const store = await open();
+    const mine = new Uint8Array([1, 2, 3]);
+    const put = store.putMany([{ key: 'a', value: mine, expiresAt: undefined }]);
+    mine.fill(9);
+    await put;
+    (await store.get('a'))?.fill(8);
+    (await store.getMany(['a']))[0]?.fill(7);
+    expect(await store.get('a')).toEqual(bytes(1, 2, 3));
+  });
+
+  it('stores exactly the view it is given, of a larger buffer too', async () => {
+    const store = await open();
+    const view = new Uint8Array([9, 1, 2, 3, 9]).subarray(1, 4);
+    await store.putMany([{ key: 'a', value: view, expiresAt: undefined }]);
+    expect(await store.get('a')).toEqual(bytes(1, 2, 3));
+  });
+}
+
+function content({ open }: Setting): void {
   it('keeps values of no bytes and of 5 MB', async () => {
     const store = await open();
     const large = Uint8Array.from({ length: 5_000_000 }, (_, i) => (i * 31) % 251);
@@ -154,44 +201,6 @@ function readingAndWriting({ open }: Setting): void {
       }),
       { numRuns: 50 },
     );
-  });
-
-  it('deletes only the keys it is told, and does not mind those that are not there', async () => {
-    const store = await open();
-    await store.putMany([entry('a', [1]), entry('b', [2]), entry('c', [3])]);
-    await store.delete(['a', 'nothing', 'c', 'a']);
-    expect(await store.getMany(['a', 'b', 'c'])).toEqual([undefined, bytes(2), undefined]);
-  });
-
-  it('takes 50 puts at once', async () => {
-    const store = await open();
-    const numbers = Array.from({ length: 50 }, (_, i) => i);
-    await Promise.all(numbers.map((i) => store.putMany([entry(`k${i}`, [i]), entry(`again${i}`, [i])])));
-    expect(await store.getMany(numbers.map((i) => `k${i}`))).toEqual(numbers.map((i) => bytes(i)));
-  });
-
-  it('leaves the last of several puts of one key, awaited or not', async () => {
-    const store = await open();
-    await Promise.all(Array.from({ length: 20 }, (_, i) => store.putMany([entry('a', [i])])));
-    expect(await store.get('a')).toEqual(bytes(19));
-  });
-
-  it('keeps copies: what the caller does to its arrays changes nothing', async () => {
-    const store = await open();
-    const mine = new Uint8Array([1, 2, 3]);
-    const put = store.putMany([{ key: 'a', value: mine, expiresAt: undefined }]);
-    mine.fill(9);
-    await put;
-    (await store.get('a'))?.fill(8);
-    (await store.getMany(['a']))[0]?.fill(7);
-    expect(await store.get('a')).toEqual(bytes(1, 2, 3));
-  });
-
-  it('stores exactly the view it is given, of a larger buffer too', async () => {
-    const store = await open();
-    const view = new Uint8Array([9, 1, 2, 3, 9]).subarray(1, 4);
-    await store.putMany([{ key: 'a', value: view, expiresAt: undefined }]);
-    expect(await store.get('a')).toEqual(bytes(1, 2, 3));
   });
 }
 

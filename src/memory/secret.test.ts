@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { loadSecret } from './secret.ts';
+
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'leporello-secret-'));
+  folders.push(folder);
+  return folder;
+}
+
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+
+describe('loadSecret', () => {
+  it('takes LEPORELLO_SECRET when it is set, and makes no file', async () => {
+    const dataDir = newFolder();
+    const secret = await loadSecret({
+      dataDir,
+      env: { LEPORELLO_SECRET: ' a secret of more than 32 characters\n' },
+    });
+    expect(text(secret)).toBe('a secret of more than 32 characters');
+    expect(readdirSync(dataDir)).toEqual([]);
+  });
+
+  it.each([
+    ['too short', 9],
+    ['', 0],
+  ])('refuses LEPORELLO_SECRET=%j', async (given, length) => {
+    await expect(
+      loadSecret({ dataDir: newFolder(), env: { LEPORELLO_SECRET: given } }),
+    ).rejects.toMatchObject({
+      code: 'bad-config',
+      message: `LEPORELLO_SECRET has ${length} characters: it needs at least 32. Set a longer one, or unset it to have one made in the data folder.`,
+    });
+  });
+
+  it('makes a file for this user only, and reads it ever after', async () => {
+    const dataDir = join(newFolder(), 'new', 'data');
+    const secret = await loadSecret({ dataDir, env: {} });
+    expect(text(secret)).toMatch(/^[\w-]{43}$/);
+    expect(readdirSync(dataDir)).toEqual(['secret']);
+    expect((statSync(join(dataDir, 'secret')).mode & 0o777).toString(8)).toBe('600');
+    expect(await loadSecret({ dataDir, env: {} })).toEqual(secret);
+  });
+
+  it('gives the same secret when the file is copied into the environment', async () => {
+    const dataDir = newFolder();
+    const secret = await loadSecret({ dataDir, env: {} });
+    const copied = { LEPORELLO_SECRET: readFileSync(join(dataDir, 'secret'), 'utf8') };
+    expect(await loadSecret({ dataDir: newFolder(), env: copied })).toEqual(secret);
+  });
+
+  it('makes another secret in another folder', async () => {
+    const secrets = [newFolder(), newFolder()].map((dataDir) => loadSecret({ dataDir, env: {} }));
+    expect(new Set((await Promise.all(secrets)).map(text)).size).toBe(2);
+  });
+
+  it('gives one secret to everybody who starts at once', async () => {
+    const dataDir = join(newFolder(), 'data');
+    const source = new URL('./secret.ts', import.meta.url).href;
+    const program = `
+      import { loadSecret } from ${JSON.stringify(source)};
+      const secret = await loadSecret({ dataDir: ${JSON.stringify(dataDir)}, env: {} });
+      process.stdout.write(new TextDecoder().decode(secret));`;
+    const elsewhere = Array.from({ length: 3 }, async () => {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let said = '';
+      for await (const chunk of child.stdout) said += String(chunk);
+      return said;
+    });
+    const here = Array.from({ length: 20 }, async () => text(await loadSecret({ dataDir, env: {} })));
+    const secrets = await Promise.all([...elsewhere, ...here]);
+    expect(secrets).toEqual(secrets.map(() => readFileSync(join(dataDir, 'secret'), 'utf8').trim()));
+    expect(readdirSync(dataDir)).toEqual(['secret']);
+  });
+
+  it('refuses a file that was cut short', async () => {
+    const dataDir = newFolder();
+    writeFileSync(join(dataDir, 'secret'), 'half');
+    await expect(loadSecret({ dataDir, env: {} })).rejects.toMatchObject({
+      code: 'bad-config',
+      message: `${join(dataDir, 'secret')} has 4 characters: it needs at least 32. Restore it, or delete it to have a new one made; what was kept under the old one cannot be read then.`,
+    });
+  });
+
+  it('says what to do where no file can be made', async () => {
+    const file = join(newFolder(), 'a-file');
+    writeFileSync(file, '');
+    await expect(loadSecret({ dataDir: file, env: {} })).rejects.toMatchObject({
+      code: 'bad-config',
+      message: expect.stringMatching(
+        /^The secret .*a-file.secret can be neither read nor made: ENOTDIR.* Give this user the right to write there, or set LEPORELLO_SECRET to at least 32 characters\.$/,
+      ),
+    });
+  });
+});

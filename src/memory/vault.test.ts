@@ -1,0 +1,276 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { inMemoryStore } from './in-memory.ts';
+import { isMemoryId } from './memory-id.ts';
+import { sqliteStore } from './sqlite.ts';
+import type { Store, StoreEntry } from './store.ts';
+import { createVault } from './vault.ts';
+import type { Vault } from './vault.ts';
+
+const secret = new TextEncoder().encode('correct horse battery staple, 32+');
+const missing = { status: 'missing' };
+const found = (original: Uint8Array) => ({ status: 'found', original });
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+function open(
+  options: { store?: Store; secret?: Uint8Array; clock?: () => number; ttlMs?: number } = {},
+): Vault {
+  return createVault({ store: inMemoryStore(), secret, ...options });
+}
+
+async function keepOne(vault: Vault, tenant: string, original: Uint8Array): Promise<string> {
+  const id = vault.idOf(tenant, original);
+  await vault.keep(tenant, [{ id, original }]);
+  return id;
+}
+
+/** An in-memory store that also remembers every entry that was put into it. */
+function watchedStore(): { readonly store: Store; readonly written: StoreEntry[] } {
+  const store = inMemoryStore();
+  const written: StoreEntry[] = [];
+  return {
+    store: { ...store, putMany: (entries) => (written.push(...entries), store.putMany(entries)) },
+    written,
+  };
+}
+
+const anyOriginal = fc.oneof(
+  fc.uint8Array({ maxLength: 200 }),
+  fc.string({ unit: 'binary', maxLength: 400 }).map((text) => bytes(JSON.stringify(text))),
+  fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 9 }), fc.integer({ min: 1, max: 40_000 })).map(repeated),
+);
+const anyTenant = fc.constantFrom('one', 'two', '0123456789abcdef');
+
+function repeated([unit, times]: readonly [Uint8Array, number]): Uint8Array {
+  const whole = new Uint8Array(unit.length * times);
+  for (let i = 0; i < times; i += 1) whole.set(unit, i * unit.length);
+  return whole;
+}
+
+describe('keep and recall', () => {
+  it('give back exactly the bytes, whatever they are', async () => {
+    const vault = open();
+    await fc.assert(
+      fc.asyncProperty(anyTenant, fc.array(anyOriginal, { maxLength: 5 }), async (tenant, originals) => {
+        const kept = originals.map((original) => ({ id: vault.idOf(tenant, original), original }));
+        await vault.keep(tenant, kept);
+        for (const { id, original } of kept) {
+          expect(await vault.recall(tenant, id)).toEqual(found(original));
+          expect(await vault.recallAny(id)).toEqual(found(original));
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('give back 5 MB of text and of noise', async () => {
+    const vault = open();
+    const text = repeated([bytes('"line of a log\\n"'), 300_000]);
+    let state = 1;
+    const noise = Uint8Array.from(
+      { length: 5_000_000 },
+      () => (state = (state * 48_271) % 2_147_483_647) & 255,
+    );
+    for (const original of [text, noise]) {
+      const recalled = await vault.recall('one', await keepOne(vault, 'one', original));
+      expect(recalled.status === 'found' && Buffer.compare(recalled.original, original)).toBe(0);
+    }
+  });
+
+  it('work for nothing at all', async () => {
+    const vault = open();
+    await vault.keep('one', []);
+    expect(await vault.recall('one', await keepOne(vault, 'one', new Uint8Array(0)))).toEqual(
+      found(new Uint8Array(0)),
+    );
+  });
+
+  it('work across processes that share store and secret', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'leporello-vault-'));
+    const file = join(folder, 'memory.db');
+    try {
+      const before = await sqliteStore({ file });
+      const id = await keepOne(open({ store: before }), 'one', bytes('"kept"'));
+      await before.close();
+      const after = await sqliteStore({ file });
+      expect(await open({ store: after }).recall('one', id)).toEqual(found(bytes('"kept"')));
+      await after.close();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('forget after the time to live, which keeping again renews', async () => {
+    let now = 0;
+    const vault = open({ store: inMemoryStore({ clock: () => now }), clock: () => now, ttlMs: 1_000 });
+    const id = await keepOne(vault, 'one', bytes('"a"'));
+    now = 900;
+    await keepOne(vault, 'one', bytes('"a"'));
+    now = 1_899;
+    expect(await vault.recall('one', id)).toEqual(found(bytes('"a"')));
+    now = 1_900;
+    expect(await vault.recall('one', id)).toEqual(missing);
+    expect(await vault.recallAny(id)).toEqual(missing);
+  });
+
+  it('keep for 30 days unless told otherwise', async () => {
+    const { store, written } = watchedStore();
+    await keepOne(open({ store, clock: () => 5 }), 'one', bytes('"a"'));
+    expect(written.map((entry) => entry.expiresAt)).toEqual([5 + 30 * 86_400_000]);
+  });
+
+  it('reject with store-failed when the store does', async () => {
+    const store = inMemoryStore();
+    const vault = open({ store });
+    await store.close();
+    const failed = { code: 'store-failed' };
+    await expect(keepOne(vault, 'one', bytes('"a"'))).rejects.toMatchObject(failed);
+    await expect(vault.recall('one', 'mem_0123456789abcdef')).rejects.toMatchObject(failed);
+    await expect(vault.getSealedMany('one', ['a'])).rejects.toMatchObject(failed);
+  });
+});
+
+describe('recall finds nothing', () => {
+  const original = bytes(
+    '"an original of some length, so that it is worth compressing, compressing, compressing"',
+  );
+
+  it("for an id that is absent, malformed or another tenant's, without a difference", async () => {
+    const vault = open();
+    const id = await keepOne(vault, 'one', original);
+    expect(await vault.recall('two', id)).toEqual(missing);
+    expect(await vault.recall('one', vault.idOf('two', original))).toEqual(missing);
+    expect(await vault.recall('one', 'mem_0123456789abcdef')).toEqual(missing);
+    for (const text of ['', 'mem_', id.toUpperCase(), `${id} `, `../${id}`, 'x'.repeat(10_000)]) {
+      expect(await vault.recall('one', text)).toEqual(missing);
+      expect(await vault.recallAny(text)).toEqual(missing);
+    }
+  });
+
+  it('with another secret', async () => {
+    const store = inMemoryStore();
+    const id = await keepOne(open({ store }), 'one', original);
+    const other = open({ store, secret: new Uint8Array(32).fill(7) });
+    expect(await other.recall('one', id)).toEqual(missing);
+    expect(await other.recallAny(id)).toEqual(missing);
+  });
+
+  it('in a record with any bit changed, cut anywhere, or grown', async () => {
+    const { store, written } = watchedStore();
+    const vault = open({ store });
+    const id = await keepOne(vault, 'one', original);
+    const { key, value } = written[0]!;
+    const damaged = [
+      ...Array.from({ length: value.length * 8 }, (_, bit) =>
+        value.map((byte, i) => (i === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte)),
+      ),
+      ...Array.from({ length: value.length }, (_, end) => value.subarray(0, end)),
+      new Uint8Array([...value, 0]),
+    ];
+    for (const record of damaged) {
+      await store.putMany([{ key, value: record, expiresAt: undefined }]);
+      expect(await vault.recallAny(id)).toEqual(missing);
+      expect(await vault.recall('one', id)).toEqual(missing);
+    }
+    await store.putMany([{ key, value, expiresAt: undefined }]);
+    expect(await vault.recall('one', id)).toEqual(found(original));
+  });
+
+  it('in a record that was moved to another key', async () => {
+    const { store, written } = watchedStore();
+    const vault = open({ store });
+    await keepOne(vault, 'one', original);
+    const other = await keepOne(vault, 'one', bytes('"other"'));
+    await store.putMany([{ key: written[1]!.key, value: written[0]!.value, expiresAt: undefined }]);
+    expect(await vault.recall('one', other)).toEqual(missing);
+  });
+});
+
+describe('ids', () => {
+  it('are equal exactly when tenant and original are', () => {
+    const vault = open();
+    const again = open();
+    const pair = fc.tuple(anyTenant, fc.uint8Array({ maxLength: 3, max: 2 }));
+    fc.assert(
+      fc.property(pair, pair, ([tenant, original], [otherTenant, other]) => {
+        const same = tenant === otherTenant && Buffer.compare(original, other) === 0;
+        expect(vault.idOf(tenant, original) === again.idOf(otherTenant, other)).toBe(same);
+        expect(isMemoryId(vault.idOf(tenant, original))).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('are other ones under another secret', () => {
+    const other = open({ secret: new Uint8Array(32).fill(7) });
+    expect(other.idOf('one', bytes('"a"'))).not.toBe(open().idOf('one', bytes('"a"')));
+    expect(other.tenantOf('key')).not.toBe(open().tenantOf('key'));
+  });
+});
+
+describe('tenantOf', () => {
+  it('gives each credential its own label, and none its own too', () => {
+    const vault = open();
+    const credentials = [undefined, '', 'none', 'some ', 'sk-1', 'sk-2', 'Bearer sk-1'];
+    const labels = credentials.map((credential) => vault.tenantOf(credential));
+    expect(new Set(labels).size).toBe(credentials.length);
+    for (const label of labels) expect(label).toMatch(/^[0-9a-z]{16}$/);
+  });
+});
+
+describe('putSealed and getSealedMany', () => {
+  it('keep bytes by tenant and key, in the order asked for', async () => {
+    const vault = open();
+    await vault.putSealed('one', 'a', bytes('1a'), 1_000);
+    await vault.putSealed('one', 'b/c', bytes('1bc'), 1_000);
+    await vault.putSealed('two', 'a', bytes('2a'), 1_000);
+    expect(await vault.getSealedMany('one', ['b/c', 'x', 'a', 'a'])).toEqual([
+      bytes('1bc'),
+      undefined,
+      bytes('1a'),
+      bytes('1a'),
+    ]);
+    expect(await vault.getSealedMany('two', ['b/c', 'a'])).toEqual([undefined, bytes('2a')]);
+    expect(await vault.getSealedMany('two', [])).toEqual([]);
+  });
+
+  it('overwrite, and forget after the time to live', async () => {
+    let now = 0;
+    const vault = open({ store: inMemoryStore({ clock: () => now }), clock: () => now });
+    await vault.putSealed('one', 'a', bytes('old'), 1_000);
+    await vault.putSealed('one', 'a', bytes('new'), 2_000);
+    now = 1_999;
+    expect(await vault.getSealedMany('one', ['a'])).toEqual([bytes('new')]);
+    now = 2_000;
+    expect(await vault.getSealedMany('one', ['a'])).toEqual([undefined]);
+  });
+
+  it('do not mix with memories', async () => {
+    const vault = open();
+    await vault.putSealed('one', 'mem_0123456789abcdef', bytes('x'), 1_000);
+    expect(await vault.recall('one', 'mem_0123456789abcdef')).toEqual(missing);
+  });
+});
+
+describe('createVault', () => {
+  it('refuses a short secret', () => {
+    expect(() => open({ secret: new Uint8Array(31) })).toThrow(
+      'The secret has 31 bytes: it needs at least 32.',
+    );
+  });
+
+  it.each(['', 'a/b', 'a b', 'É', 'a\n', 'x'.repeat(65)])('refuses the tenant label %j', async (tenant) => {
+    const vault = open();
+    const refused = {
+      code: 'bad-config',
+      message: expect.stringContaining('is not allowed: use 1 to 64 of'),
+    };
+    expect(() => vault.idOf(tenant, new Uint8Array(0))).toThrow(expect.objectContaining(refused));
+    await expect(vault.recall(tenant, 'mem_0123456789abcdef')).rejects.toMatchObject(refused);
+    await expect(vault.putSealed(tenant, 'a', new Uint8Array(0), 1)).rejects.toMatchObject(refused);
+    await expect(vault.getSealedMany(tenant, ['a'])).rejects.toMatchObject(refused);
+  });
+});

@@ -1,0 +1,128 @@
+/**
+ * What stands between Leporello and a store: names tenants and originals, and lets nothing reach the store in clear but
+ * tenant labels and ids. Who holds the secret can read everything; who holds only the store, nothing.
+ * Not here: which originals are kept, and who may ask for them.
+ */
+import { createHmac } from 'node:crypto';
+import { LeporelloError } from '../errors.ts';
+import { base32Of, isMemoryId } from './memory-id.ts';
+import { createSealer, deriveKey } from './sealing.ts';
+import type { Clock, Store, StoreEntry } from './store.ts';
+
+/** Everything that touches the store rejects with `store-failed` when the store does. */
+export interface Vault {
+  /** The label of a credential: 16 characters, the same in every process with this secret. No credential has a label too. */
+  tenantOf(credential: string | undefined): string;
+  /** The memory id of an original: depends on tenant and bytes alone, and cannot be guessed without the secret. */
+  idOf(tenant: string, original: Uint8Array): string;
+  /** All or none. Keeping again renews the expiry. Ids are those of `idOf`; another one would read as missing, or hide a memory. */
+  keep(tenant: string, originals: readonly Original[]): Promise<void>;
+  /** Another tenant's memory, one that has expired, and one that was damaged are all `missing`. */
+  recall(tenant: string, id: string): Promise<Recalled>;
+  /** For the operator, who has the secret but no credential. Never for a request. */
+  recallAny(id: string): Promise<Recalled>;
+  /** Keeps any bytes for a tenant under a key of the caller's choice. The key is stored in clear. */
+  putSealed(tenant: string, key: string, content: Uint8Array, ttlMs: number): Promise<void>;
+  /** In the order of the keys; undefined for what is missing, expired or damaged. */
+  getSealedMany(tenant: string, keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
+}
+
+/** The exact bytes taken out of a request, and their id. */
+export type Original = { readonly id: string; readonly original: Uint8Array };
+
+export type Recalled =
+  | { readonly status: 'found'; readonly original: Uint8Array }
+  | { readonly status: 'missing' };
+
+export type VaultOptions = {
+  readonly store: Store;
+  /** At least 32 bytes; see secret.ts. With another secret everything kept so far is missing. */
+  readonly secret: Uint8Array;
+  readonly clock?: Clock;
+  /** How long an original is kept after it was last needed, in milliseconds. Default 30 days. */
+  readonly ttlMs?: number;
+};
+
+/** Throws `bad-config` for a secret that is too short. */
+export function createVault(options: VaultOptions): Vault {
+  const { store, secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
+  if (secret.length < 32) {
+    throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes: it needs at least 32.`);
+  }
+  const sealer = createSealer(secret);
+
+  async function sealed(tenant: string, key: string, content: Uint8Array, ttl: number): Promise<StoreEntry> {
+    return { key, value: await sealer.seal(tenant, key, content), expiresAt: clock() + ttl };
+  }
+
+  /** `tenant` undefined: anybody's. */
+  async function find(tenant: string | undefined, id: string): Promise<Recalled> {
+    const key = memoryKey(id);
+    const record = isMemoryId(id) ? await store.get(key) : undefined;
+    const unsealed = record && (await sealer.unseal(record, key));
+    if (unsealed === undefined) return { status: 'missing' };
+    if (tenant !== undefined && tenant !== unsealed.tenant) return { status: 'missing' };
+    return { status: 'found', original: unsealed.content };
+  }
+
+  return {
+    ...createNames(secret),
+    async keep(tenant, originals) {
+      const entries: StoreEntry[] = [];
+      // One at a time: a compressor takes megabytes while it works.
+      for (const { id, original } of originals) {
+        entries.push(await sealed(checked(tenant), memoryKey(id), original, ttlMs));
+      }
+      await store.putMany(entries);
+    },
+    recall: async (tenant, id) => find(checked(tenant), id),
+    recallAny: (id) => find(undefined, id),
+    async putSealed(tenant, key, content, ttl) {
+      await store.putMany([await sealed(tenant, sealedKey(tenant, key), content, ttl)]);
+    },
+    async getSealedMany(tenant, keys) {
+      const places = keys.map((key) => sealedKey(tenant, key));
+      const records = await store.getMany(places);
+      return Promise.all(
+        places.map(async (place, i) => {
+          const record = records[i];
+          return record && (await sealer.unseal(record, place))?.content;
+        }),
+      );
+    },
+  };
+}
+
+function createNames(secret: Uint8Array): Pick<Vault, 'tenantOf' | 'idOf'> {
+  const tenantKey = deriveKey(secret, 'tenant');
+  const idKey = deriveKey(secret, 'id');
+  return {
+    tenantOf(credential) {
+      const text = credential === undefined ? 'none' : `some ${credential}`;
+      return base32Of(createHmac('sha256', tenantKey).update(text).digest());
+    },
+    idOf(tenant, original) {
+      const mac = createHmac('sha256', idKey)
+        .update(`${checked(tenant)} `)
+        .update(original);
+      return `mem_${base32Of(mac.digest())}`;
+    },
+  };
+}
+
+function memoryKey(id: string): string {
+  return `memory/${id}`;
+}
+
+function sealedKey(tenant: string, key: string): string {
+  return `sealed/${checked(tenant)}/${key}`;
+}
+
+/** Labels without blanks and slashes, so that a tenant and what follows it can never be read as another tenant. */
+function checked(tenant: string): string {
+  if (/^[a-z0-9-]{1,64}$/.test(tenant)) return tenant;
+  throw new LeporelloError(
+    'bad-config',
+    `The tenant label ${JSON.stringify(tenant.slice(0, 80))} is not allowed: use 1 to 64 of a-z, 0-9 and -, or what tenantOf gives.`,
+  );
+}
