@@ -1,0 +1,311 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import { LeporelloError } from '../errors.ts';
+import { readBody } from './http.ts';
+import type { Handler, HeaderList, Upstream, UpstreamRequest } from './http.ts';
+import { serveNode } from './node-server.ts';
+import { undiciUpstream } from './undici-upstream.ts';
+import type { UndiciUpstreamOptions } from './undici-upstream.ts';
+
+const utf8 = new TextEncoder();
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+const closers: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function provider(handler: Handler): Promise<string> {
+  const server = await serveNode(handler, { port: 0, host: '127.0.0.1' });
+  closers.push(() => server.close(0));
+  return `http://127.0.0.1:${server.port}`;
+}
+
+function upstream(options?: UndiciUpstreamOptions): Upstream {
+  const made = undiciUpstream(options);
+  closers.push(() => made.close());
+  return made;
+}
+
+function get(url: string, more: Partial<UpstreamRequest> = {}): UpstreamRequest {
+  const signal = new AbortController().signal;
+  return { method: 'GET', url, headers: [], body: undefined, signal, ...more };
+}
+
+async function* chunksOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield await Promise.resolve(utf8.encode(chunk));
+}
+
+/** A response that goes on until it is ended, and a promise of that end. */
+function endless(): { handler: Handler; ended: Promise<void>; isAborted: () => boolean | undefined } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let signal: AbortSignal | undefined;
+  async function* body(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) {
+        yield utf8.encode('more ');
+        await nextTurn();
+      }
+    } finally {
+      resolve();
+    }
+  }
+  const handler: Handler = async (request) => {
+    ({ signal } = request);
+    return { status: 200, headers: [], body: body() };
+  };
+  return { handler, ended: promise, isAborted: () => signal?.aborted };
+}
+
+async function* broken(): AsyncGenerator<Uint8Array> {
+  yield utf8.encode('part');
+  await nextTurn();
+  throw new Error('broke');
+}
+
+describe('a request', () => {
+  it('goes out with its method, path, repeated headers and bytes as they are', async () => {
+    const url = await provider(async ({ method, target, headers, body }) => {
+      const seen = { method, target, headers, body: text(await readBody(body, 100)) };
+      return { status: 200, headers: [], body: utf8.encode(JSON.stringify(seen)) };
+    });
+    const headers: HeaderList = [
+      ['x-two', '1'],
+      ['x-two', '\u00e9'],
+      ['authorization', 'Bearer k'],
+    ];
+    const send = async (body: UpstreamRequest['body']): Promise<unknown> => {
+      const request = get(`${url}/v1//a%2Fb/../c?q=%20`, { method: 'POST', headers, body });
+      return JSON.parse(text(await readBody((await upstream().send(request)).body, 1000)));
+    };
+    const seen = (lengthHeader: [string, string]): unknown => ({
+      method: 'POST',
+      target: '/v1//a%2Fb/../c?q=%20',
+      headers: [['host', url.slice(7)], ['connection', 'keep-alive'], ...headers, lengthHeader],
+      body: 'hello',
+    });
+    expect(await send(utf8.encode('hello'))).toEqual(seen(['content-length', '5']));
+    expect(await send(chunksOf('hel', 'lo'))).toEqual(seen(['transfer-encoding', 'chunked']));
+  });
+
+  it('to an origin without a path asks for the root', async () => {
+    const url = await provider(async ({ target }) => ({
+      status: 200,
+      headers: [],
+      body: utf8.encode(target),
+    }));
+    expect(text(await readBody((await upstream().send(get(url))).body, 10))).toBe('/');
+  });
+
+  it('gets an early answer although its body is still being sent', async () => {
+    const url = await provider(async () => ({ status: 401, headers: [], body: utf8.encode('no') }));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    async function* body(): AsyncGenerator<Uint8Array> {
+      yield utf8.encode('part');
+      await promise;
+    }
+    const response = await upstream().send(get(url, { method: 'POST', body: body() }));
+    expect([response.status, text(await readBody(response.body, 10))]).toEqual([401, 'no']);
+    resolve();
+  });
+});
+
+describe('a response', () => {
+  it('comes with its status, repeated headers and bytes as they are', async () => {
+    const packed = gzipSync('packed');
+    const url = await provider(async () => ({
+      status: 529,
+      headers: [
+        ['set-cookie', 'a=1'],
+        ['content-encoding', 'gzip'],
+        ['set-cookie', 'b=2'],
+        ['date', '\u00e9'],
+      ],
+      body: packed,
+    }));
+    const response = await upstream().send(get(url));
+    expect([response.status, ...response.headers]).toEqual([
+      529,
+      ['set-cookie', 'a=1'],
+      ['set-cookie', 'b=2'],
+      ['content-encoding', 'gzip'],
+      ['date', '\u00e9'],
+      ['content-length', String(packed.length)],
+      ['connection', 'keep-alive'],
+      ['keep-alive', 'timeout=75'],
+    ]);
+    expect(Buffer.from(await readBody(response.body, 100))).toEqual(packed);
+  });
+
+  it('leaves its connection to the next request', async () => {
+    const sockets = new Set<number>();
+    const server = createServer((socket) => {
+      sockets.add(socket.remotePort!);
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'));
+    }).listen(0, '127.0.0.1');
+    closers.push(async () => server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const pool = upstream();
+    for (let i = 0; i < 3; i += 1) {
+      const response = await pool.send(get(`http://127.0.0.1:${port}/`));
+      expect(text(await readBody(response.body, 10))).toBe('ok');
+    }
+    expect(sockets.size).toBe(1);
+  });
+
+  it('is cancelled by leaving the loop', async () => {
+    const { handler, ended } = endless();
+    const response = await upstream().send(get(await provider(handler)));
+    for await (const chunk of response.body) {
+      expect(text(chunk)).toMatch(/^more /);
+      break;
+    }
+    await ended;
+  });
+
+  it('is cancelled by ending an iteration that never began', async () => {
+    const { handler, ended, isAborted } = endless();
+    const response = await upstream().send(get(await provider(handler)));
+    await response.body[Symbol.asyncIterator]().return?.();
+    await ended;
+    expect(isAborted()).toBe(true);
+  });
+
+  it('is cancelled by the signal, read or unread', async () => {
+    const { handler, ended } = endless();
+    const controller = new AbortController();
+    const response = await upstream().send(get(await provider(handler), { signal: controller.signal }));
+    controller.abort();
+    await ended;
+    await expect(readBody(response.body, 1e9)).rejects.toMatchObject({ code: 'upstream-failed' });
+  });
+});
+
+describe('decode', () => {
+  const plain = 'data: {"text":"é"}\n\n'.repeat(100);
+  const packings: [string, Uint8Array][] = [
+    ['gzip', gzipSync(plain)],
+    ['x-gzip', gzipSync(plain)],
+    ['br', brotliCompressSync(plain)],
+    ['zstd', zstdCompressSync(plain)],
+    ['deflate', deflateSync(plain)],
+    ['gzip, BR', brotliCompressSync(gzipSync(plain))],
+    ['identity', utf8.encode(plain)],
+  ];
+
+  it.each(packings)('unpacks %s', async (encoding, body) => {
+    const headers: HeaderList = [
+      ['content-encoding', encoding],
+      ['x-kept', '1'],
+    ];
+    const url = await provider(async () => ({ status: 200, headers, body }));
+    const response = await upstream({ decode: true }).send(get(url));
+    expect(text(await readBody(response.body, 1e6))).toBe(plain);
+    const names = response.headers.map(([name]) => name);
+    expect(names).toContain('x-kept');
+    expect(names.includes('content-length')).toBe(encoding === 'identity');
+    expect(names.includes('content-encoding')).toBe(encoding === 'identity');
+  });
+
+  it('leaves an unknown encoding and an empty response alone', async () => {
+    const url = await provider(async ({ target }) => ({
+      status: target === '/none' ? 204 : 200,
+      headers: [['content-encoding', target === '/odd' ? 'odd' : 'gzip']],
+      body: utf8.encode('odd'),
+    }));
+    const pool = upstream({ decode: true });
+    expect(text(await readBody((await pool.send(get(`${url}/odd`))).body, 10))).toBe('odd');
+    expect((await readBody((await pool.send(get(`${url}/none`))).body, 10)).length).toBe(0);
+    const head = await pool.send(get(`${url}/head`, { method: 'HEAD' }));
+    expect((await readBody(head.body, 10)).length).toBe(0);
+  });
+
+  it('fails on a broken packing, and ends the upstream when the reader stops', async () => {
+    const url = await provider(async () => ({
+      status: 200,
+      headers: [['content-encoding', 'gzip']],
+      body: gzipSync(plain).subarray(0, -8),
+    }));
+    const response = await upstream({ decode: true }).send(get(url));
+    await expect(readBody(response.body, 1e6)).rejects.toMatchObject({ code: 'upstream-failed' });
+
+    const { handler, ended } = endless();
+    const packed = await provider(async (request) => ({
+      ...(await handler(request)),
+      headers: [['content-encoding', 'gzip']],
+    }));
+    const stopped = await upstream({ decode: true }).send(get(packed));
+    await stopped.body[Symbol.asyncIterator]().return?.();
+    await ended;
+  });
+});
+
+describe('a failure', () => {
+  it('to connect says where, without the path', async () => {
+    const failed = upstream().send(get('http://127.0.0.1:1/v1?key=secret'));
+    await expect(failed).rejects.toMatchObject({
+      code: 'upstream-failed',
+      message:
+        'http://127.0.0.1:1 could not be reached or broke off (ECONNREFUSED). Check that it is up and its URL is right.',
+    });
+  });
+
+  it('to be a URL is one of the upstream, too', async () => {
+    await expect(upstream().send(get('ftp://x/'))).rejects.toMatchObject({ code: 'upstream-failed' });
+    await expect(upstream().send(get('/v1'))).rejects.toMatchObject({ code: 'upstream-failed' });
+  });
+
+  it('to answer in time is a deadline', async () => {
+    const url = await provider(() => new Promise(() => undefined));
+    await expect(upstream({ headersTimeoutMs: 20 }).send(get(url))).rejects.toMatchObject({
+      code: 'deadline',
+    });
+  });
+
+  it('to go on in time is a deadline', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    async function* body(): AsyncGenerator<Uint8Array> {
+      yield utf8.encode('part');
+      await promise;
+    }
+    const url = await provider(async () => ({ status: 200, headers: [], body: body() }));
+    const response = await upstream({ bodyTimeoutMs: 20 }).send(get(url));
+    await expect(readBody(response.body, 10)).rejects.toMatchObject({ code: 'deadline' });
+    resolve();
+  });
+
+  it('within the body comes after what was read', async () => {
+    const url = await provider(async () => ({ status: 200, headers: [], body: broken() }));
+    const response = await upstream().send(get(url));
+    let seen = '';
+    const reading = async (): Promise<void> => {
+      for await (const chunk of response.body) seen += text(chunk);
+    };
+    await expect(reading()).rejects.toMatchObject({ code: 'upstream-failed' });
+    expect(seen).toBe('part');
+  });
+
+  it('by the signal gives its reason back where that is one of ours', async () => {
+    const url = await provider(() => new Promise(() => undefined));
+    const late = new LeporelloError('deadline', 'Too late.');
+    await expect(upstream().send(get(url, { signal: AbortSignal.abort(late) }))).rejects.toBe(late);
+    await expect(upstream().send(get(url, { signal: AbortSignal.abort() }))).rejects.toMatchObject({
+      code: 'upstream-failed',
+      message: `The request to ${url} was cancelled.`,
+    });
+  });
+});
+
+describe('close', () => {
+  it('can be called twice; later requests fail', async () => {
+    const pool = undiciUpstream();
+    await pool.close();
+    await pool.close();
+    await expect(pool.send(get('http://127.0.0.1:1/'))).rejects.toMatchObject({ code: 'upstream-failed' });
+  });
+});
