@@ -154,6 +154,7 @@ describe('a response', () => {
     for (let i = 0; i < 3; i += 1) {
       const response = await pool.send(get(`http://127.0.0.1:${port}/`));
       expect(text(await readBody(response.body, 10))).toBe('ok');
+      await nextTurn();
     }
     expect(sockets.size).toBe(1);
   });
