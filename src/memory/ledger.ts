@@ -83,7 +83,11 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     return stored ? ({ status: 'found', fold: stored } as const) : ({ status: 'continue' } as const);
   }
 
-  async function fetchNewest(tenant: string, links: readonly string[], asked: readonly number[]): Promise<FoundFold | undefined> {
+  async function fetchNewest(
+    tenant: string,
+    links: readonly string[],
+    asked: readonly number[],
+  ): Promise<FoundFold | undefined> {
     if (asked.length === 0) return undefined;
     const records = await vault.getSealedMany(
       tenant,
@@ -107,6 +111,10 @@ function parseFold(json: string): Fold | undefined {
     const value = JSON.parse(json) as Fold & { readonly version: number };
     return value.version === 1 ? { length: value.length, edits: value.edits } : undefined;
   } catch (cause) {
-    throw new LeporelloError('store-failed', 'A fold in the store is not JSON. Delete the data folder to start anew.', { cause });
+    throw new LeporelloError(
+      'store-failed',
+      'A fold in the store is not JSON. Delete the data folder to start anew.',
+      { cause },
+    );
   }
 }

@@ -1,0 +1,134 @@
+/**
+ * Makes a fold: asks the strategies in order until the demand is met, and checks after each that the result is valid, smaller and
+ * really counts less. Whatever fails that is taken back. Pure but for the memos it reads.
+ */
+import type { Codec, Reading, RecallTool } from '../codecs/codec.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { withMemoryIds } from '../conversation/original.ts';
+import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
+import type { ConversationCounter } from '../tokens/count-conversation.ts';
+import type { Demand } from '../triggers/trigger.ts';
+import { newProblems } from './check.ts';
+import type { FoldStep } from '../metrics/receipt.ts';
+
+/** Everything a fold is made from. */
+export type PlanInput = {
+  readonly codec: Codec;
+  readonly reading: Reading;
+  readonly conversation: Conversation;
+  readonly counter: ConversationCounter;
+  readonly protects: Protection;
+  readonly idOf: (original: Uint8Array) => string;
+  readonly recallTool: RecallTool | undefined;
+  readonly compressionBytesThreshold: number;
+};
+
+/** A conversation under edits: the bytes that would be sent, read again and counted. */
+export type Draft = {
+  readonly edits: readonly Edit[];
+  readonly sent: Conversation;
+  readonly tokens: number;
+  /** Messages without system, as they would be sent. */
+  readonly messages: number;
+};
+
+/** How often one strategy is asked again when its estimate fell short. */
+const mostRounds = 4;
+
+export function draft(input: PlanInput, edits: readonly Edit[]): Draft {
+  const { codec, conversation, recallTool } = input;
+  const body = codec.write(conversation, edits, recallTool ? { recallTool } : {});
+  const sent = body === conversation.body ? conversation : codec.read(body, input.reading);
+  const messages = sent.messages.filter((message) => message.role !== 'system').length;
+  return { edits, sent, tokens: input.counter.total(sent), messages };
+}
+
+export function planFold(
+  input: PlanInput,
+  before: Draft,
+  demand: Demand,
+  strategies: readonly Strategy[],
+): { readonly draft: Draft; readonly steps: readonly FoldStep[] } {
+  const steps: FoldStep[] = [];
+  let current = before;
+  for (const strategy of strategies) {
+    if (strategy.lastResort && !demand.force) continue;
+    const outcome = runStrategy(input, current, demand, strategy);
+    if (outcome.step) steps.push(outcome.step);
+    current = outcome.draft;
+  }
+  return { draft: current, steps };
+}
+
+function runStrategy(
+  input: PlanInput,
+  start: Draft,
+  demand: Demand,
+  strategy: Strategy,
+): { draft: Draft; step?: FoldStep } {
+  let best = start;
+  let refused: string | undefined;
+  let asked = excess(start, demand, strategy);
+  for (let round = 0; round < mostRounds && asked > 0; round++) {
+    // The last resort cuts each text once, so it starts over with a larger wish; the others go on from where they are.
+    const from = strategy.lastResort ? start : best;
+    const proposed = strategy.propose(viewOf(input, from, demand, asked));
+    if (proposed.length === 0) break;
+    const next = tryEdits(input, from, [...from.edits, ...proposed]);
+    if ('refused' in next) {
+      refused = next.refused;
+      break;
+    }
+    if (amount(next, demand) >= amount(best, demand)) break;
+    best = next;
+    const left = excess(best, demand, strategy);
+    asked = left <= 0 ? 0 : strategy.lastResort ? asked + left + 50 : left;
+  }
+  const edits = best.edits.length - start.edits.length;
+  if (edits === 0 && refused === undefined) return { draft: start };
+  const step = { strategy: strategy.name, edits, tokensSaved: start.tokens - best.tokens };
+  return { draft: best, step: refused === undefined ? step : { ...step, refused } };
+}
+
+function tryEdits(
+  input: PlanInput,
+  from: Draft,
+  edits: readonly Edit[],
+): Draft | { readonly refused: string } {
+  const completed = input.codec.rules.complete(input.conversation, edits);
+  if (completed.status === 'refused') return { refused: completed.reason };
+  const next = draft(input, withMemoryIds(input.conversation, completed.edits, input.idOf));
+  const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
+  if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
+  return next;
+}
+
+function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): FoldView {
+  const { conversation, counter, codec } = input;
+  return {
+    conversation,
+    edits: from.edits,
+    excess: { unit: demand.goal.unit, amount: asked },
+    measure: {
+      text: (text) => counter.text(text),
+      part: (block, part) => counter.part(conversation, block, part),
+      message: (index) => counter.message(conversation, index),
+    },
+    protects: input.protects,
+    mayEdit: (edit) => codec.rules.mayEdit(conversation, edit),
+    idOf: input.idOf,
+    recallTool: input.recallTool?.name,
+    compressionBytesThreshold: input.compressionBytesThreshold,
+  };
+}
+
+function amount(state: Draft, demand: Demand): number {
+  return demand.goal.unit === 'tokens' ? state.tokens : state.messages;
+}
+
+/** The last resort only does what must be done; the others aim at the goal. */
+function excess(state: Draft, demand: Demand, strategy: Strategy): number {
+  const limit = strategy.lastResort ? (demand.atMost ?? demand.goal.target) : demand.goal.target;
+  return amount(state, demand) - limit;
+}

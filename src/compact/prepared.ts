@@ -1,0 +1,40 @@
+/** A request ready to be sent, with what is needed to answer recalls from it. */
+import type { Conversation } from '../conversation/conversation.ts';
+import type { FoldReport, Outcome } from '../metrics/receipt.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
+
+export type Prepared = {
+  readonly outcome: Outcome;
+  readonly body: Uint8Array;
+  readonly report: FoldReport;
+  /** Name of the recall tool the body offers; undefined when it offers none. */
+  readonly recallTool: string | undefined;
+  /** The original behind an id of this very conversation, as exact JSON bytes; nothing for any other id. */
+  readonly original: (id: string) => Uint8Array | undefined;
+  /** Undefined when the body could not be read. */
+  readonly counter: TokenCounter | undefined;
+};
+
+/** A request that goes out as it came. */
+export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Conversation): Prepared {
+  return {
+    outcome,
+    body,
+    report: {
+      model: conversation?.model,
+      counter: undefined,
+      window: undefined,
+      trigger: undefined,
+      replayed: 0,
+      steps: [],
+      tokensBefore: undefined,
+      tokensAfter: undefined,
+      bytesBefore: body.length,
+      bytesAfter: body.length,
+      unfit: undefined,
+    },
+    recallTool: undefined,
+    original: () => undefined,
+    counter: undefined,
+  };
+}

@@ -1,0 +1,54 @@
+/** What a fold leaves alone: system, the newest user message, the newest tool batch with its calls, the last message, pins, recalls. */
+import type { Conversation } from '../conversation/conversation.ts';
+import { textOf, textsOf } from '../conversation/conversation.ts';
+import { pairCalls, placeKey } from '../conversation/pairing.ts';
+import { newestBatch, turnStart } from '../conversation/turns.ts';
+import type { Protection } from '../strategies/strategy.ts';
+
+/** What the user wants kept verbatim. */
+export type Pins = {
+  /** Results of these tools are never folded. */
+  readonly tools: readonly string[];
+  /** Parts whose text holds one of these are never folded. */
+  readonly texts: readonly string[];
+};
+
+export function protectionOf(
+  conversation: Conversation,
+  pins: Pins,
+  recallTool: string | undefined,
+): Protection {
+  const kept = keptMessages(conversation);
+  const pinnedTools = new Set([...pins.tools, ...(recallTool === undefined ? [] : [recallTool])]);
+  const pinned = new Set(
+    pairCalls(conversation).pairs.flatMap((pair) =>
+      pair.result && pinnedTools.has(pair.name) ? [placeKey(pair.call), placeKey(pair.result)] : [],
+    ),
+  );
+  const holdsPin = (index: number, at: number) => {
+    const message = conversation.messages[index];
+    const part = message?.parts[at];
+    if (!message || !part || pins.texts.length === 0) return false;
+    return textsOf(part).some((span) => {
+      const text = textOf(conversation.body, message, span);
+      return pins.texts.some((pin) => text.includes(pin));
+    });
+  };
+  return {
+    message: (index) => kept.has(index),
+    part: (message, part) => pinned.has(placeKey({ message, part })) || holdsPin(message, part),
+  };
+}
+
+/** Messages no strategy but the last resort may touch. */
+export function keptMessages(conversation: Conversation): ReadonlySet<number> {
+  const batch = newestBatch(conversation);
+  const kept = new Set(batch);
+  const first = Math.min(...batch);
+  if (batch.size > 0 && first > 0) kept.add(first - 1);
+  const start = turnStart(conversation);
+  if (start !== undefined) kept.add(start);
+  kept.add(conversation.messages.length - 1);
+  for (const message of conversation.messages) if (message.role === 'system') kept.add(message.index);
+  return kept;
+}

@@ -1,0 +1,77 @@
+/**
+ * What stands behind a memory id: the exact JSON bytes that edits took out of a body. A removed text is its string literal; removed
+ * parts and messages are a JSON array of their bytes. Found in the body itself, so that recall needs no store while the client resends it.
+ */
+import { bytesOf, type Conversation, textsOf } from './conversation.ts';
+import type { Edit } from './edit.ts';
+import { concatBytes } from './splice.ts';
+
+const encoder = new TextEncoder();
+
+/** The originals of an edit set by memory id. Edits without an id are left out. */
+export function originalsOf(
+  conversation: Conversation,
+  edits: readonly Edit[],
+): ReadonlyMap<string, Uint8Array> {
+  const originals = new Map<string, Uint8Array>();
+  const messages = new Map<string, number[]>();
+  for (const edit of edits) {
+    if (edit.kind === 'insert-message' || edit.memory === undefined) continue;
+    switch (edit.kind) {
+      case 'replace-text':
+        originals.set(edit.memory, originalOfText(conversation, edit));
+        break;
+      case 'drop-part':
+        originals.set(edit.memory, originalOfPart(conversation, edit.message, edit.part));
+        break;
+      case 'drop-message':
+        messages.set(edit.memory, [...(messages.get(edit.memory) ?? []), edit.message]);
+        break;
+    }
+  }
+  for (const [memory, indices] of messages) originals.set(memory, originalOfMessages(conversation, indices));
+  return originals;
+}
+
+/** Gives ids to the removals that have none yet. */
+export function withMemoryIds(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  idOf: (original: Uint8Array) => string,
+): readonly Edit[] {
+  return edits.map((edit) => {
+    if ((edit.kind !== 'drop-part' && edit.kind !== 'drop-message') || edit.memory !== undefined) return edit;
+    const original =
+      edit.kind === 'drop-part'
+        ? originalOfPart(conversation, edit.message, edit.part)
+        : originalOfMessages(conversation, [edit.message]);
+    return { ...edit, memory: idOf(original) };
+  });
+}
+
+export function originalOfMessages(conversation: Conversation, indices: readonly number[]): Uint8Array {
+  return arrayOf(
+    indices.map((index) => {
+      const { span } = conversation.messages[index]!;
+      return conversation.body.subarray(span.start, span.end);
+    }),
+  );
+}
+
+function originalOfPart(conversation: Conversation, index: number, part: number): Uint8Array {
+  const message = conversation.messages[index]!;
+  return arrayOf([bytesOf(conversation.body, message, message.parts[part]!.span)]);
+}
+
+function originalOfText(
+  conversation: Conversation,
+  edit: Edit & { readonly kind: 'replace-text' },
+): Uint8Array {
+  const message = conversation.messages[edit.at.message]!;
+  return bytesOf(conversation.body, message, textsOf(message.parts[edit.at.part]!)[edit.at.text]!);
+}
+
+function arrayOf(values: readonly Uint8Array[]): Uint8Array {
+  const joined = values.flatMap((value, index) => (index > 0 ? [encoder.encode(','), value] : [value]));
+  return concatBytes([encoder.encode('['), ...joined, encoder.encode(']')]);
+}

@@ -1,0 +1,77 @@
+/**
+ * The gateway's own paths: health, receipts, memory. A caller sees what belongs to the credential it sends, as the model calls do;
+ * the administrator's token, where one is set, sees all tenants.
+ */
+import type { Vault } from '../memory/vault.ts';
+import type { GatewayRequest, GatewayResponse } from './http.ts';
+import { jsonResponse } from './json-response.ts';
+import type { ReceiptLog } from './receipts.ts';
+import { credentialOf } from './routes.ts';
+
+type AdminRim = {
+  readonly vault: Pick<Vault, 'tenantOf' | 'recall' | 'recallAny'>;
+  readonly receipts: ReceiptLog;
+  readonly adminToken: string | undefined;
+};
+
+const mostListed = 500;
+
+export async function answerOwn(
+  rim: AdminRim,
+  request: GatewayRequest,
+  route: { readonly path: string; readonly query: URLSearchParams },
+): Promise<GatewayResponse> {
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return jsonResponse(405, { error: 'Only GET is served here.' });
+  const credential = credentialOf(request.headers);
+  const isAdmin = rim.adminToken !== undefined && sameText(credential, rim.adminToken);
+  const tenant = isAdmin ? undefined : rim.vault.tenantOf(credential);
+  const [, room, id] = /^\/_leporello\/(receipts|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
+  if (route.path === '/healthz') return jsonResponse(200, { status: 'ok' });
+  if (route.path === '/readyz') return readiness(rim);
+  if (room === 'receipts' && id === undefined) {
+    const limit = Math.min(mostListed, Number(route.query.get('limit') ?? 50) || 50);
+    return jsonResponse(200, { receipts: rim.receipts.list(tenant, limit) });
+  }
+  if (room === 'receipts' && id !== undefined) {
+    const receipt = rim.receipts.get(tenant, id);
+    return receipt ? jsonResponse(200, receipt) : notFound(`No receipt ${id} for this credential.`);
+  }
+  if (room === 'memory' && id !== undefined) return memory(rim, tenant, id);
+  return notFound(
+    'Known here: /healthz, /readyz, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/memory/ID.',
+  );
+}
+
+/** The original exactly as it stood in the request: JSON. */
+async function memory(rim: AdminRim, tenant: string | undefined, id: string): Promise<GatewayResponse> {
+  try {
+    const found = tenant === undefined ? await rim.vault.recallAny(id) : await rim.vault.recall(tenant, id);
+    if (found.status === 'missing') return notFound(`No memory ${id} for this credential.`);
+    return { status: 200, headers: [['content-type', 'application/json']], body: found.original };
+  } catch {
+    return jsonResponse(503, { error: 'The store cannot be read at the moment.' });
+  }
+}
+
+/** Ready means that the store answers: without it requests still go through, but unfolded. */
+async function readiness(rim: AdminRim): Promise<GatewayResponse> {
+  try {
+    await rim.vault.recallAny('mem_0000000000000000');
+    return jsonResponse(200, { status: 'ready' });
+  } catch {
+    return jsonResponse(503, { status: 'the store cannot be read; requests go through unfolded' });
+  }
+}
+
+function notFound(message: string): GatewayResponse {
+  return jsonResponse(404, { error: { type: 'not_found_error', message } });
+}
+
+/** Takes the same time wherever two texts of one length differ. */
+function sameText(given: string | undefined, wanted: string): boolean {
+  if (given === undefined || given.length !== wanted.length) return false;
+  let difference = 0;
+  for (let at = 0; at < wanted.length; at++) difference |= given.charCodeAt(at) ^ wanted.charCodeAt(at);
+  return difference === 0;
+}

@@ -1,0 +1,102 @@
+/** A receipt while its request is under way: collects what happens and is written once, at the end. */
+import type { Usage } from '../codecs/codec.ts';
+import type { Prepared } from '../compact/prepared.ts';
+import type { RecallReport } from '../metrics/receipt.ts';
+import type { HeaderList } from './http.ts';
+import type { ExchangeNotes } from './recall-loop.ts';
+import type { ReceiptLog } from './receipts.ts';
+
+export type OpenReceipt = {
+  readonly id: string;
+  /** What the client is told of the request in the response's head. */
+  readonly headers: HeaderList;
+  readonly note: ExchangeNotes;
+  /** Writes the receipt. Further calls do nothing. */
+  close(): void;
+  /** The body as it is; the receipt is written when it ends, however it ends. */
+  closing(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+};
+
+type ReceiptRequest = {
+  readonly tenant: string;
+  readonly prepared: Prepared;
+  readonly session: string | undefined;
+  readonly path: string;
+  /** When the whole body was there: milliseconds since the epoch. */
+  readonly started: number;
+};
+
+type ReceiptRim = {
+  readonly receipts: ReceiptLog;
+  readonly clock: () => number;
+  readonly newId: () => string;
+};
+
+export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenReceipt {
+  const { prepared, started } = request;
+  const id = rim.newId();
+  const prepareMs = rim.clock() - started;
+  const recalls: RecallReport[] = [];
+  let usage: Usage | undefined;
+  let upstreamStatus: number | undefined;
+  let problem: string | undefined;
+  let closed = false;
+
+  function close(): void {
+    if (closed) return;
+    closed = true;
+    rim.receipts.add(request.tenant, {
+      ...prepared.report,
+      id,
+      at: started,
+      path: request.path,
+      outcome: prepared.outcome,
+      session: request.session,
+      upstreamStatus,
+      recalls,
+      usage,
+      problem,
+      ms: { prepare: prepareMs, total: rim.clock() - started },
+    });
+  }
+
+  return {
+    id,
+    headers: headersOf(id, prepared),
+    note: {
+      recalled: (report) => recalls.push(report),
+      used: (reported) => {
+        usage = reported;
+      },
+      upstreamStatus: (status) => {
+        upstreamStatus = status;
+      },
+      problem: (text) => {
+        problem = text;
+      },
+    },
+    close,
+    async *closing(body) {
+      try {
+        yield* body;
+      } catch (error) {
+        problem ??= 'the response broke off';
+        throw error;
+      } finally {
+        close();
+      }
+    },
+  };
+}
+
+function headersOf(id: string, { outcome, report }: Prepared): HeaderList {
+  const counts = [
+    ['x-leporello-tokens-before', report.tokensBefore],
+    ['x-leporello-tokens-after', report.tokensAfter],
+  ] as const;
+  return [
+    ['x-leporello-outcome', outcome.status],
+    ...counts.flatMap(([name, count]) => (count === undefined ? [] : [[name, String(count)] as const])),
+    ['x-leporello-receipt', id],
+  ];
+}

@@ -1,0 +1,21 @@
+/** Runs the engine under a deadline. The engine never rejects; a store that hangs must not hang the request. */
+import type { Engine, EngineRequest } from '../compact/engine.ts';
+import { type Prepared, unprepared } from '../compact/prepared.ts';
+
+export async function prepareInTime(
+  engine: Engine,
+  request: EngineRequest,
+  deadlineMs: number,
+): Promise<Prepared> {
+  const timer = Promise.withResolvers<Prepared>();
+  const handle = setTimeout(() => {
+    timer.resolve(
+      unprepared(request.body, { status: 'failed', reason: `deadline: not folded within ${deadlineMs} ms` }),
+    );
+  }, deadlineMs);
+  try {
+    return await Promise.race([engine.prepare(request), timer.promise]);
+  } finally {
+    clearTimeout(handle);
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * Answers the model's private recalls and asks it to go on, until it has something for the client. For complete responses and for
+ * live streams alike: in a stream only the private call is held back, everything else goes on as it comes.
+ */
+import type { Codec, ModelReply, RecallAnswer, StreamRelay, Usage } from '../codecs/codec.ts';
+import type { Prepared } from '../compact/prepared.ts';
+import { LeporelloError } from '../errors.ts';
+import type { RecallReport } from '../metrics/receipt.ts';
+import { resolveRecall } from '../recall/resolve.ts';
+import type { UpstreamResponse } from './http.ts';
+import { readBody } from './http.ts';
+import { splitEvents } from './sse.ts';
+
+/** One model call with all it needs to be continued. */
+export type Exchange = {
+  readonly codec: Codec;
+  readonly prepared: Prepared;
+  readonly recall: RecallLimits;
+  /** Sends a continuation. Rejects like an upstream. */
+  readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
+  readonly note: ExchangeNotes;
+};
+
+export type RecallLimits = {
+  /** Rounds of recalls in one request; after them the answer stands as it is. */
+  readonly maxRounds: number;
+  /** Tokens one answer may have. */
+  readonly maxTokens: number;
+};
+
+/** What is told to the receipt while the exchange goes on. */
+export type ExchangeNotes = {
+  recalled(report: RecallReport): void;
+  used(usage: Usage | undefined): void;
+  upstreamStatus(status: number): void;
+  problem(text: string): void;
+};
+
+/** A response of at most this size (bytes) is read whole to look for calls; a model's reply is far smaller. */
+const maxResponseBytes = 64 * 1024 * 1024;
+
+/** The bytes for the client of a streamed response, as they come. Errors of the first response break the stream off. */
+export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
+  const relay = exchange.codec.openStream({ recallTool: exchange.prepared.recallTool });
+  let sent = exchange.prepared.body;
+  let response = first;
+  for (let round = 1; ; round++) {
+    try {
+      for await (const event of splitEvents(response.body)) yield* relay.take(event);
+    } catch (error) {
+      // What broke before any recall breaks for the client as it would have without us.
+      if (round === 1) throw error;
+      yield* failed(exchange, relay, error);
+      return;
+    }
+    const end = relay.end();
+    exchange.note.used(relay.usage());
+    if (end.status === 'done') {
+      yield* end.tail;
+      return;
+    }
+    if (round > exchange.recall.maxRounds) {
+      yield* relay.finish();
+      return;
+    }
+    try {
+      sent = exchange.codec.continueWith(sent, end.reply, await answersTo(exchange, end.reply, round));
+      response = await continued(exchange, sent);
+    } catch (error) {
+      yield* failed(exchange, relay, error);
+      return;
+    }
+  }
+}
+
+/** The body for the client of a complete response; `response` is the last upstream response, whose status and headers go with it. */
+export async function relayWhole(
+  exchange: Exchange,
+  first: UpstreamResponse,
+): Promise<{ readonly response: UpstreamResponse; readonly body: Uint8Array }> {
+  const { codec, prepared, note } = exchange;
+  const earlier: ModelReply[] = [];
+  let sent = prepared.body;
+  let response = first;
+  for (let round = 1; ; round++) {
+    const body = await readBody(response.body, maxResponseBytes);
+    const reply = response.status === 200 ? readReply(codec, body, prepared.recallTool) : undefined;
+    if (!reply) return { response, body };
+    note.used(sumUsage([...earlier, reply]));
+    if (!isPending(reply) || round > exchange.recall.maxRounds) {
+      return { response, body: codec.writeResponse(body, earlier, reply) };
+    }
+    sent = codec.continueWith(sent, reply, await answersTo(exchange, reply, round));
+    earlier.push(reply);
+    response = await exchange.send(sent);
+    note.upstreamStatus(response.status);
+  }
+}
+
+/** Only recalls, and the model waits for them. Beside calls of the client's they are left out: it is the client's turn then. */
+function isPending(reply: ModelReply): boolean {
+  return reply.recalls.length > 0 && reply.calls.length === 0;
+}
+
+function readReply(codec: Codec, body: Uint8Array, recallTool: string | undefined): ModelReply | undefined {
+  try {
+    return codec.readResponse(body, recallTool);
+  } catch (error) {
+    // A 200 in a shape nobody knows is the provider's business and the client's.
+    if (LeporelloError.isInstance(error) && error.code === 'bad-response') return undefined;
+    throw error;
+  }
+}
+
+async function answersTo(
+  { prepared, recall, note }: Exchange,
+  reply: ModelReply,
+  round: number,
+): Promise<readonly RecallAnswer[]> {
+  const count = (text: string) => prepared.counter?.count(text) ?? text.length;
+  const maxTokens = Math.max(200, Math.floor(roomFor(prepared, recall.maxTokens) / reply.recalls.length));
+  const answers: RecallAnswer[] = [];
+  for (const call of reply.recalls) {
+    let found = false;
+    const text = await resolveRecall({
+      argumentsJson: call.argumentsJson,
+      lookup(id) {
+        const original = prepared.original(id);
+        found = original !== undefined;
+        return original && new TextDecoder().decode(original);
+      },
+      maxTokens,
+      countTokens: count,
+    });
+    note.recalled({ round, found, tokens: count(text) });
+    answers.push({ call, text });
+  }
+  return answers;
+}
+
+/** A recall must not make the request too large: half of what is still free, up to the limit. */
+function roomFor({ report }: Prepared, most: number): number {
+  if (report.window === undefined || report.tokensAfter === undefined) return most;
+  return Math.min(most, Math.max(0, Math.floor((report.window - report.tokensAfter) / 2)));
+}
+
+async function continued(exchange: Exchange, body: Uint8Array): Promise<UpstreamResponse> {
+  const response = await exchange.send(body);
+  exchange.note.upstreamStatus(response.status);
+  if (response.status === 200) return response;
+  for await (const _ of response.body) {
+    // Read to the end, so that the connection can be used again.
+  }
+  throw new LeporelloError('upstream-failed', `The upstream answered ${response.status} to a continuation.`);
+}
+
+function failed(exchange: Exchange, relay: StreamRelay, error: unknown): readonly Uint8Array[] {
+  const problem = LeporelloError.isInstance(error) ? error.message : 'unexpected error in a continuation';
+  exchange.note.problem(problem);
+  return relay.fail({
+    status: 502,
+    message: `Leporello could not continue the response after a recall. ${problem}`,
+  });
+}
+
+function sumUsage(replies: readonly ModelReply[]): Usage | undefined {
+  const known = replies.flatMap((reply) => reply.usage ?? []);
+  if (known.length === 0) return undefined;
+  const sum = (pick: (usage: Usage) => number) => known.reduce((total, usage) => total + pick(usage), 0);
+  return {
+    input: sum((usage) => usage.input),
+    cacheRead: sum((usage) => usage.cacheRead),
+    cacheWrite: sum((usage) => usage.cacheWrite),
+    output: sum((usage) => usage.output),
+  };
+}

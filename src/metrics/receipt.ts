@@ -1,0 +1,66 @@
+/** What one request went through: data for users, headers and logs. Holds counts, names and ids, never content. */
+
+export type Outcome =
+  | { readonly status: 'untouched'; readonly reason: string }
+  | { readonly status: 'compacted' }
+  /** Something inside went wrong; the original bytes went out. */
+  | { readonly status: 'failed'; readonly reason: string };
+
+/** How the request came to be what was sent. Tokens are those of the counter named; bytes are of the whole body. */
+export type FoldReport = {
+  readonly model: string | undefined;
+  readonly counter: string | undefined;
+  readonly window: number | undefined;
+  /** The trigger that asked for a new fold; undefined when none did. */
+  readonly trigger: string | undefined;
+  /** Edits replayed from an earlier fold. */
+  readonly replayed: number;
+  readonly steps: readonly FoldStep[];
+  readonly tokensBefore: number | undefined;
+  readonly tokensAfter: number | undefined;
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+  /** Why the request may still be too large, naming what is; undefined when it fits or nobody knows the window. */
+  readonly unfit: string | undefined;
+};
+
+export type FoldStep = {
+  readonly strategy: string;
+  readonly edits: number;
+  readonly tokensSaved: number;
+  /** Set when the step was given up, with the rule that forbade it. */
+  readonly refused?: string;
+};
+
+/** One private recall: how large the answer was, and in which round of the request it came. */
+export type RecallReport = { readonly round: number; readonly found: boolean; readonly tokens: number };
+
+export type Receipt = FoldReport & {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly path: string;
+  readonly outcome: Outcome;
+  /** The client's name of the session, where it sends one. */
+  readonly session: string | undefined;
+  /** Status of the last upstream response; undefined when there was none. */
+  readonly upstreamStatus: number | undefined;
+  readonly recalls: readonly RecallReport[];
+  /** Tokens as the provider reported them, over all rounds. */
+  readonly usage:
+    | {
+        readonly input: number;
+        readonly cacheRead: number;
+        readonly cacheWrite: number;
+        readonly output: number;
+      }
+    | undefined;
+  /** Set when the response could not be completed. */
+  readonly problem: string | undefined;
+  readonly ms: {
+    /** From the whole body received to the request sent: what Leporello added. */
+    readonly prepare: number;
+    /** Until the response was sent to the end. */
+    readonly total: number;
+  };
+};

@@ -1,0 +1,13 @@
+/** The strategies in their order: least harm first. */
+import { clipNewest } from './clip-newest.ts';
+import { dropFailedCalls } from './drop-failed-calls.ts';
+import { dropOldest } from './drop-oldest.ts';
+import { offloadResults } from './offload-results.ts';
+import type { Strategy } from './strategy.ts';
+
+export const defaultStrategies: readonly Strategy[] = [
+  dropFailedCalls,
+  offloadResults,
+  dropOldest,
+  clipNewest,
+];

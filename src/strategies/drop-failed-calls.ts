@@ -1,0 +1,62 @@
+/**
+ * Drops calls to tools that do not exist, together with the errors that answered them: they teach the model nothing and invite
+ * it to try again. A call counts as such when its name is not among the offered tools and its result is an error.
+ */
+import { type Part, textOf, textsOf } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { type Pair, pairCalls, type PartPlace } from '../conversation/pairing.ts';
+import type { FoldView, Strategy } from './strategy.ts';
+import { touched } from './text-slots.ts';
+
+export const dropFailedCalls: Strategy = { name: 'drop-failed-calls', lastResort: false, propose };
+
+/** How agent frameworks word it, for formats that do not flag errors: "Unknown tool: x", "Tool 'x' not found", "x is not a valid tool". */
+const wordings: readonly RegExp[] = [
+  /\b(?:unknown|invalid|unrecognized|unsupported|nonexistent|no such) (?:tool|function)\b/i,
+  /\b(?:tool|function)\b.{0,120}\b(?:not found|does not exist|doesn't exist|not available|not registered|unavailable)/i,
+  /\bnot a valid (?:tool|function)\b/i,
+];
+
+/** Errors of this kind are short; a long result that mentions one is something else. */
+const longestError = 2_000;
+
+function propose(view: FoldView): readonly Edit[] {
+  const offered = new Set(view.conversation.toolNames);
+  if (offered.size === 0) return [];
+  const gone = touched(view.edits);
+  return pairCalls(view.conversation).pairs.flatMap((pair) => {
+    if (offered.has(pair.name) || !pair.result || gone.parts.has(`${pair.call.message}.${pair.call.part}`))
+      return [];
+    if (gone.messages.has(pair.call.message)) return [];
+    const edits = [dropPart(pair.call), dropPart(pair.result)];
+    return isOld(view, pair, pair.result) && failed(view, pair.result) && edits.every(view.mayEdit)
+      ? edits
+      : [];
+  });
+}
+
+function dropPart({ message, part }: PartPlace): Edit {
+  return { kind: 'drop-part', message, part, memory: undefined };
+}
+
+/** Reasoning that led to the call must not stand alone, so a call that follows signed reasoning stays with it. */
+function isOld(view: FoldView, pair: Pair, result: PartPlace): boolean {
+  const asking = view.conversation.messages[pair.call.message]!;
+  return (
+    !asking.parts.some((part) => part.type === 'reasoning' && part.signed) &&
+    [pair.call, result].every(
+      (place) => !view.protects.message(place.message) && !view.protects.part(place.message, place.part),
+    )
+  );
+}
+
+function failed(view: FoldView, place: PartPlace): boolean {
+  const message = view.conversation.messages[place.message]!;
+  const part: Part | undefined = message.parts[place.part];
+  if (part?.type !== 'tool-result' || part.isError === false) return false;
+  if (part.isError) return true;
+  const text = textsOf(part)
+    .map((span) => textOf(view.conversation.body, message, span))
+    .join('\n');
+  return text.length <= longestError && wordings.some((wording) => wording.test(text));
+}

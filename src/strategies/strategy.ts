@@ -1,0 +1,48 @@
+/**
+ * The interface of everything that decides what to fold. A strategy is pure: it looks at a conversation under the edits made so far
+ * and returns further edits, least harm first, until they save what is asked for. The spine orders, checks and records them.
+ */
+import type { Block, Conversation, Part } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+
+export interface Strategy {
+  readonly name: string;
+  /** True for what clips even the newest content: asked only when the request would not fit otherwise. */
+  readonly lastResort: boolean;
+  /** Further edits; none when the strategy has nothing (more) to offer. Never throws, never touches what `view` protects. */
+  propose(view: FoldView): readonly Edit[];
+}
+
+/** What a strategy sees. */
+export type FoldView = {
+  readonly conversation: Conversation;
+  /** Edits made so far, those of earlier folds included. */
+  readonly edits: readonly Edit[];
+  /** How much is still too much, in the unit of the trigger's goal. Always positive. */
+  readonly excess: { readonly unit: 'tokens' | 'messages'; readonly amount: number };
+  readonly measure: Measure;
+  readonly protects: Protection;
+  /** The wire format's veto. */
+  readonly mayEdit: (edit: Edit) => boolean;
+  /** The id under which an original (exact JSON bytes) can be recalled. */
+  readonly idOf: (original: Uint8Array) => string;
+  /** Name of the tool the model can recall with; undefined when this request cannot offer it. */
+  readonly recallTool: string | undefined;
+  /** Results of fewer bytes (UTF-8) are never offloaded. */
+  readonly compressionBytesThreshold: number;
+};
+
+/** Tokens of things, memoised. */
+export type Measure = {
+  text(text: string): number;
+  part(block: Block, part: Part): number;
+  message(index: number): number;
+};
+
+/** What a fold leaves alone whatever it saves. */
+export type Protection = {
+  /** Messages that stay whole and verbatim: system, the newest user message, the newest tool batch with its calls. */
+  message(index: number): boolean;
+  /** Parts a user has pinned, and what was recalled before. */
+  part(message: number, part: number): boolean;
+};

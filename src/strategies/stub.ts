@@ -1,0 +1,71 @@
+/**
+ * The texts that stand in for what was folded: what it was, how big, and how to get it back. Pure functions of the original, so the
+ * same fold gives the same bytes. Whatever is quoted from the original is JSON-quoted and short: a stub is data, not instructions.
+ */
+
+/** What a stub says about one folded tool result. */
+export type ResultStub = {
+  readonly text: string;
+  /** The call that was answered, where it is known. */
+  readonly call: { readonly name: string; readonly input: string } | undefined;
+  readonly memory: string;
+  readonly recallTool: string | undefined;
+};
+
+export function resultStub({ text, call, memory, recallTool }: ResultStub): string {
+  const from = call ? ` of ${call.name} ${quote(call.input, 160)}` : '';
+  const begins = firstLine(text);
+  return (
+    `[Folded tool result${from}: ${size(text)}. ` +
+    `${begins === '' ? '' : `It begins ${quote(begins, 100)}. `}${way(memory, recallTool)}]`
+  );
+}
+
+/** What stands in for whole messages that were dropped. */
+export function messagesStub(folded: {
+  readonly messages: number;
+  /** Names of the tools that were called in them, with how often. */
+  readonly calls: ReadonlyMap<string, number>;
+  readonly memory: string;
+  readonly recallTool: string | undefined;
+}): string {
+  const calls = [...folded.calls].map(([name, times]) => `${name} ×${times}`).join(', ');
+  return (
+    `[Folded ${folded.messages} earlier messages of this conversation${calls === '' ? '' : ` (calls: ${calls})`}. ` +
+    `${way(folded.memory, folded.recallTool)}]`
+  );
+}
+
+/** What stands in the middle of a text of which only the beginning and the end are left. */
+export function clipStub(clipped: {
+  readonly characters: number;
+  readonly fromLine: number;
+  readonly toLine: number;
+  readonly memory: string;
+  readonly recallTool: string | undefined;
+}): string {
+  const { characters, fromLine, toLine, memory, recallTool } = clipped;
+  const lines = fromLine === toLine ? `of line ${fromLine}` : `with lines ${fromLine}-${toLine}`;
+  return `[Folded ${characters} characters ${lines} of this text. ${way(memory, recallTool)}]`;
+}
+
+function way(memory: string, recallTool: string | undefined): string {
+  return recallTool === undefined
+    ? `It is kept as ${memory}.`
+    : `To read it again call ${recallTool} with {"id":"${memory}"}.`;
+}
+
+function size(text: string): string {
+  const lines = text.split('\n').length;
+  return `${text.length} characters${lines > 1 ? `, ${lines} lines` : ''}`;
+}
+
+function firstLine(text: string): string {
+  return text.trimStart().split('\n', 1)[0]!.trim();
+}
+
+/** A JSON string of at most `most` characters of the text, never half a character. */
+function quote(text: string, most: number): string {
+  const points = [...text.slice(0, most * 2)];
+  return JSON.stringify(points.length > most ? `${points.slice(0, most).join('')}…` : text);
+}

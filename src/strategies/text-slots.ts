@@ -1,0 +1,71 @@
+/** The texts of a conversation that edits can replace, with what is left of them under the edits made so far. */
+import {
+  bytesOf,
+  type Message,
+  type Part,
+  type Place,
+  textOf,
+  textsOf,
+} from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import type { FoldView } from './strategy.ts';
+
+export type TextSlot = {
+  readonly at: Place;
+  readonly message: Message;
+  readonly part: Part;
+  /** The JSON string literal: what goes to memory. */
+  readonly literal: Uint8Array;
+  text(): string;
+};
+
+/** Slots of the messages that are still there, in order; those with a stub in place of the text are left out. */
+export function* openSlots(view: FoldView, type: Part['type']): Generator<TextSlot> {
+  const gone = touched(view.edits);
+  for (const message of view.conversation.messages) {
+    if (gone.messages.has(message.index)) continue;
+    for (const [index, part] of message.parts.entries()) {
+      if (part.type !== type || gone.parts.has(`${message.index}.${index}`)) continue;
+      for (const [text, span] of textsOf(part).entries()) {
+        if (gone.texts.has(`${message.index}.${index}.${text}`)) continue;
+        yield {
+          at: { message: message.index, part: index, text },
+          message,
+          part,
+          literal: bytesOf(view.conversation.body, message, span),
+          text: () => textOf(view.conversation.body, message, span),
+        };
+      }
+    }
+  }
+}
+
+/** What the edits so far have taken away or replaced, by key of place. */
+export function touched(edits: readonly Edit[]) {
+  const messages = new Set<number>();
+  const parts = new Set<string>();
+  const texts = new Set<string>();
+  for (const edit of edits) {
+    switch (edit.kind) {
+      case 'drop-message':
+        messages.add(edit.message);
+        break;
+      case 'drop-part':
+        parts.add(`${edit.message}.${edit.part}`);
+        break;
+      case 'replace-text':
+        texts.add(`${edit.at.message}.${edit.at.part}.${edit.at.text}`);
+        break;
+      case 'insert-message':
+        break;
+    }
+  }
+  return { messages, parts, texts };
+}
+
+const encoder = new TextEncoder();
+
+/** Size of a text in UTF-8 bytes. */
+export function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}
