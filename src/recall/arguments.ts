@@ -1,0 +1,81 @@
+/**
+ * Reads what a model sent as arguments of the recall tool, as leniently as can be done without guessing: models send numbers
+ * as strings, arrays for ranges, ids in quotes. Pure, never throws.
+ */
+
+export type RecallArguments = {
+  readonly id: string;
+  readonly query: string | undefined;
+  /** As it came, a list joined by commas; `parseRange` reads it. */
+  readonly lines: string | undefined;
+  readonly path: string | undefined;
+};
+
+export type ParsedArguments =
+  | { readonly status: 'ok'; readonly value: RecallArguments }
+  /** A sentence for the model that tells the right form. */
+  | { readonly status: 'bad'; readonly why: string };
+
+const form =
+  'Send a JSON object with the id of a stub, such as {"id":"ID"}, and if only a part is wanted "query":"words", ' +
+  '"lines":"10-40" or "path":"$.items[0]".';
+
+/** Also bounds what the patterns below may scan. Characters. */
+const longestId = 200;
+
+export function parseArguments(argumentsJson: string): ParsedArguments {
+  const sent = unwrapped(argumentsJson);
+  const fields: Record<string, unknown> = isRecord(sent) ? sent : { id: sent };
+  const id = cleanId(textOf(fields['id']) ?? '');
+  if (id === '') return { status: 'bad', why: `No id was given. ${form}` };
+  const [query, lines, path] = [fields['query'], fields['lines'], fields['path']].map(textOf);
+  return { status: 'ok', value: { id, query, lines, path } };
+}
+
+/** The value sent, also where it was put into JSON twice; undefined for what is neither an object nor a bare id. */
+function unwrapped(argumentsJson: string): unknown {
+  let value: unknown = argumentsJson;
+  for (let layer = 0; layer < 2 && typeof value === 'string'; layer++) {
+    const inner = parsed(value);
+    if (inner === undefined) return isBareId(value) ? value : undefined;
+    value = inner.value;
+  }
+  return value;
+}
+
+function parsed(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+function isBareId(text: string): boolean {
+  return text.length <= longestId && /^[\s\w"'`<>[\]:=.-]+$/.test(text);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A text, a number or a short list of them; undefined for nothing, and a word no range or path means for the rest. */
+function textOf(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'string') return value.trim() === '' ? undefined : value;
+  if (typeof value === 'number') return String(value);
+  if (!Array.isArray(value)) return typeof value;
+  const items = value.slice(0, 8).map((item) => (typeof item === 'number' ? String(item) : item));
+  return items.length === 0
+    ? undefined
+    : items.map((item) => (typeof item === 'string' ? item : typeof item)).join(',');
+}
+
+/** Ids are pasted with what stood around them in the stub. */
+function cleanId(id: string): string {
+  return bare(bare(id.trim().slice(0, longestId)).replace(/^id\s*[:=]/i, ''));
+}
+
+function bare(text: string): string {
+  return text.replaceAll(/^[\s"'`<>[\](){},.;]+|[\s"'`<>[\](){},.;]+$/g, '');
+}

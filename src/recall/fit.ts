@@ -1,0 +1,54 @@
+/** Finds how much of a text fits a number of tokens. Costs in proportion to what fits, not to the text. Pure. */
+import { wholeAfter, wholeBefore } from './lines.ts';
+import type { Stretch } from './lines.ts';
+
+/** Counts the tokens of a text; one of `TokenCounter.count`. */
+export type CountTokens = (text: string) => number;
+
+const firstGuess = 3;
+const fastestGrowth = 8;
+/** Counting is what costs, so a fit within 3 % of the budget is as good as the best one. */
+const closeEnough = 0.97;
+
+/**
+ * An offset such that `start` to it counts at most `budget` tokens and little more would fit: `end` when all of it fits, never
+ * inside a code point, `start` when not one code point fits.
+ */
+export function longestFit(
+  text: string,
+  { start, end }: Stretch,
+  budget: number,
+  countTokens: CountTokens,
+): number {
+  if (budget <= 0) return start;
+  let good = start;
+  let bad = end + 1;
+  let guess = start + Math.ceil(budget * firstGuess);
+  for (let tries = 1; good < end; tries++) {
+    let to = wholeBefore(text, Math.min(guess, bad - 1));
+    if (to <= good) to = wholeAfter(text, good + 1);
+    if (to >= bad) return good;
+
+    const tokens = countTokens(text.slice(start, to));
+    if (tokens <= budget) good = to;
+    else bad = to;
+    const length = to - start;
+    if (good === to && tokens >= budget * closeEnough) {
+      const isNearEnd = bad > end && end - start < length * 1.05;
+      if (!isNearEnd) return good;
+      guess = end;
+    } else {
+      const likely = Math.floor(length * Math.min(fastestGrowth, (budget / Math.max(tokens, 1)) * 0.99));
+      guess = start + likely;
+      // Where the rate of tokens changes along the text, halving finds what reckoning does not.
+      const isOutside = guess <= good || guess >= bad;
+      if (bad <= end && (isOutside || tries % 3 === 0)) guess = good + Math.ceil((bad - good) / 2);
+    }
+  }
+  return good;
+}
+
+/** The beginning of the text that fits: the last resort for what could not be made shorter in a kinder way. */
+export function clip(text: string, maxTokens: number, countTokens: CountTokens): string {
+  return text.slice(0, longestFit(text, { start: 0, end: text.length }, maxTokens, countTokens));
+}

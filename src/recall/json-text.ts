@@ -1,0 +1,182 @@
+/**
+ * Walks JSON as text, so that numbers keep their spelling and nothing is copied that nobody asked for. Takes only text that
+ * `JSON.parse` accepts; never recurses, so depth does not matter. Pure.
+ */
+
+/** A JSON value in a text, `end` exclusive. */
+export type JsonSpan = { readonly start: number; readonly end: number };
+
+/** A member of an object (with its name) or an element of an array (without). */
+export type JsonChild = JsonSpan & { readonly key: string | undefined };
+
+export type JsonKind = 'object' | 'array' | 'string' | 'other';
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+
+export function kindAt(text: string, start: number): JsonKind {
+  switch (text.charAt(start)) {
+    case '{':
+      return 'object';
+    case '[':
+      return 'array';
+    case '"':
+      return 'string';
+    default:
+      return 'other';
+  }
+}
+
+/** True for a complete JSON text. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The whole value a document consists of, without the white space around it. */
+export function documentSpan(text: string): JsonSpan {
+  const start = afterSpace(text, 0);
+  return { start, end: valueEnd(text, start) };
+}
+
+/** The members or elements of the container that begins at `start`, in their order; nothing for other values. */
+export function* childrenOf(text: string, start: number): Generator<JsonChild> {
+  const kind = kindAt(text, start);
+  if (kind !== 'object' && kind !== 'array') return;
+  let at = afterSpace(text, start + 1);
+  while (text[at] !== '}' && text[at] !== ']') {
+    let key: string | undefined;
+    if (kind === 'object') {
+      const end = stringEnd(text, at);
+      key = JSON.parse(text.slice(at, end)) as string;
+      at = afterSpace(text, afterSpace(text, end) + 1);
+    }
+    const end = valueEnd(text, at);
+    yield { key, start: at, end };
+    at = afterSpace(text, end);
+    if (text[at] === ',') at = afterSpace(text, at + 1);
+  }
+}
+
+/** How many members or elements a container has. */
+export function lengthOf(text: string, span: JsonSpan): number {
+  const children = childrenOf(text, span.start);
+  let length = 0;
+  while (children.next().done !== true) length++;
+  return length;
+}
+
+/**
+ * The value without white space between its tokens; names, strings and numbers as they are spelled. A `line-per-child`
+ * puts each member or element of the value itself on a line of its own.
+ */
+export function compactJson(
+  text: string,
+  span: JsonSpan,
+  layout: 'one-line' | 'line-per-child' = 'one-line',
+): string {
+  const out = createJoiner();
+  const breaks = layout === 'line-per-child';
+  let depth = 0;
+  let kept = span.start;
+  let at = span.start;
+  while (at < span.end) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = stringEnd(text, at);
+    else if (isSpace(code)) {
+      out.add(text.slice(kept, at));
+      kept = at = afterSpace(text, at);
+    } else {
+      at++;
+      const isOpening = opens(code);
+      if (isOpening) depth++;
+      else if (closes(code)) depth--;
+      if (!breaks || !(isOpening || code === comma ? depth === 1 : closes(code) && depth === 0)) continue;
+      const isEnd = depth === 0;
+      out.add(isEnd ? `${text.slice(kept, at - 1)}\n` : `${text.slice(kept, at)}\n`);
+      kept = isEnd ? at - 1 : at;
+    }
+  }
+  out.add(text.slice(kept, span.end));
+  return out.text();
+}
+
+function valueEnd(text: string, start: number): number {
+  switch (kindAt(text, start)) {
+    case 'string':
+      return stringEnd(text, start);
+    case 'other':
+      return scalarEnd(text, start);
+    case 'object':
+    case 'array':
+      return containerEnd(text, start);
+  }
+}
+
+function stringEnd(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(at - 1 - slashes) === backslash) slashes++;
+    if (slashes % 2 === 0) return at + 1;
+  }
+  return text.length;
+}
+
+function scalarEnd(text: string, start: number): number {
+  let at = start;
+  while (at < text.length && !',]}'.includes(text[at] ?? '') && !isSpace(text.charCodeAt(at))) at++;
+  return at;
+}
+
+function containerEnd(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = stringEnd(text, at) - 1;
+    else if (opens(code)) depth++;
+    else if (closes(code) && --depth === 0) return at + 1;
+  }
+  return text.length;
+}
+
+function afterSpace(text: string, start: number): number {
+  let at = start;
+  while (isSpace(text.charCodeAt(at))) at++;
+  return at;
+}
+
+function opens(code: number): boolean {
+  return code === 0x7b || code === 0x5b;
+}
+
+function closes(code: number): boolean {
+  return code === 0x7d || code === 0x5d;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+/** Joins in batches: millions of small pieces held at once cost far more memory than their text. */
+function createJoiner(): { add(piece: string): void; text(): string } {
+  const done: string[] = [];
+  let pieces: string[] = [];
+  const flush = (): void => {
+    done.push(pieces.join(''));
+    pieces = [];
+  };
+  return {
+    add(piece) {
+      if (pieces.push(piece) === 8192) flush();
+    },
+    text() {
+      flush();
+      return done.join('');
+    },
+  };
+}

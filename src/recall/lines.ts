@@ -1,0 +1,112 @@
+/**
+ * Lines and characters of a text as places to read from: numbered from 1, both ends included, as models write them.
+ * A line ends at `\n`; the last one takes a final `\n` with it, so that the lines of a text joined by `\n` are the text.
+ * Characters are UTF-16 units, and no range splits a code point. Pure, linear, keeps no index of the lines.
+ */
+
+export type Unit = 'lines' | 'characters';
+
+/** What a model asked for. */
+export type Range =
+  | { readonly kind: 'span'; readonly unit: Unit; readonly from: number; readonly to: number | undefined }
+  | { readonly kind: 'tail'; readonly unit: Unit; readonly count: number };
+
+/** A stretch of a text in UTF-16 units, `end` exclusive. */
+export type Stretch = { readonly start: number; readonly end: number };
+
+const lineBreak = 0x0a;
+
+const form =
+  /^(?:(c)(?:haracters?|hars?)?|l(?:ines?)?)?\s*(\d{0,15})(?:\s*(-|–|—|to|:|\.{2,3}|,)\s*[cl]?\s*(\d{0,15}))?$/i;
+
+/**
+ * Reads "10-40", "10", "100-", "-20" (the last 20), "c1-2000" (characters), also "10,40", which is how the list
+ * `[10, 40]` comes; undefined for what is no range.
+ */
+export function parseRange(text: string): Range | undefined {
+  const given = text.slice(0, 100);
+  const [, characters, first = '', separator, last = ''] = form.exec(unquoted(given)) ?? [];
+  if (first === '' && last === '') return undefined;
+  const unit = characters === undefined ? 'lines' : 'characters';
+  if (first === '' && /^[-–—]$/.test(separator ?? '')) return { kind: 'tail', unit, count: atLeastOne(last) };
+  const from = atLeastOne(first);
+  if (separator === undefined) return { kind: 'span', unit, from, to: from };
+  if (last === '') return { kind: 'span', unit, from, to: undefined };
+  const to = atLeastOne(last);
+  return { kind: 'span', unit, from: Math.min(from, to), to: Math.max(from, to) };
+}
+
+/** Where a range stands in the text, cut to what there is; undefined when it begins after the end. */
+export function locate(text: string, range: Range): Stretch | undefined {
+  const total = range.unit === 'lines' ? countLines(text) : text.length;
+  const from = range.kind === 'tail' ? Math.max(1, total - range.count + 1) : range.from;
+  const to = range.kind === 'tail' ? total : Math.min(total, range.to ?? total);
+  if (from > total) return undefined;
+  if (range.unit === 'lines') {
+    const start = nextLines(text, 0, from - 1);
+    return { start, end: to === total ? text.length : nextLines(text, start, to - from + 1) - 1 };
+  }
+  return { start: wholeBefore(text, from - 1), end: wholeAfter(text, to) };
+}
+
+/** The stretch in the spelling of the `lines` argument: in lines where it is whole lines, else in characters. */
+export function spellRange(text: string, stretch: Stretch): string {
+  const spelled = spellPlace(text, stretch, unitOf(text, stretch));
+  return unitOf(text, stretch) === 'lines' ? spelled : `c${spelled}`;
+}
+
+/** First and last line or character of the stretch: "10-40", or "10" where they are the same line. */
+export function spellPlace(text: string, { start, end }: Stretch, unit: Unit): string {
+  if (unit === 'characters') return `${start + 1}-${end}`;
+  const first = 1 + countBreaks(text, 0, start);
+  const last = first + countBreaks(text, start, end === text.length && text.endsWith('\n') ? end - 1 : end);
+  return first === last ? `${first}` : `${first}-${last}`;
+}
+
+export function unitOf(text: string, { start, end }: Stretch): Unit {
+  const isStart = start === 0 || text[start - 1] === '\n';
+  const isEnd = end === text.length || (text[end] === '\n' && end !== text.length - 1);
+  return isStart && isEnd ? 'lines' : 'characters';
+}
+
+export function countLines(text: string): number {
+  if (text === '') return 0;
+  return countBreaks(text, 0, text.length) + (text.endsWith('\n') ? 0 : 1);
+}
+
+/** The nearest offset at or before this one that is no second half of a surrogate pair. */
+export function wholeBefore(text: string, offset: number): number {
+  return isInsidePair(text, offset) ? offset - 1 : offset;
+}
+
+/** The nearest offset at or after this one that is no second half of a surrogate pair. */
+export function wholeAfter(text: string, offset: number): number {
+  return isInsidePair(text, offset) ? offset + 1 : offset;
+}
+
+function isInsidePair(text: string, offset: number): boolean {
+  const before = text.charCodeAt(offset - 1);
+  const after = text.charCodeAt(offset);
+  return before >= 0xd800 && before < 0xdc00 && after >= 0xdc00 && after < 0xe000;
+}
+
+function countBreaks(text: string, start: number, end: number): number {
+  let count = 0;
+  for (let at = start; at < end; at++) if (text.charCodeAt(at) === lineBreak) count++;
+  return count;
+}
+
+/** The offset behind the next `count` line breaks. */
+function nextLines(text: string, offset: number, count: number): number {
+  let at = offset;
+  for (let left = count; left > 0; at++) if (text.charCodeAt(at) === lineBreak) left--;
+  return at;
+}
+
+function atLeastOne(digits: string): number {
+  return Math.max(1, Number(digits));
+}
+
+function unquoted(text: string): string {
+  return text.replaceAll(/["'`[\]\s]+/g, ' ').trim();
+}

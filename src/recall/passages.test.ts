@@ -1,0 +1,119 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { findPassages } from './passages.ts';
+import { queryTerms, spellingsOf } from './query-terms.ts';
+import { windowsOf } from './windows.ts';
+
+const everything = (text: string) => ({ start: 0, end: text.length });
+const filler = (lines: number): string =>
+  Array.from({ length: lines }, (_, line) => `row ${line} of filler text`).join('\n');
+
+describe('passages for a query', () => {
+  it('put rare words before common ones', () => {
+    const text = [
+      filler(60),
+      'the gasket of the pump leaks',
+      filler(60),
+      'filler row pump filler row',
+      filler(60),
+    ].join('\n');
+    const [first, second] = findPassages(text, everything(text), 'row with pump gasket?');
+    expect(text.slice(first?.start, first?.end)).toContain('gasket');
+    expect(text.slice(second?.start, second?.end)).toContain('filler row pump');
+  });
+
+  it('put the exact value first, then other case, and leave out what has only some of its words', () => {
+    const text = [
+      filler(60),
+      'id users/4711 here',
+      filler(60),
+      'ID USERS/4711 THERE',
+      filler(60),
+      'users 4711 users',
+    ].join('\n');
+    const hits = findPassages(text, everything(text), 'users/4711').map(({ hit }) =>
+      text.slice(hit, hit + 10),
+    );
+    expect(hits).toEqual(['users/4711', 'USERS/4711']);
+  });
+
+  it('stay within the stretch', () => {
+    const text = 'needle\nhay\nneedle\nhay\nneedle';
+    expect(findPassages(text, { start: 7, end: 21 }, 'needle')).toEqual([
+      { start: 7, end: 21, hit: 11, isStrong: true },
+    ]);
+    expect(findPassages(text, { start: 7, end: 15 }, 'needle')).toEqual([]);
+  });
+
+  it('are found in a long line, and across the border of two windows', () => {
+    const text = `${'x'.repeat(1_495)}needle-in-hay${'y'.repeat(4_000)}`;
+    expect(findPassages(text, everything(text), 'needle-in-hay')).toEqual([
+      { start: 0, end: 1_508, hit: 1_495, isStrong: true },
+    ]);
+  });
+
+  it('hold every piece of the text that is asked for', () => {
+    const text = fc.string({
+      unit: fc.constantFrom('a', 'B', '7', '-', '/', ' ', '\n', '😀', 'é'),
+      maxLength: 4_000,
+      size: 'max',
+    });
+    const property = fc.property(text, fc.nat(), fc.integer({ min: 1, max: 60 }), (whole, from, length) => {
+      const at = from % Math.max(1, whole.length);
+      const wanted = whole
+        .slice(at, at + length)
+        .toWellFormed()
+        .trim();
+      const best = findPassages(whole, everything(whole), wanted)[0];
+      if (wanted === '' || !whole.includes(wanted)) return;
+      expect(whole.slice(best?.hit, best?.end).startsWith(wanted)).toBe(true);
+    });
+    fc.assert(property);
+  });
+});
+
+describe('windows', () => {
+  it('cover the text without overlap and split no code point', () => {
+    const unit = fc.constantFrom('line of text\n', '\n', 'x'.repeat(900), '😀'.repeat(500));
+    fc.assert(
+      fc.property(fc.array(unit, { maxLength: 120 }), (units) => {
+        const text = units.join('');
+        const pieces = Array.from(windowsOf(text, everything(text)), ({ start, end }) =>
+          text.slice(start, end),
+        );
+        expect(pieces.join('')).toBe(text);
+        for (const piece of pieces) {
+          expect(piece.isWellFormed()).toBe(true);
+          expect(piece.length).toBeGreaterThan(0);
+          expect(piece.length).toBeLessThanOrEqual(1_500);
+        }
+      }),
+    );
+  });
+});
+
+describe('a query', () => {
+  it('is taken apart into words, values and their pieces', () => {
+    expect(queryTerms('What is the timeout in src/app.ts (line 42)?')).toEqual([
+      'timeout',
+      'src/app.ts',
+      'src',
+      'app',
+      'ts',
+      'line',
+      '42',
+    ]);
+    expect(queryTerms('the')).toEqual(['the']);
+    expect(queryTerms('=> !')).toEqual([]);
+  });
+
+  it('is looked for as it is and as JSON spells it', () => {
+    expect(spellingsOf('"café"\n')).toEqual([
+      '"café"\n',
+      '\\"café\\"\\n',
+      '\\"caf\\u00e9\\"\\n',
+      '\\\\\\"café\\\\\\"\\\\n',
+    ]);
+    expect(spellingsOf("'a b'")).toEqual(["'a b'", 'a b']);
+  });
+});

@@ -1,0 +1,106 @@
+/**
+ * Finds the passages of a text that answer a query: BM25 over windows of some twenty lines, with everything that holds the
+ * query itself in front. Pure; one pass over the text, no index, because each text is asked once.
+ */
+import { wholeAfter, wholeBefore } from './lines.ts';
+import type { Stretch } from './lines.ts';
+import { countTerm, queryTerms, spellingsOf } from './query-terms.ts';
+import { windowsOf } from './windows.ts';
+
+export type Passage = Stretch & {
+  /** Offset of the first thing found in it. */
+  readonly hit: number;
+  /** False for what matches far less well than the best one. */
+  readonly isStrong: boolean;
+};
+
+/** How far a passage looks beyond its window, so that what lies across the border is found. Characters. */
+const lookAhead = 64;
+
+/** A query standing as a whole is looked for as far as this across the border of a window. Characters. */
+const longestAcross = 1_500;
+
+/** Of the best score. */
+const strongShare = 0.3;
+
+/** How the query stands in a window: as it is, but for upper and lower case, or only some of its words. */
+type Tier = 'exact' | 'any-case' | 'words';
+const tiers: readonly Tier[] = ['exact', 'any-case', 'words'];
+
+type Query = { readonly whole: string; readonly lower: string; readonly terms: readonly string[] };
+type Match = Stretch & { readonly hit: number; readonly tier: Tier; readonly counts: readonly number[] };
+
+/**
+ * Passages of the stretch, best first. Where the query stands as a whole, passages with no more than some of its words are
+ * left out. Empty when nothing matches.
+ */
+export function findPassages(text: string, within: Stretch, wanted: string): readonly Passage[] {
+  const trimmed = wanted.trim();
+  if (trimmed === '') return [];
+  const stands = (spelling: string): boolean => {
+    const at = text.indexOf(spelling, within.start);
+    return at >= 0 && at + spelling.length <= within.end;
+  };
+  const whole = spellingsOf(trimmed).find(stands) ?? trimmed;
+  const query: Query = { whole, lower: whole.toLowerCase(), terms: queryTerms(trimmed) };
+  const matches: Match[] = [];
+  const holding = query.terms.map(() => 0);
+  let windows = 0;
+  let exactAt = text.indexOf(whole, within.start);
+
+  for (const window of windowsOf(text, within)) {
+    windows++;
+    if (exactAt >= 0 && exactAt < window.start) exactAt = text.indexOf(whole, window.start);
+    const isExact = exactAt >= 0 && exactAt < window.end && exactAt + whole.length <= within.end;
+    const match = matchIn(text, window, within, query, isExact ? exactAt : undefined);
+    if (match === undefined) continue;
+    matches.push(match);
+    for (const [index, count] of match.counts.entries()) if (count > 0) holding[index]! += 1;
+  }
+  return rank(matches, windows, holding);
+}
+
+function matchIn(
+  text: string,
+  window: Stretch,
+  within: Stretch,
+  query: Query,
+  exactAt: number | undefined,
+): Match | undefined {
+  const length = window.end - window.start;
+  const beyond = Math.max(lookAhead, Math.min(query.whole.length, longestAcross));
+  const lower = text.slice(window.start, Math.min(within.end, window.end + beyond)).toLowerCase();
+  const counted = query.terms.map((term) => countTerm(lower, term, length));
+  const wholeAt = lower.indexOf(query.lower);
+  const isAnyCase = wholeAt >= 0 && wholeAt < length;
+  const first = counted.reduce((least, { first: at }) => Math.min(least, at), isAnyCase ? wholeAt : Infinity);
+  if (exactAt === undefined && first === Infinity) return undefined;
+
+  const tier = exactAt !== undefined ? 'exact' : isAnyCase ? 'any-case' : 'words';
+  const hit = exactAt ?? wholeBefore(text, Math.min(window.start + first, window.end - 1));
+  const hitEnd = wholeAfter(text, Math.min(hit + query.whole.length, within.end));
+  const end = tier === 'words' ? window.end : Math.max(window.end, hitEnd);
+  return { start: window.start, end, hit, tier, counts: counted.map(({ count }) => count) };
+}
+
+function rank(matches: readonly Match[], windows: number, holding: readonly number[]): readonly Passage[] {
+  const holdsWhole = matches.some(({ tier }) => tier !== 'words');
+  const rarity = holding.map((count) => Math.log(1 + (windows - count + 0.5) / (count + 0.5)));
+  const scored = matches
+    .filter(({ tier }) => !holdsWhole || tier !== 'words')
+    .map((match) => ({ match, score: score(match, rarity), order: tiers.indexOf(match.tier) }))
+    .sort(
+      (one, other) =>
+        one.order - other.order || other.score - one.score || one.match.start - other.match.start,
+    );
+  const best = scored[0]?.score ?? 0;
+  return scored.map(({ match: { start, end, hit, tier }, score: own }) => {
+    return { start, end, hit, isStrong: tier !== 'words' || own >= best * strongShare };
+  });
+}
+
+/** Okapi BM25 with its usual constants; lengths in characters spare us cutting into words what does not match. */
+function score({ start, end, counts }: Match, rarity: readonly number[]): number {
+  const norm = 1.2 * (0.25 + (0.75 * (end - start)) / longestAcross);
+  return counts.reduce((sum, count, index) => sum + ((rarity[index] ?? 0) * count * 2.2) / (count + norm), 0);
+}

@@ -1,0 +1,184 @@
+import { describe, expect, it } from 'vitest';
+import { resolveRecall } from './resolve.ts';
+
+const countTokens = (text: string): number => Math.ceil(text.length / 4);
+
+/** The answer to a call about memory `m1`, which holds this JSON. */
+async function recall(held: string, args: unknown, maxTokens = 5_000): Promise<string> {
+  const argumentsJson = typeof args === 'string' ? args : JSON.stringify({ id: 'm1', ...(args as object) });
+  const lookup = (id: string): string | undefined => (id === 'm1' ? held : undefined);
+  return resolveRecall({ argumentsJson, lookup, maxTokens, countTokens });
+}
+
+const held = (text: string): string => JSON.stringify(text);
+const numbered = (count: number): string =>
+  Array.from({ length: count }, (_, line) => `line ${line + 1}`).join('\n');
+
+describe('reading a memory', () => {
+  it('gives removed text as it was', async () => {
+    const text = 'tab\t "quoted" \u0000 \ud83d\ude00 lone \ud800\r\nend\n';
+    expect(await recall(held(text), {})).toBe(text);
+    expect(await recall(String.raw`"caf\u00e9 \/ \ud83d\ude00"`, {})).toBe('café / 😀');
+    expect(await recall(held(''), {})).toBe('');
+  });
+
+  it('gives removed messages in their own JSON, each under its place', async () => {
+    const first = '{"role": "assistant", "n": 2512292042121000001, "content":[{"type":"tool_use"}]}';
+    const second = '{"content":"one\\ntwo \\u00e9","role":"tool"}';
+    const messages = `[${first},\n ${second}, {"type":"reasoning"}]`;
+    expect(await recall(messages, {})).toBe(
+      [
+        '# message 1 of 3, assistant, path $[0]',
+        first,
+        '# message 2 of 3, tool, path $[1]',
+        second,
+        '# message 3 of 3, reasoning, path $[2]',
+        '{"type":"reasoning"}',
+      ].join('\n'),
+    );
+    expect(await recall(messages, { path: '$[1].content' })).toBe('one\ntwo é');
+    expect(await recall(messages, { path: '$[0].n' })).toBe('2512292042121000001');
+  });
+
+  it('gives what memory holds raw where it is not what it should be', async () => {
+    expect(await recall('"cut off', {})).toBe('"cut off');
+    expect(await recall('[{"role":', {})).toBe('[{"role":');
+    expect(await recall('{"a":1}', {})).toBe('{"a":1}');
+  });
+
+  it('waits for a lookup that has to ask a store', async () => {
+    const request = { argumentsJson: '{"id":"m1"}', maxTokens: 100, countTokens };
+    expect(await resolveRecall({ ...request, lookup: async () => '"kept"' })).toBe('kept');
+  });
+});
+
+describe('reading lines', () => {
+  it.each([
+    [{ lines: '3-5' }, 'line 3\nline 4\nline 5\n[Lines 3-5 of 500.]'],
+    [{ lines: 7 }, 'line 7\n[Line 7 of 500.]'],
+    [{ lines: ['499', 600] }, 'line 499\nline 500\n[Lines 499-500 of 500.]'],
+    [{ lines: '-2' }, 'line 499\nline 500\n[Lines 499-500 of 500.]'],
+    [{ lines: '499-' }, 'line 499\nline 500\n[Lines 499-500 of 500.]'],
+    [{ lines: 'c1-4' }, 'line\n[Characters 1-4 of 4391.]'],
+    [{ lines: '600-700' }, 'Out of range. The text has 500 lines, 4391 characters.'],
+    [
+      { lines: 'all' },
+      'lines "all" not understood: use one range, such as "10-40", "10", "100-" or "-20". The text has 500 lines, 4391 characters.',
+    ],
+    [
+      { lines: { deep: [] } },
+      'lines "object" not understood: use one range, such as "10-40", "10", "100-" or "-20". The text has 500 lines, 4391 characters.',
+    ],
+  ])('%j', async (args, answer) => {
+    expect(await recall(held(numbered(500)), args)).toBe(answer);
+  });
+});
+
+describe('reading more than the cap', () => {
+  it('ends with the call for the rest, line after line', async () => {
+    const first = await recall(held(numbered(500)), {}, 50);
+    expect(first).toBe(`${numbered(17)}\n[Lines 1-17 of 500. For the rest: {"id":"m1","lines":"18-500"}]`);
+    expect(await recall(held(numbered(500)), { lines: '480-490' }, 40)).toBe(
+      'line 480\nline 481\nline 482\nline 483\nline 484\nline 485\nline 486\nline 487\nline 488\n' +
+        '[Lines 480-488 of 500. For the rest: {"id":"m1","lines":"489-490"}]',
+    );
+  });
+
+  it('goes on by characters within a line that is too long, and by lines behind it', async () => {
+    const text = `head\n${'😀'.repeat(100)}\ntail\nend`;
+    const answers = [await recall(held(text), {}, 50)];
+    for (const lines of ['2-4', 'c132-214', '2-3']) answers.push(await recall(held(text), { lines }, 50));
+    expect(answers).toEqual([
+      'head\n[Line 1 of 4. For the rest: {"id":"m1","lines":"2-4"}]',
+      `${'😀'.repeat(63)}\n[Characters 6-131 of 214. For the rest: {"id":"m1","lines":"c132-214"}]`,
+      `${'😀'.repeat(37)}\ntail\nend\n[Characters 132-214 of 214.]`,
+      `${'😀'.repeat(63)}\n[Characters 6-131 of 214. For the rest: {"id":"m1","lines":"c132-210"}]`,
+    ]);
+    const rest = `${'x'.repeat(100)}\n${'line\n'.repeat(90)}`;
+    expect(await recall(held(rest), { lines: 'c51-' }, 40)).toBe(
+      `${'x'.repeat(50)}\n${'line\n'.repeat(7)}\n[Characters 51-136 of 551. For the rest: {"id":"m1","lines":"9-91"}]`,
+    );
+  });
+
+  it('keeps the path in the call for the rest', async () => {
+    const items = Array.from({ length: 90 }, (_, id) => ({ id, name: `item ${id}` }));
+    expect(await recall(held(JSON.stringify({ items })), { path: 'items', lines: '2-' }, 50)).toBe(
+      '{"id":0,"name":"item 0"},\n{"id":1,"name":"item 1"},\n{"id":2,"name":"item 2"},\n{"id":3,"name":"item 3"},\n' +
+        '[Lines 2-5 of 92. For the rest: {"id":"m1","path":"items","lines":"6-92"}]',
+    );
+    expect(await recall(held(JSON.stringify({ items })), { path: '$.items[*].id', lines: '-3' })).toBe(
+      '87\n88\n89\n[Lines 88-90 of 90.]',
+    );
+  });
+});
+
+describe('searching', () => {
+  const log = `${numbered(100)}\nERROR 4711 in src/app.ts: no such file\n${numbered(100)}`;
+
+  it('gives the passages with their lines', async () => {
+    expect(await recall(held(log), { query: '4711', lines: '99-103' })).toBe(
+      '[lines 99-103]\nline 99\nline 100\nERROR 4711 in src/app.ts: no such file\nline 1\nline 2\n[No other matches in lines 99-103.]',
+    );
+  });
+
+  it('names where else it matches', async () => {
+    const text = [1, 2, 3, 4, 5, 6].map((part) => `needle ${part}\n${'hay '.repeat(350)}`).join('\n');
+    expect(await recall(held(text), { query: 'needle', lines: '1-10' }, 120)).toBe(
+      `[lines c1-369]\nneedle 1\n${'hay '.repeat(90)}\n` +
+        '[More in lines c370-1418, 4-5, 6-7 and 1 more. To read on: {"id":"m1","lines":"c370-1418"}]',
+    );
+  });
+
+  it('shows the neighbourhood of the hit where its passage is too long', async () => {
+    const text = `${'x'.repeat(700)} needle ${'y'.repeat(5_000)}`;
+    expect(await recall(held(text), { query: 'needle' }, 60)).toBe(
+      `[lines c622-755]\n${'x'.repeat(79)} needle ${'y'.repeat(47)}\n` +
+        '[More in lines c756-1500. To read on: {"id":"m1","lines":"c756-1500"}]',
+    );
+  });
+
+  it('finds in messages what JSON spells otherwise', async () => {
+    const messages = String.raw`[{"role":"tool","content":"{\"path\":\"C:\\\\new\",\"by\":\"Zo\u00eb\"}"}]`;
+    const shown = `[lines 1-2]\n# message 1 of 1, tool, path $[0]\n${messages.slice(1, -1)}\n[No other matches in lines 1-2.]`;
+    expect(await recall(messages, { query: 'by":"Zoë' })).toBe(shown);
+    expect(await recall(messages, { query: String.raw`C:\new` })).toBe(shown);
+  });
+
+  it('looks within what a path gave', async () => {
+    const json = JSON.stringify({ a: 'needle', b: 'one\ntwo needle\nthree' });
+    expect(await recall(held(json), { path: '$.b', query: 'needle' })).toBe(
+      '[lines 1-3]\none\ntwo needle\nthree\n[No other matches in lines 1-3.]',
+    );
+  });
+
+  it('says plainly that nothing matches', async () => {
+    expect(await recall(held(numbered(9)), { query: 'needle' })).toBe(
+      'No match for "needle" in lines 1-9. Use fewer or other words, or read them: {"id":"m1","lines":"1-9"}',
+    );
+  });
+});
+
+describe('what cannot be read', () => {
+  it.each([
+    [
+      { id: 'm`2' },
+      'No memory with id "m`2" in this conversation. Only ids that stand in its stubs can be read; asking again will not help. Go on with what is there.',
+    ],
+    [
+      { path: '$.a' },
+      'This memory is not JSON: use lines or query, not path. The text has 1 line, 5 characters.',
+    ],
+    [
+      '{"id":',
+      'No id was given. Send a JSON object with the id of a stub, such as {"id":"ID"}, and if only a part is wanted "query":"words", "lines":"10-40" or "path":"$.items[0]".',
+    ],
+  ])('%j is answered in a sentence', async (args, answer) => {
+    expect(await recall(held('plain'), args)).toBe(answer);
+  });
+
+  it('keeps to the cap all the same', async () => {
+    expect(await recall(held(numbered(500)), { lines: 'all' }, 5)).toBe('lines "all" not un');
+    expect(await recall(held(numbered(500)), {}, 5)).toBe('[The cap on what o');
+    expect(await recall(held(numbered(500)), {}, 0)).toBe('');
+  });
+});

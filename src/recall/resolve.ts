@@ -1,0 +1,82 @@
+/**
+ * Answers one call of the recall tool: the original, or the part of it that was asked for, as text for the model. Does no I/O
+ * but through `lookup`; whatever the model sends, the answer is a sentence it can act on.
+ */
+import { parseArguments } from './arguments.ts';
+import type { RecallArguments } from './arguments.ts';
+import { clip } from './fit.ts';
+import type { CountTokens } from './fit.ts';
+import { countLines, locate, parseRange } from './lines.ts';
+import type { Stretch } from './lines.ts';
+import { readOriginal } from './original.ts';
+import { pageOf } from './page.ts';
+import { searchPage } from './search-page.ts';
+import { selectPath } from './select-path.ts';
+
+export type RecallRequest = {
+  /** The arguments of the call as the model wrote them. */
+  readonly argumentsJson: string;
+  /**
+   * The original as exact JSON: a string literal whose decoded text was taken out, or an array of whole messages. Undefined
+   * for an id that is not known in this conversation.
+   */
+  readonly lookup: (id: string) => string | undefined | Promise<string | undefined>;
+  /** Tokens the answer may have; under 100 there may be no room for the way to the rest. */
+  readonly maxTokens: number;
+  readonly countTokens: CountTokens;
+};
+
+/**
+ * The text for the model, at most `maxTokens` of it. `path` is followed first, then `lines` (of what the path gave), then
+ * `query` within those. Rejects only when `lookup` does.
+ */
+export async function resolveRecall(request: RecallRequest): Promise<string> {
+  const { maxTokens, countTokens } = request;
+  const sentence = (text: string): string => clip(text, maxTokens, countTokens);
+  const parsed = parseArguments(request.argumentsJson);
+  if (parsed.status === 'bad') return sentence(parsed.why);
+  const asked = parsed.value;
+
+  const stored = await request.lookup(asked.id);
+  if (stored === undefined) return sentence(unknownId(asked.id));
+  const original = readOriginal(stored);
+  const chosen = asked.path === undefined ? undefined : selectPath(original.json, asked.path);
+  if (chosen?.status === 'missed') return sentence(`${chosen.why} ${sizeOf(original.text)}`);
+
+  const text = chosen?.text ?? original.text;
+  const within = stretchOf(text, asked.lines);
+  if ('why' in within) return sentence(within.why);
+  const options = { maxTokens, countTokens, callFor: (lines: string) => callFor(asked, lines) };
+  return asked.query === undefined
+    ? pageOf(text, within, options)
+    : searchPage(text, within, asked.query, options);
+}
+
+function stretchOf(text: string, lines: string | undefined): Stretch | { readonly why: string } {
+  if (lines === undefined) return { start: 0, end: text.length };
+  const range = parseRange(lines);
+  if (range === undefined) {
+    const given = JSON.stringify(lines).slice(0, 60).toWellFormed();
+    return {
+      why: `lines ${given} not understood: use one range, such as "10-40", "10", "100-" or "-20". ${sizeOf(text)}`,
+    };
+  }
+  return locate(text, range) ?? { why: `Out of range. ${sizeOf(text)}` };
+}
+
+function sizeOf(text: string): string {
+  const lines = countLines(text);
+  return `The text has ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
+}
+
+function unknownId(id: string): string {
+  const shown = JSON.stringify(id.slice(0, 80).toWellFormed());
+  return (
+    `No memory with id ${shown} in this conversation. Only ids that stand in its stubs can be read; ` +
+    'asking again will not help. Go on with what is there.'
+  );
+}
+
+function callFor({ id, path }: RecallArguments, lines: string): string {
+  return JSON.stringify(path === undefined ? { id, lines } : { id, path, lines });
+}

@@ -1,0 +1,40 @@
+/**
+ * The definition of the tool by which the model reads memory. Sent with every request, so every word of it is paid for
+ * each turn; and it must never change within a conversation, or the cached prefix is lost. Pure.
+ */
+import type { RecallTool } from '../codecs/codec.ts';
+
+const usualName = 'read_memory';
+
+/**
+ * The tool under a name the client has not taken: `read_memory`, else `leporello_read_memory`, else that with `_2`, `_3`.
+ * The same names give the same tool.
+ */
+export function recallToolFor(takenNames: readonly string[]): RecallTool {
+  return { name: freeName(new Set(takenNames)), description, parameters };
+}
+
+const description =
+  'Parts of this conversation were moved to memory to save space; a stub with an id stands in their place. ' +
+  'Read the original whenever you need more than the stub says; never guess it. Use query, lines or path to get only a part.';
+
+// Plain types and no defaults, so that strict and lax providers take it alike; what models send beside it is read leniently.
+const parameters = {
+  type: 'object',
+  properties: {
+    id: { type: 'string', description: 'Id in the stub' },
+    query: { type: 'string', description: 'Words or exact value to find' },
+    lines: { type: 'string', description: 'Line range: "10-40", "100-", "-20" (last 20)' },
+    path: { type: 'string', description: 'JSON path: $.items[0].name' },
+  },
+  required: ['id'],
+  additionalProperties: false,
+} as const;
+
+function freeName(taken: ReadonlySet<string>): string {
+  if (!taken.has(usualName)) return usualName;
+  const own = `leporello_${usualName}`;
+  let name = own;
+  for (let number = 2; taken.has(name); number++) name = `${own}_${number}`;
+  return name;
+}
