@@ -35,8 +35,7 @@ export type EngineOptions = {
   readonly triggers: readonly Trigger[];
   readonly strategies: readonly Strategy[];
   readonly counterFor: (model: string | undefined) => Promise<TokenCounter>;
-  /** Context window of a model in tokens; undefined where nobody knows it. */
-  readonly windowFor: (model: string | undefined) => Promise<number | undefined>;
+  readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
   /** Whether to offer the recall tool to requests that have tools. Default true. */
   readonly offerRecall?: boolean;
   readonly pins?: Pins;
@@ -44,6 +43,14 @@ export type EngineOptions = {
   readonly compressionBytesThreshold?: number;
   /** What is remembered of blocks read before, in blocks. Default 20,000. */
   readonly maxOutlines?: number;
+};
+
+/** What a model takes. */
+export type ModelWindow = {
+  /** Tokens; undefined where nobody knows. */
+  readonly tokens: number | undefined;
+  /** Whether the reply comes out of the same window, so that room must be left for it. */
+  readonly holdsReply: boolean;
 };
 
 export interface Engine {
@@ -93,7 +100,7 @@ export function createEngine(options: EngineOptions): Engine {
     conversation: Conversation,
     conversationCounter: ConversationCounter,
     counter: TokenCounter,
-    window: number | undefined,
+    window: ModelWindow,
   ): Promise<Prepared> {
     const recallTool = offeredTool(conversation);
     const input: PlanInput = {
@@ -110,7 +117,7 @@ export function createEngine(options: EngineOptions): Engine {
     const { replayed, start } = await replay(input, tenant, links);
     const demand = firstDemand(options.triggers, {
       tokens: start.tokens,
-      window,
+      window: window.tokens,
       reserved: reservedTokens(conversation, window),
       messages: start.messages,
     });
@@ -127,7 +134,7 @@ export function createEngine(options: EngineOptions): Engine {
       report: {
         model: conversation.model,
         counter: counter.name,
-        window,
+        window: window.tokens,
         trigger: demand?.trigger,
         replayed,
         steps: planned?.steps ?? [],
@@ -199,10 +206,11 @@ function isReplayable(
 }
 
 /** Tokens kept free for the reply: what the client asks for, but no more than a quarter of the window, so that a fold stays possible. */
-function reservedTokens(conversation: Conversation, window: number | undefined): number {
+function reservedTokens(conversation: Conversation, window: ModelWindow): number {
+  if (!window.holdsReply) return 0;
   return Math.min(
     conversation.maxOutputTokens ?? 1_024,
-    Math.floor((window ?? Number.POSITIVE_INFINITY) / 4),
+    Math.floor((window.tokens ?? Number.POSITIVE_INFINITY) / 4),
   );
 }
 

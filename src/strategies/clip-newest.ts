@@ -33,10 +33,12 @@ function propose(view: FoldView): readonly Edit[] {
 
 /** Tool results before users' texts, larger before smaller, earlier before later. System texts are never among them. */
 function candidates(view: FoldView): readonly TextSlot[] {
-  const bySize = (slots: Iterable<TextSlot>) =>
-    [...slots].toSorted((a, b) => b.literal.length - a.literal.length);
   const texts = [...openSlots(view, 'text')].filter((slot) => slot.message.role !== 'system');
   return [...bySize(openSlots(view, 'tool-result')), ...bySize(texts)];
+}
+
+function bySize(slots: Iterable<TextSlot>): readonly TextSlot[] {
+  return [...slots].toSorted((a, b) => b.literal.length - a.literal.length);
 }
 
 /** Keeps about `share` of the text's characters, a little less so that the stub fits: three fifths from the beginning, the rest from the end. */

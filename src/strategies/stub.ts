@@ -64,8 +64,7 @@ function firstLine(text: string): string {
   return text.trimStart().split('\n', 1)[0]!.trim();
 }
 
-/** A JSON string of at most `most` characters of the text, never half a character. */
+/** A JSON string of at most `most` UTF-16 units of the text, never half a character. */
 function quote(text: string, most: number): string {
-  const points = [...text.slice(0, most * 2)];
-  return JSON.stringify(points.length > most ? `${points.slice(0, most).join('')}…` : text);
+  return JSON.stringify(text.length > most ? `${text.slice(0, most).toWellFormed().replace(/\uFFFD$/, '')}…` : text);
 }
