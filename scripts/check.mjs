@@ -1,0 +1,41 @@
+/**
+ * Everything a contributor checks beside the tests. The list below is the only one: .ci/run counts its steps by it.
+ * Usage: npm run check [-- NAME...], or `-- --list` for the names. The first failure does not stop the rest.
+ */
+import { runQuietly } from './bootstrap/child.mjs';
+
+/** @param {string} path */
+const bin = (path) => [process.execPath, `node_modules/${path}`];
+
+/** @type {Readonly<Record<string, readonly string[]>>} */
+const checks = {
+  types: [...bin('typescript/bin/tsc'), '--noEmit'],
+  lint: [...bin('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'],
+  format: [...bin('@biomejs/biome/bin/biome'), 'format'],
+  'dead-code': [...bin('knip/bin/knip.js'), '--no-progress'],
+  build: [process.execPath, 'scripts/build.mjs'],
+};
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => name !== '--list' && !(name in checks));
+
+if (unknown.length > 0) {
+  console.error(`No check is called ${unknown.join(', ')}. There are: ${Object.keys(checks).join(', ')}.`);
+  process.exitCode = 2;
+} else if (wanted.includes('--list')) {
+  console.log(Object.keys(checks).join('\n'));
+} else {
+  for (const name of wanted.length > 0 ? wanted : Object.keys(checks)) await check(name);
+}
+
+/** @param {string} name */
+async function check(name) {
+  const [command = '', ...args] = checks[name] ?? [];
+  const start = Date.now();
+  const { code, output } = await runQuietly(command, args, { env: process.env });
+  const seconds = ((Date.now() - start) / 1000).toFixed(1);
+  console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
+  if (code === 0) return;
+  process.exitCode = 1;
+  console.log(`${output.trimEnd()}\n`);
+}

@@ -1,0 +1,213 @@
+/**
+ * The house rules that no linter knows. Each rule is a pure function over files (test/architecture/); it is tried here on
+ * a breach of it, and then on the whole repository.
+ */
+import { describe, expect, it } from 'vitest';
+import { machineLike, namedOnPurpose } from './architecture/exceptions.ts';
+import { cycleProblems, floorProblems, platformProblems } from './architecture/floors.ts';
+import { lengthProblems, medianProblems, nameProblems } from './architecture/sizes.ts';
+import { repositoryFiles, type SourceFile, sourceFiles } from './architecture/source-file.ts';
+import { headerProblems, machineProblems, providerProblems } from './architecture/wording.ts';
+
+const all = repositoryFiles();
+const sources = sourceFiles(all);
+const withTests = sourceFiles(all, { tests: true });
+
+const file = (path: string, text: string): SourceFile => ({ path, text });
+const lines = (count: number): string => 'x\n'.repeat(count);
+
+describe('floors', () => {
+  it('lets an import go down only', () => {
+    expect(
+      floorProblems([
+        file('src/memory/a.ts', `import type { Edit } from '../conversation/edit.ts';`),
+        file('src/memory/b.ts', `import { open } from '../gateway/app.ts';`),
+        file('src/errors.ts', `export { compact } from './compact.ts';`),
+        file('src/recall/c.ts', `const late = () => import('../cli/main.ts');`),
+      ]),
+    ).toEqual([
+      'src/memory/b.ts imports src/gateway/app.ts: gateway is above memory',
+      'src/errors.ts imports src/compact.ts: compact is above errors',
+      'src/recall/c.ts imports src/cli/main.ts: cli is above recall',
+    ]);
+  });
+
+  it('keeps rooms of one floor apart, types too', () => {
+    expect(
+      floorProblems([
+        file('src/tokens/a.ts', `import type { Receipt } from '../metrics/receipt.ts';`),
+        file('src/tokens/b.ts', `type R = import('../metrics/receipt.ts').Receipt;`),
+        file('src/gateway/c.ts', `import { compact } from '../index.ts';`),
+        file('src/compact-plan.ts', `import { run } from './compact/run.ts';`),
+      ]),
+    ).toEqual([
+      'src/tokens/a.ts imports src/metrics/receipt.ts: tokens and metrics are rooms of one floor',
+      'src/tokens/b.ts imports src/metrics/receipt.ts: tokens and metrics are rooms of one floor',
+      'src/gateway/c.ts imports src/index.ts: gateway and index are rooms of one floor',
+    ]);
+  });
+
+  it('keeps codecs apart from each other, and what they share from each of them', () => {
+    expect(
+      floorProblems([
+        file('src/codecs/one/a.ts', `import { b } from '../two/b.ts';`),
+        file('src/codecs/one/b.ts', `import { shared } from '../shared.ts';`),
+        file('src/codecs/shared.ts', `import { a } from './one/a.ts';`),
+      ]),
+    ).toEqual([
+      'src/codecs/one/a.ts imports src/codecs/two/b.ts: one and two of codecs do not know each other',
+      'src/codecs/shared.ts imports src/codecs/one/a.ts: what all of them share and one of codecs do not know each other',
+    ]);
+  });
+
+  it('lets testing import anything and nobody import testing', () => {
+    expect(
+      floorProblems([
+        file('src/testing/suite.ts', `import { serve } from '../cli/serve.ts';`),
+        file('src/cli/serve.ts', `import { suite } from '../testing/suite.ts';`),
+        file('src/dashboard/page.ts', `import { textOf } from '../conversation/conversation.ts';`),
+        file('src/cellar/wine.ts', ''),
+        file('src/cli/out.ts', `import { bench } from '../../bench/run.ts';`),
+      ]),
+    ).toEqual([
+      'src/cli/serve.ts imports src/testing/suite.ts: nobody imports testing',
+      'src/dashboard/page.ts imports src/conversation/conversation.ts: dashboard imports nothing of src',
+      'src/cellar/wine.ts is in no room: name its room in test/architecture/floors.ts',
+      'src/cli/out.ts imports bench/run.ts: that is in no room of src',
+    ]);
+  });
+
+  it('hold in src', () => {
+    expect(floorProblems(sources)).toEqual([]);
+  });
+});
+
+describe('import cycles', () => {
+  it('are found, and a shared dependency is none', () => {
+    expect(
+      cycleProblems([
+        file('src/a.ts', `import './b.ts'; import './d.ts';`),
+        file('src/b.ts', `import type { C } from './c.ts';`),
+        file('src/c.ts', `export * from './b.ts'; import './d.ts';`),
+        file('src/d.ts', ''),
+      ]),
+    ).toEqual(['import cycle: src/b.ts > src/c.ts > src/b.ts']);
+  });
+
+  it('are not in src', () => {
+    expect(cycleProblems(sources)).toEqual([]);
+  });
+});
+
+describe('modules of the platform', () => {
+  it('are imported only by rooms that need Node', () => {
+    expect(
+      platformProblems([
+        file('src/gateway/a.ts', `import { createServer } from 'node:http';`),
+        file('src/recall/b.ts', `import { Buffer } from 'node:buffer';`),
+        file('src/content/c.ts', `const path = await import('path');`),
+      ]),
+    ).toEqual([
+      'src/recall/b.ts imports node:buffer: only cli, gateway, memory, testing may',
+      'src/content/c.ts imports path: only cli, gateway, memory, testing may',
+    ]);
+  });
+
+  it('stay there in src', () => {
+    expect(platformProblems(sources)).toEqual([]);
+  });
+});
+
+describe('names of providers', () => {
+  const breach = file(
+    'src/compact.ts',
+    `// as Claude does\nimport 'gpt-tokenizer';\nconst x = 'OPENAI_KEY';`,
+  );
+
+  it('are found in code, strings and comments of shared files', () => {
+    const data = file('src/tokens/models.ts', `export const models = ['gpt-5'];`);
+    const codec = file('src/codecs/one/read.ts', '/** Gemini. */');
+    expect(providerProblems([breach, data, codec], [])).toEqual([
+      'src/compact.ts:1 says "Claude": shared code names no provider',
+      'src/compact.ts:2 says "gpt": shared code names no provider',
+      'src/compact.ts:3 says "OPENAI": shared code names no provider',
+    ]);
+  });
+
+  it('may be excepted with a reason, as long as they are there', () => {
+    const exceptions = [
+      { path: 'src/compact.ts', text: 'gpt-tokenizer', reason: 'the name of a package' },
+      { path: 'src/compact.ts', text: 'gemini-cli', reason: 'gone' },
+    ];
+    expect(providerProblems([breach], exceptions)).toEqual([
+      'src/compact.ts:1 says "Claude": shared code names no provider',
+      'src/compact.ts:3 says "OPENAI": shared code names no provider',
+      'src/compact.ts no longer says "gemini-cli": take the exception off the list',
+    ]);
+  });
+
+  it('are not in shared code of src', () => {
+    expect(providerProblems(sources, namedOnPurpose)).toEqual([]);
+  });
+});
+
+describe('the shape of files', () => {
+  it('has a longest file, a median and kebab-case names', () => {
+    expect(lengthProblems([file('src/a.ts', lines(400)), file('src/b.ts', lines(401))])).toEqual([
+      'src/b.ts has 401 lines, more than 400: it wants to be files',
+    ]);
+    expect(medianProblems([10, 151, 160].map((count) => file('src/a.ts', lines(count))))).toEqual([
+      'the median file has 151 lines, more than 150',
+    ]);
+    expect(nameProblems([file('src/memory/in-memory.test.ts', ''), file('src/inMemory.ts', '')])).toEqual([
+      'src/inMemory.ts is not in kebab-case',
+    ]);
+  });
+
+  it('holds in the repository', () => {
+    const written = all.filter(({ path }) => /^(src|test|bench|scripts|examples)\/.*\.m?[jt]s$/.test(path));
+    expect(lengthProblems(written)).toEqual([]);
+    expect(medianProblems(sources)).toEqual([]);
+    expect(nameProblems(withTests)).toEqual([]);
+  });
+});
+
+describe('the first comment of a file', () => {
+  it('is missed where it is missing or says nothing', () => {
+    expect(
+      headerProblems([
+        file('src/a.ts', '/** What it is. */\n'),
+        file('src/b.ts', '#!/usr/bin/env node\n/**\n * What it is.\n */\n'),
+        file('src/c.ts', `import './a.ts';\n/** Late. */`),
+        file('src/d.ts', '/** */'),
+      ]),
+    ).toEqual([
+      'src/c.ts does not open with a comment that says what it is',
+      'src/d.ts does not open with a comment that says what it is',
+    ]);
+  });
+
+  it('is there in src', () => {
+    expect(headerProblems(sources)).toEqual([]);
+  });
+});
+
+describe('what belongs to one machine', () => {
+  it('is found: folders, registries, places the lockfile was made from', () => {
+    // In pieces, so that this file keeps the rule.
+    const folder = ['', 'work', ''].join('/');
+    const host = ['registry', 'example', 'org'].join('.');
+    const key = `"${['resol', 'ved'].join('')}":`;
+    const guide = file('docs/guide.md', `See ${folder}here.`);
+    const lock = file('package-lock.json', `{\n${key} "https://${host}/a.tgz"`);
+    expect(machineProblems([guide, lock], [])).toEqual([
+      `docs/guide.md:1 has the machine path ${folder}`,
+      `package-lock.json:2 names a registry: ${key}`,
+      `package-lock.json:2 names a registry: ${host}`,
+    ]);
+  });
+
+  it('is in no file of the repository', () => {
+    expect(machineProblems(all, machineLike)).toEqual([]);
+  });
+});

@@ -1,0 +1,69 @@
+/** What a module exports, and whether each name has a docstring where it is written. Read by a real parser. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path/posix';
+import { type EcmaScriptModule, parseSync } from 'oxc-parser';
+
+export type Exported = {
+  readonly name: string;
+  readonly kind: 'value' | 'type';
+  readonly documented: boolean;
+};
+
+type Statement = { readonly start: number; readonly end: number };
+type Parsed = {
+  readonly text: string;
+  readonly module: EcmaScriptModule;
+  readonly comments: readonly Statement[];
+};
+
+/** The names of a module in the order they stand; throws for what hides its names (`export *`, a default export). */
+export function exportsOf(path: string): readonly Exported[] {
+  const { module } = parse(path);
+  return module.staticExports.flatMap((statement) =>
+    statement.entries.map((entry) => {
+      const name = entry.exportName.name;
+      if (name === null) throw new Error(`${path} has an export without a name: write out what it exports`);
+      const kind = entry.isType ? 'type' : 'value';
+      return { name, kind, documented: isDocumented(path, name) };
+    }),
+  );
+}
+
+/** Where an entry of package.json's exports is written: `./dist/index.js` is built from `src/index.ts`. */
+export function sourceOf(target: string): string {
+  return target.replace(/^\.\/dist\//, 'src/').replace(/(\.d\.ts|\.js)$/, '.ts');
+}
+
+function isDocumented(path: string, name: string): boolean {
+  const parsed = parse(path);
+  for (const statement of parsed.module.staticExports) {
+    const entry = statement.entries.find((candidate) => candidate.exportName.name === name);
+    if (entry === undefined) continue;
+    const request = entry.moduleRequest?.value;
+    if (request === undefined) return followsDocstring(parsed, statement);
+    return isDocumented(join(dirname(path), request), entry.importName.name ?? name);
+  }
+  return false;
+}
+
+function followsDocstring({ text, comments }: Parsed, statement: Statement): boolean {
+  const before = comments.findLast((comment) => comment.end <= statement.start);
+  return (
+    before !== undefined &&
+    text.startsWith('/**', before.start) &&
+    text.slice(before.end, statement.start).trim() === ''
+  );
+}
+
+const parsed = new Map<string, Parsed>();
+
+function parse(path: string): Parsed {
+  const known = parsed.get(path);
+  if (known !== undefined) return known;
+  if (!existsSync(path)) throw new Error(`${path} does not exist`);
+  const text = readFileSync(path, 'utf8');
+  const { module, comments } = parseSync(path, text);
+  const result = { text, module, comments };
+  parsed.set(path, result);
+  return result;
+}

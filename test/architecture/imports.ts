@@ -1,0 +1,30 @@
+/** Which modules a file imports or re-exports, types included, read by a real parser. */
+import { dirname, join } from 'node:path/posix';
+import { parseSync } from 'oxc-parser';
+import type { SourceFile } from './source-file.ts';
+
+/** `file` is where a relative import leads, as a path in the repository; undefined for packages. */
+export type Import = { readonly specifier: string; readonly file: string | undefined };
+
+export function importsOf(source: SourceFile): readonly Import[] {
+  const { module } = parseSync(source.path, source.text);
+  const specifiers = new Set([
+    ...module.staticImports.map((statement) => statement.moduleRequest.value),
+    ...module.staticExports.flatMap((statement) =>
+      statement.entries.flatMap((entry) => entry.moduleRequest?.value ?? []),
+    ),
+    ...module.dynamicImports.map(({ moduleRequest: { start, end } }) =>
+      source.text.slice(start + 1, end - 1),
+    ),
+    ...typeImports(source.text),
+  ]);
+  return [...specifiers].map((specifier) => ({
+    specifier,
+    file: specifier.startsWith('.') ? join(dirname(source.path), specifier) : undefined,
+  }));
+}
+
+/** `import('./x.ts').Name` in a type is no import statement to the parser. */
+function typeImports(text: string): readonly string[] {
+  return [...text.matchAll(/\bimport\(\s*'([^']+)'\s*\)/g)].flatMap((match) => match[1] ?? []);
+}

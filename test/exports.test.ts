@@ -1,0 +1,81 @@
+/**
+ * The public face, name by name: whoever adds, renames or drops an export changes a list here and knows it. A subpath of
+ * package.json whose source is not written yet has no list; the day it is, this test asks for one.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { exportsOf, sourceOf } from './architecture/exports.ts';
+
+/** Both lists in alphabetical order. */
+type Names = { readonly values: readonly string[]; readonly types: readonly string[] };
+
+const faces: Readonly<Record<string, Names | undefined>> = {
+  '.': undefined,
+  './gateway': undefined,
+  './testing': undefined,
+};
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  exports: Record<string, string | { types: string; default: string }>;
+  bin: Record<string, string>;
+};
+
+const targets = Object.entries(manifest.exports).flatMap(([subpath, target]) =>
+  typeof target === 'string' ? [] : [{ subpath, ...target, source: sourceOf(target.default) }],
+);
+
+describe('the subpaths of the package', () => {
+  it('are the listed ones, each with its types beside it', () => {
+    expect(targets.map(({ subpath }) => subpath)).toEqual(Object.keys(faces));
+    for (const target of targets) expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
+  });
+
+  it('include the manifest, which tools read', () => {
+    expect(manifest.exports['./package.json']).toBe('./package.json');
+  });
+});
+
+describe.each(targets)('$subpath', ({ subpath, source }) => {
+  const names = faces[subpath];
+  if (names === undefined) {
+    it(`waits for ${source}`, () => {
+      expect(existsSync(source), `${source} is written: list its names in test/exports.test.ts`).toBe(false);
+    });
+    return;
+  }
+
+  it('exports these names and no other', async () => {
+    const exported = exportsOf(source);
+    const named = (kind: 'value' | 'type'): readonly string[] =>
+      exported.flatMap((entry) => (entry.kind === kind ? entry.name : [])).toSorted();
+    expect({ values: named('value'), types: named('type') }).toEqual(names);
+    const loaded = (await import(resolve(source))) as Record<string, unknown>;
+    expect(Object.keys(loaded).toSorted()).toEqual(names.values);
+  });
+
+  it('says of every value what it is', () => {
+    const silent = exportsOf(source).filter(({ kind, documented }) => kind === 'value' && !documented);
+    expect(silent.map(({ name }) => name)).toEqual([]);
+  });
+});
+
+describe('the reader of exports', () => {
+  it('knows values from types and sees a missing docstring', () => {
+    expect(exportsOf('test/fixtures/exports/face.ts')).toEqual([
+      { name: 'told', kind: 'value', documented: true },
+      { name: 'untold', kind: 'value', documented: false },
+      { name: 'Shape', kind: 'type', documented: false },
+    ]);
+    expect(() => exportsOf('test/fixtures/exports/star.ts')).toThrow('has an export without a name');
+  });
+});
+
+describe('the command', () => {
+  it('is built from a file that starts with node', () => {
+    expect(Object.keys(manifest.bin)).toEqual(['leporello']);
+    const source = sourceOf(manifest.bin['leporello'] ?? '');
+    expect(source).toBe('src/cli/main.ts');
+    if (existsSync(source)) expect(readFileSync(source, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  });
+});
