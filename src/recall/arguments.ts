@@ -11,7 +11,7 @@ export type RecallArguments = {
   readonly path: string | undefined;
 };
 
-export type ParsedArguments =
+type ParsedArguments =
   | { readonly status: 'ok'; readonly value: RecallArguments }
   /** A sentence for the model that tells the right form. */
   | { readonly status: 'bad'; readonly why: string };

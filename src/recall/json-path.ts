@@ -10,7 +10,7 @@ export type PathStep =
   | { readonly type: 'slice'; readonly from: number; readonly to: number | undefined }
   | { readonly type: 'every' };
 
-export type ParsedPath =
+type ParsedPath =
   | { readonly status: 'ok'; readonly steps: readonly PathStep[] }
   | { readonly status: 'bad'; readonly reason: string };
 

@@ -7,9 +7,9 @@
 export type JsonSpan = { readonly start: number; readonly end: number };
 
 /** A member of an object (with its name) or an element of an array (without). */
-export type JsonChild = JsonSpan & { readonly key: string | undefined };
+type JsonChild = JsonSpan & { readonly key: string | undefined };
 
-export type JsonKind = 'object' | 'array' | 'string' | 'other';
+type JsonKind = 'object' | 'array' | 'string' | 'other';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -81,25 +81,28 @@ export function compactJson(
   layout: 'one-line' | 'line-per-child' = 'one-line',
 ): string {
   const out = createJoiner();
-  const breaks = layout === 'line-per-child';
+  const isByLine = layout === 'line-per-child';
   let depth = 0;
   let kept = span.start;
   let at = span.start;
   while (at < span.end) {
     const code = text.charCodeAt(at);
-    if (code === quote) at = stringEnd(text, at);
-    else if (isSpace(code)) {
+    if (code === quote) {
+      at = stringEnd(text, at);
+    } else if (isSpace(code)) {
       out.add(text.slice(kept, at));
       kept = at = afterSpace(text, at);
     } else {
+      if (opens(code)) depth++;
+      if (isByLine && depth === 1 && closes(code)) {
+        out.add(text.slice(kept, at) + '\n');
+        kept = at;
+      } else if (isByLine && depth === 1 && (code === comma || at === span.start)) {
+        out.add(text.slice(kept, at + 1) + '\n');
+        kept = at + 1;
+      }
+      if (closes(code)) depth--;
       at++;
-      const isOpening = opens(code);
-      if (isOpening) depth++;
-      else if (closes(code)) depth--;
-      if (!breaks || !(isOpening || code === comma ? depth === 1 : closes(code) && depth === 0)) continue;
-      const isEnd = depth === 0;
-      out.add(isEnd ? `${text.slice(kept, at - 1)}\n` : `${text.slice(kept, at)}\n`);
-      kept = isEnd ? at - 1 : at;
     }
   }
   out.add(text.slice(kept, span.end));

@@ -17,7 +17,7 @@ const unit = fc.oneof(
   },
   { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
 );
-const text = fc.array(unit, { maxLength: 150 }).map((units) => units.join(''));
+const text = fc.array(unit, { maxLength: 150, size: 'max' }).map((units) => units.join(''));
 
 const lastLine = /\n\[(Lines?|Characters) \S+ of \d+\.(?: For the rest: (\{.*\}))?\]$/;
 
@@ -77,6 +77,14 @@ describe('recall', () => {
       );
     });
     await fc.assert(property, { numRuns: 200 });
+  });
+
+  it('gives back the last line break at every cap', async () => {
+    const held = JSON.stringify(`head\n${'line\n'.repeat(20)}${'x'.repeat(50)}\n`);
+    for (let cap = 90; cap < 250; cap++) {
+      const read = await readAll(held, { lines: '2-' }, cap, (piece) => piece.length);
+      expect(read).toBe(`${'line\n'.repeat(20)}${'x'.repeat(50)}\n`);
+    }
   });
 
   it('gives back the whole of what a path names', async () => {

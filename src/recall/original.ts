@@ -5,7 +5,7 @@
 import { childrenOf, documentSpan, isJson, kindAt } from './json-text.ts';
 import type { JsonSpan } from './json-text.ts';
 
-export type Original = {
+type Original = {
   /** What lines and queries are about. */
   readonly text: string;
   /** What a path is about; JSON only where the original is. */

@@ -7,7 +7,7 @@ import type { PathStep } from './json-path.ts';
 import { childrenOf, compactJson, documentSpan, isJson, kindAt, lengthOf } from './json-text.ts';
 import type { JsonSpan } from './json-text.ts';
 
-export type PathResult =
+type PathResult =
   | { readonly status: 'found'; readonly text: string }
   /** A sentence for the model that says what is there instead. */
   | { readonly status: 'missed'; readonly why: string };
