@@ -60,7 +60,9 @@ function clip(
     memory,
     recallTool: view.recallTool,
   });
-  const stub = [text.slice(0, head), note, text.slice(tail)].filter((piece) => piece !== '').join('\n');
+  const stub = [text.slice(0, head).replace(/\n$/, ''), note, text.slice(tail)]
+    .filter((piece) => piece !== '')
+    .join('\n');
   return { kind: 'replace-text', at: slot.at, stub, memory };
 }
 

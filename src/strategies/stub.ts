@@ -66,5 +66,12 @@ function firstLine(text: string): string {
 
 /** A JSON string of at most `most` UTF-16 units of the text, never half a character. */
 function quote(text: string, most: number): string {
-  return JSON.stringify(text.length > most ? `${text.slice(0, most).toWellFormed().replace(/\uFFFD$/, '')}…` : text);
+  return JSON.stringify(
+    text.length > most
+      ? `${text
+          .slice(0, most)
+          .toWellFormed()
+          .replace(/\uFFFD$/, '')}…`
+      : text,
+  );
 }

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { originalsOf } from '../conversation/original.ts';
+import { chatBody, chatMessages, readChat, type Step } from '../testing/chat-conversation.ts';
+import { foldView, strategySuite, written } from '../testing/strategy-suite.ts';
+import { dropOldest } from './drop-oldest.ts';
+
+strategySuite(dropOldest);
+
+const idOf = () => 'mem_0123456789abcdef';
+const steps: readonly Step[] = [
+  { system: 'Be brief.' },
+  { user: 'First' },
+  {
+    calls: [
+      { name: 'run', result: 'a' },
+      { name: 'read_file', result: 'b' },
+    ],
+  },
+  { calls: [{ name: 'run', result: 'c' }] },
+  { user: 'Second' },
+];
+const stub = (messages: number, calls: string) => ({
+  role: 'user',
+  content:
+    `[Folded ${messages} earlier messages of this conversation${calls}. ` +
+    'To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]',
+});
+
+function messagesAfter(amount: number) {
+  const conversation = readChat(chatBody(steps));
+  const view = foldView(conversation, {
+    idOf,
+    excess: { unit: 'messages', amount },
+    protects: { message: (index) => conversation.messages.length - 1 === index, part: () => false },
+  });
+  const after = written(conversation, dropOldest.propose(view));
+  return (JSON.parse(new TextDecoder().decode(after.body)) as { messages: unknown }).messages;
+}
+
+describe('drop-oldest', () => {
+  it('drops from the oldest on, calls with all their results, and leaves one stub', () => {
+    const kept = chatMessages(steps);
+    expect(messagesAfter(2)).toEqual([kept[0], stub(4, ' (calls: read_file ×1, run ×1)'), ...kept.slice(5)]);
+  });
+
+  it('drops no more than is asked for', () => {
+    // One message would be replaced by one stub: that saves nothing, so the pair behind it goes as well.
+    expect((messagesAfter(1) as unknown[]).length).toBe(5);
+  });
+
+  it('never drops system or what is protected', () => {
+    const kept = chatMessages(steps);
+    expect(messagesAfter(100)).toEqual([kept[0], stub(6, ' (calls: run ×2, read_file ×1)'), kept.at(-1)]);
+  });
+
+  it('keeps the exact messages behind the id', () => {
+    const conversation = readChat(chatBody(steps));
+    const edits = dropOldest.propose(foldView(conversation, { idOf }));
+    const original = originalsOf(conversation, edits).get('mem_0123456789abcdef')!;
+    expect(new TextDecoder().decode(original)).toBe(JSON.stringify(chatMessages(steps).slice(1)));
+  });
+});
