@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { createPriceList, type PriceCatalog } from './prices.ts';
+
+const rates: Readonly<
+  Record<string, Record<string, number | { base: number; tiers: { start: number; price: number }[] }>>
+> = {
+  plain: { input_mtok: 2, output_mtok: 8 },
+  caching: { input_mtok: 5, output_mtok: 25, cache_read_mtok: 0.5, cache_write_mtok: 6.25 },
+  tiered: {
+    input_mtok: {
+      base: 1,
+      tiers: [
+        { start: 500, price: 4 },
+        { start: 100, price: 2 },
+      ],
+    },
+    output_mtok: 10,
+  },
+  embedding: { input_mtok: 0.1 },
+};
+
+const catalog: PriceCatalog = {
+  ratesOf: (model) => rates[model],
+  pick: (model, table) => table[model],
+};
+
+describe('createPriceList', () => {
+  it('gives what is listed', () => {
+    expect(createPriceList(catalog).priceOf('caching')).toEqual({
+      input: 5,
+      cacheRead: 0.5,
+      cacheWrite: 6.25,
+      output: 25,
+    });
+  });
+
+  it('takes the input price where no cache price is listed', () => {
+    expect(createPriceList(catalog).priceOf('plain')).toEqual({
+      input: 2,
+      cacheRead: 2,
+      cacheWrite: 2,
+      output: 8,
+    });
+  });
+
+  it('takes the tier of the prompt', () => {
+    const list = createPriceList(catalog);
+    expect([0, 100, 101, 500, 501].map((tokens) => list.priceOf('tiered', tokens)?.input)).toEqual([
+      1, 1, 2, 2, 4,
+    ]);
+  });
+
+  it('has no price for unknown models, for no model and for half a list', () => {
+    const list = createPriceList(catalog);
+    expect([list.priceOf('unknown'), list.priceOf(undefined), list.priceOf('embedding')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('believes the user first, figure by figure', () => {
+    const list = createPriceList(catalog, {
+      caching: { cacheRead: 0.1 },
+      unknown: { input: 1, output: 4 },
+      plain: { input: 0, output: 0 },
+    });
+    expect([list.priceOf('caching'), list.priceOf('unknown'), list.priceOf('plain')]).toEqual([
+      { input: 5, cacheRead: 0.1, cacheWrite: 6.25, output: 25 },
+      { input: 1, cacheRead: 1, cacheWrite: 1, output: 4 },
+      { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 },
+    ]);
+  });
+});

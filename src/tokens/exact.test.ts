@@ -1,0 +1,135 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import * as fc from 'fast-check';
+import { get_encoding } from 'tiktoken';
+import { describe, expect, it } from 'vitest';
+import { loadExactCounter } from './exact.ts';
+
+const recorded = '../shared/data/trajectories-dev.jsonl.gz';
+
+const texts: readonly string[] = [
+  '',
+  ' ',
+  'Keep every page.',
+  "We'll say it's DON'T, I'M, they'VE and O'Reilly; '\u017fo too.",
+  'export async function* read<T>(at: number): AsyncIterable<T> {\n\treturn await this.#next(at);\n}\n',
+  '{"id":9007199254740993,"ok":true,"list":[1,2.5e-10,null],"path":"C:\\\\x\\ny"}',
+  '    indented\n\n\n        more\r\n\r\n\ttabs\t\tand trailing   ',
+  '折页书很小，却每一页都在。レポレロは忘れない。모든 페이지',
+  'Ελληνικά, русский, עברית, العربية, हिन्दी, ภาษาไทย',
+  '👩‍👩‍👧‍👦 🇨🇭 ❤️ e\u0301 \u0301\u0301 ǅ ʰ ½ ² Ⅷ ١٢٣',
+  '<|endoftext|><|fim_prefix|> <|im_start|>user',
+  'constructor hasOwnProperty __proto__ isPrototypeOf toString',
+  '\ufeffmark\n\ufeff\n\u0085next\u00a0line\u2028separated\u3000',
+  'lone \ud800 surrogates \udc00\ud800 in\udfff',
+  'https://example.org/a/b?c=d&e=%20#frag /usr/lib/x86_64-linux-gnu//',
+  `${'A'.repeat(300)}${'='.repeat(300)}${' '.repeat(300)}${'ab'.repeat(200)}${'中'.repeat(200)}`,
+  'QmFzZTY0IGlzIG5vdCBwcm9zZSwgYnV0IGl0IGNvbWVzIGluIGxvbmcgcnVucyBvZiBpdA==',
+  '0123456789abcdef'.repeat(40),
+];
+
+describe.each(['o200k_base', 'cl100k_base'] as const)('the exact counter of %s', (encoding) => {
+  const oracle = get_encoding(encoding);
+  const expected = (text: string): number => oracle.encode_ordinary(text).length;
+
+  it.each(texts.map((text) => [text.slice(0, 40), text]))(
+    'counts %j as the official tokenizer does',
+    async (_, text) => {
+      const counter = await loadExactCounter(encoding);
+      expect(counter.count(text)).toBe(expected(text));
+    },
+  );
+
+  it('counts any text as the official tokenizer does', async () => {
+    const counter = await loadExactCounter(encoding);
+    const word = fc.constantFrom(
+      'the',
+      'Function',
+      'données',
+      "it's",
+      '中文',
+      '  ',
+      '\n',
+      '{"',
+      '":',
+      '3.14',
+      '😀',
+    );
+    const anything = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 80 }),
+      fc.string({ unit: 'grapheme', maxLength: 80 }),
+      fc
+        .array(fc.oneof(word, fc.string({ maxLength: 5 })), { maxLength: 40 })
+        .map((words) => words.join(' ')),
+    );
+    fc.assert(
+      fc.property(anything, (text) => {
+        expect(counter.count(text)).toBe(expected(text));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('counts pieces of any length as the official tokenizer does', async () => {
+    const counter = await loadExactCounter(encoding);
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom('a', 'n', 't', 'i', 'ß'), maxLength: 400 }), (text) => {
+        expect(counter.count(text)).toBe(expected(text));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it.skipIf(!existsSync(recorded))(`counts recorded conversations likewise (${recorded})`, async () => {
+    const counter = await loadExactCounter(encoding);
+    const lines = gunzipSync(readFileSync(recorded)).toString().trimEnd().split('\n');
+    for (const line of lines.filter((_, k) => k % 40 === 0)) {
+      expect(counter.count(line)).toBe(expected(line));
+    }
+  });
+
+  // Quadratic counting takes minutes for each of these, and the test would time out.
+  it.each([
+    ['one letter', 'a'],
+    ['one capital', 'A'],
+    ['spaces', ' '],
+    ['dashes', '-'],
+    ['line ends', '\n'],
+    ['mixed white space', ' \t\u00a0'],
+    ['line ends after spaces', '   \n'],
+    ['ideographs', '中'],
+    ['ideographs and capitals', '中AB'],
+    ['combining marks', '\u0301'],
+    ['emoji', '😀'],
+    ['digits', '7'],
+    ['zero bytes', '\0'],
+    ['lone surrogates', '\ud800'],
+    ['apostrophes', "'s'"],
+  ])('finishes a megabyte of %s', async (_, unit) => {
+    const counter = await loadExactCounter(encoding);
+    const text = unit.repeat(Math.ceil(1_000_000 / unit.length));
+    expect(counter.count(`${text}x`)).toBeGreaterThan(1_000);
+  });
+});
+
+describe('loadExactCounter', () => {
+  it('names the encoding, says that it is exact and takes the costs it is given', async () => {
+    const counter = await loadExactCounter('o200k_base', {
+      image: { rule: 'flat', tokens: 7 },
+      overhead: { message: 1, tool: 2, request: 3 },
+    });
+    const { name, exact, overhead } = counter;
+    expect({ name, exact, overhead, image: counter.image(undefined) }).toEqual({
+      name: 'o200k_base',
+      exact: true,
+      overhead: { message: 1, tool: 2, request: 3 },
+      image: 7,
+    });
+  });
+
+  it('counts a text longer than its buffer as it counts its parts', async () => {
+    const counter = await loadExactCounter('o200k_base');
+    const line = 'the same line again,\n';
+    expect(counter.count(line.repeat(10_000))).toBe(counter.count(line) * 10_000);
+  });
+});
