@@ -1,0 +1,136 @@
+/** Writes a scripted reply to the connection: plain, as a stream with its pauses, hanging or cut. Does all of the timing. */
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Answer, JsonObject, Reply, Turn, TurnPart, WireEvent, WireFormat } from './script.ts';
+
+export type Context = {
+  readonly format: WireFormat;
+  readonly request: JsonObject;
+  readonly index: number;
+  /** Size of the request body. */
+  readonly bytes: number;
+};
+
+/** Resolves when the reply is written or the client is gone. */
+export async function deliver(outgoing: ServerResponse, reply: Reply, context: Context): Promise<void> {
+  outgoing.setHeader(context.format.idHeader, `req_${context.index}`);
+  switch (reply.type) {
+    case 'turn':
+      return sendTurn(outgoing, reply, context, 'whole');
+    case 'hang': {
+      if (reply.afterEvents === undefined) return closed(outgoing);
+      const turn: Turn = { type: 'turn', parts: reply.parts ?? [] };
+      return sendTurn(outgoing, turn, context, { end: 'hang', after: reply.afterEvents });
+    }
+    case 'cut': {
+      const turn: Turn = { type: 'turn', parts: reply.parts ?? someText };
+      return sendTurn(outgoing, turn, context, { end: 'cut', after: reply.afterEvents });
+    }
+    case 'error': {
+      const message = `The script answers this request with status ${reply.status}.`;
+      for (const [name, value] of Object.entries(reply.headers ?? {})) outgoing.setHeader(name, value);
+      sendJson(outgoing, reply.status, reply.body ?? context.format.errorBody(reply.status, { message }));
+      return;
+    }
+    case 'raw':
+      for (const [name, value] of Object.entries(reply.headers)) outgoing.setHeader(name, value);
+      outgoing.writeHead(reply.status).flushHeaders();
+      for (const chunk of reply.chunks) {
+        await write(outgoing, chunk);
+        // One turn of the loop between chunks, else they travel as one.
+        await sleep(0);
+      }
+      outgoing.end();
+  }
+}
+
+export function sendJson(outgoing: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  outgoing.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  });
+  outgoing.end(text);
+}
+
+const someText: readonly TurnPart[] = [{ type: 'text', text: 'word '.repeat(100) }];
+
+type Extent = 'whole' | { readonly end: 'hang' | 'cut'; readonly after: number };
+
+async function sendTurn(
+  outgoing: ServerResponse,
+  turn: Turn,
+  context: Context,
+  extent: Extent,
+): Promise<void> {
+  const answer = answerOf(turn, context);
+  if (context.request['stream'] === true) {
+    const events = context.format.events(answer);
+    const given = extent === 'whole' ? events : events.slice(0, extent.after);
+    await sendEvents(outgoing, given, turn);
+  } else {
+    const whole = context.format.whole(answer);
+    if (extent === 'whole') sendJson(outgoing, 200, whole);
+    else sendHalf(outgoing, JSON.stringify(whole));
+  }
+  if (extent === 'whole') outgoing.end();
+  else if (extent.end === 'hang') await closed(outgoing);
+  else outgoing.socket?.destroySoon();
+}
+
+async function sendEvents(outgoing: ServerResponse, events: readonly WireEvent[], turn: Turn): Promise<void> {
+  outgoing.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+  });
+  outgoing.flushHeaders();
+  for (const { text, part } of events) {
+    const pause = part === undefined ? undefined : turn.pauseBeforePart?.[part];
+    if (pause !== undefined) {
+      await Promise.race([typeof pause === 'number' ? sleep(pause) : pause, closed(outgoing)]);
+    }
+    if (outgoing.destroyed) return;
+    await write(outgoing, text);
+    if (turn.chunkDelayMs !== undefined) await sleep(turn.chunkDelayMs);
+  }
+}
+
+function sendHalf(outgoing: ServerResponse, text: string): void {
+  const bytes = Buffer.from(text);
+  outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length });
+  outgoing.write(bytes.subarray(0, bytes.length / 2));
+}
+
+async function write(outgoing: ServerResponse, chunk: string | Uint8Array): Promise<void> {
+  if (outgoing.destroyed || outgoing.write(chunk)) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  outgoing.once('drain', resolve);
+  await Promise.race([promise, closed(outgoing)]);
+}
+
+async function closed(outgoing: ServerResponse): Promise<void> {
+  if (outgoing.destroyed) return;
+  await new Promise<void>((resolve) => {
+    outgoing.once('close', resolve);
+  });
+}
+
+function answerOf(turn: Turn, { index, request, bytes }: Context): Answer {
+  const written = turn.parts.map((part) =>
+    part.type === 'tool-call' ? JSON.stringify(part.arguments) : part.text,
+  );
+  return {
+    index,
+    request,
+    parts: turn.parts,
+    usage: {
+      input: Math.ceil(bytes / 4),
+      output: Math.ceil((written.join('').length + 1) / 4),
+      cacheRead: 0,
+      cacheWrite: 0,
+      ...turn.usage,
+    },
+    finish: turn.finish,
+    chunkSize: turn.chunkSize ?? 12,
+  };
+}
