@@ -4,9 +4,10 @@
  */
 import type { Readable } from 'node:stream';
 import { Agent } from 'undici';
-import { LeporelloError } from '../errors.ts';
 import { decoded } from './decode-body.ts';
 import type { HeaderList, Upstream, UpstreamRequest } from './http.ts';
+import { splitUrl } from './split-url.ts';
+import { upstreamError } from './upstream-error.ts';
 
 export type UndiciUpstreamOptions = {
   /** Connections per origin; no bound by default, as a model call can hold one for minutes. */
@@ -37,12 +38,12 @@ export function undiciUpstream(options: UndiciUpstreamOptions = {}): Upstream {
   let closing: Promise<void> | undefined;
   return {
     async send(request) {
-      const { origin, path } = split(request.url);
+      const { origin, target } = splitUrl(request.url);
       const { method, headers, body, signal } = request;
       const response = await agent
-        .request({ origin, path, method, headers: headers.flat(), body: toBody(body), signal })
+        .request({ origin, path: target, method, headers: headers.flat(), body: toBody(body), signal })
         .catch((error: unknown) => {
-          throw sendError(error, origin, signal);
+          throw upstreamError(error, origin, signal);
         });
       const plain = { headers: listOf(response.headers), body: response.body };
       const unpacks =
@@ -51,7 +52,7 @@ export function undiciUpstream(options: UndiciUpstreamOptions = {}): Upstream {
       return {
         status: response.statusCode,
         headers: given.headers,
-        body: bytesOf(given.body, (error) => sendError(error, origin, signal)),
+        body: bytesOf(given.body, (error) => upstreamError(error, origin, signal)),
       };
     },
     close: async () => {
@@ -59,12 +60,6 @@ export function undiciUpstream(options: UndiciUpstreamOptions = {}): Upstream {
       await closing;
     },
   };
-}
-
-/** By hand, as parsing a URL would rewrite its path. */
-function split(url: string): { origin: string; path: string } {
-  const slash = url.indexOf('/', url.indexOf('://') + 3);
-  return slash < 0 ? { origin: url, path: '/' } : { origin: url.slice(0, slash), path: url.slice(slash) };
 }
 
 /** undici's types want a node stream where its code takes any async iterable. */
@@ -103,30 +98,4 @@ function bytesOf(stream: Readable, errorOf: (error: unknown) => unknown): AsyncI
       };
     },
   };
-}
-
-const deadlines: ReadonlySet<unknown> = new Set([
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-]);
-
-/** Names the origin alone: paths and queries can hold secrets. */
-function sendError(error: unknown, origin: string, signal: AbortSignal): LeporelloError {
-  if (signal.aborted) {
-    const { reason } = signal as { reason: unknown };
-    if (reason instanceof LeporelloError) return reason;
-    return new LeporelloError('upstream-failed', `The request to ${origin} was cancelled.`, { cause: error });
-  }
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (deadlines.has(code)) {
-    return new LeporelloError('deadline', `${origin} took too long to answer (${String(code)}).`, {
-      cause: error,
-    });
-  }
-  return new LeporelloError(
-    'upstream-failed',
-    `${origin} could not be reached or broke off (${String(code ?? error)}). Check that it is up and its URL is right.`,
-    { cause: error },
-  );
 }
