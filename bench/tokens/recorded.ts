@@ -1,0 +1,33 @@
+/** Recorded conversations as the token benchmark reads them: see ../shared/data/README.md beside the repository. */
+import { existsSync, readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+
+export type ChatMessage = {
+  readonly role: string;
+  readonly content: unknown;
+  readonly tool_calls?: readonly {
+    readonly function: { readonly name: string; readonly arguments: string };
+  }[];
+};
+
+export type Recorded = {
+  readonly id: string;
+  readonly source: string;
+  readonly tools?: unknown;
+  readonly messages: readonly ChatMessage[];
+  readonly meta: {
+    readonly model?: string;
+    /** A message index, and the tokens the provider reported for the prompt that ends before it. */
+    readonly usage?: readonly (readonly number[])[];
+    readonly microcompactions?: readonly unknown[];
+  };
+};
+
+const dataFile = new URL('../../../shared/data/trajectories-dev.jsonl.gz', import.meta.url);
+
+/** Undefined where there are none. */
+export function readRecorded(): readonly Recorded[] | undefined {
+  if (!existsSync(dataFile)) return undefined;
+  const lines = gunzipSync(readFileSync(dataFile)).toString().trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as Recorded);
+}
