@@ -1,18 +1,57 @@
 /** Small changes to the JSON of responses and stream events that leave every other byte as it came. */
 import { scanObject, skipSpace } from '../conversation/json-scan.ts';
-import { applySplices, type Splice } from '../conversation/splice.ts';
+import { applySplices, concatBytes, listSplices, type Splice } from '../conversation/splice.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Replaces top-level members of a JSON object, or takes one away (`undefined`); members that are not there are left out. */
-export function setMembers(json: Uint8Array, values: Readonly<Record<string, Uint8Array>>): Uint8Array {
-  const splices: Splice[] = [];
-  for (const { key, value } of scanObject(json, skipSpace(json, 0)).members) {
+/**
+ * Replaces top-level members of a JSON object, or takes them away (`undefined`); members that are not there are left out, and
+ * every other byte stays.
+ */
+export function setMembers(
+  json: Uint8Array,
+  values: Readonly<Record<string, Uint8Array | undefined>>,
+): Uint8Array {
+  const { members, span } = scanObject(json, skipSpace(json, 0));
+  const gone = (index: number) =>
+    Object.hasOwn(values, members[index]!.key) && values[members[index]!.key] === undefined;
+  const splices: Splice[] = [
+    ...listSplices(
+      members.map((member) => member.span),
+      span.end - 1,
+      gone,
+    ),
+  ];
+  for (const { key, value } of members) {
     const bytes = Object.hasOwn(values, key) ? values[key] : undefined;
     if (bytes) splices.push({ span: value, bytes });
   }
   return applySplices(json, splices);
+}
+
+/** As `setMembers`, but members that are not there are added at the end. */
+export function withMembers(json: Uint8Array, values: Readonly<Record<string, Uint8Array>>): Uint8Array {
+  const changed = setMembers(json, values);
+  const { members, span } = scanObject(changed, skipSpace(changed, 0));
+  const there = new Set(members.map((member) => member.key));
+  const added = Object.entries(values).filter(([key]) => !there.has(key));
+  const insertions = added.map(([key, bytes]) => ({
+    before: members.length,
+    bytes: concatBytes([encoder.encode(`${JSON.stringify(key)}:`), bytes]),
+  }));
+  const spans = members.map((member) => member.span);
+  return applySplices(
+    changed,
+    listSplices(spans, span.end - 1, () => false, insertions),
+  );
+}
+
+/** A JSON array of what is JSON already. */
+export function jsonList(items: readonly Uint8Array[]): Uint8Array {
+  const comma = encoder.encode(',');
+  const joined = items.flatMap((item, index) => (index > 0 ? [comma, item] : [item]));
+  return concatBytes([encoder.encode('['), ...joined, encoder.encode(']')]);
 }
 
 /** The bytes of a top-level member's value. */

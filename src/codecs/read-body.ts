@@ -3,21 +3,17 @@
  * block's bytes. Only bytes never seen before are parsed, in full, so that a body that was read is known to be JSON.
  */
 import type { Block, Message, Span } from '../conversation/conversation.ts';
-import {
-  type Member,
-  parseSpan,
-  ScanError,
-  scanArray,
-  scanObject,
-  skipSpace,
-} from '../conversation/json-scan.ts';
+import { type Member, parseSpan, ScanError, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Outline, Reading } from './codec.ts';
 
 /** The top-level members of a body by key. */
 export type Fields = {
+  readonly format: string;
   readonly body: Uint8Array;
   readonly members: readonly Member[];
+  /** Where the messages stand. */
+  readonly messages: readonly Span[];
   get(key: string): Span | undefined;
 };
 
@@ -25,17 +21,24 @@ export type Fields = {
 export type Outliner = (bytes: Uint8Array, reading: Reading) => Outline;
 
 /**
- * Runs `read` over the top-level fields. Throws `not-this-format` for what is not one JSON object, for a field that stands
- * twice (providers differ in which they take), and for whatever `read` refuses.
+ * Runs `read` over the top-level fields. `list` names the field that holds the messages. Throws `not-this-format` for what is not
+ * one JSON object, for a field that stands twice (providers differ in which they take), and for whatever `read` refuses.
  */
-export function readFields<T>(format: string, body: Uint8Array, read: (fields: Fields) => T): T {
+export function readFields<T>(
+  format: string,
+  body: Uint8Array,
+  list: string,
+  read: (fields: Fields) => T,
+): T {
   try {
-    const { members, span } = scanObject(body, skipSpace(body, 0));
+    const { members, span } = scanObject(body, skipSpace(body, 0), new Set([list]));
     if (skipSpace(body, span.end) !== body.length)
       throw new ScanError(`more bytes after the object, at ${span.end}`);
     const byKey = uniqueMembers(members);
     if (!byKey) throw new ScanError('a top-level key stands twice');
-    return read({ body, members, get: (key) => byKey.get(key)?.value });
+    const messages = byKey.get(list)?.elements;
+    if (!messages) throw new ScanError(`'${list}' is missing or not an array`);
+    return read({ format, body, members, messages, get: (key) => byKey.get(key)?.value });
   } catch (cause) {
     if (!(cause instanceof ScanError)) throw cause;
     throw new LeporelloError('not-this-format', `The body is not a ${format} request: ${cause.message}.`, {
@@ -53,22 +56,15 @@ export function parseOtherFields(
   return Object.fromEntries(others.map((member) => [member.key, parseSpan(fields.body, member.value)]));
 }
 
-/** The messages of an array field. */
-export function readMessages(
-  fields: Fields,
-  key: string,
-  reading: Reading,
-  outliner: Outliner,
-): readonly Message[] {
-  const span = fields.get(key);
-  if (!span) throw new ScanError(`'${key}' is missing`);
-  return scanArray(fields.body, span.start).elements.map((element, index) => {
-    const { block, outline } = readBlock(fields.body, element, key, reading, outliner);
+/** The messages, in their order. */
+export function readMessages(fields: Fields, reading: Reading, outliner: Outliner): readonly Message[] {
+  return fields.messages.map((element, index) => {
+    const { block, outline } = readBlock(fields, element, 'messages', reading, outliner);
     return { ...block, index, role: outline.role, canonical: outline.canonical };
   });
 }
 
-/** A field beside the messages (system, tools) as a block; undefined when the body does not have it. */
+/** A field beside the messages (system, tools) as a block; undefined when the body does not have it, or has null. */
 export function readPreamble(
   fields: Fields,
   key: string,
@@ -76,14 +72,15 @@ export function readPreamble(
   outliner: Outliner,
 ): Block | undefined {
   const span = fields.get(key);
-  return span && readBlock(fields.body, span, key, reading, outliner).block;
+  if (!span || (isNull(fields.body, span) && parseSpan(fields.body, span) === null)) return undefined;
+  return readBlock(fields, span, key, reading, outliner).block;
 }
 
-function readBlock(body: Uint8Array, span: Span, field: string, reading: Reading, outliner: Outliner) {
-  const bytes = body.subarray(span.start, span.end);
+function readBlock(fields: Fields, span: Span, field: string, reading: Reading, outliner: Outliner) {
+  const bytes = fields.body.subarray(span.start, span.end);
   const digest = reading.digest(bytes);
-  // The same bytes mean different things in different fields.
-  const key = `${field}:${digest}`;
+  // The same bytes mean different things in different formats and fields.
+  const key = `${fields.format}/${field}:${digest}`;
   let outline = reading.outlines.get(key);
   if (!outline) {
     parseSpan(bytes, { start: 0, end: bytes.length });
@@ -102,6 +99,16 @@ export function uniqueMembers(members: readonly Member[]): ReadonlyMap<string, M
 /** True when the value at `span` starts with this byte: a quote, a brace, a bracket. */
 export function startsWith(bytes: Uint8Array, span: Span, character: '"' | '{' | '['): boolean {
   return bytes[span.start] === character.charCodeAt(0);
+}
+
+/** True when the value at `span`, which is known to be JSON, is null. */
+export function isNull(bytes: Uint8Array, span: Span): boolean {
+  return bytes[span.start] === 'n'.charCodeAt(0);
+}
+
+/** Where the string literal of a member stands, or undefined when it is another type or not there. */
+export function textMember(bytes: Uint8Array, member: Member | undefined): Span | undefined {
+  return member && startsWith(bytes, member.value, '"') ? member.value : undefined;
 }
 
 /** The string that stands at a member, or undefined when it is another type or not there. */

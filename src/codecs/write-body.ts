@@ -23,7 +23,7 @@ export type MessageWriter = {
   dropParts(edits: MessageEdits, body: Uint8Array): readonly Splice[];
 };
 
-/** All splices of an edit set. `messagesEnd` is the position of the bracket that closes the message list. */
+/** All splices of an edit set. Throws `bad-edit` for an edit that names no place, and for two texts in one place. */
 export function messageSplices(
   conversation: Conversation,
   edits: readonly Edit[],
@@ -34,10 +34,16 @@ export function messageSplices(
   const perMessage = groupByMessage(conversation, edits, dropped);
   const insertions = edits.flatMap((edit) =>
     edit.kind === 'insert-message'
-      ? [{ before: edit.before, bytes: writer.insertedMessage(edit.role, edit.text) }]
+      ? [
+          {
+            before: messageAt(conversation, edit.before).index,
+            bytes: writer.insertedMessage(edit.role, edit.text),
+          },
+        ]
       : [],
   );
   const spans = conversation.messages.map((message) => message.span);
+  // An edit names a message that is there, so the list has elements and its closing bracket does not matter.
   return [
     ...listSplices(spans, spans.at(-1)?.end ?? 0, (index) => dropped.has(index), insertions),
     ...perMessage.flatMap((group) => [
@@ -74,11 +80,13 @@ function groupByMessage(
     groups.set(index, group);
     return group;
   };
+  const replacedOnce = new Set<string>();
   for (const edit of edits) {
     if (edit.kind === 'drop-part' && !droppedWhole.has(edit.message))
       groupOf(edit.message).dropped.add(edit.part);
     if (edit.kind !== 'replace-text') continue;
     literalAt(conversation, edit.at);
+    refuseSecond(replacedOnce, edit.at);
     if (!droppedWhole.has(edit.at.message)) groupOf(edit.at.message).replaced.push(edit);
   }
   return [...groups].map(([index, group]) => ({
@@ -86,6 +94,17 @@ function groupByMessage(
     dropped: group.dropped,
     replaced: group.replaced.filter((edit) => !group.dropped.has(edit.at.part)),
   }));
+}
+
+/** Dropping what is also replaced or dropped again has one outcome; two texts for one place have none. */
+function refuseSecond(seen: Set<string>, at: Place): void {
+  const key = `${at.message}.${at.part}.${at.text}`;
+  if (seen.has(key))
+    throw new LeporelloError(
+      'bad-edit',
+      `Two edits replace text ${at.text} of part ${at.part} of message ${at.message}.`,
+    );
+  seen.add(key);
 }
 
 function replaceSplice(message: Message, edit: { readonly at: Place; readonly stub: string }): Splice {

@@ -5,7 +5,13 @@
 import type { Span } from './conversation.ts';
 
 /** One member of an object: its key decoded, the span from the key's quote to the end of the value, and the value's span. */
-export type Member = { readonly key: string; readonly span: Span; readonly value: Span };
+export type Member = {
+  readonly key: string;
+  readonly span: Span;
+  readonly value: Span;
+  /** The elements of the value, where they were asked for and it is an array. */
+  readonly elements: readonly Span[] | undefined;
+};
 
 /** Thrown inside the conversation room only; codecs turn it into `not-this-format`. */
 export class ScanError extends Error {
@@ -23,10 +29,16 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
-/** The members of the object that starts at `start` (its brace), in order, duplicates included. */
+const none: ReadonlySet<string> = new Set();
+
+/**
+ * The members of the object that starts at `start` (its brace), in order, duplicates included. Of the arrays under the keys in
+ * `lists` the elements are found in the same pass.
+ */
 export function scanObject(
   bytes: Uint8Array,
   start: number,
+  lists: ReadonlySet<string> = none,
 ): { readonly members: readonly Member[]; readonly span: Span } {
   const members: Member[] = [];
   let at = skipSpace(bytes, expectByte(bytes, start, OPEN_BRACE));
@@ -35,11 +47,15 @@ export function scanObject(
     if (bytes[at] !== QUOTE) throw new ScanError(`expected a key at byte ${at}`);
     const keyEnd = skipString(bytes, at);
     const valueStart = skipSpace(bytes, expectByte(bytes, skipSpace(bytes, keyEnd), COLON));
-    const valueEnd = skipValue(bytes, valueStart);
+    const key = decodeKey(bytes, { start: at, end: keyEnd });
+    const list =
+      bytes[valueStart] === OPEN_BRACKET && lists.has(key) ? scanArray(bytes, valueStart) : undefined;
+    const valueEnd = list ? list.span.end : skipValue(bytes, valueStart);
     members.push({
-      key: parseSpan(bytes, { start: at, end: keyEnd }) as string,
+      key,
       span: { start: at, end: valueEnd },
       value: { start: valueStart, end: valueEnd },
+      elements: list?.elements,
     });
     at = skipSpace(bytes, valueEnd);
     if (bytes[at] === CLOSE_BRACE) return { members, span: { start, end: at + 1 } };
@@ -78,6 +94,18 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   let byte = bytes[at];
   while (byte === 32 || byte === 10 || byte === 13 || byte === 9) byte = bytes[++at];
   return at;
+}
+
+/** Nearly every key is a short plain word: those need no parser. */
+function decodeKey(bytes: Uint8Array, span: Span): string {
+  let key = '';
+  for (let at = span.start + 1; at < span.end - 1; at++) {
+    const byte = bytes[at]!;
+    if (byte < 32 || byte > 126 || byte === BACKSLASH || key.length > 40)
+      return parseSpan(bytes, span) as string;
+    key += String.fromCharCode(byte);
+  }
+  return key;
 }
 
 /** Position after the value that starts at `at`. Linear, without recursion, whatever the depth. */

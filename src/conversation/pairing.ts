@@ -1,6 +1,7 @@
 /**
  * Which tool result answers which tool call. Call ids repeat within real conversations, so a pair is found by nearness:
- * a result answers the call of its id in the nearest assistant message before it.
+ * a result answers the call of its id in the nearest assistant message before it; of several calls with one id there, the
+ * first that is not answered yet.
  */
 import type { Conversation } from './conversation.ts';
 
@@ -19,23 +20,30 @@ export type Pairing = {
   readonly orphans: readonly PartPlace[];
 };
 
+type OpenPair = { readonly name: string; readonly call: PartPlace; result: PartPlace | undefined };
+
 export function pairCalls(conversation: Conversation): Pairing {
-  const pairs: { name: string; call: PartPlace; result: PartPlace | undefined }[] = [];
+  const pairs: OpenPair[] = [];
   const orphans: PartPlace[] = [];
-  let open = new Map<string, { result: PartPlace | undefined }>();
+  let open = new Map<string, { readonly pairs: OpenPair[]; answered: number }>();
   for (const message of conversation.messages) {
     // Only the calls of the assistant message right before can be answered: every format here wants it so.
     if (message.role === 'assistant') open = new Map();
     message.parts.forEach((part, index) => {
       const place = { message: message.index, part: index };
       if (part.type === 'tool-call') {
-        const pair = { name: part.name, call: place, result: undefined };
+        const pair: OpenPair = { name: part.name, call: place, result: undefined };
         pairs.push(pair);
-        open.set(part.id, pair);
+        const same = open.get(part.id);
+        if (same) same.pairs.push(pair);
+        else open.set(part.id, { pairs: [pair], answered: 0 });
       } else if (part.type === 'tool-result') {
-        const pair = open.get(part.callId);
-        if (pair && !pair.result) pair.result = place;
-        else orphans.push(place);
+        const same = open.get(part.callId);
+        const pair = same?.pairs[same.answered];
+        if (same && pair) {
+          pair.result = place;
+          same.answered++;
+        } else orphans.push(place);
       }
     });
   }

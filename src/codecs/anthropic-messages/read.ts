@@ -1,15 +1,18 @@
 /** Reads an Anthropic Messages request body into the conversation view. https://docs.anthropic.com/en/api/messages */
 import type { Conversation, Media, Part, Role, Span } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
+import { canonicalDigest } from '../../conversation/prefix.ts';
+import { contentPieces, memberPiece } from '../canonical.ts';
 import type { Outline, Reading } from '../codec.ts';
 import {
   parseOtherFields,
   readFields,
   readMessages,
+  isNull,
   readPreamble,
   startsWith,
   stringAt,
+  textMember,
   uniqueMembers,
 } from '../read-body.ts';
 
@@ -19,11 +22,9 @@ const moving: ReadonlySet<string> = new Set(['cache_control']);
 /** Fields that are read as blocks; every other one is parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'system', 'tools']);
 
-const encoder = new TextEncoder();
-
 export function read(body: Uint8Array, reading: Reading): Conversation {
-  return readFields('Anthropic Messages', body, (fields) => {
-    const messages = readMessages(fields, 'messages', reading, outlineMessage);
+  return readFields('Anthropic Messages', body, 'messages', (fields) => {
+    const messages = readMessages(fields, reading, outlineMessage);
     const system = readPreamble(fields, 'system', reading, outlineSystem);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
     const { model, stream, max_tokens } = parseOtherFields(fields, blockFields);
@@ -43,55 +44,39 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
 }
 
 function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
-  const members = uniqueMembers(scanObject(bytes, 0).members);
-  if (!members) return opaqueMessage(bytes, 'duplicate-keys', reading);
-  const content = members.get('content')?.value;
-  const said = stringAt(bytes, members.get('role'));
+  const { members } = scanObject(bytes, 0);
+  const canonical = (role: Role) =>
+    canonicalDigest(role, [memberPiece(bytes, members, moving)], reading.digest);
+  const byKey = uniqueMembers(members);
+  if (!byKey) {
+    const span = { start: 0, end: bytes.length };
+    const parts: readonly Part[] = [{ type: 'opaque', span, kind: 'duplicate-keys' }];
+    return { role: 'user', parts, canonical: canonical('user') };
+  }
+  const content = byKey.get('content')?.value;
+  const said = stringAt(bytes, byKey.get('role'));
   if (said !== 'user' && said !== 'assistant' && said !== 'system')
     throw new ScanError('a message has no known role');
   if (!content) throw new ScanError('a message has no content');
-  const { parts, pieces } = outlineContent(bytes, content);
+  const parts = outlineContent(bytes, content);
   const role: Role =
     said === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result') ? 'tool' : said;
-  return { role, parts, canonical: canonicalDigest(role, pieces, reading.digest) };
-}
-
-function opaqueMessage(bytes: Uint8Array, kind: string, reading: Reading): Outline {
-  const span = { start: 0, end: bytes.length };
-  return {
-    role: 'user',
-    parts: [{ type: 'opaque', span, kind }],
-    canonical: canonicalDigest('user', [bytes], reading.digest),
-  };
+  return { role, parts, canonical: canonical(role) };
 }
 
 /** Content is a string or an array of blocks; a string says the same as one text block. */
-function outlineContent(
-  bytes: Uint8Array,
-  content: Span,
-): { parts: readonly Part[]; pieces: readonly Uint8Array[] } {
-  if (startsWith(bytes, content, '"')) {
-    const literal = new TextDecoder().decode(bytes.subarray(content.start, content.end));
-    return {
-      parts: [{ type: 'text', span: content, texts: [content] }],
-      pieces: [encoder.encode(`"type":"text","text":${literal},`)],
-    };
-  }
+function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
+  if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
   if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
-  const blocks = scanArray(bytes, content.start).elements.map((span) => ({
-    span,
-    ...blockMembers(bytes, span),
-  }));
-  return {
-    parts: blocks.map(({ span, byKey }) => outlineBlock(bytes, span, byKey)),
-    pieces: blocks.map(({ members }) => significantBytes(bytes, members, moving)),
-  };
+  return scanArray(bytes, content.start).elements.map((span) =>
+    outlineBlock(bytes, span, blockMembers(bytes, span)),
+  );
 }
 
-function blockMembers(bytes: Uint8Array, span: Span) {
+/** The members of a content block by key; undefined where a key stands twice. */
+function blockMembers(bytes: Uint8Array, span: Span): ReadonlyMap<string, Member> | undefined {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content block is not an object');
-  const { members } = scanObject(bytes, span.start);
-  return { members, byKey: uniqueMembers(members) };
+  return uniqueMembers(scanObject(bytes, span.start).members);
 }
 
 function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member> | undefined): Part {
@@ -100,7 +85,7 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
   switch (kind) {
     case 'text': {
       // Citations quote positions of this very text, so a text that has them stays.
-      const text = byKey.get('text')?.value;
+      const text = textMember(bytes, byKey.get('text'));
       if (!text || byKey.has('citations')) return { type: 'opaque', span, kind };
       return { type: 'text', span, texts: [text] };
     }
@@ -116,7 +101,7 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
       return outlineResult(bytes, span, byKey);
     case 'thinking':
     case 'redacted_thinking': {
-      const text = byKey.get('thinking')?.value;
+      const text = textMember(bytes, byKey.get('thinking'));
       return { type: 'reasoning', span, texts: text ? [text] : [], signed: true };
     }
     case 'image':
@@ -134,17 +119,17 @@ function outlineResult(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string,
   const errorFlag = byKey.get('is_error')?.value;
   const isError = errorFlag && bytes[errorFlag.start] === 't'.charCodeAt(0);
   const result = { type: 'tool-result', span, callId, isError: isError ?? false } as const;
-  if (!content) return { ...result, texts: [], media: [] };
+  if (!content || isNull(bytes, content)) return { ...result, texts: [], media: [] };
   if (startsWith(bytes, content, '"')) return { ...result, texts: [content], media: [] };
   if (!startsWith(bytes, content, '['))
     throw new ScanError('a tool_result holds neither a string nor an array');
   const texts: Span[] = [];
   const media: Media[] = [];
   for (const item of scanArray(bytes, content.start).elements) {
-    const itemKeys = blockMembers(bytes, item).byKey;
+    const itemKeys = blockMembers(bytes, item);
     const kind = itemKeys && stringAt(bytes, itemKeys.get('type'));
-    const text = itemKeys?.get('text')?.value;
-    if (kind === 'text' && text && startsWith(bytes, text, '"')) texts.push(text);
+    const text = textMember(bytes, itemKeys?.get('text'));
+    if (kind === 'text' && text) texts.push(text);
     else media.push(outlineMedia(bytes, item, kind ?? 'unknown', itemKeys));
   }
   return { ...result, texts, media };
@@ -163,14 +148,16 @@ function outlineMedia(
 }
 
 function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
-  const { parts, pieces } = outlineContent(bytes, { start: 0, end: bytes.length });
+  const content = { start: 0, end: bytes.length };
+  const parts = outlineContent(bytes, content);
+  const pieces = contentPieces(bytes, content, moving);
   return { role: 'system', parts, canonical: canonicalDigest('system', pieces, reading.digest) };
 }
 
 function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
-    const { byKey } = blockMembers(bytes, span);
+    const byKey = blockMembers(bytes, span);
     return { type: 'tool-definition', span, name: stringAt(bytes, byKey?.get('name')) };
   });
   return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };

@@ -1,24 +1,23 @@
 /** Reads and rewrites complete Anthropic Messages responses, and spells our own errors in Anthropic's shape. */
 import { parseSpan, ScanError, scanArray } from '../../conversation/json-scan.ts';
-import { concatBytes, jsonBytes } from '../../conversation/splice.ts';
+import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
-import { addUsage, isRecord, memberBytes, numberAt, setMembers, stringIn } from '../event-json.ts';
+import { addUsage, isRecord, jsonList, memberBytes, numberAt, setMembers, stringIn } from '../event-json.ts';
 
-const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const message = parseBody(body);
-  const turn = memberBytes(body, 'content');
-  const content = isRecord(message) ? message['content'] : undefined;
-  if (!isRecord(message) || !turn || !Array.isArray(content)) {
+  const turn =
+    isRecord(message) && Array.isArray(message['content']) ? memberBytes(body, 'content') : undefined;
+  if (!isRecord(message) || !turn) {
     throw new LeporelloError(
       'bad-response',
       'The upstream response has no content array, as a message would.',
     );
   }
   return replyFrom({
-    blocks: content as readonly unknown[],
     turn,
     finish: stringIn(message, 'stop_reason'),
     rawUsage: message['usage'],
@@ -26,19 +25,19 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
   });
 }
 
-/** The reply that a list of content blocks makes; streams rebuild the same list. */
+/** The reply that a content array makes; streams rebuild the same array. */
 export function replyFrom(message: {
-  readonly blocks: readonly unknown[];
   readonly turn: Uint8Array;
   readonly finish: string | undefined;
   readonly rawUsage: unknown;
   readonly recallTool: string | undefined;
 }): ModelReply {
-  const calls = message.blocks.filter((block) => stringIn(block, 'type') === 'tool_use').map(callFrom);
+  const blocks = elementsOf(message.turn);
+  const calls = blocks.flatMap(({ bytes, value }) => callFrom(bytes, value));
   const isRecall = (call: ToolCall) => call.name === message.recallTool;
   return {
-    text: message.blocks
-      .map((block) => (stringIn(block, 'type') === 'text' ? stringIn(block, 'text') : ''))
+    text: blocks
+      .map(({ value }) => (stringIn(value, 'type') === 'text' ? stringIn(value, 'text') : ''))
       .join(''),
     recalls: calls.filter(isRecall),
     calls: calls.filter((call) => !isRecall(call)),
@@ -56,11 +55,9 @@ export function writeResponse(
 ): Uint8Array {
   const rounds = [...earlier, reply];
   if (rounds.every((round) => round.recalls.length === 0)) return body;
-  const visible = rounds.flatMap((round) => visibleBlocks(round));
-  const joined = visible.flatMap((block, index) => (index > 0 ? [encoder.encode(','), block] : [block]));
   const usage = rounds.map((round) => round.rawUsage).reduce(addUsage);
   return setMembers(body, {
-    content: concatBytes([encoder.encode('['), ...joined, encoder.encode(']')]),
+    content: jsonList(rounds.flatMap(visibleBlocks)),
     ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
     stop_reason: jsonBytes(clientStop(reply)),
   });
@@ -117,22 +114,33 @@ export function isOverflow(status: number, body: string): boolean {
 }
 
 function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
-  const recalls = new Set(reply.recalls.map((call) => call.id));
-  return scanArray(reply.turn, 0)
-    .elements.filter((span) => {
-      const block = parseSpan(reply.turn, span);
-      return !(stringIn(block, 'type') === 'tool_use' && recalls.has(stringIn(block, 'id') ?? ''));
-    })
-    .map((span) => reply.turn.subarray(span.start, span.end));
+  const recallTool = reply.recalls[0]?.name;
+  return elementsOf(reply.turn)
+    .filter(
+      ({ value }) => !(stringIn(value, 'type') === 'tool_use' && stringIn(value, 'name') === recallTool),
+    )
+    .map(({ bytes }) => bytes);
 }
 
-function callFrom(block: unknown): ToolCall {
-  const input = isRecord(block) ? block['input'] : undefined;
-  return {
-    id: stringIn(block, 'id') ?? '',
-    name: stringIn(block, 'name') ?? '',
-    argumentsJson: JSON.stringify(input ?? {}),
-  };
+/** The blocks of a content array, each as its bytes and as a value. */
+export function elementsOf(turn: Uint8Array) {
+  return scanArray(turn, 0).elements.map((span) => ({
+    bytes: turn.subarray(span.start, span.end),
+    value: parseSpan(turn, span),
+  }));
+}
+
+function callFrom(bytes: Uint8Array, block: unknown): readonly ToolCall[] {
+  if (stringIn(block, 'type') !== 'tool_use') return [];
+  // As the model spelled it: its numbers may be larger than ours.
+  const input = memberBytes(bytes, 'input');
+  return [
+    {
+      id: stringIn(block, 'id') ?? '',
+      name: stringIn(block, 'name') ?? '',
+      argumentsJson: input ? decoder.decode(input) : '{}',
+    },
+  ];
 }
 
 function parseBody(body: Uint8Array): unknown {

@@ -1,70 +1,69 @@
 /**
- * Rebuilds the content blocks of one streamed message, so that the turn can be sent back verbatim.
- * https://docs.anthropic.com/en/docs/build-with-claude/streaming
+ * Rebuilds the content blocks of one streamed message, so that the turn can be sent back verbatim: what came whole keeps its
+ * bytes, what came in pieces is joined. https://docs.anthropic.com/en/docs/build-with-claude/streaming
  */
-import { concatBytes, jsonBytes } from '../../conversation/splice.ts';
-import { isRecord, recordAt, setMembers, stringIn } from '../event-json.ts';
+import { jsonBytes } from '../../conversation/splice.ts';
+import { isRecord, jsonList, stringIn, withMembers } from '../event-json.ts';
 
 type BlockState = {
-  readonly block: Record<string, unknown>;
-  /** Pieces of the input JSON, kept as text: its numbers must keep their spelling. */
-  readonly input: string[];
+  /** The block as its start event gave it. */
+  readonly start: Uint8Array;
+  /** Members that came in deltas, as they are by now. */
+  readonly members: Map<string, unknown>;
+  readonly citations: unknown[];
+  /** The input as JSON text: its numbers must keep their spelling. */
+  input: string;
 };
 
 export interface BlockRecorder {
-  start(index: number, block: unknown): void;
+  /** `block` is the JSON of the content block in the start event. */
+  start(index: number, block: Uint8Array): void;
   delta(index: number, delta: unknown): void;
-  /** The blocks so far as values, in order of their index. */
-  blocks(): readonly unknown[];
-  /** The content array as JSON bytes. */
+  /** The content array as JSON bytes, blocks in order of their index. */
   turn(): Uint8Array;
 }
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
 export function recordBlocks(): BlockRecorder {
   const states = new Map<number, BlockState>();
-  const ordered = () => [...states].toSorted(([a], [b]) => a - b).map(([, state]) => state);
   return {
     start(index, block) {
-      if (isRecord(block)) states.set(index, { block: { ...block }, input: [] });
+      states.set(index, { start: block, members: new Map(), citations: [], input: '' });
     },
     delta(index, delta) {
       const state = states.get(index);
       if (state) applyDelta(state, delta);
     },
-    blocks: () =>
-      ordered().map((state) => JSON.parse(new TextDecoder().decode(blockBytes(state))) as unknown),
     turn() {
-      const encoder = new TextEncoder();
-      const items = ordered().flatMap((state, index) =>
-        index > 0 ? [encoder.encode(','), blockBytes(state)] : [blockBytes(state)],
-      );
-      return concatBytes([encoder.encode('['), ...items, encoder.encode(']')]);
+      const ordered = [...states].toSorted(([a], [b]) => a - b).map(([, state]) => blockBytes(state));
+      return jsonList(ordered);
     },
   };
 }
 
-function applyDelta({ block, input }: BlockState, delta: unknown): void {
-  switch (stringIn(delta, 'type')) {
+function applyDelta(state: BlockState, delta: unknown): void {
+  const kind = stringIn(delta, 'type');
+  const { members } = state;
+  switch (kind) {
     case 'text_delta':
-      append(block, 'text', stringIn(delta, 'text'));
+      members.set('text', `${textOf(state, 'text')}${stringIn(delta, 'text') ?? ''}`);
       break;
     case 'thinking_delta':
-      append(block, 'thinking', stringIn(delta, 'thinking'));
-      break;
-    case 'signature_delta':
-      block['signature'] = stringIn(delta, 'signature');
+      members.set('thinking', `${textOf(state, 'thinking')}${stringIn(delta, 'thinking') ?? ''}`);
       break;
     case 'input_json_delta':
-      input.push(stringIn(delta, 'partial_json') ?? '');
+      state.input += stringIn(delta, 'partial_json') ?? '';
       break;
     case 'citations_delta':
-      block['citations'] = [
-        ...(Array.isArray(block['citations']) ? (block['citations'] as unknown[]) : []),
-        recordAt(delta, 'citation'),
-      ];
+      state.citations.push(isRecord(delta) ? delta['citation'] : undefined);
       break;
+    case 'signature_delta':
     case 'compaction_delta':
-      append(block, 'content', stringIn(delta, 'content'));
+      // These carry the final value of each member they name, null included.
+      for (const [key, value] of Object.entries(isRecord(delta) ? delta : {}))
+        if (key !== 'type') members.set(key, value);
       break;
     case undefined:
     default:
@@ -73,24 +72,24 @@ function applyDelta({ block, input }: BlockState, delta: unknown): void {
   }
 }
 
-function append(block: Record<string, unknown>, key: string, text: string | undefined): void {
-  const before = block[key];
-  block[key] = (typeof before === 'string' ? before : '') + (text ?? '');
+function textOf({ members, start }: BlockState, key: string): string {
+  const text = members.get(key) ?? stringIn(JSON.parse(decoder.decode(start)), key);
+  return typeof text === 'string' ? text : '';
 }
 
-function blockBytes({ block, input }: BlockState): Uint8Array {
-  const bytes = jsonBytes(block);
-  const json = input.join('');
-  return json.trim() === '' || !isJson(json)
-    ? bytes
-    : setMembers(bytes, { input: new TextEncoder().encode(json) });
+function blockBytes({ start, members, citations, input }: BlockState): Uint8Array {
+  const values = [...members].map(([key, value]): [string, Uint8Array] => [key, jsonBytes(value)]);
+  return withMembers(start, {
+    ...Object.fromEntries(values),
+    ...(citations.length > 0 ? { citations: jsonBytes(citations) } : {}),
+    ...(isObject(input) ? { input: encoder.encode(input) } : {}),
+  });
 }
 
-/** A message that stopped at its token limit leaves half an input. */
-function isJson(text: string): boolean {
+/** A message that stopped at its token limit leaves half an input; the one of the start event, `{}`, stands for it. */
+function isObject(json: string): boolean {
   try {
-    JSON.parse(text);
-    return true;
+    return isRecord(JSON.parse(json));
   } catch {
     return false;
   }

@@ -11,7 +11,17 @@ import type {
   StreamOptions,
   StreamRelay,
 } from '../codec.ts';
-import { addUsage, eventBytes, isRecord, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+import {
+  addUsage,
+  eventBytes,
+  isRecord,
+  memberBytes,
+  numberAt,
+  recordAt,
+  setMembers,
+  stringIn,
+  withMembers,
+} from '../event-json.ts';
 import { clientStop, errorBody, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 
@@ -21,7 +31,8 @@ type Round = {
   readonly recorder: BlockRecorder;
   /** Client-side index of each upstream block; held blocks have none. */
   readonly shown: Map<number, number>;
-  held: number;
+  /** Blocks of private calls. */
+  readonly held: Set<number>;
   usage: unknown;
   /** The events that end the message, kept back once a block was held; a continuation starts with those of the round before. */
   ending: StreamEvent[];
@@ -48,23 +59,28 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       const index = numberAt(data, 'index');
       const block = data['content_block'];
       if (recallTool === undefined) return [event.raw];
-      round.recorder.start(index, block);
+      if (isRecord(block))
+        round.recorder.start(index, memberBytes(encoder.encode(event.data), 'content_block')!);
       if (stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool) {
-        round.held++;
+        round.held.add(index);
         return [];
       }
-      round.shown.set(index, nextIndex++);
+      // Upstream's own index, until a private call or an earlier round has moved the numbers.
+      const shown = isPlain() ? index : nextIndex;
+      nextIndex = shown + 1;
+      round.shown.set(index, shown);
       return [reindexed(event, index)];
     },
     content_block_delta(event, data) {
       const index = numberAt(data, 'index');
       if (recallTool === undefined) return [event.raw];
       round.recorder.delta(index, data['delta']);
-      return round.shown.has(index) ? [reindexed(event, index)] : [];
+      return round.held.has(index) ? [] : [reindexed(event, index)];
     },
     content_block_stop(event, data) {
       const index = numberAt(data, 'index');
-      return recallTool === undefined ? [event.raw] : round.shown.has(index) ? [reindexed(event, index)] : [];
+      if (recallTool === undefined) return [event.raw];
+      return round.held.has(index) ? [] : [reindexed(event, index)];
     },
     message_delta(event, data) {
       round.finish = stringIn(data['delta'], 'stop_reason') ?? round.finish;
@@ -77,10 +93,19 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       round.stopped = true;
       return atTheEnd(event);
     },
+    error(event) {
+      // The client takes this as the end: nothing may follow.
+      round.ending = [];
+      return [event.raw];
+    },
   };
 
+  function isPlain(): boolean {
+    return round.number === 0 && round.held.size === 0;
+  }
+
   function atTheEnd(event: StreamEvent): readonly Uint8Array[] {
-    if (round.held === 0 && round.number === 0) return [event.raw];
+    if (isPlain()) return [event.raw];
     round.ending.push(event);
     return [];
   }
@@ -93,7 +118,6 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 
   function currentReply(): ModelReply {
     return replyFrom({
-      blocks: round.recorder.blocks(),
       turn: round.recorder.turn(),
       finish: round.finish,
       rawUsage: round.usage,
@@ -103,9 +127,10 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 
   function ending(stop: string | null): readonly Uint8Array[] {
     const usage = addUsage(earlierUsage, round.usage);
-    return round.ending.map((event) =>
-      event.event === 'message_delta' ? closingDelta(event, usage, stop) : event.raw,
-    );
+    return round.ending.map((event) => {
+      const data = parseData(event.data);
+      return stringIn(data, 'type') === 'message_delta' ? closingDelta(event, usage, stop) : event.raw;
+    });
   }
 
   return {
@@ -142,7 +167,7 @@ function newRound(number: number): Round {
     number,
     recorder: recordBlocks(),
     shown: new Map(),
-    held: 0,
+    held: new Set(),
     usage: undefined,
     ending: [],
     stopped: false,
@@ -153,12 +178,8 @@ function newRound(number: number): Round {
 /** The last message_delta with the usage of all rounds and a stop reason that fits what the client saw. */
 function closingDelta(event: StreamEvent, usage: unknown, stop: string | null): Uint8Array {
   const data = encoder.encode(event.data);
-  const parsed = parseData(event.data);
-  const delta = { ...recordAt(parsed, 'delta'), stop_reason: stop };
-  return eventBytes(
-    event.event,
-    setMembers(data, { delta: jsonBytes(delta), usage: jsonBytes(usage ?? {}) }),
-  );
+  const delta = withMembers(memberBytes(data, 'delta') ?? jsonBytes({}), { stop_reason: jsonBytes(stop) });
+  return eventBytes(event.event, withMembers(data, { delta, usage: jsonBytes(usage ?? {}) }));
 }
 
 function parseData(data: string): Readonly<Record<string, unknown>> | undefined {

@@ -5,6 +5,8 @@ import type { Edit } from '../../conversation/edit.ts';
 import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
 import { appendMessages, appendTool } from '../append.ts';
+import { jsonList, stringIn } from '../event-json.ts';
+import { elementsOf } from './response.ts';
 import { type MessageWriter, messageSplices, shift } from '../write-body.ts';
 
 const encoder = new TextEncoder();
@@ -19,7 +21,10 @@ export function write(
   return applySplices(conversation.body, splices);
 }
 
-/** The sent body, the model's turn as it was (signatures included), and one user message with the answers. */
+/**
+ * The sent body, the model's turn as it was (signatures included), and one user message with the answers. Empty text blocks, which
+ * the model may give but no request may hold, stay behind ("text content blocks must be non-empty").
+ */
 export function continueWith(
   sent: Uint8Array,
   reply: ModelReply,
@@ -31,9 +36,21 @@ export function continueWith(
     content: text,
   }));
   return appendMessages(sent, 'messages', [
-    concatBytes([encoder.encode('{"role":"assistant","content":'), reply.turn, encoder.encode('}')]),
+    concatBytes([
+      encoder.encode('{"role":"assistant","content":'),
+      withoutEmptyTexts(reply.turn),
+      encoder.encode('}'),
+    ]),
     jsonBytes({ role: 'user', content: results }),
   ]);
+}
+
+function withoutEmptyTexts(turn: Uint8Array): Uint8Array {
+  const blocks = elementsOf(turn);
+  const kept = blocks.filter(
+    ({ value }) => !(stringIn(value, 'type') === 'text' && stringIn(value, 'text') === ''),
+  );
+  return kept.length === blocks.length ? turn : jsonList(kept.map(({ bytes }) => bytes));
 }
 
 const writer: MessageWriter = {

@@ -1,15 +1,18 @@
 /** Reads an OpenAI Chat Completions request body into the conversation view. https://platform.openai.com/docs/api-reference/chat */
 import type { Conversation, Media, Part, Role, Span } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
+import { canonicalDigest } from '../../conversation/prefix.ts';
+import { memberPiece } from '../canonical.ts';
 import type { Outline, Reading } from '../codec.ts';
 import {
+  isNull,
   parseOtherFields,
   readFields,
   readMessages,
   readPreamble,
   startsWith,
   stringAt,
+  textMember,
   uniqueMembers,
 } from '../read-body.ts';
 
@@ -30,8 +33,8 @@ const roles: Readonly<Record<string, Role>> = {
 };
 
 export function read(body: Uint8Array, reading: Reading): Conversation {
-  return readFields('Chat Completions', body, (fields) => {
-    const messages = readMessages(fields, 'messages', reading, outlineMessage);
+  return readFields('Chat Completions', body, 'messages', (fields) => {
+    const messages = readMessages(fields, reading, outlineMessage);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
     const { model, stream, n, max_tokens, max_completion_tokens } = parseOtherFields(fields, blockFields);
     const limit = max_completion_tokens ?? max_tokens;
@@ -53,15 +56,12 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
 function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
-    canonicalDigest(role, [significantBytes(bytes, members, moving)], reading.digest);
+    canonicalDigest(role, [memberPiece(bytes, members, moving)], reading.digest);
   const byKey = uniqueMembers(members);
   if (!byKey) {
     const span = { start: 0, end: bytes.length };
-    return {
-      role: 'user',
-      parts: [{ type: 'opaque', span, kind: 'duplicate-keys' }],
-      canonical: canonical('user'),
-    };
+    const parts: readonly Part[] = [{ type: 'opaque', span, kind: 'duplicate-keys' }];
+    return { role: 'user', parts, canonical: canonical('user') };
   }
   const said = stringAt(bytes, byKey.get('role')) ?? '';
   const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
@@ -75,7 +75,6 @@ function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, sai
   const reasoning = textMember(bytes, byKey.get('reasoning_content') ?? byKey.get('reasoning'));
   const content = byKey.get('content')?.value;
   const calls = byKey.get('tool_calls')?.value;
-  const legacy = byKey.get('function_call') ?? (said === 'function' ? byKey.get('name') : undefined);
   return [
     ...(reasoning
       ? [{ type: 'reasoning', span: reasoning, texts: [reasoning], signed: false } as const]
@@ -84,8 +83,16 @@ function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, sai
     ...(calls && startsWith(bytes, calls, '[')
       ? scanArray(bytes, calls.start).elements.map((span) => outlineCall(bytes, span))
       : []),
-    ...(legacy ? [{ type: 'opaque', span: legacy.value, kind: 'function_call' } as const] : []),
+    ...carried(said).flatMap((kind): readonly Part[] => {
+      const value = byKey.get(kind)?.value;
+      return value && !isNull(bytes, value) ? [{ type: 'opaque', span: value, kind }] : [];
+    }),
   ];
+}
+
+/** Members that say something and stay as they are: refusals and sounds, and calls and results of the form before tools. */
+function carried(said: string): readonly string[] {
+  return said === 'function' ? ['name'] : ['refusal', 'audio', 'function_call'];
 }
 
 function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
@@ -169,10 +176,6 @@ function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): P
       item.text ? [] : [item.media ?? { kind: 'other', span: item.span, data: undefined }],
     ),
   };
-}
-
-function textMember(bytes: Uint8Array, member: Member | undefined): Span | undefined {
-  return member && startsWith(bytes, member.value, '"') ? member.value : undefined;
 }
 
 function outlineTools(bytes: Uint8Array, reading: Reading): Outline {

@@ -1,22 +1,22 @@
 /** Reads and rewrites complete Chat Completions responses, and spells our own errors in OpenAI's shape. */
-import { parseSpan, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { concatBytes, jsonBytes, listSplices, applySplices } from '../../conversation/splice.ts';
+import { parseSpan, ScanError, scanArray } from '../../conversation/json-scan.ts';
+import { applySplices, jsonBytes, listSplices } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { addUsage, isRecord, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 
-const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const completion = parseBody(body);
-  const choice = firstChoice(body);
-  const turn = choice && memberBytes(choice, 'message');
-  if (!isRecord(completion) || !choice || !turn) {
+  const choices = isRecord(completion) ? completion['choices'] : undefined;
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  if (!isRecord(completion) || !isRecord(choice) || !isRecord(choice['message'])) {
     throw new LeporelloError('bad-response', 'The upstream response has no choices, as a completion would.');
   }
   return replyFrom({
-    turn,
-    finish: stringIn(JSON.parse(new TextDecoder().decode(choice)), 'finish_reason'),
+    turn: memberBytes(firstChoice(body)!, 'message')!,
+    finish: stringIn(choice, 'finish_reason'),
     rawUsage: completion['usage'],
     recallTool,
   });
@@ -29,7 +29,7 @@ export function replyFrom(message: {
   readonly rawUsage: unknown;
   readonly recallTool: string | undefined;
 }): ModelReply {
-  const value: unknown = JSON.parse(new TextDecoder().decode(message.turn));
+  const value: unknown = JSON.parse(decoder.decode(message.turn));
   const listed =
     isRecord(value) && Array.isArray(value['tool_calls']) ? (value['tool_calls'] as readonly unknown[]) : [];
   const calls = listed.map(callFrom);
@@ -51,15 +51,19 @@ export function writeResponse(
   reply: ModelReply,
 ): Uint8Array {
   const rounds = [...earlier, reply];
-  const choice = firstChoice(body);
-  const message = choice && memberBytes(choice, 'message');
-  if (!choice || !message || rounds.every((round) => round.recalls.length === 0)) return body;
+  const choices = memberBytes(body, 'choices');
+  const first = choices && scanArray(choices, 0).elements[0];
+  if (!first || rounds.every((round) => round.recalls.length === 0)) return body;
   const text = rounds.map((round) => round.text).join('');
-  const shown = setMembers(withoutRecalls(message, reply), text === '' ? {} : { content: jsonBytes(text) });
+  const choice = choices.subarray(first.start, first.end);
+  const said = text === '' ? {} : { content: jsonBytes(text) };
+  const bytes = setMembers(choice, {
+    message: setMembers(withoutRecalls(memberBytes(choice, 'message')!, reply), said),
+    finish_reason: jsonBytes(clientFinish(reply)),
+  });
   const usage = rounds.map((round) => round.rawUsage).reduce(addUsage);
-  const seen = setMembers(choice, { message: shown, finish_reason: jsonBytes(clientFinish(reply)) });
   return setMembers(body, {
-    choices: concatBytes([encoder.encode('['), seen, encoder.encode(']')]),
+    choices: applySplices(choices, [{ span: first, bytes }]),
     ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
   });
 }
@@ -104,21 +108,15 @@ export function isOverflow(status: number, body: string): boolean {
 }
 
 function withoutRecalls(message: Uint8Array, reply: ModelReply): Uint8Array {
-  const recalls = new Set(reply.recalls.map((call) => call.id));
-  const { members, span } = scanObject(message, 0);
-  const listed = members.findIndex((member) => member.key === 'tool_calls');
-  const list = members[listed];
-  if (!list || recalls.size === 0) return message;
-  if (reply.calls.length === 0) {
-    const spans = members.map((member) => member.span);
-    return applySplices(
-      message,
-      listSplices(spans, span.end - 1, (index) => index === listed),
-    );
-  }
-  const { elements } = scanArray(message, list.value.start);
-  const isRecall = (index: number) => recalls.has(stringIn(parseSpan(message, elements[index]!), 'id') ?? '');
-  return applySplices(message, listSplices(elements, list.value.end - 1, isRecall));
+  const list = memberBytes(message, 'tool_calls');
+  if (!list || reply.recalls.length === 0) return message;
+  if (reply.calls.length === 0) return setMembers(message, { tool_calls: undefined });
+  const { elements, span } = scanArray(list, 0);
+  const isRecall = (index: number) =>
+    callFrom(parseSpan(list, elements[index]!)).name === reply.recalls[0]?.name;
+  return setMembers(message, {
+    tool_calls: applySplices(list, listSplices(elements, span.end - 1, isRecall)),
+  });
 }
 
 function firstChoice(body: Uint8Array): Uint8Array | undefined {
@@ -127,12 +125,14 @@ function firstChoice(body: Uint8Array): Uint8Array | undefined {
   return choices && first && choices.subarray(first.start, first.end);
 }
 
+/** The free text of a custom call stands in place of arguments. */
 function callFrom(call: unknown): ToolCall {
   const called = recordAt(call, 'function');
+  const custom = recordAt(call, 'custom');
   return {
     id: stringIn(call, 'id') ?? '',
-    name: stringIn(called, 'name') ?? stringIn(recordAt(call, 'custom'), 'name') ?? '',
-    argumentsJson: stringIn(called, 'arguments') ?? '',
+    name: stringIn(called, 'name') ?? stringIn(custom, 'name') ?? '',
+    argumentsJson: stringIn(called, 'arguments') ?? stringIn(custom, 'input') ?? '',
   };
 }
 

@@ -1,6 +1,6 @@
 /** The invariants of Chat Completions that a compressor could break. https://platform.openai.com/docs/api-reference/chat/create */
-import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
-import type { Edit } from '../../conversation/edit.ts';
+import type { Conversation, Message } from '../../conversation/conversation.ts';
+import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules, Problem } from '../codec.ts';
 
 export const rules: FormatRules = {
@@ -16,6 +16,8 @@ export const rules: FormatRules = {
  */
 function problems(conversation: Conversation): readonly Problem[] {
   const found: Problem[] = [];
+  if (conversation.messages.length === 0)
+    found.push({ rule: 'messages-not-empty', message: 0, detail: 'there is no message' });
   let asking:
     | { readonly message: Message; readonly open: Set<string>; readonly answered: Set<string> }
     | undefined;
@@ -57,24 +59,24 @@ function problems(conversation: Conversation): readonly Problem[] {
   return found;
 }
 
+/** System messages and what is carried untouched stay; content may be missing only beside tool calls, so texts are replaced, never dropped. */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
+  const message = conversation.messages[lastMessageOf(edit)];
+  if (!message) return false;
+  if (edit.kind === 'insert-message') return true;
+  if (message.role === 'system') return false;
   switch (edit.kind) {
-    case 'insert-message':
-      return true;
     case 'replace-text': {
-      const part = conversation.messages[edit.at.message]?.parts[edit.at.part];
-      return part?.type === 'text' || part?.type === 'tool-result';
+      const type = message.parts[edit.at.part]?.type;
+      return type === 'text' || type === 'tool-result';
     }
-    case 'drop-part':
-      return droppable(conversation.messages[edit.message]?.parts[edit.part]);
+    case 'drop-part': {
+      const type = message.parts[edit.part]?.type;
+      return type === 'tool-call' || type === 'tool-result';
+    }
     case 'drop-message':
-      return conversation.messages[edit.message]?.parts.every((part) => part.type !== 'opaque') ?? false;
+      return message.parts.every((part) => part.type !== 'opaque');
   }
-}
-
-/** Content may be missing only beside tool calls, so texts are replaced, never dropped one by one. */
-function droppable(part: Part | undefined): boolean {
-  return part?.type === 'tool-call' || part?.type === 'tool-result';
 }
 
 function problem(rule: string, message: Message, detail: string): Problem {

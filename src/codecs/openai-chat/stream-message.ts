@@ -2,43 +2,57 @@
 import { jsonBytes } from '../../conversation/splice.ts';
 import { isRecord, numberAt, recordAt, stringIn } from '../event-json.ts';
 
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Stands for one call through all its fragments. An index alone does not: some servers give every call the same. */
+export type CallKey = { readonly index: number };
+
 export interface MessageRecorder {
-  delta(delta: Readonly<Record<string, unknown>>): void;
-  /** The call at this index as far as it has come. */
-  callAt(index: number): Readonly<CallState>;
+  /** Takes one delta; returns the call each of its fragments belongs to, in the order of `callsOf`. */
+  delta(delta: Fields): readonly CallKey[];
+  /** The call as far as it has come, as a message would hold it. */
+  call(key: CallKey): Fields;
+  /** The name of the called tool; empty as long as it has not come. */
+  nameOf(key: CallKey): string;
+  /** The message as JSON bytes. */
   turn(): Uint8Array;
 }
 
-type CallState = { id: string; type: string; name: string; arguments: string };
-
-/** Members that are lists or objects of their own, or that a message does not hold. */
+/** Members of a delta that are joined in their own way. */
 const handled: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls']);
 
 export function recordMessage(): MessageRecorder {
-  let content: string | null = null;
-  const others: Record<string, unknown> = {};
-  const calls = new Map<number, CallState>();
+  let content: unknown = null;
+  let others: Fields = {};
+  const calls = new Map<CallKey, Fields>();
+  const newest = new Map<number, CallKey>();
+
+  function keyOf(fragment: Fields): CallKey {
+    const index = numberAt(fragment, 'index');
+    const before = newest.get(index);
+    if (before && !startsAnother(calls.get(before), fragment)) return before;
+    const key: CallKey = { index };
+    newest.set(index, key);
+    calls.set(key, {});
+    return key;
+  }
+
   return {
     delta(delta) {
-      const text = stringIn(delta, 'content');
-      if (text !== undefined) content = (content ?? '') + text;
-      for (const call of callsOf(delta)) applyCall(calls, call);
+      content = joined(content, delta['content'] ?? null);
       for (const [key, value] of Object.entries(delta)) {
-        // Reasoning and refusals come in pieces of text; what is not text comes whole.
-        if (handled.has(key) || value === null) continue;
-        const before = others[key];
-        others[key] = typeof value === 'string' && typeof before === 'string' ? before + value : value;
+        if (!handled.has(key) && value !== null) others = { ...others, [key]: joined(others[key], value) };
       }
+      return callsOf(delta).map((fragment) => {
+        const key = keyOf(fragment);
+        calls.set(key, joinedCall(calls.get(key) ?? {}, fragment));
+        return key;
+      });
     },
-    callAt: (index) => calls.get(index) ?? emptyCall(),
+    call: (key) => calls.get(key) ?? {},
+    nameOf: (key) => calledName(calls.get(key)),
     turn() {
-      const listed = [...calls]
-        .toSorted(([a], [b]) => a - b)
-        .map(([, call]) => ({
-          id: call.id,
-          type: call.type,
-          function: { name: call.name, arguments: call.arguments },
-        }));
+      const listed = [...calls].toSorted(([a], [b]) => a.index - b.index).map(([, call]) => call);
       return jsonBytes({
         role: 'assistant',
         content,
@@ -49,25 +63,47 @@ export function recordMessage(): MessageRecorder {
   };
 }
 
-/** The call fragments of a delta, with the index each belongs to. */
-export function callsOf(
-  delta: Readonly<Record<string, unknown>>,
-): readonly Readonly<Record<string, unknown>>[] {
+/** The call fragments of a delta. */
+export function callsOf(delta: Fields): readonly Fields[] {
   const calls = delta['tool_calls'];
   return Array.isArray(calls) ? (calls as readonly unknown[]).filter(isRecord) : [];
 }
 
-function emptyCall(): CallState {
-  return { id: '', type: 'function', name: '', arguments: '' };
+function startsAnother(call: Fields | undefined, fragment: Fields): boolean {
+  const id = stringIn(fragment, 'id');
+  const before = stringIn(call, 'id');
+  return !!id && !!before && id !== before && calledName(fragment) !== '';
 }
 
-function applyCall(calls: Map<number, CallState>, fragment: Readonly<Record<string, unknown>>): void {
-  const index = numberAt(fragment, 'index');
-  const call = calls.get(index) ?? emptyCall();
-  calls.set(index, call);
-  const called = recordAt(fragment, 'function');
-  call.id = stringIn(fragment, 'id') || call.id;
-  call.type = stringIn(fragment, 'type') || call.type;
-  call.name += stringIn(called, 'name') ?? '';
-  call.arguments += stringIn(called, 'arguments') ?? '';
+function calledName(call: Fields | undefined): string {
+  return stringIn(recordAt(call, 'function'), 'name') ?? stringIn(recordAt(call, 'custom'), 'name') ?? '';
+}
+
+/** Ids, types and names come whole, as the official clients read them; arguments and inputs come in pieces. */
+function joinedCall(call: Fields, { index: _index, ...fragment }: Fields): Fields {
+  const result: Record<string, unknown> = { id: '', type: 'function', ...call };
+  for (const [key, value] of Object.entries(fragment)) {
+    if (key === 'function' || key === 'custom') result[key] = joinedCalled(result[key], value);
+    else if (value !== null && value !== '') result[key] = value;
+  }
+  return result;
+}
+
+function joinedCalled(before: unknown, piece: unknown): unknown {
+  if (!isRecord(piece)) return before ?? piece;
+  const result: Record<string, unknown> = { name: '', ...(isRecord(before) ? before : {}) };
+  for (const [key, value] of Object.entries(piece)) {
+    if (key === 'name') result[key] = value === '' || value === null ? result[key] : value;
+    else result[key] = joined(result[key], value);
+  }
+  return result;
+}
+
+/** Texts and lists come in pieces, objects member by member; anything else comes whole. */
+function joined(before: unknown, piece: unknown): unknown {
+  if (typeof before === 'string' && typeof piece === 'string') return before + piece;
+  if (Array.isArray(before) && Array.isArray(piece))
+    return [...(before as unknown[]), ...(piece as unknown[])];
+  if (isRecord(before) && isRecord(piece)) return { ...before, ...piece };
+  return piece ?? before;
 }

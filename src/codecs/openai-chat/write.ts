@@ -38,8 +38,8 @@ const writer: MessageWriter = {
 function dropParts({ message, dropped }: MessageEdits, body: Uint8Array): readonly Splice[] {
   const bytes = body.subarray(message.span.start, message.span.end);
   const { members, span } = scanObject(bytes, 0);
-  const isDropped = (element: { readonly start: number }) =>
-    [...dropped].some((index) => message.parts[index]?.span.start === element.start);
+  const starts = new Set([...dropped].map((index) => message.parts[index]?.span.start));
+  const isDropped = (element: { readonly start: number }) => starts.has(element.start);
   const emptied = new Set<number>();
   const inner: Splice[] = [];
   members.forEach((member, index) => {
