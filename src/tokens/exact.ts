@@ -23,7 +23,9 @@ export async function loadExactCounter(
   encoding: Encoding,
   costs: Costs = USUAL_COSTS,
 ): Promise<TokenCounter> {
-  const count = createCount(splitters[encoding], await loadVocabulary(encoding));
+  const vocabulary = await loadVocabulary(encoding);
+  const count = counts.get(encoding) ?? createCount(splitters[encoding], vocabulary);
+  counts.set(encoding, count);
   return {
     name: encoding,
     exact: true,
@@ -35,10 +37,15 @@ export async function loadExactCounter(
 
 const splitters: Readonly<Record<Encoding, Splitter>> = { o200k_base: splitO200k, cl100k_base: splitCl100k };
 
+/** One per encoding, since each keeps a buffer. */
+const counts = new Map<Encoding, Count>();
+
+type Count = (text: string) => number;
+
 /** Bytes of the buffer that is kept from text to text; longer texts get one of their own. */
 const KEPT_BYTES = 98_304;
 
-function createCount(split: Splitter, vocabulary: Vocabulary): (text: string) => number {
+function createCount(split: Splitter, vocabulary: Vocabulary): Count {
   const encoder = new TextEncoder();
   const merger = createMerger(vocabulary);
   const kept = new Uint8Array(KEPT_BYTES);

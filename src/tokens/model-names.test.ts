@@ -61,8 +61,12 @@ describe('bestMatch', () => {
     expect(hit('GPT-*', 'gpt-x')).toBe(true);
   });
 
+  it('lets a single star fit everything, also what is no name', () => {
+    expect(['', 'x'.repeat(1_000)].map((model) => bestMatch(model, { '*': 1 }))).toEqual([1, 1]);
+  });
+
   it('has nothing where nothing fits, and for no name', () => {
     expect(bestMatch('llama', { 'gpt-*': 1 })).toBeUndefined();
-    expect(bestMatch('', { '*': 1 })).toBeUndefined();
+    expect(bestMatch('', { 'gpt-*': 1 })).toBeUndefined();
   });
 });

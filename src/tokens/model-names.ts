@@ -36,10 +36,12 @@ function* shorterNames(name: string): Generator<string> {
 
 /**
  * The value of the pattern that fits the model best: an exact name before any `*` glob, then the longest glob, the
- * first of equals. Patterns are compared in lower case with every spelling of the name. Undefined where nothing fits.
+ * first of equals. Patterns are compared in lower case with every spelling of the name. Undefined where nothing fits; `*` fits everything,
+ * also what is no name.
  */
 export function bestMatch<T>(model: string, table: Readonly<Record<string, T>>): T | undefined {
-  const names = namesOf(model);
+  const named = namesOf(model);
+  const names = named.length > 0 ? named : [''];
   let best: { readonly weight: number; readonly value: T } | undefined;
   for (const [pattern, value] of Object.entries(table)) {
     const weight = pattern.includes('*') ? pattern.length : Number.POSITIVE_INFINITY;

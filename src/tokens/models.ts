@@ -29,7 +29,7 @@ export type ModelInfo = {
   readonly maxInput: number | undefined;
   /** The longest reply in tokens. */
   readonly maxOutput: number | undefined;
-  readonly tokenizer: Tokenizer;
+  readonly tokenizer: Tokenizer | TokenCounter;
   readonly costs: Costs;
 };
 
@@ -67,7 +67,7 @@ export async function loadModelInfo(
     window,
     maxInput: said.maxInput ?? (split ? window - reply : undefined),
     maxOutput: said.maxOutput ?? reply,
-    tokenizer: tokenizerOf(model),
+    tokenizer: said.tokenizer ?? tokenizerOf(model),
     costs: costsOf(model),
   };
 }
