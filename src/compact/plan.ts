@@ -58,7 +58,16 @@ export function planFold(
     if (outcome.step) steps.push(outcome.step);
     current = outcome.draft;
   }
-  return { draft: current, steps };
+  return paysOff(before, current, demand) ? { draft: current, steps } : { draft: before, steps: [] };
+}
+
+/**
+ * A fold re-bills all that stands behind it. One that is only wished for must win a quarter of what is asked, or else the next
+ * request would ask for the next small fold, and so on every turn.
+ */
+function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
+  const won = amount(before, demand) - amount(after, demand);
+  return demand.force || won >= (amount(before, demand) - demand.goal.target) / 4;
 }
 
 function runStrategy(

@@ -1,6 +1,6 @@
 /**
  * Where folds are kept, by prefix: the same conversation prefix finds the same edits in every later request, across restarts and
- * across instances. A fold is found by the newest link of the chain it was made on, so no session id is needed.
+ * across instances. A fold is found by the links of the chain it was made on, so no session id is needed.
  */
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
@@ -10,21 +10,22 @@ import type { Vault } from './vault.ts';
 /** A recorded set of edits over the first `length` messages, complete: it holds those of the folds before it too. */
 export type Fold = { readonly length: number; readonly edits: readonly Edit[] };
 
+/** A fold and how many messages of the conversation are those it was made on: all of its own, or fewer where the newest differ. */
+export type FoundFold = { readonly fold: Fold; readonly matched: number };
+
 export interface Ledger {
-  /**
-   * Folds made on this chain, newest first, each with the length of the prefix it was found by. `links[j]` stands for the first
-   * j messages. Rejects with `store-failed`.
-   */
+  /** The newest fold that holds for this chain; `links[j]` stands for the first j messages. Rejects with `store-failed`. */
   find(tenant: string, links: readonly string[]): Promise<FoundFold | undefined>;
-  /** Keeps a fold of the whole chain, and under the links from `from` messages on, for clients that change their newest message. */
+  /**
+   * Keeps a fold made on the whole chain; also under the last few links from `from` messages on, so that clients which rewrite
+   * their newest messages find it. Rejects with `store-failed`.
+   */
   record(tenant: string, links: readonly string[], from: number, edits: readonly Edit[]): Promise<void>;
 }
 
-export type FoundFold = { readonly fold: Fold; readonly matched: number };
-
 type LedgerOptions = {
   readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany'>;
-  /** How long an unused fold is kept, in milliseconds. Default 30 days. */
+  /** How long a fold is kept, in milliseconds. Default 30 days. */
   readonly ttlMs?: number;
 };
 
@@ -32,73 +33,72 @@ type LedgerOptions = {
 const mostLinks = 8;
 
 /** Links asked for in one round trip, newest first; a conversation that goes on finds its fold in the first. */
-const batches = [8, 64, Number.POSITIVE_INFINITY];
+const batchSizes = [8, 64, Number.POSITIVE_INFINITY];
+
+/** What this process knows of a link: its fold, that it has none, or that neither it nor any before it has one. */
+type Known = Fold | 'none' | 'none-before';
 
 export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: LedgerOptions): Ledger {
-  // What this process knows already: a fold, or that there is none at or before this link.
-  const known = new LRUCache<string, FoundFold | 'none'>({ max: 50_000 });
-  const decoder = new TextDecoder();
+  const known = new LRUCache<string, Known>({ max: 20_000 });
 
   return {
     async find(tenant, links) {
+      const later = new Set<number>();
       let end = links.length;
-      let found: FoundFold | undefined;
-      for (const size of batches) {
+      for (const size of batchSizes) {
         const start = Math.max(1, end - size);
-        const step = await search(tenant, links, start, end);
-        if (step.status !== 'continue') {
-          found = step.status === 'found' ? step.fold : undefined;
-          break;
+        await learn(tenant, links, start, end);
+        for (let matched = end - 1; matched >= start; matched--) {
+          const fold = known.get(keyIn(tenant, links[matched]!));
+          if (fold === 'none-before') return undefined;
+          if (fold === undefined || fold === 'none') continue;
+          if (holds(fold, matched, links.length - 1, later)) return { fold, matched };
         }
         end = start;
       }
-      const last = links.at(-1);
-      if (last !== undefined) known.set(`${tenant}/${last}`, found ?? 'none');
-      return found;
+      const newest = links.at(-1);
+      if (newest !== undefined && later.size === 0) known.set(keyIn(tenant, newest), 'none-before');
+      return undefined;
     },
     async record(tenant, links, from, edits) {
       const length = links.length - 1;
-      const content = new TextEncoder().encode(JSON.stringify({ version: 1, length, edits }));
-      const first = Math.max(from, length - mostLinks + 1, 1);
-      for (let matched = length; matched >= first; matched--) {
+      const fold: Fold = { length, edits };
+      const content = new TextEncoder().encode(JSON.stringify({ version: 1, ...fold }));
+      for (let matched = length; matched >= Math.max(from, length - mostLinks + 1, 1); matched--) {
         await vault.putSealed(tenant, keyOf(links[matched]!), content, ttlMs);
-        known.set(`${tenant}/${links[matched]}`, { fold: { length, edits }, matched });
+        known.set(keyIn(tenant, links[matched]!), fold);
       }
     },
   };
 
-  async function search(tenant: string, links: readonly string[], start: number, end: number) {
-    const asked: number[] = [];
+  /** Asks the store for the links of a batch that this process knows nothing of, in one round trip. */
+  async function learn(tenant: string, links: readonly string[], start: number, end: number): Promise<void> {
+    const unknown: string[] = [];
     for (let at = end - 1; at >= start; at--) {
-      const memo = known.get(`${tenant}/${links[at]}`);
-      if (memo === undefined) {
-        asked.push(at);
-        continue;
-      }
-      const stored = await fetchNewest(tenant, links, asked);
-      if (stored) return { status: 'found', fold: stored } as const;
-      return memo === 'none' ? ({ status: 'none' } as const) : ({ status: 'found', fold: memo } as const);
+      const here = known.get(keyIn(tenant, links[at]!));
+      if (here === 'none-before') break;
+      if (here === undefined) unknown.push(links[at]!);
     }
-    const stored = await fetchNewest(tenant, links, asked);
-    return stored ? ({ status: 'found', fold: stored } as const) : ({ status: 'continue' } as const);
-  }
-
-  async function fetchNewest(
-    tenant: string,
-    links: readonly string[],
-    asked: readonly number[],
-  ): Promise<FoundFold | undefined> {
-    if (asked.length === 0) return undefined;
-    const records = await vault.getSealedMany(
-      tenant,
-      asked.map((at) => keyOf(links[at]!)),
-    );
+    if (unknown.length === 0) return;
+    const records = await vault.getSealedMany(tenant, unknown.map(keyOf));
     for (const [order, record] of records.entries()) {
-      const fold = record && parseFold(decoder.decode(record));
-      if (fold) return { fold, matched: asked[order]! };
+      known.set(keyIn(tenant, unknown[order]!), record === undefined ? 'none' : parseFold(record));
     }
-    return undefined;
   }
+}
+
+/**
+ * A fold holds for every conversation that goes on from where it was made. Met at a shorter link, it holds only where the
+ * conversation took another way from there; a request that ends there was sent before the fold was made, and must be sent so again.
+ */
+function holds(fold: Fold, matched: number, length: number, later: Set<number>): boolean {
+  if (matched === fold.length) return true;
+  if (matched === length) later.add(fold.length);
+  return !later.has(fold.length);
+}
+
+function keyIn(tenant: string, link: string): string {
+  return `${tenant}/${link}`;
 }
 
 function keyOf(link: string): string {
@@ -106,15 +106,17 @@ function keyOf(link: string): string {
 }
 
 /** Records are sealed by us, so only their version is checked; one of a later version counts as absent. */
-function parseFold(json: string): Fold | undefined {
+function parseFold(record: Uint8Array): Fold | 'none' {
   try {
-    const value = JSON.parse(json) as Fold & { readonly version: number };
-    return value.version === 1 ? { length: value.length, edits: value.edits } : undefined;
+    const value = JSON.parse(new TextDecoder().decode(record)) as Fold & { readonly version: number };
+    return value.version === 1 ? { length: value.length, edits: value.edits } : 'none';
   } catch (cause) {
     throw new LeporelloError(
       'store-failed',
       'A fold in the store is not JSON. Delete the data folder to start anew.',
-      { cause },
+      {
+        cause,
+      },
     );
   }
 }

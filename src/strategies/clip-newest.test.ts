@@ -21,7 +21,7 @@ describe('clip-newest', () => {
   it('keeps whole lines of the beginning and the end, and says what is missing', () => {
     const text = clipped(lines, 1_800);
     expect(text).toBe(
-      `${lines.slice(0, lines.indexOf('\nline 92') + 1)}` +
+      lines.slice(0, lines.indexOf('\nline 92') + 1) +
         '[Folded 7696 characters with lines 92-947 of this text. To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]\n' +
         lines.slice(lines.indexOf('line 948')),
     );

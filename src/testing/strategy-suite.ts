@@ -1,5 +1,5 @@
 /** The conformance suite of strategies: what each must hold whatever it folds. Each strategy's test calls it. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import type { Conversation } from '../conversation/conversation.ts';

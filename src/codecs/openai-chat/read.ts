@@ -100,7 +100,9 @@ function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) {
     return content.end - content.start === 2 ? [] : [{ type: 'text', span: content, texts: [content] }];
   }
-  if (!startsWith(bytes, content, '[')) return [];
+  if (bytes[content.start] === 'n'.charCodeAt(0)) return [];
+  if (!startsWith(bytes, content, '['))
+    throw new ScanError('content is neither a string nor an array nor null');
   return scanArray(bytes, content.start).elements.map((span) => {
     const { kind, text, media } = outlineItem(bytes, span);
     if (text) return { type: 'text', span, texts: [text] };

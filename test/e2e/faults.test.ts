@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import { LeporelloError } from '../../src/errors.ts';
+import { inMemoryStore } from '../../src/memory/in-memory.ts';
+import { formats, longBody, post, requestBody } from './bodies.ts';
+import { startStack } from './stack.ts';
+
+const hello = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }) as const;
+const small = { models: { '*': { window: 12_000 } } };
+
+/** What a provider's error body holds in either shape. */
+type ErrorBody = { readonly error: { readonly type: string; readonly message: string } };
+
+describe.each(formats)('no %s request is lost', (format) => {
+  it.each([
+    ['what is not JSON', 'not json at all'],
+    ['JSON cut short', requestBody(format).slice(0, -5)],
+    ['an array', '[1,2,3]'],
+    ['messages of the wrong type', requestBody(format, { messages: 'hello' })],
+    ['a message of the wrong type', requestBody(format, { messages: [7] })],
+    ['content of the wrong type', requestBody(format, { messages: [{ role: 'user', content: 7 }] })],
+    ['missing messages', '{"model":"m"}'],
+    ['tools of the wrong type', requestBody(format, { tools: 'none' })],
+    ['an empty body', ''],
+    ['a key that stands twice', '{"messages":[],"messages":[]}'],
+  ])('%s goes to the provider as it came, and so does its refusal', async (_, body) => {
+    await using stack = await startStack(hello);
+    const direct = await post(stack.provider.url, format, body);
+    const through = await post(stack.url, format, body);
+    expect(new TextDecoder().decode(stack.provider.requests[1]!.body)).toBe(body);
+    expect(through.status).toBe(direct.status);
+    expect(masked(await through.text())).toBe(masked(await direct.text()));
+    expect(through.headers.get('x-leporello-outcome')).toBe('untouched');
+  });
+
+  it("orphan results and repeated call ids are the client's own affair", async () => {
+    await using stack = await startStack(hello, small);
+    const body = JSON.parse(longBody(format, 30)) as { messages: object[] };
+    const twice = { ...body, messages: [...body.messages, ...body.messages.slice(1)] };
+    const repeated = await post(stack.url, format, JSON.stringify(twice));
+    expect(repeated.status).toBe(200);
+    expect(repeated.headers.get('x-leporello-outcome')).toBe('compacted');
+    const orphan = await post(
+      stack.url,
+      format,
+      JSON.stringify({ ...body, messages: [body.messages[0], ...body.messages.slice(2)] }),
+    );
+    expect(orphan.status).toBe(400);
+  });
+
+  it("a body over the limit is answered 413 in the provider's shape", async () => {
+    await using stack = await startStack(hello);
+    const body = new Blob([
+      requestBody(format).slice(0, -1),
+      `,"pad":"`,
+      ...Array.from({ length: 200 }, () => 'x'.repeat(1_000_000)),
+      '"}',
+    ]);
+    const response = await post(stack.url, format, body);
+    expect(response.status).toBe(413);
+    const { error } = (await response.json()) as ErrorBody;
+    expect(error.type).toBe(format === 'chat' ? 'invalid_request_error' : 'request_too_large');
+    expect(error.message).toBe(
+      'The body is larger than the 67108864 bytes that are taken. Send a smaller one or raise the limit.',
+    );
+    expect(stack.provider.requests.length).toBe(0);
+  });
+
+  it.each([429, 500, 529])('status and body of an upstream %i come back unchanged', async (status) => {
+    const body = { error: { type: 'some_error', message: 'Try later.', big: '12345678901234567890' } };
+    await using stack = await startStack(() => ({
+      type: 'error',
+      status,
+      body,
+      headers: { 'retry-after': '7' },
+    }));
+    const response = await post(stack.url, format, requestBody(format));
+    expect(response.status).toBe(status);
+    expect(response.headers.get('retry-after')).toBe('7');
+    expect(await response.json()).toEqual(body);
+  });
+
+  it("an upstream that is down is a 502 in the provider's shape", async () => {
+    await using stack = await startStack(hello, {}, { upstreamUrl: 'http://127.0.0.1:9' });
+    const response = await post(stack.url, format, requestBody(format));
+    expect(response.status).toBe(502);
+    expect(response.headers.get('x-leporello-receipt')).not.toBeNull();
+    const { error } = (await response.json()) as ErrorBody;
+    expect(error.type).toBe(format === 'chat' ? 'server_error' : 'api_error');
+    expect(error.message).toContain('127.0.0.1:9');
+  });
+
+  it('a store that cannot write costs the fold, not the request', async () => {
+    const store = {
+      ...inMemoryStore(),
+      putMany: () => Promise.reject(new LeporelloError('store-failed', 'The file is read-only.')),
+    };
+    await using stack = await startStack(hello, small, { store });
+    const body = longBody(format, 30);
+    const response = await post(stack.url, format, body);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-leporello-outcome')).toBe('failed');
+    expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toBe(body);
+    expect(stack.logged.join()).toContain('store-failed: The file is read-only.');
+  });
+
+  it('a store that hangs costs the deadline, not the request', async () => {
+    const store = { ...inMemoryStore(), getMany: () => new Promise<never>(() => {}) };
+    await using stack = await startStack(hello, { prepareDeadlineMs: 20 }, { store });
+    const response = await post(stack.url, format, requestBody(format));
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-leporello-outcome')).toBe('failed');
+    expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toBe(requestBody(format));
+  });
+
+  it('a 200 in a shape nobody knows goes to the client as it is', async () => {
+    const chunks = ['{"weird":', 'true}'];
+    await using stack = await startStack(() => ({
+      type: 'raw',
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      chunks,
+    }));
+    const response = await post(stack.url, format, requestBody(format));
+    expect(await response.text()).toBe('{"weird":true}');
+  });
+});
+
+/** The scripted provider numbers and dates its responses. */
+function masked(body: string): string {
+  return body.replace(/"(?:msg_|chatcmpl-|req_)\w+"|(?<="created":)\d+/g, '"N"');
+}

@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest';
+import type { Receipt } from '../../src/metrics/receipt.ts';
+import { formats, longBody, post, requestBody } from './bodies.ts';
+import { startStack } from './stack.ts';
+
+const hello = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }) as const;
+const small = { models: { '*': { window: 12_000 } } };
+const sentTo = (stack: { provider: { requests: readonly { body: Uint8Array }[] } }, at = 0) =>
+  new TextDecoder().decode(stack.provider.requests[at]!.body);
+
+describe.each(formats)('a %s request through the gateway', (format) => {
+  it('is not touched with x-leporello-bypass: 1', async () => {
+    await using stack = await startStack(hello, small);
+    const response = await post(stack.url, format, longBody(format, 30), { 'x-leporello-bypass': '1' });
+    expect(response.headers.get('x-leporello-outcome')).toBe('untouched');
+    expect(sentTo(stack)).toBe(longBody(format, 30));
+  });
+
+  it("keeps the client's credentials and headers, and none of ours", async () => {
+    await using stack = await startStack(hello);
+    await post(stack.url, format, requestBody(format), {
+      'x-custom': 'a, b',
+      'x-leporello-session': 's1',
+      'anthropic-beta': 'x-1',
+    });
+    const headers = new Map(stack.provider.requests[0]!.headers);
+    expect(headers.get('authorization')).toBe('Bearer dummy');
+    expect(headers.get('x-custom')).toBe('a, b');
+    expect(headers.get('anthropic-beta')).toBe('x-1');
+    expect([...headers.keys()].filter((name) => name.includes('leporello'))).toEqual([]);
+    expect(headers.get('content-length')).toBe(String(stack.provider.requests[0]!.body.length));
+  });
+
+  it('is compacted, with receipt and memory for its own credential alone', async () => {
+    await using stack = await startStack(hello, { ...small, adminToken: 'operator' });
+    const response = await post(stack.url, format, longBody(format, 30), {
+      'x-leporello-session': 'session-1',
+    });
+    expect(response.headers.get('x-leporello-outcome')).toBe('compacted');
+    const before = Number(response.headers.get('x-leporello-tokens-before'));
+    const after = Number(response.headers.get('x-leporello-tokens-after'));
+    expect(before).toBeGreaterThan(after * 3);
+    const id = response.headers.get('x-leporello-receipt')!;
+    const memory = /mem_[0-9a-z]{16}/.exec(sentTo(stack))![0];
+    const get = async (path: string, key: string) =>
+      fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } });
+    for (const key of ['dummy', 'operator']) {
+      const receipt = (await (await get(`/_leporello/receipts/${id}`, key)).json()) as Receipt;
+      expect(receipt).toMatchObject({
+        id,
+        session: 'session-1',
+        trigger: 'must-fit',
+        tokensBefore: before,
+        tokensAfter: after,
+      });
+      expect(
+        ((await (await get('/_leporello/receipts', key)).json()) as { receipts: Receipt[] }).receipts.map(
+          (one) => one.id,
+        ),
+      ).toEqual([id]);
+      const original = await get(`/_leporello/memory/${memory}`, key);
+      expect(original.status).toBe(200);
+      expect(await original.text()).toMatch(/^"job 0: step 0 took 0 ms\\n|^\[\{"role":/);
+    }
+    expect((await get(`/_leporello/receipts/${id}`, 'other')).status).toBe(404);
+    expect((await get(`/_leporello/memory/${memory}`, 'other')).status).toBe(404);
+    expect(await (await get('/_leporello/receipts', 'other')).json()).toEqual({ receipts: [] });
+  });
+
+  it('writes neither content nor credentials to the log', async () => {
+    await using stack = await startStack(hello, { ...small, prepareDeadlineMs: 1 });
+    await post(stack.url, format, longBody(format, 60), { authorization: 'Bearer very-secret' });
+    expect(stack.logged.join('\n')).not.toMatch(/very-secret|took 7 ms/);
+  });
+});
+
+describe('the gateway', () => {
+  it('answers count_tokens for the request as it would be sent', async () => {
+    await using stack = await startStack(hello, small);
+    const body = longBody('messages', 30);
+    const headers = {
+      'content-type': 'application/json',
+      'x-api-key': 'dummy',
+      'anthropic-version': '2023-06-01',
+    };
+    const counted = await fetch(`${stack.url}/v1/messages/count_tokens?beta=true`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    expect(counted.status).toBe(200);
+    await fetch(`${stack.url}/v1/messages?beta=true`, { method: 'POST', headers, body });
+    expect(stack.provider.requests.map((request) => request.target)).toEqual([
+      '/v1/messages/count_tokens?beta=true',
+      '/v1/messages?beta=true',
+    ]);
+    expect(sentTo(stack, 0)).toBe(sentTo(stack, 1));
+    expect(sentTo(stack, 0).length).toBeLessThan(body.length / 2);
+  });
+
+  it('passes anything else under /v1 through, bytes and all', async () => {
+    await using stack = await startStack(hello);
+    const odd = '{"model" : "m",  "input": 12345678901234567890 }';
+    const response = await fetch(`${stack.url}/v1/embeddings?x=1`, {
+      method: 'POST',
+      body: odd,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(response.status).toBe(404);
+    expect(stack.provider.requests[0]).toMatchObject({ target: '/v1/embeddings?x=1', method: 'POST' });
+    expect(sentTo(stack)).toBe(odd);
+    expect(response.headers.get('x-leporello-outcome')).toBeNull();
+  });
+
+  it('says where it serves to whoever comes elsewhere', async () => {
+    await using stack = await startStack(hello);
+    const response = await fetch(`${stack.url}/v2/nothing`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toEqual({
+      error: {
+        type: 'not_found_error',
+        message:
+          "Leporello serves /v1/* and /_leporello/*, not /v2/nothing. Point the client's base URL here.",
+      },
+    });
+  });
+
+  it('tells that it is alive and ready', async () => {
+    await using stack = await startStack(hello);
+    expect(await (await fetch(`${stack.url}/healthz`)).json()).toEqual({ status: 'ok' });
+    expect(await (await fetch(`${stack.url}/readyz`)).json()).toEqual({ status: 'ready' });
+  });
+});

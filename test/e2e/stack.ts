@@ -1,0 +1,75 @@
+/** A scripted provider, the whole gateway on a port with a SQLite store, and a folder that goes when the test ends. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
+import { serveNode } from '../../src/gateway/node-server.ts';
+import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
+import { sqliteStore } from '../../src/memory/sqlite.ts';
+import type { Store } from '../../src/memory/store.ts';
+import { type FakeProvider, startFakeProvider } from '../../src/testing/fake-provider/fake-provider.ts';
+import type { Script } from '../../src/testing/fake-provider/script.ts';
+
+export type Stack = AsyncDisposable & {
+  readonly provider: FakeProvider;
+  /** `http://127.0.0.1:PORT` of the gateway. */
+  readonly url: string;
+  /** Messages of the gateway's log, with their fields. */
+  readonly logged: readonly string[];
+  /** Stops the gateway and starts another on the same data. */
+  restart(): Promise<void>;
+};
+
+export async function startStack(
+  script: Script,
+  settings: GatewaySettings = {},
+  rims: { readonly store?: Store; readonly upstreamUrl?: string } = {},
+): Promise<Stack> {
+  const data = await mkdtemp(join(tmpdir(), 'leporello-e2e-'));
+  const provider = await startFakeProvider({ script });
+  const logged: string[] = [];
+  const note = (fields: object, message: string) => {
+    logged.push(`${message} ${JSON.stringify(fields)}`);
+  };
+  let running = await startGateway();
+
+  async function startGateway() {
+    const store = rims.store ?? (await sqliteStore({ file: join(data, 'memory.db') }));
+    const upstream = undiciUpstream({ decode: true });
+    const url = rims.upstreamUrl ?? provider.url;
+    const handler = assembleGateway(
+      { urls: { openai: url, anthropic: url }, ...settings },
+      { store, secret: new Uint8Array(32).fill(9), upstream, log: { info: note, warn: note } },
+    );
+    const server = await serveNode(handler, {
+      port: 0,
+      host: '127.0.0.1',
+      onError: (error) => note({}, String(error)),
+    });
+    return {
+      url: `http://127.0.0.1:${server.port}`,
+      async close() {
+        await server.close(1_000);
+        await upstream.close();
+        await store.close();
+      },
+    };
+  }
+
+  return {
+    provider,
+    logged,
+    get url() {
+      return running.url;
+    },
+    async restart() {
+      await running.close();
+      running = await startGateway();
+    },
+    async [Symbol.asyncDispose]() {
+      await running.close();
+      await provider.close();
+      await rm(data, { recursive: true });
+    },
+  };
+}

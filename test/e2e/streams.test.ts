@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import type { Script, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import { type Format, formats, paths, post as postBody, requestBody } from './bodies.ts';
+import { startStack } from './stack.ts';
+
+const post = (url: string, format: Format) =>
+  postBody(
+    url,
+    format,
+    requestBody(format, {
+      stream: true,
+      ...(format === 'chat' ? { stream_options: { include_usage: true } } : {}),
+    }),
+  );
+
+/** Reads until the text so far matches. */
+async function readUntil(reader: ReadableStreamDefaultReader<Uint8Array>, wanted: RegExp): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  while (!wanted.test(text)) {
+    const { done, value } = await reader.read();
+    if (done) throw new Error(`The stream ended before ${wanted}: ${text}`);
+    text += decoder.decode(value, { stream: true });
+  }
+  return text;
+}
+
+const parts: readonly TurnPart[] = [
+  { type: 'text', text: 'I will run it, and then we shall see.' },
+  { type: 'tool-call', id: 'call_1', name: 'run', arguments: { command: 'make test' } },
+];
+
+describe.each(formats)('a stream of %s', (format) => {
+  it('reaches the client with exactly the bytes of the upstream when the recall tool is offered and not called', async () => {
+    await using recorded = await startStack(() => ({ type: 'turn', parts }));
+    const upstream = await (await post(recorded.provider.url, format)).text();
+    const headers = { 'content-type': 'text/event-stream; charset=utf-8' };
+    await using stack = await startStack(() => ({
+      type: 'raw',
+      status: 200,
+      headers,
+      chunks: upstream.match(/[^]{1,50}/gu)!,
+    }));
+    expect(await (await post(stack.url, format)).text()).toBe(upstream);
+    expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toContain('read_memory');
+  });
+
+  it('is not held back: what stands before a pause arrives during the pause', async () => {
+    const gate = Promise.withResolvers<void>();
+    await using stack = await startStack(() => ({
+      type: 'turn',
+      parts,
+      pauseBeforePart: { 1: gate.promise },
+    }));
+    const response = await post(stack.url, format);
+    const reader = response.body!.getReader();
+    // The pause ends only after the text was read: were it held back, this would wait for ever.
+    expect(await readUntil(reader, /shall see/)).not.toContain('make test');
+    gate.resolve();
+    await readUntil(reader, /make/);
+    await reader.cancel();
+  });
+
+  it('delivers what stands before a recall before the recall is answered', async () => {
+    const gate = Promise.withResolvers<void>();
+    const script: Script = async ({ index }) => {
+      if (index === 0) {
+        return {
+          type: 'turn',
+          parts: [
+            { type: 'text', text: 'One moment. ' },
+            {
+              type: 'tool-call',
+              id: 'private',
+              name: 'read_memory',
+              arguments: { id: 'mem_0000000000000000' },
+            },
+          ],
+        };
+      }
+      await gate.promise;
+      return { type: 'turn', parts: [{ type: 'text', text: 'Here it is.' }] };
+    };
+    await using stack = await startStack(script);
+    const reader = (await post(stack.url, format)).body!.getReader();
+    const before = await readUntil(reader, /moment/);
+    await stack.provider.received(2);
+    gate.resolve();
+    const after = await readUntil(reader, format === 'chat' ? /\[DONE\]/ : /event: message_stop/);
+    expect(before + after).not.toMatch(/read_memory|private|mem_0000/);
+    expect(before + after).toContain('Here it');
+    const answered = new TextDecoder().decode(stack.provider.requests[1]!.body);
+    expect(answered).toContain('No memory with id');
+  });
+
+  it('tells the outcome and the receipt in its head', async () => {
+    await using stack = await startStack(() => ({ type: 'turn', parts }));
+    const response = await post(stack.url, format);
+    await response.text();
+    expect(response.headers.get('x-leporello-outcome')).toBe('untouched');
+    expect(Number(response.headers.get('x-leporello-tokens-before'))).toBeGreaterThan(10);
+    expect(Number(response.headers.get('x-leporello-tokens-after'))).toBeGreaterThan(100);
+    const id = response.headers.get('x-leporello-receipt')!;
+    const receipt = await fetch(`${stack.url}/_leporello/receipts/${id}`, {
+      headers: { 'x-api-key': 'dummy' },
+    });
+    expect(await receipt.json()).toMatchObject({
+      id,
+      path: paths[format],
+      upstreamStatus: 200,
+      recalls: [],
+      usage: { cacheRead: 0 },
+    });
+  });
+
+  it('cancels the upstream when the client goes away', async () => {
+    await using stack = await startStack(() => ({ type: 'hang', afterEvents: 3, parts }));
+    const response = await post(stack.url, format);
+    const reader = response.body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    expect(await stack.provider.requests[0]!.ended).toBe('broken-off');
+  });
+
+  it('breaks off for the client when the upstream breaks off', async () => {
+    await using stack = await startStack(() => ({ type: 'cut', afterEvents: 3, parts }));
+    const response = await post(stack.url, format);
+    await expect(response.text()).rejects.toThrow();
+  });
+
+  it("ends with the provider's own error event when a continuation fails", async () => {
+    await using stack = await startStack([
+      {
+        type: 'turn',
+        parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } }],
+      },
+      { type: 'error', status: 529 },
+    ]);
+    const text = await (await post(stack.url, format)).text();
+    const message =
+      'Leporello could not continue the response after a recall. The upstream answered 529 to a continuation.';
+    expect(
+      text.endsWith(
+        format === 'chat'
+          ? `data: ${JSON.stringify({ error: { message, type: 'server_error', param: null, code: null } })}\n\n`
+          : `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type: 'api_error', message } })}\n\n`,
+      ),
+    ).toBe(true);
+  });
+
+  it('ends cleanly when the model does nothing but recall', async () => {
+    await using stack = await startStack(
+      () => ({
+        type: 'turn',
+        parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } }],
+      }),
+      { recall: { maxRounds: 2 } },
+    );
+    const text = await (await post(stack.url, format)).text();
+    expect(stack.provider.requests.length).toBe(3);
+    expect(text).toMatch(
+      format === 'chat'
+        ? /"finish_reason":"stop"[^]*\[DONE\]\n\n$/
+        : /"stop_reason":"end_turn"[^]*event: message_stop/,
+    );
+    expect(text).not.toContain('read_memory');
+  });
+
+  it('hands the client its own calls when a recall stands beside them, and stays valid', async () => {
+    await using stack = await startStack(() => ({
+      type: 'turn',
+      parts: [
+        { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } },
+        ...parts,
+      ],
+    }));
+    const text = await (await post(stack.url, format)).text();
+    expect(stack.provider.requests.length).toBe(1);
+    expect(text).toContain('make test'.slice(0, 4));
+    expect(text).not.toContain('read_memory');
+    expect(text).toMatch(format === 'chat' ? /"finish_reason":"tool_calls"/ : /"stop_reason":"tool_use"/);
+    expect(text).toMatch(
+      format === 'chat' ? /"tool_calls":\[\{"index":0,/ : /"type":"content_block_start","index":0,/,
+    );
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import type { ScriptRequest, Turn } from '../../src/testing/fake-provider/script.ts';
+import { type AgentOptions, type Run, runAnthropic, runOpenai } from './agent.ts';
+import { startStack } from './stack.ts';
+
+const files = ['a.log', 'b.log', 'c.log', 'd.log', 'e.log', 'f.log'];
+
+/** About 1,500 tokens, with one line to be looked for. */
+const contentOf = (path: string) =>
+  Array.from(
+    { length: 120 },
+    (_, at) =>
+      `${path} ${at}: ${at === 77 ? `the secret of ${path} is ${path.length * 1_111}` : 'all is well'}\n`,
+  ).join('');
+
+/** Reads all files one after the other, then asks memory for the first, then answers. */
+function script({ body }: ScriptRequest): Turn {
+  const text = JSON.stringify(body);
+  const results = text.match(/"tool_result"|"role":"tool"/g)?.length ?? 0;
+  const next = files[results];
+  if (next !== undefined) {
+    return {
+      type: 'turn',
+      parts: [
+        { type: 'text', text: `I read ${next}.` },
+        { type: 'tool-call', id: `call_${results}`, name: 'read_file', arguments: { path: next } },
+      ],
+    };
+  }
+  const stub = /\[Folded [^\]]*?(mem_[0-9a-z]{16})/.exec(text);
+  if (stub && !text.includes('the secret of a.log')) {
+    return {
+      type: 'turn',
+      parts: [
+        { type: 'text', text: 'Let me look again. ' },
+        {
+          type: 'tool-call',
+          id: 'recall_0',
+          name: 'read_memory',
+          arguments: { id: stub[1]!, query: 'secret of a.log' },
+        },
+      ],
+    };
+  }
+  const secret = /the secret of a\.log is (\d+)/.exec(text)?.[1] ?? 'nowhere';
+  return { type: 'turn', parts: [{ type: 'text', text: `The secret is ${secret}.` }] };
+}
+
+const clients: readonly [string, (options: AgentOptions) => Promise<Run>, string][] = [
+  ['openai', runOpenai, 'gpt-4o'],
+  ['@anthropic-ai/sdk', runAnthropic, 'claude-sonnet-5'],
+];
+
+describe.each(clients)('the official %s client', (_, run, model) => {
+  it.each([
+    ['streaming', true],
+    ['not streaming', false],
+  ] as const)('finishes a tool loop through folds and a private recall, %s', async (__, streaming) => {
+    await using stack = await startStack(script, { models: { '*': { window: 6_000 } } });
+    const seen = await run({
+      url: stack.url,
+      model,
+      streaming,
+      task: 'Find the secret number.',
+      runTool: (_name, input) => contentOf((input as { path: string }).path),
+    });
+    expect(seen.toolsRun).toEqual(files.map(() => 'read_file'));
+    expect(seen.answer).toBe('Let me look again. The secret is 5555.');
+    const bodies = stack.provider.requests.map((request) => new TextDecoder().decode(request.body));
+    expect(bodies.length).toBe(files.length + 2);
+    expect(bodies.at(-2)).not.toContain('the secret of a.log');
+    expect(bodies.at(-1)).toContain('the secret of a.log');
+  });
+
+  it('goes on after a restart of the gateway with the very same prefix', async () => {
+    await using stack = await startStack(script, { models: { '*': { window: 6_000 } } });
+    const options: AgentOptions = {
+      url: stack.url,
+      model,
+      streaming: true,
+      task: 'Find the secret number.',
+      runTool: (_name, input) => contentOf((input as { path: string }).path),
+    };
+    await run(options);
+    const before = stack.provider.requests.length;
+    await stack.restart();
+    await run({ ...options, url: stack.url });
+    const bodies = stack.provider.requests.map((request) => new TextDecoder().decode(request.body));
+    expect(bodies.slice(before).map((body, at) => body === bodies[at])).toEqual(
+      bodies.slice(before).map(() => true),
+    );
+  });
+});
