@@ -1,0 +1,141 @@
+/**
+ * What the gateway costs on top of the way to the provider: a chat body of 200 kB through each target of gateway/targets.ts, one
+ * and sixteen at a time. Run: `node bench/gateway.ts [ROUNDS]`. Results: bench/results/gateway.json.
+ *
+ * Traps. Client and upstream share this process, the target has its own: on two cores each gets one, on fewer all figures
+ * are worse; `direct` measures the client and the upstream alone. CPU per request counts the target's process only, so trust it
+ * before req/s when the machine is busy. Loopback, no TLS, small plain answers. Targets are interleaved and medians of rounds
+ * are shown; the p99 of a short round at one connection rests on few requests. Every request ends in another turn number, so a
+ * target that remembers messages still has one to read.
+ */
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { applyHeapFlags } from '../src/gateway/heap-flags.ts';
+import { load } from './gateway/load.ts';
+import { targets } from './gateway/targets.ts';
+
+const concurrencies = [1, 16];
+const warmMs = 300;
+const roundMs = 1_000;
+
+type Running = { readonly name: string; readonly origin: string; readonly child: ChildProcess | undefined };
+type Sample = {
+  readonly reqPerSec: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuMs: number;
+  readonly rssMb: number;
+};
+type ChildUse = { readonly cpuMs: number; readonly rssMb: number };
+
+const [, script, role, name, upstream] = process.argv;
+if (role === '--serve') await serve(name ?? '', upstream ?? '');
+else await main(Number(role ?? 3));
+
+/** In the child: starts the target, then tells its use of CPU and memory whenever it is asked. */
+async function serve(target: string, origin: string): Promise<void> {
+  applyHeapFlags();
+  const port = await targets[target]?.(origin);
+  process.on('message', () => {
+    const { user, system } = process.cpuUsage();
+    process.send?.({ cpuMs: (user + system) / 1000, rssMb: process.memoryUsage.rss() / 1e6 });
+  });
+  process.on('disconnect', () => process.exit());
+  process.send?.(port);
+}
+
+async function main(rounds: number): Promise<void> {
+  const origin = await startUpstream();
+  const running: Running[] = [{ name: 'direct', origin, child: undefined }];
+  for (const target of Object.keys(targets)) running.push(await startTarget(target, origin));
+  const samples = new Map<string, Sample[]>();
+  for (let round = 0; round < rounds; round += 1) {
+    for (const connections of concurrencies) {
+      for (const target of running) {
+        const key = `${target.name} c=${connections}`;
+        samples.set(key, [...(samples.get(key) ?? []), await measure(target, connections)]);
+      }
+    }
+  }
+  const rows = [...samples].map(([key, list]) => ({ target: key, ...medians(list) }));
+  console.table(rows.map((row) => ({ ...row, cpuMs: row.cpuMs === 0 ? undefined : row.cpuMs })));
+  await report({ node: process.version, cores: availableParallelism(), rounds, roundMs, rows });
+  process.exit();
+}
+
+/** Takes the body and answers a small completion, as fast as node:http can. */
+async function startUpstream(): Promise<string> {
+  const message = { role: 'assistant', content: 'The build is red because of the lockfile.' };
+  const usage = { prompt_tokens: 60_000, completion_tokens: 12, total_tokens: 60_012 };
+  const choices = [{ index: 0, message, finish_reason: 'stop' }];
+  const answer = JSON.stringify({
+    id: 'x',
+    object: 'chat.completion',
+    created: 0,
+    model: 'm',
+    choices,
+    usage,
+  });
+  const server = createServer((incoming, outgoing) => {
+    incoming.resume().once('end', () => {
+      outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length });
+      outgoing.end(answer);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function startTarget(target: string, origin: string): Promise<Running> {
+  const child = fork(script ?? '', ['--serve', target, origin]);
+  const [port] = (await once(child, 'message')) as [number];
+  return { name: target, origin: `http://127.0.0.1:${port}`, child };
+}
+
+async function measure({ origin, child }: Running, connections: number): Promise<Sample> {
+  await load(origin, connections, warmMs);
+  const before = await useOf(child);
+  const { requests, seconds, latencies } = await load(origin, connections, roundMs);
+  const after = await useOf(child);
+  const at = (share: number): number => latencies[Math.floor(latencies.length * share)] ?? 0;
+  return {
+    reqPerSec: requests / seconds,
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+    cpuMs: (after.cpuMs - before.cpuMs) / requests,
+    rssMb: after.rssMb,
+  };
+}
+
+async function useOf(child: ChildProcess | undefined): Promise<ChildUse> {
+  if (child === undefined) return { cpuMs: 0, rssMb: 0 };
+  child.send('use');
+  const [use] = (await once(child, 'message')) as [ChildUse];
+  return use;
+}
+
+function medians(list: readonly Sample[]): Sample {
+  const of = (read: (sample: Sample) => number): number => {
+    const sorted = list.map(read).sort((a, b) => a - b);
+    return Number((sorted[Math.floor(sorted.length / 2)] ?? 0).toPrecision(4));
+  };
+  return {
+    reqPerSec: of((sample) => sample.reqPerSec),
+    p50Ms: of((sample) => sample.p50Ms),
+    p99Ms: of((sample) => sample.p99Ms),
+    cpuMs: of((sample) => sample.cpuMs),
+    rssMb: of((sample) => sample.rssMb),
+  };
+}
+
+async function report(results: unknown): Promise<void> {
+  const folder = new URL('results/', import.meta.url);
+  await mkdir(folder, { recursive: true });
+  await writeFile(new URL('gateway.json', folder), `${JSON.stringify(results, undefined, 2)}\n`);
+}

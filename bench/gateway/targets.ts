@@ -1,0 +1,50 @@
+/** What is measured: each target starts a server that forwards to the upstream. One more is one more entry in this table. */
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { headersToClient, headersToUpstream } from '../../src/gateway/headers.ts';
+import { readBody } from '../../src/gateway/http.ts';
+import { serveNode } from '../../src/gateway/node-server.ts';
+import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
+
+/** Starts a server in front of `upstream` (an origin) and gives its port. */
+export type Target = (upstream: string) => Promise<number>;
+
+export const targets: Readonly<Record<string, Target>> = {
+  'raw pipe': rawPipe,
+  'node rim': nodeRim,
+};
+
+/** node:http into node:http, nothing looked at: what any gateway on Node can hope for. */
+async function rawPipe(upstream: string): Promise<number> {
+  const server = createServer((incoming, outgoing) => {
+    const { method, headers } = incoming;
+    const onward = httpRequest(upstream + (incoming.url ?? '/'), { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    onward.on('error', () => outgoing.destroy());
+    incoming.pipe(onward);
+  });
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+/** Our rims with nothing between them but reading the whole body, which a gateway that edits must do. */
+async function nodeRim(upstream: string): Promise<number> {
+  const pool = undiciUpstream();
+  const { port } = await serveNode(
+    async ({ method, target, headers, body, signal }) => {
+      const answer = await pool.send({
+        method,
+        url: upstream + target,
+        headers: headersToUpstream(headers, 'same'),
+        body: await readBody(body, 64 * 1024 * 1024),
+        signal,
+      });
+      return { ...answer, headers: headersToClient(answer.headers, 'same') };
+    },
+    { port: 0, host: '127.0.0.1' },
+  );
+  return port;
+}
