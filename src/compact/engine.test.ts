@@ -71,7 +71,7 @@ describe('a fold', () => {
 
   it('is replayed byte for byte on every later request, so that the sent prefix only grows', async () => {
     const { engine } = testEngine({ window: 20_000 });
-    let before = new Uint8Array(0);
+    let before: Uint8Array = new Uint8Array(0);
     let folds = 0;
     for (let turns = 1; turns <= 60; turns++) {
       const prepared = await prepare(engine, conversation(turns));

@@ -68,6 +68,7 @@ export function createEngine(options: EngineOptions): Engine {
   const outlines = new LRUCache<string, Outline>({ max: options.maxOutlines ?? 20_000 });
   const reading: Reading = { digest: options.digest, outlines };
   const memo = createTokenMemo();
+  const toolCosts = new Map<string, number>();
 
   return {
     async prepare(request) {
@@ -112,6 +113,7 @@ export function createEngine(options: EngineOptions): Engine {
       idOf: (original) => options.vault.idOf(tenant, original),
       recallTool,
       compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
+      toolCosts,
     };
     const links = prefixChain(conversation, `${tenant} ${codec.name}`, options.digest);
     const { replayed, start } = await replay(input, tenant, links);
@@ -127,7 +129,7 @@ export function createEngine(options: EngineOptions): Engine {
     const tokensBefore = conversationCounter.total(conversation);
     return {
       outcome: outcomeOf(result, planned?.steps),
-      body: result.sent.body,
+      body: result.body,
       recallTool: recallTool?.name,
       original: originalFinder(conversation, result.edits),
       counter,
@@ -141,7 +143,7 @@ export function createEngine(options: EngineOptions): Engine {
         tokensBefore,
         tokensAfter: result.tokens,
         bytesBefore: conversation.body.length,
-        bytesAfter: result.sent.body.length,
+        bytesAfter: result.body.length,
         unfit:
           demand?.atMost !== undefined && result.tokens > demand.atMost
             ? whatIsLarge(result.sent, conversationCounter, demand.atMost)

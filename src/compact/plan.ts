@@ -22,11 +22,15 @@ export type PlanInput = {
   readonly idOf: (original: Uint8Array) => string;
   readonly recallTool: RecallTool | undefined;
   readonly compressionBytesThreshold: number;
+  /** Tokens that offering the recall tool costs, by what decides them. */
+  readonly toolCosts: Map<string, number>;
 };
 
 /** A conversation under edits: the bytes that would be sent, read again and counted. */
 export type Draft = {
   readonly edits: readonly Edit[];
+  readonly body: Uint8Array;
+  /** The body read again; without edits the client's own conversation, which differs from it by the recall tool alone. */
   readonly sent: Conversation;
   readonly tokens: number;
   /** Messages without system, as they would be sent. */
@@ -39,9 +43,21 @@ const mostRounds = 4;
 export function draft(input: PlanInput, edits: readonly Edit[]): Draft {
   const { codec, conversation, recallTool } = input;
   const body = codec.write(conversation, edits, recallTool ? { recallTool } : {});
-  const sent = body === conversation.body ? conversation : codec.read(body, input.reading);
+  const sent = edits.length === 0 ? conversation : codec.read(body, input.reading);
+  const tokens = input.counter.total(sent) + (edits.length === 0 ? toolCost(input, body) : 0);
   const messages = sent.messages.filter((message) => message.role !== 'system').length;
-  return { edits, sent, tokens: input.counter.total(sent), messages };
+  return { edits, body, sent, tokens, messages };
+}
+
+/** Measured once: most requests go out without edits, and reading those again for the sake of the tool would double their cost. */
+function toolCost({ codec, conversation, counter, reading, recallTool, toolCosts }: PlanInput, body: Uint8Array): number {
+  if (!recallTool) return 0;
+  const key = `${codec.name} ${counter.name} ${recallTool.name}`;
+  const known = toolCosts.get(key);
+  if (known !== undefined) return known;
+  const cost = counter.total(codec.read(body, reading)) - counter.total(conversation);
+  toolCosts.set(key, cost);
+  return cost;
 }
 
 export function planFold(

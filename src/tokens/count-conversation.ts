@@ -19,6 +19,7 @@ export function createTokenMemo(entries = 50_000): TokenMemo {
 }
 
 export interface ConversationCounter {
+  readonly name: string;
   /** Tokens of what stands in a block: its parts, and the wrapping of its calls, results and tool definitions. */
   block(conversation: Conversation, block: Block): number;
   /** Tokens of one part of a block. Not remembered: for planning, not for every turn. */
@@ -58,6 +59,7 @@ export function createConversationCounter(options: {
   };
 
   return {
+    name: counter.name,
     block: countBlock,
     part: (conversation, block, part) => countPart(counter, conversation.body, block, part),
     message: countMessage,
