@@ -67,7 +67,9 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     const delta = recordAt(choice, 'delta');
     const keys = round.recorder.delta(delta);
     const fragments = callsOf(delta);
-    const visible = fragments.flatMap((fragment, at) => routeCall(fragment, keys[at]!) ?? []);
+    const visible = fragments
+      .map((fragment, at) => routeCall(fragment, keys[at]!))
+      .filter((call) => call !== undefined);
     const finish = stringIn(choice, 'finish_reason');
     if (finish === undefined) return show(event, delta, { fragments, visible }, {});
     round.finish = finish;

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { sha256 } from '../memory/digest.ts';
+import type { Conversation, Message } from './conversation.ts';
+import { scanObject } from './json-scan.ts';
+import { canonicalDigest, prefixChain, significantBytes } from './prefix.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+describe('the prefix chain', () => {
+  it('has one link more than there are messages, and a longer conversation keeps those of its beginning', () => {
+    const short = prefixChain(conversation('a', 'b'), 'root', sha256);
+    const long = prefixChain(conversation('a', 'b', 'c'), 'root', sha256);
+    expect(short).toHaveLength(3);
+    expect(long).toHaveLength(4);
+    expect(long.slice(0, 3)).toEqual(short);
+    expect(new Set(long).size).toBe(4);
+  });
+
+  it('changes every link after a message that says something else', () => {
+    const one = prefixChain(conversation('a', 'b', 'c', 'd'), 'root', sha256);
+    const other = prefixChain(conversation('a', 'x', 'c', 'd'), 'root', sha256);
+    expect(other.map((link, index) => link === one[index])).toEqual([true, true, false, false, false]);
+  });
+
+  it('of different roots never meets', () => {
+    const one = prefixChain(conversation('a', 'a'), 'mine', sha256);
+    const other = prefixChain(conversation('a', 'a'), 'theirs', sha256);
+    expect(one.filter((link) => other.includes(link))).toEqual([]);
+  });
+
+  it('depends on where messages begin and end', () => {
+    const one = prefixChain(conversation('ab', 'c'), 'root', sha256).at(-1);
+    const other = prefixChain(conversation('a', 'bc'), 'root', sha256).at(-1);
+    expect(one).not.toBe(other);
+  });
+});
+
+describe('the canonical digest', () => {
+  it('depends on the role and on where pieces begin and end', () => {
+    const said = (role: string, ...pieces: readonly string[]) =>
+      canonicalDigest(
+        role,
+        pieces.map((piece) => encoder.encode(piece)),
+        decoder.decode.bind(decoder),
+      );
+    expect([said('user', 'a', 'b'), said('user', 'ab'), said('system', 'ab'), said('user')]).toEqual([
+      'user\na\nb',
+      'user\nab',
+      'system\nab',
+      'user',
+    ]);
+  });
+
+  it('takes the members of an object as they stand, but for those that move', () => {
+    const bytes = encoder.encode('{"a" : 1.0, "mark":{"x":1},"b":"\\u0062"}');
+    const { members } = scanObject(bytes, 0);
+    expect(decoder.decode(significantBytes(bytes, members, new Set(['mark'])))).toBe(
+      '"a" : 1.0,"b":"\\u0062",',
+    );
+  });
+});
+
+function conversation(...canonicals: readonly string[]): Conversation {
+  const span = { start: 0, end: 0 };
+  const messages = canonicals.map(
+    (canonical, index): Message => ({ index, role: 'user', parts: [], span, digest: '', canonical }),
+  );
+  const body = new Uint8Array();
+  return {
+    body,
+    model: undefined,
+    streaming: false,
+    replies: 1,
+    maxOutputTokens: undefined,
+    toolNames: [],
+    preamble: [],
+    messages,
+  };
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import type { Conversation, Message, Part, Role } from './conversation.ts';
+import { lastAssistant, newestBatch, turnStart } from './turns.ts';
+
+describe('where a turn begins', () => {
+  it('is the newest user message that is not only tool results', () => {
+    expect(turnStart(conversation('user', 'assistant', 'tool', 'user', 'assistant', 'tool'))).toBe(3);
+    expect(turnStart(conversation('system', 'user'))).toBe(1);
+  });
+
+  it('is nowhere without a user message', () => {
+    expect(turnStart(conversation('system', 'assistant', 'tool'))).toBeUndefined();
+    expect(turnStart(conversation())).toBeUndefined();
+  });
+});
+
+describe('the newest assistant message', () => {
+  it('is found from the end, or not at all', () => {
+    expect(lastAssistant(conversation('assistant', 'user', 'assistant', 'tool', 'user'))).toBe(2);
+    expect(lastAssistant(conversation('user'))).toBeUndefined();
+  });
+});
+
+describe('the newest tool batch', () => {
+  it('is the run of messages with tool results that ends last', () => {
+    expect([...newestBatch(conversation('assistant', 'tool', 'assistant', 'tool', 'tool', 'user'))]).toEqual([
+      4, 3,
+    ]);
+    expect([...newestBatch(conversation('tool', 'tool'))]).toEqual([1, 0]);
+  });
+
+  it('is empty when no tool was used', () => {
+    expect([...newestBatch(conversation('user', 'assistant'))]).toEqual([]);
+  });
+});
+
+function conversation(...roles: readonly Role[]): Conversation {
+  const span = { start: 0, end: 0 };
+  const messages = roles.map((role, index): Message => {
+    const part: Part =
+      role === 'tool'
+        ? { type: 'tool-result', span, callId: 'a', texts: [], media: [], isError: undefined }
+        : { type: 'text', span, texts: [span] };
+    return { index, role, parts: [part], span, digest: '', canonical: '' };
+  });
+  const body = new Uint8Array();
+  return {
+    body,
+    model: undefined,
+    streaming: false,
+    replies: 1,
+    maxOutputTokens: undefined,
+    toolNames: [],
+    preamble: [],
+    messages,
+  };
+}
