@@ -36,7 +36,8 @@ export function breakOff(outgoing: ServerResponse): void {
   const { socket, httpVersionMinor } = outgoing.req;
   // Before chunked coding a closed connection was the regular end of a body; only a reset tells these clients.
   if (httpVersionMinor === 0) socket.resetAndDestroy();
-  else socket.destroySoon();
+  // A turn later, as what was written in this one may still be corked.
+  else setImmediate(() => socket.destroySoon());
 }
 
 function sendWhole(

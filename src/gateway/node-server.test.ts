@@ -343,6 +343,21 @@ describe('closing', () => {
     await closed;
   });
 
+  it('closes the connection of a stream that had begun before, once it is through', async () => {
+    const ready = gate();
+    async function* body(): AsyncGenerator<Uint8Array> {
+      yield utf8.encode('first ');
+      await ready.opened;
+      yield utf8.encode('last');
+    }
+    const url = await serve(async () => ({ status: 200, headers: [], body: body() }));
+    const response = await fetch(url);
+    const closed = server!.close(60_000);
+    ready.open();
+    expect([response.headers.get('connection'), await response.text()]).toEqual(['keep-alive', 'first last']);
+    await closed;
+  });
+
   it('writes out a response that has ended but is not yet read', async () => {
     const size = 32 * 1024 * 1024;
     await serve(async () => ({ status: 200, headers: [['date', 'D']], body: new Uint8Array(size) }));

@@ -75,7 +75,11 @@ async function sendTurn(
   }
   if (extent === 'whole') outgoing.end();
   else if (extent.end === 'hang') await closed(outgoing);
-  else outgoing.socket?.destroySoon();
+  else {
+    // A turn later, as what was written in this one may still be corked.
+    await sleep(0);
+    outgoing.socket?.destroySoon();
+  }
 }
 
 async function sendEvents(outgoing: ServerResponse, events: readonly WireEvent[], turn: Turn): Promise<void> {

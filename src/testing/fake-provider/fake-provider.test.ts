@@ -167,7 +167,12 @@ describe('other replies', () => {
   it('break off after so many events, or in the middle of a plain response', async () => {
     await start(() => ({ type: 'cut', afterEvents: 2 }));
     const streamed = await post(paths.messages, { ...messages, stream: true });
-    await expect(streamed.text()).rejects.toThrow('terminated');
+    let seen = '';
+    const reading = async (): Promise<void> => {
+      for await (const chunk of streamed.body!.pipeThrough(new TextDecoderStream())) seen += chunk;
+    };
+    await expect(reading()).rejects.toThrow('terminated');
+    expect(seen.match(/^event: .*/gm)).toEqual(['event: message_start', 'event: content_block_start']);
     const plain = await post(paths.chat, chat);
     await expect(plain.text()).rejects.toThrow('terminated');
     expect(await provider.requests[0]!.ended).toBe('broken-off');
