@@ -34,6 +34,8 @@ export interface Codec {
   errorBody(problem: GatewayProblem): Uint8Array;
   /** True when a response says that the request is longer than the model's window, in the provider's own wording. */
   isOverflow(status: number, body: string): boolean;
+  /** A provider's error with a sentence added to its message; the same array when it is not an error of this format. */
+  explainError(body: Uint8Array, sentence: string): Uint8Array;
 }
 
 /** What reading needs from outside: a digest, and a place to remember blocks whose bytes were read before. */

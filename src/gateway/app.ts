@@ -200,8 +200,32 @@ async function respond(
       return problemResponse(exchange.codec, problem, receipt.headers);
     }
   }
+  const unfit = exchange.prepared.report.unfit;
+  if (first.status >= 400 && unfit !== undefined) return explained(exchange, first, receipt, unfit);
   return answer(first, 'same', receipt, receipt.closing(first.body));
 }
+
+/** The provider found the request too long, as we feared: its own error, with what is too large. */
+async function explained(
+  { codec }: Exchange,
+  first: UpstreamResponse,
+  receipt: OpenReceipt,
+  unfit: string,
+): Promise<GatewayResponse> {
+  const body = await readBody(first.body, maxErrorBytes);
+  receipt.close();
+  if (!codec.isOverflow(first.status, new TextDecoder().decode(body)))
+    return answer(first, 'same', receipt, body);
+  return answer(
+    first,
+    'changed',
+    receipt,
+    codec.explainError(body, `Leporello could fold no more: ${unfit}`),
+  );
+}
+
+/** Error bodies are a few hundred bytes. */
+const maxErrorBytes = 1024 * 1024;
 
 function answer(
   from: UpstreamResponse,

@@ -17,7 +17,7 @@ export type Step =
 /** The steps as Chat Completions messages. Call ids count up through the conversation. */
 export function chatMessages(steps: readonly Step[]): readonly Readonly<Record<string, unknown>>[] {
   let id = 0;
-  return steps.flatMap((step) => {
+  return steps.flatMap((step): Readonly<Record<string, unknown>>[] => {
     if ('system' in step) return [{ role: 'system', content: step.system }];
     if ('user' in step) return [{ role: 'user', content: step.user }];
     if ('assistant' in step) return [{ role: 'assistant', content: step.assistant }];

@@ -79,6 +79,30 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(await response.json()).toEqual(body);
   });
 
+  it("an overflow that no fold could prevent is the provider's own error, and says what is too large", async () => {
+    const message =
+      format === 'chat'
+        ? "This model's maximum context length is 2000 tokens."
+        : 'prompt is too long: 9000 tokens > 2000 maximum';
+    const error = { message, type: 'invalid_request_error', code: 'context_length_exceeded' };
+    await using stack = await startStack(
+      () => ({ type: 'error', status: 400, body: { type: 'error', error } }),
+      { models: { '*': { window: 2_000 } } },
+    );
+    const messages = [{ role: 'user', content: 'Go' }];
+    const rules = { type: 'text', text: 'Obey. '.repeat(5_000) };
+    const body =
+      format === 'chat'
+        ? { messages: [{ role: 'system', content: [rules] }, ...messages] }
+        : { system: [rules], messages };
+    const response = await post(stack.url, format, requestBody(format, body));
+    expect(response.status).toBe(400);
+    const told = (await response.json()) as { error: Record<string, string> };
+    expect(told.error).toMatchObject({ type: 'invalid_request_error', code: 'context_length_exceeded' });
+    expect(told.error['message']!.startsWith(`${message} Leporello could fold no more: `)).toBe(true);
+    expect(told.error['message']).toMatch(format === 'chat' ? /message 0 \(system\) \d+/ : /fit: system \d+/);
+  });
+
   it("an upstream that is down is a 502 in the provider's shape", async () => {
     await using stack = await startStack(hello, {}, { upstreamUrl: 'http://127.0.0.1:9' });
     const response = await post(stack.url, format, requestBody(format));

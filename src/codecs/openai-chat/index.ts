@@ -1,5 +1,6 @@
 /** The codec of OpenAI Chat Completions. */
 import type { Codec } from '../codec.ts';
+import { explainError } from '../explain-error.ts';
 import { read } from './read.ts';
 import { errorBody, isOverflow, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
@@ -17,4 +18,5 @@ export const openaiChat: Codec = {
   continueWith,
   errorBody,
   isOverflow,
+  explainError,
 };
