@@ -46,13 +46,14 @@ describe('pairing calls with results', () => {
     expect(orphans).toEqual([]);
   });
 
-  it('finds results that answer nothing: no call, answered before, or before another assistant message', () => {
+  it('finds results that answer nothing: no call, answered before, or before another assistant turn', () => {
     const { pairs, orphans } = pairCalls(
       conversation(
         ['tool', result('a')],
         ['assistant', call('a')],
         ['user', result('a'), result('a'), result('b')],
         ['assistant', call('b')],
+        ['user', text()],
         ['assistant', text()],
         ['tool', result('b')],
       ),
@@ -61,9 +62,24 @@ describe('pairing calls with results', () => {
       { message: 0, part: 0 },
       { message: 2, part: 1 },
       { message: 2, part: 2 },
-      { message: 5, part: 0 },
+      { message: 6, part: 0 },
     ]);
     expect(pairs.map((pair) => pair.result)).toEqual([{ message: 2, part: 0 }, undefined]);
+  });
+
+  it('takes assistant messages in a row as one turn', () => {
+    const { pairs } = pairCalls(
+      conversation(
+        ['assistant', call('a')],
+        ['system', text()],
+        ['assistant', call('b')],
+        ['user', result('a'), result('b')],
+      ),
+    );
+    expect(pairs.map((pair) => pair.result)).toEqual([
+      { message: 3, part: 0 },
+      { message: 3, part: 1 },
+    ]);
   });
 
   it('takes ids that mean something to JavaScript', () => {

@@ -1,9 +1,9 @@
 /**
  * Which tool result answers which tool call. Call ids repeat within real conversations, so a pair is found by nearness:
- * a result answers the call of its id in the nearest assistant message before it; of several calls with one id there, the
- * first that is not answered yet.
+ * a result answers the call of its id in the nearest run of assistant messages before it; of several calls with one id there,
+ * the first that is not answered yet.
  */
-import type { Conversation } from './conversation.ts';
+import type { Conversation, Role } from './conversation.ts';
 
 export type PartPlace = { readonly message: number; readonly part: number };
 
@@ -26,9 +26,11 @@ export function pairCalls(conversation: Conversation): Pairing {
   const pairs: OpenPair[] = [];
   const orphans: PartPlace[] = [];
   let open = new Map<string, { readonly pairs: OpenPair[]; answered: number }>();
+  let speaker: Role | undefined;
   for (const message of conversation.messages) {
-    // Only the calls of the assistant message right before can be answered: every format here wants it so.
-    if (message.role === 'assistant') open = new Map();
+    // Only the calls of the assistant turn right before can be answered: every format here wants it so.
+    if (message.role === 'assistant' && speaker !== 'assistant') open = new Map();
+    if (message.role !== 'system') speaker = message.role;
     message.parts.forEach((part, index) => {
       const place = { message: message.index, part: index };
       if (part.type === 'tool-call') {

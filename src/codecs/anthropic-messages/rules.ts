@@ -1,12 +1,13 @@
 /**
- * The invariants of Anthropic Messages that a compressor could break.
- * https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use and the page on extended thinking.
+ * What of an Anthropic Messages body may be edited, and what must go with an edit.
+ * https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
  */
-import { bytesOf, type Conversation, type Message, type Part } from '../../conversation/conversation.ts';
+import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { type PartPlace, placeKey } from '../../conversation/pairing.ts';
 import { lastAssistant } from '../../conversation/turns.ts';
-import type { FormatRules, Problem } from '../codec.ts';
+import type { FormatRules } from '../codec.ts';
+import { problems } from './problems.ts';
 
 export const rules: FormatRules = { problems, mayEdit, complete };
 
@@ -15,85 +16,6 @@ export const rules: FormatRules = { problems, mayEdit, complete };
  * "Invalid `signature` in `thinking` block … bound to a different conversation" (docs, preserved thinking, 2026-08).
  */
 const boundReasoning = /(?:fable|mythos)-5[-.][12]|(?:opus|sonnet|haiku)-5[-.]5/;
-
-function problems(conversation: Conversation): readonly Problem[] {
-  const { body, messages } = conversation;
-  const found: Problem[] = [];
-  if (messages.length === 0)
-    found.push({ rule: 'messages-not-empty', message: 0, detail: 'there is no message' });
-  // System messages between the others belong to neither side.
-  const spoken = messages.filter((message) => message.role !== 'system');
-  const first = spoken[0];
-  if (first?.role === 'assistant')
-    found.push(problem('first-is-user', first, 'the first message is not from the user'));
-  spoken.forEach((message, index) => {
-    found.push(...emptiness(body, message, message.index === messages.length - 1));
-    if (message.role === 'assistant') found.push(...unanswered(message, spoken[index + 1]));
-    else found.push(...results(message, spoken[index - 1]));
-  });
-  return found;
-}
-
-/** "all messages must have non-empty content except for the optional final assistant message", "text content blocks must be non-empty" */
-function emptiness(body: Uint8Array, message: Message, isLast: boolean): readonly Problem[] {
-  if (isLast && message.role === 'assistant') return [];
-  if (message.parts.length === 0)
-    return [problem('content-not-empty', message, 'the message has no content')];
-  return message.parts.flatMap((part, index) =>
-    part.type === 'text' && part.texts.some((text) => bytesOf(body, message, text).length === 2)
-      ? [problem('text-not-empty', message, `part ${index} is a text without a character`)]
-      : [],
-  );
-}
-
-/** "`tool_use` ids were found without `tool_result` blocks immediately after: … Each `tool_use` block must have a corresponding `tool_result` block in the next message." */
-function unanswered(message: Message, next: Message | undefined): readonly Problem[] {
-  if (!next) return [];
-  const answered = new Set(next.role === 'assistant' ? [] : next.parts.map(callIdOf));
-  return message.parts.flatMap((part) =>
-    part.type === 'tool-call' && !answered.has(part.id)
-      ? [
-          problem(
-            'calls-answered-next',
-            message,
-            `tool_use ${part.id} has no tool_result in the next message`,
-          ),
-        ]
-      : [],
-  );
-}
-
-/** "`tool_result` block(s) provided when previous message does not contain any `tool_use` blocks"; results come before other content. */
-function results(message: Message, previous: Message | undefined): readonly Problem[] {
-  const asked = new Set(
-    previous?.role === 'assistant'
-      ? previous.parts.map((part) => (part.type === 'tool-call' ? part.id : undefined))
-      : [],
-  );
-  const seen = new Set<string>();
-  const found: Problem[] = [];
-  let other = false;
-  for (const part of message.parts) {
-    if (part.type !== 'tool-result') {
-      other = true;
-      continue;
-    }
-    const id = part.callId;
-    if (!asked.has(id))
-      found.push(
-        problem(
-          'results-answer-calls',
-          message,
-          `tool_result ${id} answers no tool_use of the message before`,
-        ),
-      );
-    if (seen.has(id)) found.push(problem('one-result-a-call', message, `tool_result ${id} stands twice`));
-    seen.add(id);
-    if (other)
-      found.push(problem('results-come-first', message, `tool_result ${id} stands behind other content`));
-  }
-  return found;
-}
 
 /** Text and results may change; system messages, signed, encrypted and unknown parts, and the newest assistant message may not. */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
@@ -173,18 +95,16 @@ function isBefore(edit: Edit, place: PartPlace): boolean {
   }
 }
 
-/** First message of the stretch whose thinking the provider still wants: the newest user message that answers no call. */
+/** First message of the stretch whose thinking the provider still wants: the newest user turn that answers no call. */
 function thinkingStart(conversation: Conversation): number {
-  const start = conversation.messages.findLast(
-    (message) => message.role === 'user' && message.parts.every((part) => part.type !== 'tool-result'),
-  );
-  return start?.index ?? 0;
-}
-
-function callIdOf(part: Part): string | undefined {
-  return part.type === 'tool-result' ? part.callId : undefined;
-}
-
-function problem(rule: string, message: Message, detail: string): Problem {
-  return { rule, message: message.index, detail };
+  let start = 0;
+  let turn: { readonly index: number; readonly startBefore: number; answers: boolean } | undefined;
+  for (const { index, role, parts } of conversation.messages) {
+    if (role === 'assistant') turn = undefined;
+    if (role === 'assistant' || role === 'system') continue;
+    turn ??= { index, startBefore: start, answers: false };
+    turn.answers ||= parts.some((part) => part.type === 'tool-result');
+    start = turn.answers ? turn.startBefore : turn.index;
+  }
+  return start;
 }

@@ -1,0 +1,99 @@
+/**
+ * The invariants of Anthropic Messages that a compressor could break, each with the provider's words.
+ * https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
+ */
+import { bytesOf, type Conversation, type Message, type Part } from '../../conversation/conversation.ts';
+import type { Problem } from '../codec.ts';
+
+/** Neighbouring messages of one side are one turn to the provider; system messages between them belong to neither side. */
+type Turn = { readonly isAssistant: boolean; readonly said: readonly Said[] };
+type Said = { readonly message: Message; readonly part: Part };
+
+export function problems(conversation: Conversation): readonly Problem[] {
+  const { body, messages } = conversation;
+  if (messages.length === 0)
+    return [{ rule: 'messages-not-empty', message: 0, detail: 'there is no message' }];
+  const found: Problem[] = [];
+  const first = messages.find((message) => message.role !== 'system');
+  if (first?.role === 'assistant')
+    found.push(problem('first-is-user', first, 'the first message is not from the user'));
+  messages.forEach((message) => {
+    if (message.index < messages.length - 1 || message.role !== 'assistant')
+      found.push(...emptiness(body, message));
+  });
+  const turns = turnsOf(messages);
+  turns.forEach((turn, index) => {
+    found.push(...(turn.isAssistant ? unanswered(turn, turns[index + 1]) : results(turn, turns[index - 1])));
+  });
+  return found;
+}
+
+/** "all messages must have non-empty content except for the optional final assistant message", "text content blocks must be non-empty" */
+function emptiness(body: Uint8Array, message: Message): readonly Problem[] {
+  if (message.parts.length === 0)
+    return [problem('content-not-empty', message, 'the message has no content')];
+  return message.parts.flatMap((part, index) =>
+    part.type === 'text' && part.texts.some((text) => bytesOf(body, message, text).length === 2)
+      ? [problem('text-not-empty', message, `part ${index} is a text without a character`)]
+      : [],
+  );
+}
+
+function turnsOf(messages: readonly Message[]): readonly Turn[] {
+  const turns: { isAssistant: boolean; said: Said[] }[] = [];
+  for (const message of messages) {
+    if (message.role === 'system') continue;
+    const isAssistant = message.role === 'assistant';
+    const said = message.parts.map((part) => ({ message, part }));
+    const last = turns.at(-1);
+    if (last?.isAssistant === isAssistant) last.said.push(...said);
+    else turns.push({ isAssistant, said });
+  }
+  return turns;
+}
+
+/** "`tool_use` ids were found without `tool_result` blocks immediately after: … Each `tool_use` block must have a corresponding `tool_result` block in the next message." */
+function unanswered(turn: Turn, next: Turn | undefined): readonly Problem[] {
+  if (!next) return [];
+  const answered = new Set(
+    next.said.map(({ part }) => (part.type === 'tool-result' ? part.callId : undefined)),
+  );
+  return turn.said.flatMap(({ message, part }) =>
+    part.type === 'tool-call' && !answered.has(part.id)
+      ? [
+          problem(
+            'calls-answered-next',
+            message,
+            `tool_use ${part.id} has no tool_result in the next message`,
+          ),
+        ]
+      : [],
+  );
+}
+
+/** "`tool_result` block(s) provided when previous message does not contain any `tool_use` blocks"; results come before other content. */
+function results(turn: Turn, previous: Turn | undefined): readonly Problem[] {
+  const asked = new Set(previous?.said.map(({ part }) => (part.type === 'tool-call' ? part.id : undefined)));
+  const seen = new Set<string>();
+  const found: Problem[] = [];
+  let other = false;
+  for (const { message, part } of turn.said) {
+    if (part.type !== 'tool-result') {
+      other = true;
+      continue;
+    }
+    const result = `tool_result ${part.callId}`;
+    if (!asked.has(part.callId))
+      found.push(
+        problem('results-answer-calls', message, `${result} answers no tool_use of the message before`),
+      );
+    if (seen.has(part.callId)) found.push(problem('one-result-a-call', message, `${result} stands twice`));
+    seen.add(part.callId);
+    if (other) found.push(problem('results-come-first', message, `${result} stands behind other content`));
+  }
+  return found;
+}
+
+function problem(rule: string, message: Message, detail: string): Problem {
+  return { rule, message: message.index, detail };
+}
