@@ -107,9 +107,13 @@ function sendHalf(outgoing: ServerResponse, text: string): void {
 
 async function write(outgoing: ServerResponse, chunk: string | Uint8Array): Promise<void> {
   if (outgoing.destroyed || outgoing.write(chunk)) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  outgoing.once('drain', resolve);
-  await Promise.race([promise, closed(outgoing)]);
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      outgoing.off('drain', done).off('close', done);
+      resolve();
+    };
+    outgoing.on('drain', done).on('close', done);
+  });
 }
 
 async function closed(outgoing: ServerResponse): Promise<void> {
