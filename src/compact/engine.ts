@@ -140,13 +140,14 @@ export function createEngine(options: EngineOptions): Engine {
         trigger: demand?.trigger,
         replayed,
         steps: planned?.steps ?? [],
+        memories: memoriesOf(result.edits),
         tokensBefore,
         tokensAfter: result.tokens,
         bytesBefore: conversation.body.length,
         bytesAfter: result.body.length,
         unfit:
           demand?.atMost !== undefined && result.tokens > demand.atMost
-            ? whatIsLarge(result.sent, conversationCounter, demand.atMost)
+            ? whatIsLarge(result.sent, conversationCounter, result.tokens, demand.atMost)
             : undefined,
       },
     };
@@ -221,6 +222,10 @@ function outcomeOf(result: Draft, steps: readonly FoldStep[] | undefined): Prepa
   const refused = steps?.find((step) => step.refused !== undefined)?.refused;
   if (refused !== undefined) return { status: 'untouched', reason: refused };
   return { status: 'untouched', reason: steps ? 'nothing to fold' : 'no trigger fired' };
+}
+
+function memoriesOf(edits: readonly Edit[]): readonly string[] {
+  return [...new Set(edits.flatMap((edit) => (edit.kind === 'insert-message' ? [] : (edit.memory ?? []))))];
 }
 
 function originalFinder(

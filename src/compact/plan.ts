@@ -50,7 +50,10 @@ export function draft(input: PlanInput, edits: readonly Edit[]): Draft {
 }
 
 /** Measured once: most requests go out without edits, and reading those again for the sake of the tool would double their cost. */
-function toolCost({ codec, conversation, counter, reading, recallTool, toolCosts }: PlanInput, body: Uint8Array): number {
+function toolCost(
+  { codec, conversation, counter, reading, recallTool, toolCosts }: PlanInput,
+  body: Uint8Array,
+): number {
   if (!recallTool) return 0;
   const key = `${codec.name} ${counter.name} ${recallTool.name}`;
   const known = toolCosts.get(key);

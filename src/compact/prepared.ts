@@ -27,6 +27,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
       trigger: undefined,
       replayed: 0,
       steps: [],
+      memories: [],
       tokensBefore: undefined,
       tokensAfter: undefined,
       bytesBefore: body.length,

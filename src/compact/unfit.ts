@@ -3,7 +3,12 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
 
 /** For example: "41,200 tokens stay, 32,000 fit: message 0 (system) 30,100, tools 9,000." */
-export function whatIsLarge(sent: Conversation, counter: ConversationCounter, atMost: number): string {
+export function whatIsLarge(
+  sent: Conversation,
+  counter: ConversationCounter,
+  tokens: number,
+  atMost: number,
+): string {
   const blocks = sent.preamble.map((block) => ({
     what: block.parts[0]?.type === 'tool-definition' ? 'tools' : 'system',
     tokens: counter.block(sent, block),
@@ -14,5 +19,5 @@ export function whatIsLarge(sent: Conversation, counter: ConversationCounter, at
   }));
   const largest = [...blocks, ...messages].toSorted((a, b) => b.tokens - a.tokens).slice(0, 3);
   const named = largest.map(({ what, tokens }) => `${what} ${tokens}`).join(', ');
-  return `${counter.total(sent)} tokens stay, ${atMost} fit: ${named}.`;
+  return `${tokens} tokens stay, ${atMost} fit: ${named}.`;
 }

@@ -65,7 +65,10 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
 }
 
 /** The engine alone, for what folds without serving. */
-export function assembleEngine(settings: FoldSettings & { readonly memoryTtlMs?: number }, vault: Vault): Engine {
+export function assembleEngine(
+  settings: FoldSettings & { readonly memoryTtlMs?: number },
+  vault: Vault,
+): Engine {
   const models = settings.models ?? {};
   return createEngine({
     vault,

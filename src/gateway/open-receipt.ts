@@ -76,16 +76,11 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       },
     },
     close,
-    async *closing(body) {
-      try {
-        yield* body;
-      } catch (error) {
-        problem ??= 'the response broke off';
-        throw error;
-      } finally {
+    closing: (body) =>
+      watched(body, (error) => {
+        if (error !== undefined) problem ??= 'the response broke off';
         close();
-      }
-    },
+      }),
   };
 }
 
@@ -99,4 +94,33 @@ function headersOf(id: string, { outcome, report }: Prepared): HeaderList {
     ...counts.flatMap(([name, count]) => (count === undefined ? [] : [[name, String(count)] as const])),
     ['x-leporello-receipt', id],
   ];
+}
+
+/** Iterates the body and tells of its end, once. By hand: a generator that is ended before it began would tell nobody. */
+function watched(
+  body: AsyncIterable<Uint8Array>,
+  ended: (error: unknown) => void,
+): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]() {
+      const chunks = body[Symbol.asyncIterator]();
+      return {
+        async next() {
+          try {
+            const step = await chunks.next();
+            if (step.done) ended(undefined);
+            return step;
+          } catch (error) {
+            ended(error);
+            throw error;
+          }
+        },
+        async return() {
+          ended(undefined);
+          await chunks.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
 }

@@ -16,6 +16,8 @@ export type FoldReport = {
   /** Edits replayed from an earlier fold. */
   readonly replayed: number;
   readonly steps: readonly FoldStep[];
+  /** Ids of all that is folded in what was sent: each brings its original back. */
+  readonly memories: readonly string[];
   readonly tokensBefore: number | undefined;
   readonly tokensAfter: number | undefined;
   readonly bytesBefore: number;

@@ -1,0 +1,145 @@
+/**
+ * The laws that hold whatever a conversation is: random ones grow turn by turn through the real engine with small windows, restarts and
+ * branches. What is sent must be valid, must fit, must extend what was sent before except at folds, and must lose nothing.
+ */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
+import type { Codec } from '../src/codecs/codec.ts';
+import { openaiChat } from '../src/codecs/openai-chat/index.ts';
+import type { Prepared } from '../src/compact/prepared.ts';
+import { inMemoryStore } from '../src/memory/in-memory.ts';
+import type { Store } from '../src/memory/store.ts';
+import { asAnthropic } from '../src/testing/as-anthropic.ts';
+import { chatBody, freshReading, type Step } from '../src/testing/chat-conversation.ts';
+import { testEngine } from '../src/testing/test-engine.ts';
+
+const formats: readonly [Codec, (chat: Uint8Array) => Uint8Array][] = [
+  [openaiChat, (chat) => chat],
+  [anthropicMessages, (chat) => asAnthropic(chat)],
+];
+
+const window = 6_000;
+const tools = ['read_file', 'run'];
+
+const text = fc.oneof(
+  { weight: 3, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 80 }) },
+  {
+    weight: 3,
+    arbitrary: fc.nat(9_000).map((size) => 'at src/module.ts:12 something was logged\n'.repeat(size / 40)),
+  },
+  { weight: 1, arbitrary: fc.nat(60_000).map((size) => 'x'.repeat(size)) },
+  { weight: 1, arbitrary: fc.constant("Error: tool 'nope' not found") },
+);
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 1, arbitrary: text.map((user): Step => ({ user: `${user}?` })) },
+  // The newest assistant message may not be edited in one of the formats, so it must not be what is too large.
+  {
+    weight: 1,
+    arbitrary: fc.string({ maxLength: 80 }).map((assistant): Step => ({ assistant: `${assistant}.` })),
+  },
+  {
+    weight: 4,
+    arbitrary: fc
+      .array(fc.record({ name: fc.constantFrom('read_file', 'run', 'nope'), result: text }), {
+        minLength: 1,
+        maxLength: 3,
+      })
+      .map((calls): Step => ({ calls })),
+  },
+);
+
+const conversation = fc.array(step, { minLength: 3, maxLength: 25 });
+
+describe.each(formats)('the laws for $name', (codec, inFormat) => {
+  const bodyOf = (steps: readonly Step[]) =>
+    inFormat(chatBody([{ system: 'Be brief.' }, { user: 'Begin.' }, ...steps], { tools, model: 'gpt-4o' }));
+
+  async function prepare(store: Store, steps: readonly Step[]): Promise<Prepared> {
+    return testEngine({ window, store }).engine.prepare({ codec, body: bodyOf(steps), tenant: 'tenant' });
+  }
+
+  it('what is sent is valid, fits, and is no larger than what came', async () => {
+    await fc.assert(
+      fc.asyncProperty(conversation, async (steps) => {
+        const prepared = await prepare(inMemoryStore(), steps);
+        const sent = codec.read(prepared.body, freshReading());
+        expect(codec.rules.problems(sent)).toEqual([]);
+        expect(prepared.report.unfit).toBeUndefined();
+        expect(prepared.report.tokensAfter!).toBeLessThanOrEqual(window * 0.85);
+        if (prepared.outcome.status === 'compacted') {
+          expect(prepared.report.tokensAfter!).toBeLessThan(prepared.report.tokensBefore!);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('the same prefix is sent as the same bytes, turn after turn, by one instance or many', async () => {
+    await fc.assert(
+      fc.asyncProperty(conversation, async (steps) => {
+        const store = inMemoryStore();
+        let before: readonly string[] = [];
+        let cameBefore: readonly string[] = [];
+        for (let length = 1; length <= steps.length; length++) {
+          const prepared = await prepare(store, steps.slice(0, length));
+          const messages = rawMessages(codec, prepared.body);
+          const came = rawMessages(codec, bodyOf(steps.slice(0, length)));
+          // Where a step is joined to the message before it, the client itself has rewritten that message.
+          const grew = cameBefore.every((message, at) => came[at] === message);
+          if (grew && prepared.report.steps.length === 0) {
+            expect(messages.slice(0, before.length)).toEqual(before);
+          }
+          before = messages;
+          cameBefore = came;
+          expect((await prepare(store, steps.slice(0, length))).body).toEqual(prepared.body);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it('messages that no edit names keep their exact bytes, and everything else can be had back exactly', async () => {
+    await fc.assert(
+      fc.asyncProperty(conversation, async (steps) => {
+        const body = bodyOf(steps);
+        const prepared = await prepare(inMemoryStore(), steps);
+        const sent = new Set(rawMessages(codec, prepared.body));
+        const recallable = prepared.report.memories
+          .map((id) => new TextDecoder().decode(prepared.original(id)))
+          .join('\n');
+        for (const message of codec.read(body, freshReading()).messages) {
+          const raw = new TextDecoder().decode(body.subarray(message.span.start, message.span.end));
+          if (sent.has(raw) || recallable.includes(raw)) continue;
+          const kept = message.parts.every((part) => {
+            const bytes = new TextDecoder().decode(
+              body.subarray(message.span.start + part.span.start, message.span.start + part.span.end),
+            );
+            const literals = 'texts' in part ? part.texts : [];
+            return (
+              [...sent].some((other) => other.includes(bytes)) ||
+              recallable.includes(bytes) ||
+              (literals.length > 0 &&
+                literals.every((span) =>
+                  recallable.includes(
+                    new TextDecoder().decode(
+                      body.subarray(message.span.start + span.start, message.span.start + span.end),
+                    ),
+                  ),
+                ))
+            );
+          });
+          expect(kept, raw).toBe(true);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+function rawMessages(codec: Codec, body: Uint8Array): readonly string[] {
+  return codec
+    .read(body, freshReading())
+    .messages.map(({ span }) => new TextDecoder().decode(body.subarray(span.start, span.end)));
+}
