@@ -157,7 +157,14 @@ async function forward(
     [['accept-encoding', 'identity']],
   );
   const send = (body: Uint8Array) =>
-    options.upstream.send({ method: request.method, url: route.url, headers, body, signal: request.signal });
+    options.upstream.send({
+      method: request.method,
+      url: route.url,
+      headers,
+      body,
+      signal: request.signal,
+      decode: true,
+    });
   let first: UpstreamResponse;
   try {
     first = await send(prepared.body);

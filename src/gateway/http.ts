@@ -32,6 +32,8 @@ export type UpstreamRequest = {
   readonly headers: HeaderList;
   readonly body: Uint8Array | AsyncIterable<Uint8Array> | undefined;
   readonly signal: AbortSignal;
+  /** Unpack a compressed response, for callers that must read it. Otherwise the bytes come as they are, where the transport can. */
+  readonly decode?: boolean;
 };
 
 export type UpstreamResponse = {

@@ -205,7 +205,7 @@ describe('decode', () => {
       ['x-kept', '1'],
     ];
     const url = await provider(async () => ({ status: 200, headers, body }));
-    const response = await upstream({ decode: true }).send(get(url));
+    const response = await upstream().send({ ...get(url), decode: true });
     expect(text(await readBody(response.body, 1e6))).toBe(plain);
     const names = response.headers.map(([name]) => name);
     expect(names).toContain('x-kept');
@@ -219,10 +219,14 @@ describe('decode', () => {
       headers: [['content-encoding', target === '/odd' ? 'odd' : 'gzip']],
       body: utf8.encode('odd'),
     }));
-    const pool = upstream({ decode: true });
-    expect(text(await readBody((await pool.send(get(`${url}/odd`))).body, 10))).toBe('odd');
-    expect((await readBody((await pool.send(get(`${url}/none`))).body, 10)).length).toBe(0);
-    const head = await pool.send(get(`${url}/head`, { method: 'HEAD' }));
+    const pool = upstream();
+    expect(text(await readBody((await pool.send({ ...get(`${url}/odd`), decode: true })).body, 10))).toBe(
+      'odd',
+    );
+    expect((await readBody((await pool.send({ ...get(`${url}/none`), decode: true })).body, 10)).length).toBe(
+      0,
+    );
+    const head = await pool.send({ ...get(`${url}/head`, { method: 'HEAD' }), decode: true });
     expect((await readBody(head.body, 10)).length).toBe(0);
   });
 
@@ -232,7 +236,7 @@ describe('decode', () => {
       headers: [['content-encoding', 'gzip']],
       body: gzipSync(plain).subarray(0, -8),
     }));
-    const response = await upstream({ decode: true }).send(get(url));
+    const response = await upstream().send({ ...get(url), decode: true });
     await expect(readBody(response.body, 1e6)).rejects.toMatchObject({ code: 'upstream-failed' });
 
     const { handler, ended } = endless();
@@ -240,7 +244,7 @@ describe('decode', () => {
       ...(await handler(request)),
       headers: [['content-encoding', 'gzip']],
     }));
-    const stopped = await upstream({ decode: true }).send(get(packed));
+    const stopped = await upstream().send({ ...get(packed), decode: true });
     await stopped.body[Symbol.asyncIterator]().return?.();
     await ended;
   });

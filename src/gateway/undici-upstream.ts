@@ -1,6 +1,6 @@
 /**
  * Sends requests to providers over undici's keep-alive pool, one pool per origin. Bytes go out and come back as they are; only
- * with `decode` are compressed responses unpacked. No retries, no redirects, no cookies: a gateway passes those on.
+ * where a request says `decode` are compressed responses unpacked. No retries, no redirects, no cookies: a gateway passes those on.
  */
 import type { Readable } from 'node:stream';
 import { Agent } from 'undici';
@@ -20,8 +20,6 @@ export type UndiciUpstreamOptions = {
   readonly bodyTimeoutMs?: number;
   /** How long an idle connection is kept, in ms, unless the upstream says. Default 30 s: agents pause between calls. */
   readonly keepAliveMs?: number;
-  /** Unpack gzip, br, zstd and deflate, and drop the headers that spoke of them. Default false. */
-  readonly decode?: boolean;
 };
 
 const minute = 60_000;
@@ -47,7 +45,7 @@ export function undiciUpstream(options: UndiciUpstreamOptions = {}): Upstream {
         });
       const plain = { headers: listOf(response.headers), body: response.body };
       const unpacks =
-        options.decode === true && method !== 'HEAD' && ![204, 304].includes(response.statusCode);
+        request.decode === true && method !== 'HEAD' && ![204, 304].includes(response.statusCode);
       const given = unpacks ? decoded(plain.headers, plain.body) : plain;
       return {
         status: response.statusCode,

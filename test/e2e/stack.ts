@@ -35,7 +35,7 @@ export async function startStack(
 
   async function startGateway() {
     const store = rims.store ?? (await sqliteStore({ file: join(data, 'memory.db') }));
-    const upstream = undiciUpstream({ decode: true });
+    const upstream = undiciUpstream();
     const url = rims.upstreamUrl ?? provider.url;
     const handler = assembleGateway(
       { urls: { openai: url, anthropic: url }, ...settings },
