@@ -190,6 +190,24 @@ describe('the script that was started', () => {
   });
 });
 
+describe.runIf(process.platform !== 'win32')('the npm above', () => {
+  it('takes everything with it when it is killed, the shell between them included', async () => {
+    const note = join(folder, 'note');
+    const shell = leashed(
+      `process.once('SIGTERM', () => { require('node:fs').writeFileSync(${JSON.stringify(note)}, 'bye'); clearInterval(busy); });`,
+      'busy',
+      (command, args) =>
+        spawn('sh', ['-c', '"$0" "$@"; true', command, ...args], {
+          env: { ...process.env, npm_lifecycle_event: 'start' },
+        }),
+    );
+    await said(shell, 'ready');
+    shell.kill('SIGKILL');
+    await ended(shell);
+    expect(readFileSync(note, 'utf8')).toBe('bye');
+  });
+});
+
 /** A project of one dependency, the scripts of this one, and an npm that does as told and keeps a note of each run. */
 function newProject(npm: string): string {
   const project = join(folder, 'project');
@@ -224,7 +242,11 @@ function bootstrap(project: string, script: readonly string[]): ChildProcess {
 }
 
 /** A parent that runs this code in a leashed child. `busy` keeps the child alive and makes it say when it is ready. */
-function leashed(code: string, busy?: 'busy'): ChildProcess {
+function leashed(
+  code: string,
+  busy?: 'busy',
+  start: (command: string, args: readonly string[]) => ChildProcess = spawn,
+): ChildProcess {
   const script = join(folder, 'script.cjs');
   const tail =
     busy === undefined
@@ -234,7 +256,7 @@ function leashed(code: string, busy?: 'busy'): ChildProcess {
   const run = `
     import { endLike, runLeashed } from ${moduleUrl('child')};
     endLike(await runLeashed(process.execPath, [${JSON.stringify(script)}]));`;
-  return spawn(process.execPath, ['--input-type=module', '--eval', run]);
+  return start(process.execPath, ['--input-type=module', '--eval', run]);
 }
 
 function moduleUrl(name: string): string {

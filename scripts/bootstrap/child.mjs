@@ -3,6 +3,7 @@
  */
 import { spawn } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
+import { watchNpm } from './lineage.mjs';
 
 /** @typedef {{ code: number | null, signal: NodeJS.Signals | null, error?: Error }} End  how a child ended */
 
@@ -20,7 +21,8 @@ export function runLeashed(node, args) {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...pathFirst(dirname(node)), LEPORELLO_LEASH: String(process.pid) },
   });
-  return endOf(child);
+  const stop = watchNpm(() => child.kill('SIGTERM'));
+  return endOf(child).finally(stop);
 }
 
 /**

@@ -27,10 +27,7 @@ export function providerProblems(
 }
 
 /** An exception that no longer applies is taken off the list. */
-function staleProblems(
-  files: readonly SourceFile[],
-  exceptions: readonly Exception[],
-): readonly string[] {
+function staleProblems(files: readonly SourceFile[], exceptions: readonly Exception[]): readonly string[] {
   return exceptions
     .filter(({ path, text }) => !files.some((file) => file.path === path && file.text.includes(text)))
     .map(({ path, text }) => `${path} no longer says "${text}": take the exception off the list`);
