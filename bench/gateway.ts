@@ -15,7 +15,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
-import { applyHeapFlags } from '../src/gateway/heap-flags.ts';
+import { setGcFlag } from '../src/cli/gc-flags.ts';
 import { load } from './gateway/load.ts';
 import { targets } from './gateway/targets.ts';
 
@@ -39,7 +39,7 @@ else await main(Number(role ?? 3));
 
 /** In the child: starts the target, then tells its use of CPU and memory whenever it is asked. */
 async function serve(target: string, origin: string): Promise<void> {
-  applyHeapFlags();
+  setGcFlag();
   const port = await targets[target]?.(origin);
   process.on('message', () => {
     const { user, system } = process.cpuUsage();
