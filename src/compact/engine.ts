@@ -37,10 +37,10 @@ export type EngineOptions = {
   readonly counterFor: (model: string | undefined) => Promise<TokenCounter>;
   readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
   /** Whether to offer the recall tool to requests that have tools. Default true. */
-  readonly offerRecall?: boolean;
-  readonly pins?: Pins;
+  readonly offerRecall?: boolean | undefined;
+  readonly pins?: Pins | undefined;
   /** Smaller tool results (bytes, UTF-8) are never offloaded. Default 1,000. */
-  readonly compressionBytesThreshold?: number;
+  readonly compressionBytesThreshold?: number | undefined;
   /** What is remembered of blocks read before, in blocks. Default 20,000. */
   readonly maxOutlines?: number;
 };
@@ -64,6 +64,7 @@ export type EngineRequest = {
   readonly tenant: string;
 };
 
+/** An engine from its parts; `createLeporello` has the usual ones. What it remembers of blocks is bounded by `maxOutlines`. */
 export function createEngine(options: EngineOptions): Engine {
   const outlines = new LRUCache<string, Outline>({ max: options.maxOutlines ?? 20_000 });
   const reading: Reading = { digest: options.digest, outlines };

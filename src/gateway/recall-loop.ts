@@ -3,10 +3,10 @@
  * live streams alike: in a stream only the private call is held back, everything else goes on as it comes.
  */
 import type { Codec, ModelReply, RecallAnswer, StreamRelay, Usage } from '../codecs/codec.ts';
+import { answerRecall } from '../compact/answer-recall.ts';
 import type { Prepared } from '../compact/prepared.ts';
 import { LeporelloError } from '../errors.ts';
 import type { RecallReport } from '../metrics/receipt.ts';
-import { resolveRecall } from '../recall/resolve.ts';
 import type { UpstreamResponse } from './http.ts';
 import { readBody } from './http.ts';
 import { splitEvents } from './sse.ts';
@@ -117,22 +117,11 @@ async function answersTo(
   reply: ModelReply,
   round: number,
 ): Promise<readonly RecallAnswer[]> {
-  const count = (text: string) => prepared.counter?.count(text) ?? text.length;
   const maxTokens = Math.max(200, Math.floor(roomFor(prepared, recall.maxTokens) / reply.recalls.length));
   const answers: RecallAnswer[] = [];
   for (const call of reply.recalls) {
-    let found = false;
-    const text = await resolveRecall({
-      argumentsJson: call.argumentsJson,
-      lookup(id) {
-        const original = prepared.original(id);
-        found = original !== undefined;
-        return original && new TextDecoder().decode(original);
-      },
-      maxTokens,
-      countTokens: count,
-    });
-    note.recalled({ round, found, tokens: count(text) });
+    const { text, found, tokens } = await answerRecall(prepared, call.argumentsJson, maxTokens);
+    note.recalled({ round, found, tokens });
     answers.push({ call, text });
   }
   return answers;

@@ -26,7 +26,7 @@ export interface Ledger {
 type LedgerOptions = {
   readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany'>;
   /** How long a fold is kept, in milliseconds. Default 30 days. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
 };
 
 /** Links a fold is recorded under at most: enough for a newest message or two that the client rewrites. */
@@ -38,6 +38,7 @@ const batchSizes = [8, 64, Number.POSITIVE_INFINITY];
 /** What this process knows of a link: its fold, that it has none, or that neither it nor any before it has one. */
 type Known = Fold | 'none' | 'none-before';
 
+/** A ledger behind a vault. What this process learns of links is remembered, bounded, so a turn that goes on asks for one or two. */
 export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: LedgerOptions): Ledger {
   const known = new LRUCache<string, Known>({ max: 20_000 });
 

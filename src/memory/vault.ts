@@ -40,7 +40,7 @@ export type VaultOptions = {
   readonly secret: Uint8Array;
   readonly clock?: Clock;
   /** How long an original is kept after it was last needed, in milliseconds. Default 30 days. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
 };
 
 /** Throws `bad-config` for a secret that is too short. */

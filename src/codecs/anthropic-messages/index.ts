@@ -7,6 +7,7 @@ import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
 
+/** Anthropic Messages: `POST /v1/messages`. */
 export const anthropicMessages: Codec = {
   name: 'anthropic-messages',
   read,

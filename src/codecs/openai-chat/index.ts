@@ -7,6 +7,7 @@ import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
 
+/** OpenAI Chat Completions, and every server that speaks it: `POST /v1/chat/completions`. */
 export const openaiChat: Codec = {
   name: 'openai-chat',
   read,

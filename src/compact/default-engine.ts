@@ -1,0 +1,44 @@
+/** The engine with everything it usually has: settings in, the defaults for the rest. */
+import { sha256 } from '../memory/digest.ts';
+import { createLedger } from '../memory/ledger.ts';
+import type { Vault } from '../memory/vault.ts';
+import { defaultStrategies } from '../strategies/default-strategies.ts';
+import { loadTokenCounter } from '../tokens/load-counter.ts';
+import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
+import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
+import { createEngine, type Engine } from './engine.ts';
+import type { Pins } from './protection.ts';
+
+/** What a user can set of folding. Everything has a default. */
+export type FoldSettings = {
+  readonly triggers?: TriggerOptions;
+  /** Tool results of fewer bytes (UTF-8) are never offloaded. Default 1,000. */
+  readonly compressionBytesThreshold?: number;
+  readonly pins?: Pins;
+  /** Windows, tokenizers and reply limits by model name or glob. */
+  readonly models?: ModelOverrides;
+  /** Whether the recall tool is offered. Default true. */
+  readonly offerRecall?: boolean;
+  /** How long originals and folds are kept, in milliseconds. Default 30 days. */
+  readonly memoryTtlMs?: number;
+};
+
+/** Throws `bad-config` for trigger options out of range. */
+export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engine {
+  const models = settings.models ?? {};
+  return createEngine({
+    vault,
+    ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
+    digest: sha256,
+    triggers: defaultTriggers(settings.triggers),
+    strategies: defaultStrategies,
+    counterFor: (model) => loadTokenCounter(model, models),
+    async windowFor(model) {
+      const { window, maxInput } = await loadModelInfo(model, models);
+      return { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined };
+    },
+    offerRecall: settings.offerRecall,
+    pins: settings.pins,
+    compressionBytesThreshold: settings.compressionBytesThreshold,
+  });
+}

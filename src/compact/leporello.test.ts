@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { inMemoryStore } from '../memory/in-memory.ts';
+import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import { createLeporello } from './leporello.ts';
+
+const log = (job: number) =>
+  Array.from({ length: 100 }, (_, at) => `job ${job}: step ${at} took ${at} ms\n`).join('');
+const steps: readonly Step[] = [
+  { user: 'Run all jobs.' },
+  ...Array.from({ length: 30 }, (_, job): Step => ({ calls: [{ name: 'run', result: log(job) }] })),
+];
+const body = chatBody(steps, { tools: ['run'], model: 'gpt-4o' });
+const settings = { models: { 'gpt-4o': { window: 20_000 } } };
+
+describe('Leporello in process', () => {
+  it('folds a body, answers recalls from it, and brings originals back', async () => {
+    const leporello = createLeporello(settings);
+    const prepared = await leporello.prepare({ codec: openaiChat, body });
+    expect(prepared.outcome).toEqual({ status: 'compacted' });
+    expect(prepared.recallTool).toBe('read_memory');
+    const id = prepared.report.memories[0]!;
+    expect(await leporello.recall(prepared, JSON.stringify({ id }))).toBe(log(0));
+    expect(await leporello.recall(prepared, JSON.stringify({ id, lines: '7' }))).toContain(
+      'job 0: step 6 took 6 ms',
+    );
+    expect(new TextDecoder().decode(await leporello.original(id))).toBe(JSON.stringify(log(0)));
+    expect(await leporello.original(id, 'another')).toBeUndefined();
+  });
+
+  it('finds its folds again with the same store and secret', async () => {
+    const kept = { ...settings, store: inMemoryStore(), secret: new Uint8Array(32).fill(3) };
+    const first = await createLeporello(kept).prepare({ codec: openaiChat, body });
+    const second = await createLeporello(kept).prepare({ codec: openaiChat, body });
+    expect(second.body).toEqual(first.body);
+    expect(second.report.trigger).toBeUndefined();
+  });
+});

@@ -1,0 +1,22 @@
+/** The library's public face. Codecs are `leporello/codecs/*`, the embedded store `leporello/stores/sqlite`, the gateway `leporello/gateway`. */
+export type { Codec, RecallTool } from './codecs/codec.ts';
+export type { FoldSettings } from './compact/default-engine.ts';
+export { createEngine, type Engine, type EngineOptions } from './compact/engine.ts';
+export { createLeporello, type Leporello, type LeporelloOptions } from './compact/leporello.ts';
+export type { Prepared } from './compact/prepared.ts';
+export type { Conversation, Message, Part } from './conversation/conversation.ts';
+export type { Edit } from './conversation/edit.ts';
+export { type ErrorCode, LeporelloError } from './errors.ts';
+export { sha256 } from './memory/digest.ts';
+export { inMemoryStore } from './memory/in-memory.ts';
+export { createLedger, type Ledger } from './memory/ledger.ts';
+export type { Clock, Store, StoreEntry } from './memory/store.ts';
+export { createVault, type Vault } from './memory/vault.ts';
+export type { FoldReport, FoldStep, Outcome, Receipt } from './metrics/receipt.ts';
+export { defaultStrategies } from './strategies/default-strategies.ts';
+export type { FoldView, Strategy } from './strategies/strategy.ts';
+export { loadTokenCounter } from './tokens/load-counter.ts';
+export { loadModelInfo, type ModelOverrides } from './tokens/models.ts';
+export type { TokenCounter } from './tokens/token-counter.ts';
+export { defaultTriggers, type TriggerOptions } from './triggers/default-triggers.ts';
+export type { Demand, Trigger, TriggerState } from './triggers/trigger.ts';
