@@ -1,0 +1,27 @@
+/**
+ * Node runs our TypeScript as it is: every file of src loads with the types stripped by Node itself. The other tests do not
+ * show that, since vitest compiles what it runs.
+ */
+import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, it } from 'vitest';
+import { repositoryFiles, sourceFiles } from './architecture/source-file.ts';
+
+/** The command starts to serve when it is loaded, and the suites of testing load only inside vitest. */
+const runsAtOnce = /^src\/(cli\/main\.ts$|testing\/)/;
+
+it('loads every file of src without a compiler', () => {
+  const files = sourceFiles(repositoryFiles()).filter(({ path }) => !runsAtOnce.test(path));
+  const urls = files.map(({ path }) => pathToFileURL(resolve(path)).href);
+  const load = `
+    const failed = [];
+    for (const url of ${JSON.stringify(urls)}) await import(url).catch((error) => failed.push(url + ': ' + error.message));
+    console.log(JSON.stringify(failed));`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', load], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE_OPTIONS: '' },
+  });
+  expect({ failed: JSON.parse(stdout || '"nothing"') as unknown, stderr }).toMatchObject({ failed: [] });
+  expect(files.length).toBeGreaterThan(50);
+});
