@@ -14,7 +14,6 @@ const faces: Readonly<Record<string, Names | undefined>> = {
   '.': {
     values: [
       'LeporelloError',
-
       'createEngine',
       'createLedger',
       'createLeporello',
@@ -24,7 +23,6 @@ const faces: Readonly<Record<string, Names | undefined>> = {
       'inMemoryStore',
       'loadModelInfo',
       'loadTokenCounter',
-
       'sha256',
     ],
     types: [
