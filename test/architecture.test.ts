@@ -2,9 +2,11 @@
  * The house rules that no linter knows. Each rule is a pure function over files (test/architecture/); it is tried here on
  * a breach of it, and then on the whole repository.
  */
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { machineLike, namedOnPurpose } from './architecture/exceptions.ts';
 import { cycleProblems, floorProblems, platformProblems } from './architecture/floors.ts';
+import { type Manifest, packageProblems } from './architecture/packages.ts';
 import { lengthProblems, medianProblems, nameProblems } from './architecture/sizes.ts';
 import { repositoryFiles, type SourceFile, sourceFiles } from './architecture/source-file.ts';
 import { headerProblems, machineProblems, providerProblems } from './architecture/wording.ts';
@@ -115,6 +117,27 @@ describe('modules of the platform', () => {
 
   it('stay there in src', () => {
     expect(platformProblems(sources)).toEqual([]);
+  });
+});
+
+describe('packages', () => {
+  it('that only we install are not imported by what we publish', () => {
+    const manifest = {
+      name: 'us',
+      dependencies: { hono: '4', '@a/b': '1' },
+      peerDependencies: { vitest: '5' },
+    };
+    const breach = file('src/a.ts', `import 'hono/tiny'; import type { B } from '@a/b'; import '@a/c/d';`);
+    const suite = file('src/testing/b.ts', `import { it } from 'vitest'; import fc from 'fast-check';`);
+    expect(packageProblems([breach, suite], manifest)).toEqual([
+      'src/a.ts imports @a/c, which is neither a dependency nor a peer of ours',
+      'src/testing/b.ts imports fast-check, which is neither a dependency nor a peer of ours',
+    ]);
+  });
+
+  it('that src imports come with it', () => {
+    const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
+    expect(packageProblems(sources, manifest)).toEqual([]);
   });
 });
 
