@@ -15,7 +15,8 @@ export function problems(conversation: Conversation): readonly Problem[] {
     return [{ rule: 'messages-not-empty', message: 0, detail: 'there is no message' }];
   const found: Problem[] = [];
   const first = messages.find((message) => message.role !== 'system');
-  if (first?.role === 'assistant')
+  // A server compaction stands for the beginning of history.
+  if (first?.role === 'assistant' && !first.parts.some(isCompaction))
     found.push(problem('first-is-user', first, 'the first message is not from the user'));
   messages.forEach((message) => {
     if (message.index < messages.length - 1 || message.role !== 'assistant')
@@ -92,6 +93,10 @@ function results(turn: Turn, previous: Turn | undefined): readonly Problem[] {
     if (other) found.push(problem('results-come-first', message, `${result} stands behind other content`));
   }
   return found;
+}
+
+function isCompaction(part: Part): boolean {
+  return part.type === 'opaque' && part.kind === 'compaction';
 }
 
 function problem(rule: string, message: Message, detail: string): Problem {

@@ -86,7 +86,7 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
     case 'text': {
       // Citations quote positions of this very text, so a text that has them stays.
       const text = textMember(bytes, byKey.get('text'));
-      if (!text || byKey.has('citations')) return { type: 'opaque', span, kind };
+      if (!text || holdsAny(bytes, byKey.get('citations'))) return { type: 'opaque', span, kind };
       return { type: 'text', span, texts: [text] };
     }
     case 'tool_use': {
@@ -110,6 +110,12 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
     default:
       return { type: 'opaque', span, kind };
   }
+}
+
+/** True for a member that is neither null nor an empty list. */
+function holdsAny(bytes: Uint8Array, member: Member | undefined): boolean {
+  if (!member || isNull(bytes, member.value)) return false;
+  return !startsWith(bytes, member.value, '[') || scanArray(bytes, member.value.start).elements.length > 0;
 }
 
 function outlineResult(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member>): Part {

@@ -32,8 +32,8 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   }
   if (at === lastAssistant(conversation)) return false;
   if (edit.kind === 'drop-message') return !mustStand(message);
-  const type = message.parts[edit.at.part]?.type;
-  return type === 'text' || type === 'tool-result';
+  const part = message.parts[edit.at.part];
+  return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
 }
 
 function droppable(part: Part | undefined): boolean {

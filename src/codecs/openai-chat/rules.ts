@@ -67,8 +67,8 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   if (message.role === 'system') return false;
   switch (edit.kind) {
     case 'replace-text': {
-      const type = message.parts[edit.at.part]?.type;
-      return type === 'text' || type === 'tool-result';
+      const part = message.parts[edit.at.part];
+      return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
     }
     case 'drop-part': {
       const type = message.parts[edit.part]?.type;

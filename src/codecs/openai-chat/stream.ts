@@ -56,6 +56,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   let earlierUsage: unknown;
 
   function takeChunk(event: StreamEvent, chunk: Fields): readonly Uint8Array[] {
+    if (!Array.isArray(chunk['choices'])) return [event.raw];
     if (!round.begun) round.ending = [];
     round.begun = true;
     firstId ??= stringIn(chunk, 'id');

@@ -1,0 +1,176 @@
+/** Cases of writing: edits show exactly, nothing else changes, pairs stay paired, and what names no place is refused. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Codec } from '../../codecs/codec.ts';
+import type { Edit } from '../../conversation/edit.ts';
+import { pairCalls } from '../../conversation/pairing.ts';
+import { editSeeds, editsFrom, requests } from './arbitrary.ts';
+import type { CodecFixture } from './fixture.ts';
+import { modelAfter, modelOf, otherMembers, shown, view } from './views.ts';
+
+const encoder = new TextEncoder();
+const kinds = ['replace-text', 'drop-part', 'drop-message', 'insert-message'] as const;
+
+export function editingCases(codec: Codec, fixture: CodecFixture): void {
+  describe(`${codec.name} writes edits`, () => {
+    it.each(kinds)('of kind %s so that reading shows exactly them', (kind) => {
+      fc.assert(
+        fc.property(requests(), editSeeds([kind]), (request, seeds) => {
+          showsExactly(codec, fixture.body(request), seeds);
+        }),
+        { numRuns: 150 },
+      );
+    });
+
+    it('of all kinds together', () => {
+      fc.assert(
+        fc.property(requests(), editSeeds(kinds), (request, seeds) => {
+          showsExactly(codec, fixture.body(request), seeds);
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    it('into bodies spelled with white space everywhere', () => {
+      fc.assert(
+        fc.property(
+          requests(),
+          editSeeds(kinds),
+          fc.constantFrom('\t', 1, '\r\n'),
+          (request, seeds, space) => {
+            const spaced = JSON.stringify(JSON.parse(shown(fixture.body(request))), null, space);
+            showsExactly(codec, encoder.encode(` ${spaced}\n`), seeds);
+          },
+        ),
+        { numRuns: 300 },
+      );
+    });
+
+    const written = [...Object.entries(fixture.recorded), ...Object.entries(fixture.oddBodies)];
+    it.each(written)('into %s', (_, body) => {
+      const bytes = typeof body === 'string' ? encoder.encode(body) : body;
+      fc.assert(
+        fc.property(editSeeds(kinds), (seeds) => {
+          showsExactly(codec, bytes, seeds);
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    it('without touching the input', () => {
+      const body = fixture.body({
+        turns: [
+          { say: 'user', text: 'a' },
+          { say: 'user', text: 'b' },
+        ],
+        tools: [],
+      });
+      const before = shown(body);
+      codec.write(view(codec, body), [{ kind: 'drop-message', message: 0, memory: undefined }]);
+      expect(shown(body)).toBe(before);
+    });
+
+    it('that drop whole pairs, and leaves a valid conversation', () => {
+      fc.assert(
+        fc.property(
+          requests({ open: false }),
+          fc.array(fc.boolean(), { minLength: 20, maxLength: 20 }),
+          (request, picks) => {
+            const conversation = view(codec, fixture.body(request));
+            const edits = pairCalls(conversation)
+              .pairs.filter((_, at) => picks[at % picks.length])
+              .flatMap(({ call, result }) => [call, result!])
+              .map((place): Edit => ({ kind: 'drop-part', ...place, memory: undefined }));
+            const after = view(codec, codec.write(conversation, edits));
+            expect(codec.rules.problems(after)).toEqual([]);
+            expect(pairCalls(after).orphans).toEqual([]);
+          },
+        ),
+        { numRuns: 300 },
+      );
+    });
+
+    it('that replace texts where it may, and leaves a valid conversation', () => {
+      fc.assert(
+        fc.property(requests(), editSeeds(['replace-text']), (request, seeds) => {
+          const conversation = view(codec, fixture.body(request));
+          const edits = editsFrom(conversation, seeds).filter((edit) =>
+            codec.rules.mayEdit(conversation, edit),
+          );
+          expect(codec.rules.problems(view(codec, codec.write(conversation, edits)))).toEqual([]);
+        }),
+      );
+    });
+  });
+
+  describe(`${codec.name} refuses edits`, () => {
+    const request = {
+      turns: [
+        { say: 'user', text: 'a' },
+        { say: 'assistant', text: 'b', calls: [{ id: 'c1', name: 'read', argumentsJson: '{}' }] },
+        { say: 'results', results: [{ id: 'c1', text: 'c' }] },
+      ],
+      tools: ['read'],
+    } as const;
+    const replace = (message: number, part: number, text: number): Edit => ({
+      kind: 'replace-text',
+      at: { message, part, text },
+      stub: 's',
+      memory: 'm',
+    });
+    const cases: readonly (readonly [string, readonly Edit[]])[] = [
+      ['a text of a message that is not there', [replace(3, 0, 0)]],
+      ['a text of a part that is not there', [replace(0, 1, 0)]],
+      ['a text that is not there', [replace(0, 0, 1)]],
+      ['a text of a part that has none', [replace(1, 1, 0)]],
+      ['negative places', [replace(-1, 0, 0)]],
+      ['a part that is not there', [{ kind: 'drop-part', message: 1, part: 2, memory: undefined }]],
+      [
+        'a part of a message that is not there',
+        [{ kind: 'drop-part', message: 9, part: 0, memory: undefined }],
+      ],
+      ['a message that is not there', [{ kind: 'drop-message', message: 3, memory: undefined }]],
+      [
+        'an insertion in front of no message',
+        [{ kind: 'insert-message', before: 3, role: 'user', text: 't' }],
+      ],
+      [
+        'an insertion in front of everything',
+        [{ kind: 'insert-message', before: -1, role: 'user', text: 't' }],
+      ],
+      ['one text replaced twice', [replace(0, 0, 0), replace(0, 0, 0)]],
+      ['a wrong place among right ones', [replace(0, 0, 0), replace(2, 0, 7)]],
+      [
+        'a wrong place in a message that goes',
+        [{ kind: 'drop-message', message: 0, memory: undefined }, replace(0, 4, 0)],
+      ],
+    ];
+    it.each(cases)('that name %s', (_, edits) => {
+      const conversation = view(codec, fixture.body(request));
+      const failed = { name: 'LeporelloError', code: 'bad-edit' };
+      expect(() => codec.write(conversation, edits)).toThrow(expect.objectContaining(failed));
+      if (edits.length === 1) expect(codec.rules.mayEdit(conversation, edits[0]!)).toBe(false);
+    });
+
+    it('that name a place twice only where the outcome would be open', () => {
+      const conversation = view(codec, fixture.body(request));
+      const drop: Edit = { kind: 'drop-message', message: 0, memory: undefined };
+      const part: Edit = { kind: 'drop-part', message: 0, part: 0, memory: 'm' };
+      const once = codec.write(conversation, [drop]);
+      expect(codec.write(conversation, [drop, part, drop, replace(0, 0, 0)])).toEqual(once);
+    });
+  });
+}
+
+/** Reads, edits and reads again; holds the result against the model, and the rest of the body against the rest before. */
+function showsExactly(codec: Codec, body: Uint8Array, seeds: Parameters<typeof editsFrom>[1]): void {
+  const conversation = view(codec, body);
+  const edits = editsFrom(conversation, seeds);
+  const result = codec.write(conversation, edits);
+  const after = view(codec, result);
+  const model = modelAfter(conversation, edits);
+  expect(modelOf(after, model)).toEqual(model);
+  expect(otherMembers(after)).toEqual(otherMembers(conversation));
+  expect(() => JSON.parse(shown(result))).not.toThrow();
+  if (edits.length === 0) expect(result).toBe(body);
+}

@@ -1,0 +1,85 @@
+/** Cases of the prefix chain: what clients move about between turns changes no link; whatever says something else changes all later ones. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Codec } from '../../codecs/codec.ts';
+import { prefixChain } from '../../conversation/prefix.ts';
+import { sha256 } from '../../memory/digest.ts';
+import { requests } from './arbitrary.ts';
+import type { CodecFixture } from './fixture.ts';
+import { jsonValueText } from './json-text.ts';
+import { shown, view } from './views.ts';
+
+const encoder = new TextEncoder();
+
+export function prefixCases(codec: Codec, fixture: CodecFixture): void {
+  const chain = (body: Uint8Array) => prefixChain(view(codec, body), 'tenant', sha256);
+
+  describe(`${codec.name} gives a prefix chain`, () => {
+    it('of which a longer conversation keeps every link', () => {
+      fc.assert(
+        fc.property(requests({ open: false }), requests(), (one, other) => {
+          const long = fixture.body({
+            ...one,
+            turns: [...one.turns, ...other.turns.filter((turn) => turn.say !== 'system')],
+          });
+          const before = chain(fixture.body(one));
+          expect(chain(long).slice(0, before.length)).toEqual(before);
+        }),
+      );
+    });
+
+    it.each(fixture.sameMeaning)('that does not change with %s', (_, one, other) => {
+      expect(shown(one)).not.toBe(shown(other));
+      expect(chain(one)).toEqual(chain(other));
+      const places = (body: Uint8Array) =>
+        view(codec, body).messages.map((message) =>
+          message.parts.map((part) => [part.type, 'texts' in part ? part.texts.length : 0]),
+        );
+      expect(places(one)).toEqual(places(other));
+    });
+
+    it('that changes behind any message that says something else', () => {
+      fc.assert(
+        fc.property(requests(), fc.nat(), fc.nat(), jsonValueText(), (request, at, seed, value) => {
+          const document = JSON.parse(shown(fixture.body(request))) as { messages: unknown[] };
+          const before = chain(encoder.encode(JSON.stringify(document)));
+          const index = at % document.messages.length;
+          const changed = changedMessage(document.messages[index], seed, value, fixture.movingKeys);
+          if (changed === undefined) return;
+          document.messages[index] = changed;
+          const links = attempt(() => chain(encoder.encode(JSON.stringify(document))));
+          if (!links) return;
+          expect(links.map((link, j) => link === before[j])).toEqual(links.map((_, j) => j <= index));
+        }),
+        { numRuns: 1000 },
+      );
+    });
+  });
+}
+
+/** The message with one of its values replaced; undefined where that would say the same. */
+function changedMessage(message: unknown, seed: number, value: string, moving: ReadonlySet<string>): unknown {
+  const before = JSON.stringify(message);
+  const copy: unknown = JSON.parse(before);
+  const places: ((value: unknown) => void)[] = [];
+  const visit = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return;
+    const holder = node as Record<string, unknown>;
+    for (const key of Object.keys(holder)) {
+      if (!Array.isArray(node) && moving.has(key)) continue;
+      places.push((put) => Object.defineProperty(holder, key, { value: put, enumerable: true }));
+      visit(holder[key]);
+    }
+  };
+  visit(copy);
+  places[seed % places.length]!(JSON.parse(value));
+  return JSON.stringify(copy) === before ? undefined : copy;
+}
+
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}

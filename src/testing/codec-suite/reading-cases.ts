@@ -1,0 +1,113 @@
+/** Cases of reading: the view says what the body says, and writing nothing gives the very same array. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Codec } from '../../codecs/codec.ts';
+import { bytesOf } from '../../conversation/conversation.ts';
+import { pairCalls } from '../../conversation/pairing.ts';
+import { requests } from './arbitrary.ts';
+import type { CodecFixture, NeutralRequest } from './fixture.ts';
+import { newReading, shown, textsIn, view } from './views.ts';
+
+const encoder = new TextEncoder();
+
+export function readingCases(codec: Codec, fixture: CodecFixture): void {
+  describe(`${codec.name} reads`, () => {
+    it.each(Object.entries(fixture.oddBodies))(
+      'a body with %s, and writes it back as the same array',
+      (_, text) => {
+        const body = encoder.encode(text);
+        expect(JSON.parse(text)).toBeTypeOf('object');
+        expect(codec.write(view(codec, body), [])).toBe(body);
+      },
+    );
+
+    it.each(Object.entries(fixture.recorded))(
+      'what %s sends, finds no broken rule, and writes it back',
+      (_, body) => {
+        const conversation = view(codec, body);
+        expect(codec.rules.problems(conversation)).toEqual([]);
+        expect(codec.write(conversation, [])).toBe(body);
+      },
+    );
+
+    it('any conversation: its texts, calls, results and tools, in order', () => {
+      fc.assert(
+        fc.property(requests(), (request) => {
+          const body = fixture.body(request);
+          const conversation = view(codec, body);
+          expect(conversation.body).toBe(body);
+          expect(textsIn(conversation)).toEqual(textsSaid(request));
+          expect(callsIn(conversation)).toEqual(callsSaid(request));
+          expect(conversation.toolNames).toEqual(request.tools);
+          expect([conversation.streaming, conversation.replies]).toEqual([request.stream === true, 1]);
+          expect(conversation.model).toBeTypeOf('string');
+          expect(codec.rules.problems(conversation)).toEqual([]);
+          expect(pairCalls(conversation).orphans).toEqual([]);
+          expect(codec.write(conversation, [])).toBe(body);
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    it('the same from what it remembers, wherever a message stands now', () => {
+      fc.assert(
+        fc.property(requests(), requests(), (one, other) => {
+          const reading = newReading();
+          codec.read(fixture.body(one), reading);
+          const body = fixture.body({ ...other, turns: [...other.turns, ...one.turns.slice(1)] });
+          expect(codec.read(body, reading)).toEqual(codec.read(body, newReading()));
+        }),
+      );
+    });
+
+    it('a string of five megabytes', () => {
+      const text = 'a"\\\u{1f600}é\n'.repeat(500_000);
+      const body = fixture.body({ turns: [{ say: 'user', text }], tools: [] });
+      const conversation = view(codec, body);
+      expect(textsIn(conversation)[0] === text).toBe(true);
+      expect(codec.write(conversation, [])).toBe(body);
+      const edits = [
+        { kind: 'replace-text', at: { message: 0, part: 0, text: 0 }, stub: 'short', memory: 'm' },
+      ] as const;
+      expect(textsIn(view(codec, codec.write(conversation, edits)))).toEqual(['short']);
+    });
+
+    it('a request for another format of its kind without mixing what it remembers', () => {
+      const body = fixture.body({ turns: [{ say: 'user', text: 'hello' }], tools: ['read'] });
+      const keys: string[] = [];
+      const outlines = { get: () => undefined, set: (key: string) => keys.push(key) };
+      codec.read(body, { digest: newReading().digest, outlines });
+      expect(keys.every((key) => !/^(?:messages|tools|system):/.test(key))).toBe(true);
+    });
+  });
+}
+
+function textsSaid({ turns }: NeutralRequest): readonly string[] {
+  return turns.flatMap((turn) => {
+    switch (turn.say) {
+      case 'system':
+      case 'user':
+        return [turn.text];
+      case 'assistant':
+        return [turn.reasoning, turn.text].filter((text) => text !== undefined);
+      case 'results':
+        return turn.results.map((result) => result.text);
+    }
+  });
+}
+
+function callsSaid({ turns }: NeutralRequest) {
+  return turns.flatMap((turn) => (turn.say === 'assistant' ? turn.calls : []));
+}
+
+/** Arguments are a JSON string in some formats and an object in others; either way they are the same JSON. */
+function callsIn(conversation: ReturnType<typeof view>) {
+  return conversation.messages.flatMap((message) =>
+    message.parts.flatMap((part) => {
+      if (part.type !== 'tool-call') return [];
+      const text = shown(bytesOf(conversation.body, message, part.input));
+      const input = text.startsWith('"') ? (JSON.parse(text) as string) : text;
+      return [{ id: part.id, name: part.name, argumentsJson: input }];
+    }),
+  );
+}

@@ -1,0 +1,116 @@
+/** Cases of complete responses and of errors: what the model said, what the client may see of it, and in whose words. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
+import { anyReply, recallName, replyWithoutRecall, replyWithRecallsOnly } from './arbitrary.ts';
+import type { CodecFixture, ScriptedTurn } from './fixture.ts';
+import { callsIn, expectedView, saidIn, sumOf } from './turns.ts';
+import { shown } from './views.ts';
+
+const encoder = new TextEncoder();
+
+export function responseCases(codec: Codec, fixture: CodecFixture): void {
+  describe(`${codec.name} reads a complete response`, () => {
+    it('whatever the model said', () => {
+      fc.assert(
+        fc.property(anyReply(), (turn) => {
+          const reply = codec.readResponse(fixture.response(turn), recallName);
+          expect(reply.text).toBe(saidIn(turn, 'text'));
+          expect(reply.recalls).toEqual(callsIn(turn).filter((call) => call.name === recallName));
+          expect(reply.calls).toEqual(callsIn(turn).filter((call) => call.name !== recallName));
+          expect(reply.usage).toEqual(turn.usage);
+          expect(reply.finish).toBeTypeOf('string');
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    it('without the recall tool, every call is for the client', () => {
+      const turn: ScriptedTurn = { parts: [recall('c1')], finish: 'calls', usage };
+      const reply = codec.readResponse(fixture.response(turn), undefined);
+      expect([reply.recalls, reply.calls.map((call) => call.name)]).toEqual([[], [recallName]]);
+    });
+
+    it.each(Object.entries(fixture.badResponses))('or says that it cannot: %s', (_, text) => {
+      const failed = { name: 'LeporelloError', code: 'bad-response' };
+      expect(() => codec.readResponse(encoder.encode(text), recallName)).toThrow(
+        expect.objectContaining(failed),
+      );
+    });
+  });
+
+  describe(`${codec.name} writes a complete response for the client`, () => {
+    it('as the same array when nothing in it is private', () => {
+      fc.assert(
+        fc.property(replyWithoutRecall(), (turn) => {
+          const body = fixture.response(turn);
+          expect(codec.writeResponse(body, [], codec.readResponse(body, recallName))).toBe(body);
+          expect(fixture.clientResponse(body)).toEqual(expectedView([turn]));
+        }),
+      );
+    });
+
+    it('as one message of all rounds, without private calls and with the usage of all', () => {
+      fc.assert(
+        fc.property(fc.array(replyWithRecallsOnly(), { maxLength: 3 }), anyReply(), (rounds, last) => {
+          const earlier = rounds.map((turn) => codec.readResponse(fixture.response(turn), recallName));
+          const body = fixture.response(last);
+          const before = shown(body);
+          const seen = codec.writeResponse(body, earlier, codec.readResponse(body, recallName));
+          const client = fixture.clientResponse(seen);
+          const expected = expectedView([...rounds, last]);
+          // What the model thought in earlier rounds may stay out of a complete response.
+          expect({ ...client, reasoning: '' }).toEqual({ ...expected, reasoning: '' });
+          expect(client.reasoning).toContain(saidIn(last, 'reasoning'));
+          expect(client.usage).toEqual(sumOf([...rounds, last]));
+          expect(shown(body)).toBe(before);
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    it('that was cut off inside a recall', () => {
+      const parts: ScriptedTurn['parts'] = [{ type: 'text', pieces: ['so'] }, recall('c1')];
+      const body = fixture.response({ parts, finish: 'length', usage });
+      const seen = fixture.clientResponse(
+        codec.writeResponse(body, [], codec.readResponse(body, recallName)),
+      );
+      expect([seen.text, seen.calls, seen.finish]).toEqual(['so', [], 'length']);
+    });
+  });
+
+  describe(`${codec.name} spells errors`, () => {
+    const statuses: readonly GatewayProblem['status'][] = [400, 401, 404, 405, 408, 413, 500, 502, 503, 504];
+
+    it.each(statuses)('of status %i so that the official client makes its own error of them', (status) => {
+      const message = 'The request is "too" large: 3 > 2.\n';
+      const error = fixture.parseError(status, codec.errorBody({ status, message }));
+      expect(error.isTyped).toBe(true);
+      expect(error.message).toContain(message);
+    });
+
+    it.each(Object.entries(fixture.overflows))('and knows an overflow: %s', (_, { status, body }) => {
+      expect(codec.isOverflow(status, body)).toBe(true);
+      expect(codec.isOverflow(200, body)).toBe(false);
+      expect(codec.isOverflow(500, body)).toBe(false);
+    });
+
+    it.each(Object.entries(fixture.otherErrors))(
+      'and takes nothing else for one: %s',
+      (_, { status, body }) => {
+        expect(codec.isOverflow(status, body)).toBe(false);
+      },
+    );
+
+    it.each(statuses)('of status %i without taking its own for an overflow', (status) => {
+      const body = shown(codec.errorBody({ status, message: 'The upstream cannot be reached.' }));
+      expect(codec.isOverflow(status, body)).toBe(false);
+    });
+  });
+}
+
+const usage = { input: 10, cacheRead: 0, cacheWrite: 0, output: 2 };
+
+function recall(id: string) {
+  return { type: 'call', id, name: recallName, pieces: ['{"id":"m1"}'] } as const;
+}
