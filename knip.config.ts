@@ -1,20 +1,15 @@
 /** Dead exports, files and dependencies. What the package exports and the command are roots; package.json is the one list of them. */
-import { readFileSync } from 'node:fs';
 import type { KnipConfig } from 'knip';
-import { sourceOf } from './test/architecture/exports.ts';
-
-const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
-  bin: Record<string, string>;
-  exports: Record<string, string | { default: string }>;
-};
-
-const published = [
-  ...Object.values(manifest.bin),
-  ...Object.values(manifest.exports).flatMap((target) => (typeof target === 'string' ? [] : target.default)),
-].map(sourceOf);
+import { publishedSources, readManifest } from './test/architecture/manifest.ts';
 
 const config: KnipConfig = {
-  entry: [...published, 'bench/*.ts', 'examples/*.ts', 'scripts/*.mjs', 'scripts/bootstrap/leash.mjs'],
+  entry: [
+    ...publishedSources(readManifest()),
+    'bench/*.ts',
+    'examples/*.ts',
+    'scripts/*.mjs',
+    'scripts/bootstrap/leash.mjs',
+  ],
   project: ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts', 'scripts/**/*.mjs'],
   ignore: ['test/fixtures/**'],
   // Run by scripts/check.mjs, by path.

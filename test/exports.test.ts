@@ -5,7 +5,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { exportsOf, sourceOf } from './architecture/exports.ts';
+import { exportsOf } from './architecture/exports.ts';
+import { publishedSources, readManifest, sourceOf, subpathsOf } from './architecture/manifest.ts';
 
 /** Both lists in alphabetical order. */
 type Names = { readonly values: readonly string[]; readonly types: readonly string[] };
@@ -94,19 +95,18 @@ const faces: Readonly<Record<string, Names | undefined>> = {
   },
 };
 
-const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
-  exports: Record<string, string | { types: string; default: string }>;
-  bin: Record<string, string>;
-};
-
-const targets = Object.entries(manifest.exports).flatMap(([subpath, target]) =>
-  typeof target === 'string' ? [] : [{ subpath, ...target, source: sourceOf(target.default) }],
-);
+const manifest = readManifest();
+const targets = subpathsOf(manifest).map((target) => ({ ...target, source: sourceOf(target.default) }));
 
 describe('the subpaths of the package', () => {
   it('are the listed ones, each with its types beside it', () => {
     expect(targets.map(({ subpath }) => subpath)).toEqual(Object.keys(faces));
     for (const target of targets) expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
+  });
+
+  it('are what the build starts from, beside the command', () => {
+    const build = JSON.parse(readFileSync('tsconfig.build.json', 'utf8')) as { files: readonly string[] };
+    expect(build.files).toEqual(publishedSources(manifest));
   });
 
   it('include the manifest, which tools read', () => {

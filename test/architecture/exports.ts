@@ -29,11 +29,6 @@ export function exportsOf(path: string): readonly Exported[] {
   );
 }
 
-/** Where an entry of package.json's exports is written: `./dist/index.js` is built from `src/index.ts`. */
-export function sourceOf(target: string): string {
-  return target.replace(/^\.\/dist\//, 'src/').replace(/(\.d\.ts|\.js)$/, '.ts');
-}
-
 function isDocumented(path: string, name: string): boolean {
   const parsed = parse(path);
   for (const statement of parsed.module.staticExports) {

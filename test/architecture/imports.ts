@@ -24,6 +24,23 @@ export function importsOf(source: SourceFile): readonly Import[] {
   }));
 }
 
+/** The files that are loaded when one of the entries is, in the order of `files`. */
+export function reachableFrom(
+  entries: readonly string[],
+  files: readonly SourceFile[],
+): readonly SourceFile[] {
+  const byPath = new Map(files.map((source) => [source.path, source]));
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    const source = byPath.get(path);
+    if (source === undefined || reached.has(path)) return;
+    reached.add(path);
+    for (const { file } of importsOf(source)) if (file !== undefined) visit(file);
+  };
+  for (const entry of entries) visit(entry);
+  return files.filter(({ path }) => reached.has(path));
+}
+
 /** `import('./x.ts').Name` in a type is no import statement to the parser. */
 function typeImports(text: string): readonly string[] {
   return [...text.matchAll(/\bimport\(\s*'([^']+)'\s*\)/g)].flatMap((match) => match[1] ?? []);

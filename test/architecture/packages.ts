@@ -1,14 +1,12 @@
 /** Published code imports only packages that whoever installs us gets too, or is told to bring. */
 import { importsOf } from './imports.ts';
+import type { Manifest } from './manifest.ts';
 import type { SourceFile } from './source-file.ts';
 
-export type Manifest = {
-  readonly name: string;
-  readonly dependencies?: Readonly<Record<string, string>>;
-  readonly peerDependencies?: Readonly<Record<string, string>>;
-};
-
-export function packageProblems(files: readonly SourceFile[], manifest: Manifest): readonly string[] {
+export function packageProblems(
+  files: readonly SourceFile[],
+  manifest: Pick<Manifest, 'dependencies' | 'peerDependencies'>,
+): readonly string[] {
   const had = { ...manifest.dependencies, ...manifest.peerDependencies };
   return files.flatMap((source) =>
     importsOf(source)
