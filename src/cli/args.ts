@@ -1,0 +1,296 @@
+/**
+ * The command line as data. Pure: throws `bad-usage` for what it does not understand, naming the valid words, and does nothing
+ * else. Values of the configuration stay text here: config/ knows what they may be.
+ */
+import { type ParseArgsOptionsConfig, parseArgs as parseFlags } from 'node:util';
+import { LeporelloError } from '../errors.ts';
+import { parseRange } from '../recall/lines.ts';
+import { nearest } from './nearest.ts';
+
+export type Args =
+  | { readonly command: 'help'; readonly topic: CommandName | undefined }
+  | { readonly command: 'version'; readonly json: boolean }
+  | ServeArgs
+  | CompactArgs
+  | RecallArgs
+  | DemoArgs;
+
+export type ServeArgs = {
+  readonly command: 'serve';
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
+export type CompactArgs = {
+  readonly command: 'compact';
+  /** `-` is standard input. */
+  readonly file: string;
+  readonly format: Format;
+  readonly model: string | undefined;
+  /** Tokens. */
+  readonly window: number | undefined;
+  readonly out: string | undefined;
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
+export type Format = (typeof formats)[number];
+const formats = ['auto', 'chat', 'anthropic'] as const;
+
+export type RecallArgs = {
+  readonly command: 'recall';
+  readonly id: string;
+  readonly part: { readonly query?: string; readonly lines?: string; readonly path?: string };
+  readonly maxTokens: number | undefined;
+  readonly raw: boolean;
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
+export type DemoArgs = { readonly command: 'demo'; readonly json: boolean };
+
+/** What a command line says of the configuration. */
+export type SettingArgs = {
+  readonly file: string | undefined;
+  readonly values: readonly FlagValue[];
+};
+
+/** `key` is an option of the configuration, such as `port` or, from `--set`, `limits.maxBodyBytes`. */
+export type FlagValue = { readonly flag: string; readonly key: string; readonly text: string };
+
+export const commandNames = ['serve', 'compact', 'recall', 'demo'] as const;
+export type CommandName = (typeof commandNames)[number];
+
+export function parseArgs(argv: readonly string[]): Args {
+  const [first, ...rest] = argv;
+  if (first === undefined) return { command: 'help', topic: undefined };
+  if (first.startsWith('-')) return parseGlobal(argv);
+  if (first === 'help') return parseHelp(rest);
+  const command = commandNames.find((name) => name === first);
+  if (command === undefined) throw new LeporelloError('bad-usage', unknownCommand(first));
+  const given = parseCommand(command, rest);
+  if (given.has('help')) return { command: 'help', topic: command };
+  return parsers[command](given);
+}
+
+/** Flags by name; what a command takes is listed once, here, for parsing and for the lists in errors. */
+const text = { type: 'string' } as const;
+const yes = { type: 'boolean' } as const;
+const everywhere = { json: yes, help: { type: 'boolean', short: 'h' } } as const;
+const settingFlags = { config: text, data: text } as const;
+
+const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
+  serve: {
+    port: text,
+    host: text,
+    ...settingFlags,
+    'openai-url': text,
+    'anthropic-url': text,
+    'log-level': text,
+    set: { type: 'string', multiple: true },
+    ...everywhere,
+  },
+  compact: {
+    format: text,
+    model: text,
+    window: text,
+    out: text,
+    threshold: text,
+    ...settingFlags,
+    set: { type: 'string', multiple: true },
+    ...everywhere,
+  },
+  recall: {
+    query: text,
+    lines: text,
+    path: text,
+    'max-tokens': text,
+    raw: yes,
+    ...settingFlags,
+    ...everywhere,
+  },
+  demo: everywhere,
+};
+
+/** The options of the configuration that have a flag of their own. */
+export const keyOfFlag: Readonly<Record<string, string>> = {
+  port: 'port',
+  host: 'host',
+  data: 'data',
+  'openai-url': 'openaiUrl',
+  'anthropic-url': 'anthropicUrl',
+  'log-level': 'logLevel',
+  threshold: 'compressionBytesThreshold',
+};
+
+type Given = {
+  readonly command: CommandName;
+  readonly operands: readonly string[];
+  has(flag: string): boolean;
+  text(flag: string): string | undefined;
+  texts(flag: string): readonly string[];
+};
+
+const parsers: Readonly<Record<CommandName, (given: Given) => Args>> = {
+  serve(given) {
+    noOperands(given);
+    return { command: 'serve', settings: settingsIn(given), json: given.has('json') };
+  },
+  compact(given) {
+    return {
+      command: 'compact',
+      file: oneOperand(given, 'a file: leporello compact FILE, or - for standard input'),
+      format: formatIn(given),
+      model: given.text('model'),
+      window: wholeNumber(given, 'window'),
+      out: given.text('out'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
+  },
+  recall(given) {
+    const id = oneOperand(given, 'the id of a memory: leporello recall mem_...');
+    const part: RecallArgs['part'] = Object.fromEntries(
+      (['query', 'lines', 'path'] as const).flatMap((flag) => {
+        const value = given.text(flag);
+        return value === undefined ? [] : [[flag, value]];
+      }),
+    );
+    if (part.lines !== undefined && parseRange(part.lines) === undefined) {
+      const forms = '10-40, 10, 100- or -20 (the last 20)';
+      throw new LeporelloError('bad-usage', `--lines is ${part.lines}, but must be a range: ${forms}.`);
+    }
+    const partial = [...Object.keys(part), ...(given.has('max-tokens') ? ['max-tokens'] : [])];
+    if (given.has('raw') && partial.length > 0) {
+      const flags = partial.map((flag) => `--${flag}`).join(' or ');
+      throw new LeporelloError(
+        'bad-usage',
+        `--raw gives the whole original: leave out either it or ${flags}.`,
+      );
+    }
+    return {
+      command: 'recall',
+      id,
+      part,
+      maxTokens: wholeNumber(given, 'max-tokens'),
+      raw: given.has('raw'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
+  },
+  demo(given) {
+    noOperands(given);
+    return { command: 'demo', json: given.has('json') };
+  },
+};
+
+function parseGlobal(argv: readonly string[]): Args {
+  const options = { ...everywhere, version: { type: 'boolean', short: 'v' } } as const;
+  const given = readFlags(argv, options, 'leporello');
+  if (given.positionals[0] !== undefined) {
+    const hint = `The command comes first: leporello ${given.positionals[0]} ...`;
+    throw new LeporelloError('bad-usage', hint);
+  }
+  if (given.values['version'] === true) {
+    return { command: 'version', json: given.values['json'] === true };
+  }
+  return { command: 'help', topic: undefined };
+}
+
+function parseHelp(rest: readonly string[]): Args {
+  const [word] = rest.filter((argument) => !argument.startsWith('-'));
+  if (word === undefined) return { command: 'help', topic: undefined };
+  const topic = commandNames.find((name) => name === word);
+  if (topic === undefined) throw new LeporelloError('bad-usage', unknownCommand(word));
+  return { command: 'help', topic };
+}
+
+function parseCommand(command: CommandName, argv: readonly string[]): Given {
+  const { values, positionals } = readFlags(argv, flagsOf[command], `leporello ${command}`);
+  return {
+    command,
+    operands: positionals,
+    has: (flag) => values[flag] !== undefined,
+    text: (flag) => values[flag] as string | undefined,
+    texts: (flag) => (values[flag] as readonly string[] | undefined) ?? [],
+  };
+}
+
+function readFlags(argv: readonly string[], options: ParseArgsOptionsConfig, what: string) {
+  try {
+    return parseFlags({ args: [...argv], options, strict: true, allowPositionals: true });
+  } catch (cause) {
+    throw new LeporelloError('bad-usage', flagProblem(cause, options, what), { cause });
+  }
+}
+
+/** Node's own sentences name the flag in quotes first and then give advice that does not fit every shell. */
+function flagProblem(cause: unknown, options: ParseArgsOptionsConfig, what: string): string {
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  const flag = /'(?:-\w, )?(--?[^' =<]+)/.exec(said)?.[1] ?? '';
+  const known = Object.keys(options).map((name) => `--${name}`);
+  switch (code) {
+    case 'ERR_PARSE_ARGS_UNKNOWN_OPTION': {
+      const meant = nearest(flag, known);
+      const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+      return `${what} has no flag ${flag}.${hint} It has ${known.toSorted().join(', ')}.`;
+    }
+    case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':
+      return options[flag.replace(/^-+/, '')]?.type === 'boolean'
+        ? `${flag} takes no value.`
+        : `${flag} needs a value: ${flag}=VALUE, or ${flag} VALUE where the value does not start with a dash.`;
+    default:
+      return said;
+  }
+}
+
+function unknownCommand(word: string): string {
+  const meant = nearest(word, commandNames);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  return `There is no command ${word}.${hint} There are ${commandNames.join(', ')} and help.`;
+}
+
+function noOperands({ command, operands }: Given): void {
+  if (operands[0] === undefined) return;
+  throw new LeporelloError('bad-usage', `leporello ${command} takes flags alone, not ${operands[0]}.`);
+}
+
+function oneOperand({ command, operands }: Given, what: string): string {
+  const [only, extra] = operands;
+  if (only === undefined) throw new LeporelloError('bad-usage', `leporello ${command} needs ${what}.`);
+  if (extra !== undefined) {
+    throw new LeporelloError('bad-usage', `leporello ${command} takes one of these: ${operands.join(' ')}.`);
+  }
+  return only;
+}
+
+function formatIn(given: Given): Format {
+  const word = given.text('format') ?? 'auto';
+  const format = formats.find((name) => name === word);
+  if (format !== undefined) return format;
+  throw new LeporelloError('bad-usage', `--format is ${word}, but must be one of ${formats.join(', ')}.`);
+}
+
+function wholeNumber(given: Given, flag: string): number | undefined {
+  const value = given.text(flag);
+  if (value === undefined) return undefined;
+  if (/^[1-9]\d{0,14}$/.test(value)) return Number(value);
+  throw new LeporelloError('bad-usage', `--${flag} is ${value}, but must be a whole number of at least 1.`);
+}
+
+function settingsIn(given: Given): SettingArgs {
+  const own = Object.entries(keyOfFlag).flatMap(([flag, key]): FlagValue[] => {
+    const value = given.text(flag);
+    return value === undefined ? [] : [{ flag: `--${flag}`, key, text: value }];
+  });
+  const set = given.texts('set').map((assignment): FlagValue => {
+    const [, key, value] = /^([^=]+)=(.*)$/s.exec(assignment) ?? [];
+    if (key !== undefined && value !== undefined) return { flag: '--set', key, text: value };
+    throw new LeporelloError(
+      'bad-usage',
+      `--set is ${assignment}, but must be KEY=VALUE, as in --set port=8788.`,
+    );
+  });
+  return { file: given.text('config'), values: [...own, ...set] };
+}

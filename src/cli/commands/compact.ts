@@ -1,0 +1,141 @@
+/** `leporello compact`: folds bodies offline with the engine of the gateway, one after the other, originals to the data folder. */
+import type { Codec } from '../../codecs/codec.ts';
+import type { Engine } from '../../compact/engine.ts';
+import type { Prepared } from '../../compact/prepared.ts';
+import { LeporelloError } from '../../errors.ts';
+import { createDefaultEngine } from '../../compact/default-engine.ts';
+import { createVault, type Vault } from '../../memory/vault.ts';
+import type { CompactArgs } from '../args.ts';
+import { byteLines } from '../compact/byte-lines.ts';
+import { identify, usualModel } from '../compact/identify.ts';
+import { type Input, openInput } from '../compact/open-input.ts';
+import { openOutput, type Output } from '../compact/open-output.ts';
+import { type BodyReceipt, receiptLines, receiptTable, type ReceiptView } from '../compact/receipt-table.ts';
+import { type InputRecord, isBlank, recordsOf } from '../compact/records.ts';
+import { loadConfig } from '../config.ts';
+import { gatewaySettings } from '../config/to-settings.ts';
+import { openMemory } from '../open-memory.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** Owner of the originals of offline runs; tenants of the gateway have longer labels. */
+const tenant = 'compact';
+
+/** Resolves with the exit code: 1 when a body was not read, not folded for an error, or does not fit. */
+export async function compact(args: CompactArgs, terminal: Terminal): Promise<number> {
+  const { config, dataDir } = await loadConfig(args.settings, terminal);
+  const input = await openInput(args.file, terminal);
+  const memory = await openMemory(dataDir, terminal.env);
+  try {
+    const settings = gatewaySettings(config, args.window);
+    const ttl = settings.memoryTtlMs === undefined ? {} : { ttlMs: settings.memoryTtlMs };
+    const vault = withoutFolds(createVault({ ...memory, ...ttl }));
+    const engine = createDefaultEngine({ ...settings, offerRecall: false }, vault);
+    const output = await openOutput(args.out, terminal);
+    const run = { args, terminal, engine, input, output, maxBytes: config.limits.maxBodyBytes };
+    return await compactAll(run, args.json ? receiptLines() : receiptTable());
+  } finally {
+    input.close();
+    await memory.store.close();
+  }
+}
+
+type Run = {
+  readonly args: CompactArgs;
+  readonly terminal: Terminal;
+  readonly engine: Engine;
+  readonly input: Input;
+  readonly output: Output;
+  readonly maxBytes: number;
+};
+
+async function compactAll(run: Run, view: ReceiptView): Promise<number> {
+  const { terminal, input, output } = run;
+  let stopped = false;
+  const forget = terminal.onStop(() => {
+    stopped = true;
+    input.close();
+  });
+  let code = 0;
+  try {
+    for await (const record of recordsOf(byteLines(input.chunks))) {
+      const { bytes, receipt } = await compactOne(run, record);
+      await output.write(bytes);
+      await output.write(record.end);
+      if (receipt === undefined) continue;
+      if (!isGood(receipt)) code = 1;
+      terminal.err(view.add(receipt));
+    }
+    await output.commit();
+    terminal.err(view.end());
+    return code;
+  } catch (error) {
+    await output.discard();
+    const why = stopped ? 'interrupted' : systemProblem(error, run.args.file);
+    if (why === undefined) throw error;
+    const kept = run.args.out === undefined ? '' : ` ${run.args.out} was not written.`;
+    terminal.err(`leporello: ${why}.${kept}\n`);
+    return stopped ? 130 : 1;
+  } finally {
+    forget();
+  }
+}
+
+/** Blank lines are passed on and have no receipt. */
+async function compactOne(
+  { args, engine, maxBytes }: Run,
+  { bytes, number }: InputRecord,
+): Promise<{ readonly bytes: Uint8Array; readonly receipt: BodyReceipt | undefined }> {
+  if (isBlank(bytes)) return { bytes, receipt: undefined };
+  const started = performance.now();
+  const known = identify(bytes, args.format, maxBytes);
+  if (known.status === 'bad') {
+    const outcome = { status: 'bad', reason: known.reason } as const;
+    return { bytes, receipt: { line: number, id: `line ${number}`, outcome, report: undefined, ms: 0 } };
+  }
+  const codec = withModel(known.codec, args.model);
+  const prepared = await engine.prepare({ codec, body: bytes, tenant });
+  const ms = performance.now() - started;
+  const receipt = { line: number, id: known.id ?? `line ${number}`, ...toldOf(prepared), ms };
+  return { bytes: prepared.body, receipt };
+}
+
+/** A body that the codec could not read has no counter. */
+function toldOf({ outcome, report, counter }: Prepared): Pick<BodyReceipt, 'outcome' | 'report'> {
+  if (outcome.status !== 'untouched' || counter !== undefined) return { outcome, report };
+  return { outcome: { status: 'bad', reason: outcome.reason }, report: undefined };
+}
+
+function isGood({ outcome, report }: BodyReceipt): boolean {
+  return outcome.status !== 'bad' && outcome.status !== 'failed' && report?.unfit === undefined;
+}
+
+/** Only the view names the model: the body keeps its bytes. */
+function withModel(codec: Codec, model: string | undefined): Codec {
+  return {
+    ...codec,
+    read(body, reading) {
+      const conversation = codec.read(body, reading);
+      return { ...conversation, model: model ?? conversation.model ?? usualModel(codec) };
+    },
+  };
+}
+
+/**
+ * Originals are kept, folds are not: the ledger's own memory serves bodies of this run that go on from each other, and a run does
+ * not depend on what another one folded, with other settings perhaps.
+ */
+function withoutFolds(vault: Vault): Vault {
+  return {
+    ...vault,
+    putSealed: async () => undefined,
+    getSealedMany: async (_, keys) => keys.map(() => undefined),
+  };
+}
+
+/** What the system or the unpacker says; undefined for errors of another kind, and where nobody reads what we write. */
+function systemProblem(error: unknown, file: string): string | undefined {
+  if (LeporelloError.isInstance(error) || !(error instanceof Error) || !('code' in error)) return undefined;
+  if (error.code === 'EPIPE') return undefined;
+  const isPacked = String(error.code).startsWith('Z_');
+  return `${isPacked ? `${file} is damaged or ends too early` : 'reading or writing failed'}: ${error.message}`;
+}

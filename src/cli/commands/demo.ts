@@ -1,0 +1,136 @@
+/** `leporello demo`: a scripted model, the gateway and a real client on the loopback, a temporary folder, and what happened between them. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { assembleGateway } from '../../gateway/assemble.ts';
+import { serveNode } from '../../gateway/node-server.ts';
+import { undiciUpstream } from '../../gateway/undici-upstream.ts';
+import { sqliteStore } from '../../memory/sqlite.ts';
+import type { Receipt } from '../../metrics/receipt.ts';
+import type { DemoArgs } from '../args.ts';
+import { type ChatClient, loadChatClient } from '../demo/chat-client.ts';
+import { sampleBody } from '../demo/chat.ts';
+import { type DemoTurn, playDemo } from '../demo/play.ts';
+import { demoScript } from '../demo/script.ts';
+import { startScriptedProvider } from '../demo/scripted-provider.ts';
+import { closing, type DemoSum, opening, turnText } from '../demo/show.ts';
+import { storeFile } from '../open-memory.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** Tokens; small, so that a short conversation fills it. */
+const window = 8_000;
+const fractions = { trigger: 0.85, target: 0.6 };
+
+/** Always the same, so that the ids are: nothing is kept that it could protect. */
+const secret = new TextEncoder().encode('the demo keeps nothing that needs a secret');
+
+export async function demo(
+  args: DemoArgs,
+  terminal: Terminal,
+  loadClient: (url: string) => Promise<ChatClient> = loadChatClient,
+): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), 'leporello-demo-'));
+  const stage = await setUp(folder);
+  let stopped = false;
+  const forget = terminal.onStop(() => {
+    stopped = true;
+  });
+  try {
+    const client = await loadClient(stage.url);
+    const started = performance.now();
+    const turns: DemoTurn[] = [];
+    if (!args.json) await terminal.out(opening(client.name, window, fractions));
+    for await (const turn of playDemo({ ...stage, sample: sampleBody, client })) {
+      await terminal.out(args.json ? jsonLine(turn) : turnText(turn));
+      turns.push(turn);
+      if (stopped) return 130;
+    }
+    const seconds = (performance.now() - started) / 1_000;
+    const sum = sumOf(turns, await givenBack(turns, stage.memory), seconds);
+    await terminal.out(args.json ? `${JSON.stringify({ total: sum })}\n` : closing(sum, window));
+    return 0;
+  } finally {
+    forget();
+    await stage.tearDown();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function setUp(folder: string) {
+  const store = await sqliteStore({ file: storeFile(folder) });
+  const provider = await startScriptedProvider(demoScript(sampleBody));
+  const upstream = undiciUpstream();
+  const gateway = assembleGateway(
+    {
+      models: { [sampleBody.model]: { window, tokenizer: { encoding: 'o200k_base' } } },
+      triggers: { windowFraction: fractions },
+      urls: { openai: `${provider.url}/v1` },
+      // The first request waits for the vocabulary, on a slow machine for long.
+      prepareDeadlineMs: 60_000,
+    },
+    { store, secret, upstream, log: { info: () => undefined, warn: () => undefined } },
+  );
+  const server = await serveNode(gateway, { port: 0, host: '127.0.0.1' });
+  const url = `http://127.0.0.1:${server.port}`;
+  const ask = async (path: string): Promise<unknown> => {
+    const response = await fetch(url + path, { headers: { authorization: 'Bearer demo' } });
+    return response.json();
+  };
+  return {
+    url,
+    provider,
+    receipt: (id: string) => written(() => ask(`/_leporello/receipts/${id}`)),
+    memory: (id: string) => ask(`/_leporello/memory/${id}`),
+    async tearDown(): Promise<void> {
+      await server.close(0);
+      await upstream.close();
+      await provider.close();
+      await store.close();
+    },
+  };
+}
+
+/** A receipt is written when its response has ended, which the client may see a moment earlier. */
+async function written(ask: () => Promise<unknown>): Promise<Receipt> {
+  for (let tries = 1; ; tries++) {
+    const found = (await ask()) as Receipt | { readonly error: unknown };
+    if ('id' in found) return found;
+    if (tries > 500) throw new Error(`The gateway has no receipt: ${JSON.stringify(found.error)}`);
+    await pause(10);
+  }
+}
+
+/** How many of the folded texts memory still has, exactly as the client has them. */
+async function givenBack(
+  turns: readonly DemoTurn[],
+  memory: (id: string) => Promise<unknown>,
+): Promise<number> {
+  let count = 0;
+  for (const { id, original } of turns.flatMap((turn) => turn.folded)) {
+    if ((await memory(id)) === original) count += 1;
+  }
+  return count;
+}
+
+function sumOf(turns: readonly DemoTurn[], back: number, seconds: number): DemoSum {
+  const before = turns.map((turn) => turn.tokensBefore);
+  // A recall is a second request: all that was sent, and the answer.
+  const after = turns.flatMap(({ tokensAfter, recall }) =>
+    recall === undefined ? [tokensAfter] : [tokensAfter, tokensAfter + recall.tokens],
+  );
+  return {
+    turns: turns.length,
+    tokensBefore: before.reduce((sum, tokens) => sum + tokens, 0),
+    tokensAfter: after.reduce((sum, tokens) => sum + tokens, 0),
+    largestBefore: Math.max(...before),
+    largestAfter: Math.max(...after),
+    folded: turns.flatMap((turn) => turn.folded).length,
+    givenBack: back,
+    seconds,
+  };
+}
+
+function jsonLine({ folded, ...turn }: DemoTurn): string {
+  return `${JSON.stringify({ ...turn, folded: folded.map(({ id, text }) => ({ id, stub: text })) })}\n`;
+}

@@ -1,0 +1,100 @@
+/** `leporello recall`: prints an original, or the part of it that is asked for. Changes nothing of what is kept. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { isMemoryId } from '../../memory/memory-id.ts';
+import { loadSecret } from '../../memory/secret.ts';
+import { sqliteStore } from '../../memory/sqlite.ts';
+import { createVault } from '../../memory/vault.ts';
+import { countLines, locate, parseRange } from '../../recall/lines.ts';
+import { readOriginal } from '../../recall/original.ts';
+import { findPassages } from '../../recall/passages.ts';
+import { resolveRecall } from '../../recall/resolve.ts';
+import { selectPath } from '../../recall/select-path.ts';
+import { loadTokenCounter } from '../../tokens/load-counter.ts';
+import type { RecallArgs } from '../args.ts';
+import { loadConfig } from '../config.ts';
+import { storeFile } from '../open-memory.ts';
+import type { Environment, Terminal } from '../terminal.ts';
+
+/** Resolves with the exit code: 1 when there is no such memory. */
+export async function recall(args: RecallArgs, terminal: Terminal): Promise<number> {
+  const { dataDir } = await loadConfig(args.settings, terminal);
+  const found = await find(args.id, dataDir, terminal.env);
+  if (found.status === 'missing') {
+    terminal.err(`leporello: ${found.why}\n`);
+    return 1;
+  }
+  if (args.raw) {
+    await terminal.out(found.original);
+    await terminal.out(terminal.isTty.out ? '\n' : '');
+    return 0;
+  }
+  const original = new TextDecoder().decode(found.original);
+  const nothing = whyNothing(args, original);
+  if (nothing !== undefined) {
+    terminal.err(`leporello: ${nothing}\n`);
+    return 1;
+  }
+  const text = await textOf(args, original);
+  if (args.json) await terminal.out(`${JSON.stringify({ id: args.id, text })}\n`);
+  else await terminal.out(terminal.isTty.out && !text.endsWith('\n') ? `${text}\n` : text);
+  return 0;
+}
+
+type Found =
+  | { readonly status: 'found'; readonly original: Uint8Array }
+  | { readonly status: 'missing'; readonly why: string };
+
+async function find(id: string, dataDir: string | undefined, env: Environment): Promise<Found> {
+  if (!isMemoryId(id))
+    return missing(`${JSON.stringify(id)} is no memory id: those are mem_ and 16 characters.`);
+  if (dataDir === undefined)
+    return missing('This user has no home folder: name the data folder with --data.');
+  const file = storeFile(dataDir);
+  if (!existsSync(file)) return missing(`Nothing is kept in ${dataDir}. Is it another data folder (--data)?`);
+  if (env['LEPORELLO_SECRET'] === undefined && !existsSync(join(dataDir, 'secret'))) {
+    return missing(
+      `The secret of ${dataDir} is gone: restore the file secret there, or set LEPORELLO_SECRET.`,
+    );
+  }
+  const secret = await loadSecret({ dataDir, env });
+  const store = await sqliteStore({ file });
+  try {
+    const recalled = await createVault({ store, secret }).recallAny(id);
+    if (recalled.status === 'found') return recalled;
+    return missing(
+      `No memory ${id} in ${dataDir}. It may have expired, or it was kept in another data folder (--data) or under another secret.`,
+    );
+  } finally {
+    await store.close();
+  }
+}
+
+function missing(why: string): Found & { readonly status: 'missing' } {
+  return { status: 'missing', why };
+}
+
+async function textOf({ id, part, maxTokens }: RecallArgs, original: string): Promise<string> {
+  if (maxTokens === undefined && Object.keys(part).length === 0) return readOriginal(original).text;
+  const counter = maxTokens === undefined ? undefined : await loadTokenCounter('gpt-4o');
+  return resolveRecall({
+    argumentsJson: JSON.stringify({ id, ...part }),
+    lookup: () => original,
+    maxTokens: maxTokens ?? Number.MAX_SAFE_INTEGER,
+    countTokens: (text) => counter?.count(text) ?? text.length,
+  });
+}
+
+/** Why there is nothing where a part was asked for; undefined when there is. Scripts want that told apart from the part itself. */
+function whyNothing({ part }: RecallArgs, original: string): string | undefined {
+  const { text, json } = readOriginal(original);
+  const chosen = part.path === undefined ? undefined : selectPath(json, part.path);
+  if (chosen?.status === 'missed') return chosen.why;
+  const within = chosen?.text ?? text;
+  const range = parseRange(part.lines ?? '1-');
+  const stretch = range && locate(within, range);
+  if (stretch === undefined)
+    return `There is nothing at ${part.lines}: the text has ${countLines(within)} lines.`;
+  if (part.query === undefined || findPassages(within, stretch, part.query).length > 0) return undefined;
+  return `Nothing matches ${JSON.stringify(part.query)}: use fewer or other words.`;
+}

@@ -1,0 +1,111 @@
+/** `leporello serve`: the gateway on a port, until it is asked to stop. */
+import { assembleGateway } from '../../gateway/assemble.ts';
+import { type NodeServer, serveNode } from '../../gateway/node-server.ts';
+import { undiciUpstream } from '../../gateway/undici-upstream.ts';
+import type { ServeArgs } from '../args.ts';
+import { loadConfig } from '../config.ts';
+import type { Config } from '../config/schema.ts';
+import { gatewaySettings } from '../config/to-settings.ts';
+import { openMemoryOrDoWithout } from '../open-memory.ts';
+import { clientHelp, isLoopback, urlFor } from '../serve/clients.ts';
+import { listenProblem } from '../serve/listen-problem.ts';
+import { createLog, type Log } from '../serve/log.ts';
+import { withRequestLog } from '../serve/request-log.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** Resolves with the exit code when the gateway has stopped. Rejects with `bad-config`, or when it cannot listen. */
+export async function serve(args: ServeArgs, terminal: Terminal): Promise<number> {
+  const { config, dataDir, unknownVariables } = await loadConfig(args.settings, terminal);
+  const log = createLog(terminal, config.logLevel);
+  const memory = await openMemoryOrDoWithout(dataDir, terminal.env);
+  // Some upstreams compress although they are asked not to; a call in such a response could not be seen.
+  const upstream = undiciUpstream();
+  const handler = assembleGateway(gatewaySettings(config), { ...memory, upstream, log });
+  const stopped = whenStopped(terminal);
+  try {
+    const server = await listen(withRequestLog(handler, log), config, log);
+    const data = memory.lost === undefined ? dataDir : undefined;
+    await terminal.out(startText(server, args.json, data, memory.store.name)).catch(() => undefined);
+    warn(log, config, memory.lost, unknownVariables);
+    await drain(server, stopped, config.limits.drainMs, log);
+    return 0;
+  } finally {
+    stopped.forget();
+    await upstream.close();
+    await memory.store.close();
+  }
+}
+
+async function listen(
+  handler: ReturnType<typeof withRequestLog>,
+  config: Config,
+  log: Log,
+): Promise<NodeServer> {
+  const { host, port } = config;
+  try {
+    return await serveNode(handler, {
+      host,
+      port,
+      onError: (error, stage) => log.error({ stage, ...tellable(error) }, 'a request failed in the gateway'),
+    });
+  } catch (error) {
+    throw listenProblem(error, { host, port });
+  }
+}
+
+/** Waits for the first signal, then for the requests under way; a second signal cuts them. */
+async function drain(server: NodeServer, stopped: Stopped, drainMs: number, log: Log): Promise<void> {
+  await stopped.first;
+  log.info({ drainMs }, 'stopping: requests under way may finish; once more to cut them');
+  await Promise.race([server.close(drainMs), stopped.second.then(() => server.close(0))]);
+}
+
+type Stopped = {
+  readonly first: Promise<void>;
+  readonly second: Promise<void>;
+  forget(): void;
+};
+
+function whenStopped(terminal: Terminal): Stopped {
+  const first = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  let times = 0;
+  const forget = terminal.onStop(() => {
+    times += 1;
+    (times === 1 ? first : second).resolve();
+  });
+  return { first: first.promise, second: second.promise, forget };
+}
+
+function startText(server: NodeServer, json: boolean, data: string | undefined, store: string): string {
+  const url = urlFor(server.host, server.port);
+  if (json)
+    return `${JSON.stringify({ url, host: server.host, port: server.port, store, data: data ?? null })}\n`;
+  const memory = data === undefined ? 'memory: in this process alone' : `memory: ${data}`;
+  return `Leporello listens on ${url}   ${memory}\n\n${clientHelp(url)}\n`;
+}
+
+function warn(log: Log, { host }: Config, lost: string | undefined, unknown: readonly string[]): void {
+  if (lost !== undefined) {
+    log.warn(
+      { reason: lost },
+      'the data folder cannot be used: requests are served and folded, but originals and folds are lost when this process ends',
+    );
+  }
+  if (!isLoopback(host)) {
+    log.warn(
+      { host },
+      'this address can be reached from other machines: anyone there can send requests through, and keys travel unencrypted; put TLS in front, or listen on 127.0.0.1',
+    );
+  }
+  if (unknown.length > 0)
+    log.warn({ variables: unknown }, 'variables that mean nothing to Leporello are ignored');
+}
+
+/** Messages of errors that are not ours can quote content: of those the kind and the place are told. */
+function tellable(error: unknown): Readonly<Record<string, unknown>> {
+  if (!(error instanceof Error)) return { error: typeof error };
+  const at = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  const code = 'code' in error ? { code: error.code } : {};
+  return { error: error.name, ...code, at: at.slice(0, 5).map((line) => line.trim()) };
+}

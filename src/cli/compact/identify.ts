@@ -1,0 +1,70 @@
+/** Finds out what a record is: its id, and the wire format it is written in. Pure. */
+import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
+import type { Codec } from '../../codecs/codec.ts';
+import { openaiChat } from '../../codecs/openai-chat/index.ts';
+import type { Format } from '../args.ts';
+
+export type Identified =
+  | { readonly status: 'ok'; readonly id: string | undefined; readonly codec: Codec }
+  | { readonly status: 'bad'; readonly reason: string };
+
+/** Names the model, for counting and for the window, of bodies that name none. */
+export function usualModel(codec: Codec): string {
+  return codec === anthropicMessages ? 'claude-sonnet-4-5' : 'gpt-4o';
+}
+
+export function identify(bytes: Uint8Array, format: Format, maxBytes: number): Identified {
+  if (bytes.length > maxBytes) {
+    const reason = `it has ${bytes.length} bytes, more than the ${maxBytes} of limits.maxBodyBytes`;
+    return { status: 'bad', reason };
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    return {
+      status: 'bad',
+      reason: error instanceof SyntaxError ? `not JSON: ${error.message}` : 'not UTF-8',
+    };
+  }
+  if (!isRecord(value)) return { status: 'bad', reason: 'not a JSON object' };
+  if (!Array.isArray(value['messages'])) return { status: 'bad', reason: "it has no list 'messages'" };
+  const { id } = value;
+  return {
+    status: 'ok',
+    id: typeof id === 'string' && id !== '' ? id : undefined,
+    codec:
+      format === 'anthropic' || (format === 'auto' && isAnthropic(value)) ? anthropicMessages : openaiChat,
+  };
+}
+
+/** By what only one of the formats has, the surest first; what both could be is told by the name of the model. */
+function isAnthropic(body: Readonly<Record<string, unknown>>): boolean {
+  const messages = recordsIn(body['messages']);
+  if (messages.some(({ role, tool_calls }) => chatRoles.has(role) || tool_calls !== undefined)) return false;
+  if (body['system'] !== undefined || body['anthropic_version'] !== undefined) return true;
+  if (recordsIn(body['tools']).some((tool) => 'input_schema' in tool)) return true;
+  if (messages.some(({ content }) => recordsIn(content).some(({ type }) => ownBlocks.has(type)))) return true;
+  const { model } = body;
+  return typeof model === 'string' && model.includes('claude') && messages[0]?.['role'] !== 'system';
+}
+
+/** Not `system`: in the middle of a conversation the other format has it as well. */
+const chatRoles: ReadonlySet<unknown> = new Set(['tool', 'developer', 'function']);
+
+const ownBlocks: ReadonlySet<unknown> = new Set([
+  'tool_use',
+  'tool_result',
+  'thinking',
+  'redacted_thinking',
+  'image',
+  'document',
+]);
+
+function recordsIn(value: unknown): readonly Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

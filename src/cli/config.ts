@@ -1,0 +1,99 @@
+/**
+ * The configuration a command runs with: flags before variables, variables before the file, the file before defaults. Reads the
+ * file; what the options are is in config/schema.ts.
+ */
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { LeporelloError } from '../errors.ts';
+import type { SettingArgs } from './args.ts';
+import { type Layered, layer } from './config/layers.ts';
+import { spellProblems } from './config/problems.ts';
+import { type Config, configSchema } from './config/schema.ts';
+import type { Environment } from './terminal.ts';
+
+export type LoadedConfig = {
+  readonly config: Config;
+  /** The data folder as an absolute path; undefined where it is the default and this user has no home. */
+  readonly dataDir: string | undefined;
+  /** Variables with our prefix that mean nothing to us. */
+  readonly unknownVariables: readonly string[];
+};
+
+export type ConfigPlace = { readonly env: Environment; readonly cwd: string };
+
+/** Rejects with `bad-config`: one line for each problem. */
+export async function loadConfig(settings: SettingArgs, { env, cwd }: ConfigPlace): Promise<LoadedConfig> {
+  const named = settings.file ?? (env['LEPORELLO_CONFIG'] || undefined);
+  const file = named === undefined ? undefined : await readConfig(named, resolve(cwd, named));
+  const layered = layer({ flags: settings.values, env, file });
+  const parsed = configSchema.safeParse(layered.value);
+  if (!parsed.success) {
+    throw new LeporelloError('bad-config', spellProblems(parsed.error.issues, layered).join('\n'));
+  }
+  const base = layered.originOf(['data']).type === 'file' && named ? dirname(resolve(cwd, named)) : cwd;
+  return {
+    config: parsed.data,
+    dataDir: dataDirOf(parsed.data.data, base, env, layered),
+    unknownVariables: layered.unknownVariables,
+  };
+}
+
+async function readConfig(name: string, path: string): Promise<{ path: string; value: unknown }> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    const said = cause instanceof Error ? cause.message : String(cause);
+    throw new LeporelloError(
+      'bad-config',
+      `The configuration file ${name} cannot be read: ${said}. Check --config or LEPORELLO_CONFIG.`,
+      { cause },
+    );
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (cause) {
+    // The parser's own sentence may quote a secret.
+    const place = placeIn(text, cause);
+    throw new LeporelloError(
+      'bad-config',
+      `The configuration file ${name} is not JSON${place}. Comments and commas at the end of a list are not allowed.`,
+      { cause },
+    );
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { path: name, value };
+  throw new LeporelloError(
+    'bad-config',
+    `The configuration file ${name} holds no JSON object: write the options as one, as in {"port": 8787}.`,
+  );
+}
+
+function placeIn(text: string, cause: unknown): string {
+  const position = cause instanceof Error ? /at position (\d+)/.exec(cause.message)?.[1] : undefined;
+  if (position === undefined) return text.trim() === '' ? ': it is empty' : '';
+  const before = text.slice(0, Number(position)).split('\n');
+  return `: see line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}
+
+/** A leading `~` is this user's home, which a shell knows and a file or a service's environment does not. */
+function dataDirOf(data: string, base: string, env: Environment, layered: Layered): string | undefined {
+  const inHome = /^~(?:[/\\](.*))?$/s.exec(data);
+  if (inHome === null) return resolve(base, data);
+  const home = homeOf(env);
+  if (home !== undefined) return join(home, inHome[1] ?? '');
+  if (layered.originOf(['data']).type === 'default') return undefined;
+  throw new LeporelloError(
+    'bad-config',
+    `data is ${JSON.stringify(data)}, but this user has no home: set HOME or give a path.`,
+  );
+}
+
+function homeOf(env: Environment): string | undefined {
+  const said = env['HOME'] || env['USERPROFILE'];
+  if (said) return said;
+  try {
+    return homedir();
+  } catch {
+    // A user without an entry in the password file, as in many containers.
+    return undefined;
+  }
+}

@@ -1,0 +1,126 @@
+/** Lays flags over variables over the file, and remembers of every value where it came from. Pure: throws `bad-config` alone. */
+import { LeporelloError } from '../../errors.ts';
+import type { FlagValue } from '../args.ts';
+import { nearest } from '../nearest.ts';
+import type { Environment } from '../terminal.ts';
+import { type Option, options, valueOf } from './options.ts';
+
+export type Origin =
+  | { readonly type: 'flag'; readonly name: string }
+  | { readonly type: 'variable'; readonly name: string }
+  | { readonly type: 'file'; readonly path: string }
+  | { readonly type: 'default' };
+
+export type ConfigSources = {
+  readonly flags: readonly FlagValue[];
+  readonly env: Environment;
+  /** The parsed file and the name it is known by. */
+  readonly file: { readonly path: string; readonly value: unknown } | undefined;
+};
+
+/** The sources as one value, not yet checked. */
+export type Layered = {
+  readonly value: Readonly<Record<string, unknown>>;
+  originOf(path: readonly PropertyKey[]): Origin;
+  /** Variables with our prefix that mean nothing to us. */
+  readonly unknownVariables: readonly string[];
+};
+
+const prefix = 'LEPORELLO_';
+/** Variables with our prefix that are no options. */
+const otherVariables = ['LEPORELLO_CONFIG', 'LEPORELLO_SECRET'];
+/** Set by our own scripts. */
+const ownVariables = ['LEPORELLO_LEASH'];
+
+export function layer({ flags, env, file }: ConfigSources): Layered {
+  const value = structuredClone((file?.value ?? {}) as Record<string, unknown>);
+  const set: { readonly key: string; readonly origin: Origin }[] = [];
+  const lay = (option: Option, text: string, origin: Origin): void => {
+    put(value, option.key.split('.'), valueOf(option, text));
+    set.unshift({ key: option.key, origin });
+  };
+  for (const option of options) {
+    const text = env[option.variable];
+    if (text) lay(option, text, { type: 'variable', name: option.variable });
+  }
+  for (const { flag, key, text } of flags) {
+    const option = options.find((known) => known.key === key);
+    if (option === undefined) throw new LeporelloError('bad-config', unknownKey(flag, key));
+    lay(option, text, { type: 'flag', name: flag });
+  }
+  return {
+    value,
+    originOf(path) {
+      const key = path.map(String).join('.');
+      const found = set.find((one) => key === one.key || key.startsWith(`${one.key}.`));
+      if (found) return found.origin;
+      return file && has(file.value, path) ? { type: 'file', path: file.path } : { type: 'default' };
+    },
+    unknownVariables: unknownVariables(env),
+  };
+}
+
+/** How an origin is named in a sentence. */
+export function spellOrigin(origin: Origin): string {
+  switch (origin.type) {
+    case 'flag':
+    case 'variable':
+      return `from ${origin.name}`;
+    case 'file':
+      return `in ${origin.path}`;
+    case 'default':
+      return 'the default';
+  }
+}
+
+function put(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [key = '', ...rest] = path;
+  if (rest.length === 0) {
+    target[key] = value;
+    return;
+  }
+  const inside = isRecord(target[key]) ? target[key] : {};
+  target[key] = inside;
+  put(inside, rest, value);
+}
+
+function has(value: unknown, path: readonly PropertyKey[]): boolean {
+  const [key, ...rest] = path;
+  if (key === undefined) return true;
+  return isRecord(value) && Object.hasOwn(value, key) && has(value[String(key)], rest);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function unknownKey(flag: string, key: string): string {
+  const meant = nearest(
+    key,
+    options.map((option) => option.key),
+  );
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  return `${flag} names ${key}, which is not an option.${hint} All options: docs/configuration.md.`;
+}
+
+/** A variable that is nearly one of ours was meant for us; others may come from elsewhere, as orchestrators name them too. */
+function unknownVariables(env: Environment): readonly string[] {
+  const known = [...options.map((option) => option.variable), ...otherVariables];
+  const unknown = Object.keys(env).filter(
+    (name) => name.startsWith(prefix) && !known.includes(name) && !ownVariables.includes(name),
+  );
+  const words = known.map(withoutPrefix);
+  for (const name of unknown) {
+    const meant = nearest(withoutPrefix(name), words);
+    if (meant === undefined || !env[name]) continue;
+    throw new LeporelloError(
+      'bad-config',
+      `${name} is set, but is not a variable of Leporello. Did you mean ${prefix}${meant}? If not, unset it.`,
+    );
+  }
+  return unknown.toSorted();
+}
+
+function withoutPrefix(name: string): string {
+  return name.slice(prefix.length);
+}

@@ -1,0 +1,215 @@
+/**
+ * The configuration: every option, its default and what it may be. The one place to add an option; files, variables, flags, errors
+ * and the table in docs/configuration.md are read off it. Pure.
+ */
+import { z } from 'zod';
+
+/** What is written down beside each option. */
+export type Told = {
+  /** Completes the sentence "... but must be". */
+  readonly allowed: string;
+  readonly about: string;
+  /** For errors: never print the value. */
+  readonly secret?: true;
+  /** For the documentation, where the default is not a value. */
+  readonly otherwise?: string;
+};
+
+function told<T extends z.ZodType>(schema: T, meta: Told): T {
+  return schema.meta(meta);
+}
+
+function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  return { schema: z.int().min(least).max(most), allowed: `a whole number ${range}` };
+}
+
+function whole(least: number, otherwise: number, about: string, most?: number) {
+  const { schema, allowed } = wholeNumber(least, most);
+  return told(schema.default(otherwise), { allowed, about });
+}
+
+/** A property of a model, which is not set unless it is said. */
+function tokens(about: string) {
+  const { schema, allowed } = wholeNumber(1);
+  return told(schema.optional(), { allowed, about });
+}
+
+function fraction(otherwise: number, about: string) {
+  const schema = z.number().gt(0).lte(1).default(otherwise);
+  return told(schema, { allowed: 'a number above 0 and at most 1', about });
+}
+
+/** Options of a trigger, or `false` to turn it off. */
+function switchable<T extends z.ZodType>(schema: T, keys: string, about: string) {
+  const meta: Told = { allowed: `false, or an object with ${keys}`, about };
+  return { schema: z.union([z.literal(false), schema]), meta };
+}
+
+const baseUrl = 'an http or https URL without user, query and fragment, such as https://api.openai.com/v1';
+
+function upstream(otherwise: string, about: string) {
+  const schema = z.string().refine(isBaseUrl, { error: baseUrl }).default(otherwise);
+  return told(schema, { allowed: baseUrl, about });
+}
+
+/** Credentials in a URL would be sent nowhere, and end in messages. */
+function isBaseUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}
+
+/** What a target must stay below. */
+function limitOf(input: unknown): number {
+  const { trigger, buffer = 0 } = input as { readonly trigger: number; readonly buffer?: number };
+  return trigger - buffer;
+}
+
+const windowFraction = switchable(
+  z
+    .strictObject({
+      trigger: fraction(0.85, 'Fraction of the window above which it fires.'),
+      target: fraction(0.5, 'Fraction of the window to fold down to; below the trigger.'),
+    })
+    .refine(({ trigger, target }) => target < trigger, {
+      path: ['target'],
+      error: ({ input }) => `below triggers.windowFraction.trigger, ${limitOf(input)}`,
+    }),
+  'trigger and target',
+  'Folds when a request takes more than a fraction of the window; false turns it off.',
+);
+
+const tokenBudget = switchable(
+  z
+    .strictObject({
+      trigger: whole(2, 90_000, 'Tokens that the count and the buffer may not exceed.'),
+      target: whole(1, 40_000, 'Tokens to fold down to; below trigger minus buffer.'),
+      buffer: whole(0, 1_000, 'Tokens by which the count may be too low.'),
+    })
+    .refine(({ trigger, target, buffer }) => target < trigger - buffer, {
+      path: ['target'],
+      error: ({ input }) => `below trigger minus buffer of triggers.tokenBudget, ${limitOf(input)}`,
+    }),
+  'trigger, target and buffer',
+  'Folds when a request is dearer than a number of tokens, whatever the window; false turns it off.',
+);
+
+const mustFit = switchable(
+  z.strictObject({
+    target: told(z.number().gt(0).lt(1).optional(), {
+      allowed: 'a number above 0 and below 1',
+      about: 'Fraction of the window to fold down to.',
+      otherwise: 'that of windowFraction, else 0.5',
+    }),
+  }),
+  'target',
+  'Folds when a request would not fit the window beside its reply; false turns it off.',
+);
+
+const messageCount = switchable(
+  z.strictObject({
+    target: whole(1, 20, 'Messages to fold down to.'),
+    buffer: whole(1, 5, 'Messages above the target that are put up with.'),
+  }),
+  'target and buffer',
+  'Folds when a request has more messages than target and buffer together; false turns it off.',
+);
+
+const texts = z.array(z.string().min(1)).default([]);
+
+const model = z.strictObject({
+  window: tokens('Tokens of prompt and reply together.'),
+  maxInput: tokens('Tokens of the longest prompt.'),
+  maxOutput: tokens('Tokens of the longest reply.'),
+  tokenizer: told(z.enum(['o200k_base', 'cl100k_base']).optional(), {
+    allowed: 'o200k_base or cl100k_base',
+    about: 'The vocabulary to count with.',
+  }),
+});
+
+export const configSchema = z.strictObject({
+  port: whole(0, 8787, 'Port of the gateway; 0 takes any free one.', 65_535),
+  host: told(z.string().min(1).default('127.0.0.1'), {
+    allowed: 'an address of this machine, such as 127.0.0.1 or 0.0.0.0',
+    about: 'Address the gateway listens on.',
+  }),
+  data: told(z.string().min(1).default('~/.leporello'), {
+    allowed: 'a path',
+    about: 'Folder for originals, folds and the secret. In a file, relative to the file.',
+  }),
+  openaiUrl: upstream('https://api.openai.com/v1', 'Upstream of the OpenAI formats.'),
+  anthropicUrl: upstream('https://api.anthropic.com', 'Upstream of the Anthropic format.'),
+  triggers: z
+    .strictObject({
+      mustFit: told(mustFit.schema.prefault({}), mustFit.meta),
+      windowFraction: told(windowFraction.schema.prefault({}), windowFraction.meta),
+      tokenBudget: told(tokenBudget.schema.prefault({}), tokenBudget.meta),
+      messageCount: told(messageCount.schema.default(false), messageCount.meta),
+    })
+    .prefault({}),
+  compressionBytesThreshold: whole(0, 1_000, 'Tool results of fewer bytes are never folded.'),
+  pins: z
+    .strictObject({
+      tools: told(texts, {
+        allowed: 'a list of tool names',
+        about: 'Results of these tools are never folded.',
+      }),
+      texts: told(texts, {
+        allowed: 'a list of texts',
+        about: 'Parts that hold one of these texts are never folded.',
+      }),
+    })
+    .prefault({}),
+  models: told(z.record(z.string(), model).default({}), {
+    allowed:
+      'an object by model name or glob, such as {"my-*": {"window": 32000, "tokenizer": "o200k_base"}}',
+    about: 'What is known of models beside the catalogue: window, maxInput, maxOutput (tokens), tokenizer.',
+  }),
+  recall: z
+    .strictObject({
+      enabled: told(z.boolean().default(true), {
+        allowed: 'true or false',
+        about: 'Whether the model is offered the tool read_memory.',
+      }),
+      maxRounds: whole(1, 5, 'Recalls in a row that one request may make.', 100),
+      maxTokens: whole(100, 8_000, 'Tokens one recall may answer.'),
+    })
+    .prefault({}),
+  limits: z
+    .strictObject({
+      maxBodyBytes: whole(1, 64 * 1024 * 1024, 'Larger request bodies are answered 413.'),
+      prepareDeadlineMs: whole(
+        1,
+        2_000,
+        'Milliseconds; folding that takes longer is given up for the request.',
+      ),
+      drainMs: whole(
+        0,
+        30_000,
+        'Milliseconds that requests under way have to finish once the gateway is stopped.',
+        86_400_000,
+      ),
+    })
+    .prefault({}),
+  memory: z
+    .strictObject({
+      ttlDays: told(z.number().gt(0).lte(36_500).default(30), {
+        allowed: 'a number of days above 0 and at most 36500',
+        about: 'Days that originals and folds are kept after they were last needed.',
+      }),
+    })
+    .prefault({}),
+  adminToken: told(z.string().min(16).optional(), {
+    allowed: 'at least 16 characters',
+    about: 'Credential that sees the receipts and memories of all tenants.',
+    secret: true,
+    otherwise: 'none',
+  }),
+  logLevel: told(z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'), {
+    allowed: 'debug, info, warn, error or silent',
+    about: 'What is logged.',
+  }),
+});
+
+export type Config = z.output<typeof configSchema>;

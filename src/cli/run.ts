@@ -1,0 +1,52 @@
+/**
+ * Runs one command line and says how it went as an exit code: 0 done, 1 failed, 2 not understood (arguments or configuration),
+ * 130 interrupted. Commands are loaded when they are called, so that help comes at once.
+ */
+import { LeporelloError } from '../errors.ts';
+import { type Args, parseArgs } from './args.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Never rejects: what goes wrong is told on standard error. */
+export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    return await runCommand(parseArgs(argv), terminal);
+  } catch (error) {
+    return failure(error, terminal);
+  }
+}
+
+async function runCommand(args: Args, terminal: Terminal): Promise<number> {
+  switch (args.command) {
+    case 'help': {
+      const { helpText } = await import('./help.ts');
+      await terminal.out(helpText(args.topic));
+      return 0;
+    }
+    case 'version': {
+      const { packageVersion } = await import('./version.ts');
+      const version = packageVersion();
+      await terminal.out(args.json ? `${JSON.stringify({ version })}\n` : `${version}\n`);
+      return 0;
+    }
+    case 'serve':
+      return (await import('./commands/serve.ts')).serve(args, terminal);
+    case 'compact':
+      return (await import('./commands/compact.ts')).compact(args, terminal);
+    case 'recall':
+      return (await import('./commands/recall.ts')).recall(args, terminal);
+    case 'demo':
+      return (await import('./commands/demo.ts')).demo(args, terminal);
+  }
+}
+
+function failure(error: unknown, terminal: Terminal): number {
+  if (LeporelloError.isInstance(error)) {
+    terminal.err(`leporello: ${error.message}\n`);
+    return error.code === 'bad-usage' || error.code === 'bad-config' ? 2 : 1;
+  }
+  // Whoever closed the pipe has read enough and wants no more words.
+  if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 1;
+  const stack = error instanceof Error ? error.stack : String(error);
+  terminal.err(`leporello: an error that should not happen; please report it with these lines.\n${stack}\n`);
+  return 1;
+}

@@ -1,0 +1,49 @@
+/** The gateway's log on standard error: JSON lines for machines, short lines for a person at a terminal. Never content, never keys. */
+import { pino } from 'pino';
+import type { GatewayLog } from '../../gateway/app.ts';
+import type { Terminal } from '../terminal.ts';
+
+export type Log = GatewayLog & {
+  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
+  error(fields: Readonly<Record<string, unknown>>, message: string): void;
+};
+
+export function createLog(terminal: Pick<Terminal, 'err' | 'isTty'>, level: string): Log {
+  const write = terminal.isTty.err
+    ? (line: string) => terminal.err(readable(line))
+    : (line: string) => terminal.err(line);
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write },
+  );
+}
+
+type Fields = Readonly<Record<string, string | number | undefined>>;
+
+/** `14:03:11  warn  message  key=value`, and a request as a sentence of its own. */
+function readable(line: string): string {
+  const { level, time, msg, ...fields } = JSON.parse(line) as Fields;
+  const clock = String(time).slice(11, 19);
+  const mark = level === 'info' ? '' : `${level}  `;
+  const said =
+    msg === 'request' ? requestLine(fields) : [msg, ...Object.entries(fields).map(pair)].join('  ');
+  return `${clock}  ${mark}${said}\n`;
+}
+
+/** `POST /v1/messages  200  compacted 12301 > 6002 tokens  8 ms` */
+function requestLine({ method, path, status, outcome, tokensBefore, tokensAfter, ms }: Fields): string {
+  const counted = outcome === 'compacted' ? `${tokensBefore} > ${tokensAfter}` : tokensBefore;
+  const tokens = counted === undefined ? '' : ` ${counted} tokens`;
+  return [`${method} ${path}`, status, outcome === undefined ? '' : `${outcome}${tokens}`, `${ms} ms`]
+    .filter((piece) => piece !== '')
+    .join('  ');
+}
+
+function pair([key, value]: readonly [string, unknown]): string {
+  return `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`;
+}
