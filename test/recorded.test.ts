@@ -1,0 +1,166 @@
+/**
+ * All recorded conversations, in both formats, through `leporello compact` with three windows: each result fits, is valid, is the same
+ * again, and everything that was taken out can be had back exactly, after a restart.
+ */
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openMemory as openStored } from '../src/cli/open-memory.ts';
+import { run } from '../src/cli/run.ts';
+import type { Terminal } from '../src/cli/terminal.ts';
+import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
+import type { Codec } from '../src/codecs/codec.ts';
+import { openaiChat } from '../src/codecs/openai-chat/index.ts';
+import type { Receipt } from '../src/metrics/receipt.ts';
+import { createVault } from '../src/memory/vault.ts';
+import { asAnthropic } from '../src/testing/as-anthropic.ts';
+import { freshReading } from '../src/testing/chat-conversation.ts';
+
+const source = '../shared/data/trajectories-dev.jsonl.gz';
+const isThere = existsSync(source);
+/** Ids come from it, so two data folders that share it give the same bytes. */
+const secret = 'a secret of the test, and no other';
+
+const windows = [8_000, 32_000, 128_000];
+
+const formats: readonly {
+  readonly codec: Codec;
+  readonly flag: string;
+  readonly inFormat: (chat: string) => string;
+}[] = [
+  { codec: openaiChat, flag: 'chat', inFormat: (chat) => chat },
+  {
+    codec: anthropicMessages,
+    flag: 'anthropic',
+    inFormat: (chat) => new TextDecoder().decode(asAnthropic(new TextEncoder().encode(chat))),
+  },
+];
+
+describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${source} is not here`})`, () => {
+  let folder: string;
+  let recorded: readonly string[];
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'leporello-recorded-'));
+    recorded = gunzipSync(await readFile(source))
+      .toString()
+      .trim()
+      .split('\n');
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  describe.each(formats)('as bodies of $codec.name', ({ codec, flag, inFormat }) => {
+    it.each(windows)(
+      'fit a window of %i, stay valid, and lose nothing',
+      async (window) => {
+        const bodies = recorded.map(inFormat);
+        expect(bodies.length).toBe(822);
+        const input = join(folder, `${flag}.jsonl`);
+        await writeFile(input, bodies.join('\n'));
+        const first = await compact(input, flag, window, join(folder, `${flag}-${window}`));
+        const again = await compact(input, flag, window, join(folder, `${flag}-${window}-again`));
+        // Bodies are large: a list of the lines that differ says more than their difference.
+        expect(first.lines.flatMap((line, at) => (line === again.lines[at] ? [] : at))).toEqual([]);
+
+        const open = await openMemory(join(folder, `${flag}-${window}`));
+        let folded = 0;
+        for (const [at, line] of first.lines.entries()) {
+          const { tokensAfter, unfit, outcome, memories } = first.receipts[at]!;
+          expect(unfit).toBeUndefined();
+          expect(outcome.status).not.toBe('failed');
+          expect(tokensAfter).toBeLessThanOrEqual(window);
+          const sent = codec.read(new TextEncoder().encode(line), freshReading());
+          expect(codec.rules.problems(sent)).toEqual([]);
+          if (outcome.status === 'untouched') expect(line).toBe(bodies[at]);
+          else folded++;
+          await checkNothingLost(
+            codec,
+            bodies[at]!,
+            line,
+            await Promise.all(memories.map((id) => open.original(id))),
+          );
+        }
+        await open.close();
+        expect(folded).toBeGreaterThan(0);
+      },
+      240_000,
+    );
+  });
+
+  async function compact(input: string, flag: string, window: number, data: string) {
+    const out = `${data}.jsonl`;
+    let told = '';
+    const terminal: Terminal = {
+      out: () => Promise.resolve(),
+      err: (text) => {
+        told += text;
+      },
+      input: () => Readable.from([]),
+      isTty: { input: false, out: false, err: false },
+      env: { LEPORELLO_SECRET: secret },
+      cwd: folder,
+      onStop: () => () => undefined,
+    };
+    const argv = [
+      'compact',
+      input,
+      '--format',
+      flag,
+      '--window',
+      String(window),
+      '--data',
+      data,
+      '--out',
+      out,
+      '--json',
+    ];
+    expect(await run(argv, terminal)).toBe(0);
+    const receipts = told
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Receipt);
+    return { lines: (await readFile(out, 'utf8')).trimEnd().split('\n'), receipts };
+  }
+});
+
+/** The data folder as a later process finds it. */
+async function openMemory(dataDir: string) {
+  const { store, secret: bytes } = await openStored(dataDir, { LEPORELLO_SECRET: secret });
+  const vault = createVault({ store, secret: bytes });
+  return {
+    async original(id: string): Promise<string> {
+      const found = await vault.recallAny(id);
+      return found.status === 'found' ? new TextDecoder().decode(found.original) : `${id} is missing`;
+    },
+    close: () => store.close(),
+  };
+}
+
+/** Every message is still there with its exact bytes, or its bytes, or those of its texts, were brought back from memory. */
+async function checkNothingLost(
+  codec: Codec,
+  before: string,
+  after: string,
+  recalled: readonly string[],
+): Promise<void> {
+  const bytes = new TextEncoder().encode(before);
+  const whole = recalled.filter((original) => original.startsWith('['));
+  const texts = new Set(recalled.filter((original) => original.startsWith('"')));
+  for (const message of codec.read(bytes, freshReading()).messages) {
+    const slice = (start: number, end: number) =>
+      new TextDecoder().decode(bytes.subarray(message.span.start + start, message.span.start + end));
+    const raw = slice(0, message.span.end - message.span.start);
+    if (after.includes(raw) || whole.some((original) => original.includes(raw))) continue;
+    for (const part of message.parts) {
+      const bytesOfPart = slice(part.span.start, part.span.end);
+      if (after.includes(bytesOfPart) || whole.some((original) => original.includes(bytesOfPart))) continue;
+      const literals = 'texts' in part ? part.texts.map((span) => slice(span.start, span.end)) : [];
+      expect(literals.length).toBeGreaterThan(0);
+      for (const literal of literals)
+        expect(texts.has(literal) || after.includes(literal), raw.slice(0, 300)).toBe(true);
+    }
+  }
+}
