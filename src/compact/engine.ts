@@ -7,7 +7,7 @@ import type { Codec, Outline, Reading, RecallTool } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { originalsOf } from '../conversation/original.ts';
-import { prefixChain } from '../conversation/prefix.ts';
+import { type Chain, prefixChain } from '../conversation/prefix.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Ledger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
@@ -69,6 +69,7 @@ export function createEngine(options: EngineOptions): Engine {
   const outlines = new LRUCache<string, Outline>({ max: options.maxOutlines ?? 20_000 });
   const reading: Reading = { digest: options.digest, outlines };
   const memo = createTokenMemo();
+  const chains = new LRUCache<string, Chain>({ max: 500 });
   const toolCosts = new Map<string, number>();
 
   return {
@@ -116,7 +117,7 @@ export function createEngine(options: EngineOptions): Engine {
       compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
       toolCosts,
     };
-    const links = prefixChain(conversation, `${tenant} ${codec.name}`, options.digest);
+    const links = linksOf(conversation, `${tenant} ${codec.name}`);
     const { replayed, start } = await replay(input, tenant, links);
     const demand = firstDemand(options.triggers, {
       tokens: start.tokens,
@@ -152,6 +153,14 @@ export function createEngine(options: EngineOptions): Engine {
             : undefined,
       },
     };
+  }
+
+  /** A conversation that goes on starts as it did the turn before. */
+  function linksOf(conversation: Conversation, root: string): readonly string[] {
+    const key = [root, ...conversation.messages.slice(0, 2).map((message) => message.canonical)].join(' ');
+    const chain = prefixChain(conversation, root, options.digest, chains.get(key));
+    chains.set(key, chain);
+    return chain.links;
   }
 
   function offeredTool(conversation: Conversation): RecallTool | undefined {

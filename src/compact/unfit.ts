@@ -6,7 +6,7 @@ import type { ConversationCounter } from '../tokens/count-conversation.ts';
 export function whatIsLarge(
   sent: Conversation,
   counter: ConversationCounter,
-  tokens: number,
+  total: number,
   atMost: number,
 ): string {
   const blocks = sent.preamble.map((block) => ({
@@ -19,5 +19,5 @@ export function whatIsLarge(
   }));
   const largest = [...blocks, ...messages].toSorted((a, b) => b.tokens - a.tokens).slice(0, 3);
   const named = largest.map(({ what, tokens }) => `${what} ${tokens}`).join(', ');
-  return `${tokens} tokens stay, ${atMost} fit: ${named}.`;
+  return `${total} tokens stay, ${atMost} fit: ${named}.`;
 }

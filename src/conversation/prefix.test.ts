@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sha256 } from '../memory/digest.ts';
 import type { Conversation, Message } from './conversation.ts';
@@ -9,8 +10,8 @@ const decoder = new TextDecoder();
 
 describe('the prefix chain', () => {
   it('has one link more than there are messages, and a longer conversation keeps those of its beginning', () => {
-    const short = prefixChain(conversation('a', 'b'), 'root', sha256);
-    const long = prefixChain(conversation('a', 'b', 'c'), 'root', sha256);
+    const short = prefixChain(conversation('a', 'b'), 'root', sha256).links;
+    const long = prefixChain(conversation('a', 'b', 'c'), 'root', sha256).links;
     expect(short).toHaveLength(3);
     expect(long).toHaveLength(4);
     expect(long.slice(0, 3)).toEqual(short);
@@ -18,20 +19,20 @@ describe('the prefix chain', () => {
   });
 
   it('changes every link after a message that says something else', () => {
-    const one = prefixChain(conversation('a', 'b', 'c', 'd'), 'root', sha256);
-    const other = prefixChain(conversation('a', 'x', 'c', 'd'), 'root', sha256);
+    const one = prefixChain(conversation('a', 'b', 'c', 'd'), 'root', sha256).links;
+    const other = prefixChain(conversation('a', 'x', 'c', 'd'), 'root', sha256).links;
     expect(other.map((link, index) => link === one[index])).toEqual([true, true, false, false, false]);
   });
 
   it('of different roots never meets', () => {
-    const one = prefixChain(conversation('a', 'a'), 'mine', sha256);
-    const other = prefixChain(conversation('a', 'a'), 'theirs', sha256);
+    const one = prefixChain(conversation('a', 'a'), 'mine', sha256).links;
+    const other = prefixChain(conversation('a', 'a'), 'theirs', sha256).links;
     expect(one.filter((link) => other.includes(link))).toEqual([]);
   });
 
   it('depends on where messages begin and end', () => {
-    const one = prefixChain(conversation('ab', 'c'), 'root', sha256).at(-1);
-    const other = prefixChain(conversation('a', 'bc'), 'root', sha256).at(-1);
+    const one = prefixChain(conversation('ab', 'c'), 'root', sha256).links.at(-1);
+    const other = prefixChain(conversation('a', 'bc'), 'root', sha256).links.at(-1);
     expect(one).not.toBe(other);
   });
 });
@@ -78,3 +79,16 @@ function conversation(...canonicals: readonly string[]): Conversation {
     messages,
   };
 }
+
+describe('a chain that is known in part', () => {
+  it('gives the same links as one that is reckoned anew, wherever the two part', () => {
+    const chain = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 8 });
+    fc.assert(
+      fc.property(chain, chain, (before, now) => {
+        const known = prefixChain(conversation(...before), 'root', sha256);
+        const anew = prefixChain(conversation(...now), 'root', sha256);
+        expect(prefixChain(conversation(...now), 'root', sha256, known)).toEqual(anew);
+      }),
+    );
+  });
+});

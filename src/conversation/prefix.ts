@@ -10,16 +10,28 @@ type Digest = (bytes: Uint8Array) => string;
 
 const encoder = new TextEncoder();
 
+/** The links of a conversation: element j stands for messages 0 to j-1, so there is one more than there are messages. */
+export type Chain = { readonly canonicals: readonly string[]; readonly links: readonly string[] };
+
 /**
- * The links of a conversation: element j stands for messages 0 to j-1, so there is one more than there are messages.
- * `root` names whose and which format the conversation is: prefixes of different roots never meet.
+ * The chain of a conversation. `root` names whose and which format it is: prefixes of different roots never meet. `known` is
+ * another chain of this root, of an earlier turn say: as far as the two agree its links are taken over instead of reckoned anew.
  */
-export function prefixChain(conversation: Conversation, root: string, digest: Digest): readonly string[] {
-  const links = [digest(encoder.encode(root))];
-  for (const message of conversation.messages) {
-    links.push(digest(encoder.encode(`${links.at(-1)}\n${message.canonical}`)));
+export function prefixChain(conversation: Conversation, root: string, digest: Digest, known?: Chain): Chain {
+  const canonicals = conversation.messages.map((message) => message.canonical);
+  const links = known?.links.slice(0, commonLength(known.canonicals, canonicals) + 1) ?? [
+    digest(encoder.encode(root)),
+  ];
+  for (let at = links.length - 1; at < canonicals.length; at++) {
+    links.push(digest(encoder.encode(`${links[at]}\n${canonicals[at]}`)));
   }
-  return links;
+  return { canonicals, links };
+}
+
+function commonLength(one: readonly string[], other: readonly string[]): number {
+  let length = 0;
+  while (length < one.length && length < other.length && one[length] === other[length]) length++;
+  return length;
 }
 
 /**
