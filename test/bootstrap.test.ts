@@ -169,6 +169,29 @@ describe('the script that was started', () => {
     expect(await ended(parent)).toMatchObject({ code: 0, stdout: expect.stringMatching(/ready \d+\nbye\n/) });
   });
 
+  it('gets a signal once that was sent to the whole group', async () => {
+    const parent = leashed(
+      `process.on('SIGTERM', () => { console.log('bye'); setTimeout(() => clearInterval(busy), 300); });`,
+      'busy',
+      (command, args) => spawn(command, args, { detached: true }),
+    );
+    await said(parent, 'ready');
+    process.kill(-(parent.pid ?? Number.NaN), 'SIGTERM');
+    expect(await ended(parent)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/ready \d+\nbye\n$/),
+    });
+  });
+
+  it('ends by a signal that it listened to before and no longer does', async () => {
+    const parent = leashed(`process.once('SIGTERM', () => console.log('once'));`, 'busy');
+    await said(parent, 'ready');
+    parent.kill('SIGTERM');
+    await said(parent, 'once');
+    parent.kill('SIGTERM');
+    expect(await ended(parent)).toMatchObject({ code: null, signal: 'SIGTERM' });
+  });
+
   it('passes on the signal it died of', async () => {
     const parent = leashed('', 'busy');
     await said(parent, 'ready');

@@ -4,10 +4,9 @@
 import { spawn } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
 import { watchNpm } from './lineage.mjs';
+import { passSignals } from './signals.mjs';
 
 /** @typedef {{ code: number | null, signal: NodeJS.Signals | null, error?: Error }} End  how a child ended */
-
-const passedOn = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 
 /**
  * Runs a script on the terminal we were given, with `node` first in its PATH. The leash (a channel that breaks when this
@@ -21,8 +20,7 @@ export function runLeashed(node, args) {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...pathFirst(dirname(node)), LEPORELLO_LEASH: String(process.pid) },
   });
-  const stop = watchNpm(() => child.kill('SIGTERM'));
-  return endOf(child).finally(stop);
+  return endOf(child, watchNpm);
 }
 
 /**
@@ -63,22 +61,19 @@ export function pathFirst(folder) {
 
 /**
  * @param {import('node:child_process').ChildProcess} child
+ * @param {(gone: () => void) => () => void} [watch]  calls when the child is to end; returns how to stop watching
  * @returns {Promise<End>}
  */
-function endOf(child) {
+function endOf(child, watch = () => () => {}) {
+  const signals = passSignals(child);
+  const stopWatching = watch(signals.end);
   return new Promise((resolve) => {
-    /** @param {NodeJS.Signals} signal */
-    const pass = (signal) => {
-      // Ctrl-C on a terminal goes to the child as well as to us: passing it on would look like a second one.
-      if (signal === 'SIGINT' && process.stdin.isTTY) return;
-      child.kill(signal);
-    };
     /** @param {End} end */
     const finish = (end) => {
-      for (const signal of passedOn) process.off(signal, pass);
+      signals.stop();
+      stopWatching();
       resolve(end);
     };
-    for (const signal of passedOn) process.on(signal, pass);
     child.once('error', (error) => finish({ code: 1, signal: null, error }));
     child.once('close', (code, signal) => finish({ code, signal }));
   });
