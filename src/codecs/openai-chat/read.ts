@@ -100,7 +100,7 @@ function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) {
     return content.end - content.start === 2 ? [] : [{ type: 'text', span: content, texts: [content] }];
   }
-  if (bytes[content.start] === 'n'.charCodeAt(0)) return [];
+  if (isNull(bytes, content)) return [];
   if (!startsWith(bytes, content, '['))
     throw new ScanError('content is neither a string nor an array nor null');
   return scanArray(bytes, content.start).elements.map((span) => {
@@ -119,7 +119,7 @@ function outlineItem(
   const byKey = uniqueMembers(scanObject(bytes, span.start).members);
   const kind = (byKey && stringAt(bytes, byKey.get('type'))) ?? 'unknown';
   if (kind === 'text') return { kind, text: textMember(bytes, byKey?.get('text')), media: undefined };
-  const holder = mediaHolders[kind];
+  const holder = Object.hasOwn(mediaHolders, kind) ? mediaHolders[kind] : undefined;
   if (holder === undefined) return { kind, text: undefined, media: undefined };
   const value = byKey?.get(holder.member)?.value;
   const members = value && startsWith(bytes, value, '{') ? scanObject(bytes, value.start).members : [];

@@ -1,9 +1,10 @@
 /** Cases of streams: nothing is held back, private calls are not seen, and all rounds make one well-formed message. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Codec, ModelReply, RelayEnd, StreamEvent, StreamRelay } from '../../codecs/codec.ts';
+import type { Codec, ModelReply } from '../../codecs/codec.ts';
 import { splitEvents } from '../../gateway/sse.ts';
 import { anyReply, recallName, replyWithoutRecall, replyWithRecallsOnly } from './arbitrary.ts';
+import { eventOf, eventsOf, relayed, tailOf } from './relay.ts';
 import type { CodecFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 import { callsIn, expectedView, saidIn, sumOf } from './turns.ts';
 import { shown, view } from './views.ts';
@@ -68,7 +69,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
             const isRecall = number < rounds.length || isPending;
             expect(end.status).toBe(isRecall ? 'recall' : 'done');
             if (end.status === 'recall') sameReply(codec, fixture, end.reply, turn);
-            else went += end.tail.map(shown).join('');
+            else went += tailOf(end);
           });
           if (isPending) went += relay.finish().map(shown).join('');
           expect(fixture.client(went)).toEqual(expectedView(turns));
@@ -169,8 +170,7 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
       const relay = codec.openStream({ recallTool: recallName });
       const { out, end } = relayed(relay, fixture.stream(scripted, 0));
       expect(end.status).toBe('done');
-      const tail = end.status === 'done' ? end.tail.map(shown).join('') : '';
-      expect(fixture.client(out + tail)).toEqual(expectedView([scripted]));
+      expect(fixture.client(out + tailOf(end))).toEqual(expectedView([scripted]));
     });
   });
 
@@ -199,8 +199,9 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
       const last = turn('calls', text('Now ', 'this.'), call('c9', 'run', '{"x":1}'));
       const second = relayed(relay, fixture.stream(last, 1));
       expect(second.end.status).toBe('done');
-      const tail = second.end.status === 'done' ? second.end.tail.map(shown).join('') : '';
-      expect(fixture.client(first.out + second.out + tail)).toEqual(expectedView([scripted, last]));
+      expect(fixture.client(first.out + second.out + tailOf(second.end))).toEqual(
+        expectedView([scripted, last]),
+      );
     });
 
     it.each(Object.entries(pending))('%s, and can be closed when nothing follows', (_, scripted) => {
@@ -305,29 +306,6 @@ function sameReply(codec: Codec, fixture: CodecFixture, reply: ModelReply, turn:
   const answers = recalls.map((call) => ({ call, text: 'answer' }));
   const next = view(codec, codec.continueWith(sent, reply, answers));
   expect(codec.rules.problems(next)).toEqual([]);
-}
-
-function relayed(relay: StreamRelay, sse: string): { readonly out: string; readonly end: RelayEnd } {
-  const out = eventsOf(sse)
-    .flatMap((event) => relay.take(event))
-    .map(shown)
-    .join('');
-  return { out, end: relay.end() };
-}
-
-/** Events of a stream of ours: no odd line ends in it. */
-function eventsOf(sse: string): readonly StreamEvent[] {
-  return sse
-    .split(/(?<=\n\n)/)
-    .filter((raw) => raw !== '')
-    .map(eventOf);
-}
-
-function eventOf(raw: string): StreamEvent {
-  const lines = raw.split('\n');
-  const valueOf = (field: string) =>
-    lines.filter((line) => line.startsWith(`${field}: `)).map((line) => line.slice(field.length + 2));
-  return { raw: encoder.encode(raw), event: valueOf('event')[0], data: valueOf('data').join('\n') };
 }
 
 async function* chunksOf(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { shown } from '../../testing/codec-suite/views.ts';
+import { anthropicMessages } from './index.ts';
+
+const encoder = new TextEncoder();
+const read = (body: string) => anthropicMessages.readResponse(encoder.encode(body), 'read_memory');
+
+describe('a complete response of Anthropic Messages', () => {
+  it('counts tokens read from and written to the cache as input', () => {
+    const usage =
+      '{"input_tokens":3,"cache_creation_input_tokens":100,"cache_read_input_tokens":2000,"output_tokens":40,"server_tool_use":{"web_search_requests":1}}';
+    expect(read(`{"content":[],"stop_reason":"end_turn","usage":${usage}}`).usage).toEqual({
+      input: 2103,
+      cacheRead: 2000,
+      cacheWrite: 100,
+      output: 40,
+    });
+    expect(read('{"content":[]}').usage).toBeUndefined();
+  });
+
+  it('keeps numbers of calls as the model spelled them', () => {
+    const call = '{"type":"tool_use","id":"a","name":"run","input": {"n": 12345678901234567890}}';
+    expect(read(`{"content":[${call}]}`).calls).toEqual([
+      { id: 'a', name: 'run', argumentsJson: '{"n": 12345678901234567890}' },
+    ]);
+  });
+
+  it('takes calls without input, id or name, and blocks that are no objects', () => {
+    expect(read('{"content":[{"type":"tool_use"},5,null,{"type":"text"}]}')).toMatchObject({
+      text: '',
+      calls: [{ id: '', name: '', argumentsJson: '{}' }],
+    });
+  });
+
+  it('is written for the client byte by byte, but for what was private', () => {
+    const first = read(
+      '{"content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"Let me see. "},{"type":"tool_use","id":"x","name":"read_memory","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":10,"output_tokens":2,"service_tier":"standard"}}',
+    );
+    const last =
+      '{"id":"msg_2", "type":"message","role":"assistant","content":[ {"type":"text","text":"Done.","n":1.0}, {"type":"tool_use","id":"x","name":"run","input":{"a":1}} ],"stop_reason":"tool_use","usage":{"input_tokens":20,"output_tokens":3,"service_tier":"priority"},"x":12345678901234567890}';
+    const seen = anthropicMessages.writeResponse(encoder.encode(last), [first], read(last));
+    expect(shown(seen)).toBe(
+      '{"id":"msg_2", "type":"message","role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"Let me see. "},{"type":"text","text":"Done.","n":1.0},{"type":"tool_use","id":"x","name":"run","input":{"a":1}}],"stop_reason":"tool_use","usage":{"input_tokens":30,"output_tokens":5,"service_tier":"priority"},"x":12345678901234567890}',
+    );
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { addUsage, eventBytes, jsonList, memberBytes, setMembers, withMembers } from './event-json.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const bytes = (text: string) => encoder.encode(text);
+const text = (value: Uint8Array | undefined) => value && decoder.decode(value);
+
+describe('changing members of an object', () => {
+  it('replaces those that are there, takes away those without a value, and leaves every other byte', () => {
+    const json = bytes(' { "a" : 1.0 , "b":{"a":2}, "c":"\\u00e9" }\n');
+    expect(text(setMembers(json, { a: bytes('[]'), c: undefined, d: bytes('5') }))).toBe(
+      ' { "a" : [] , "b":{"a":2} }\n',
+    );
+    expect(text(setMembers(json, { a: undefined, b: undefined, c: undefined }))).toBe(' {  }\n');
+    expect(setMembers(json, {})).toBe(json);
+  });
+
+  it('adds those that are not there at the end, where that is wanted', () => {
+    expect(text(withMembers(bytes('{"a":1}'), { a: bytes('2'), 'b"': bytes('3') }))).toBe('{"a":2,"b\\"":3}');
+    expect(text(withMembers(bytes('{ }'), { a: bytes('2') }))).toBe('{ "a":2}');
+  });
+
+  it('takes keys that mean something to JavaScript for what they are', () => {
+    expect(text(setMembers(bytes('{"toString":1,"__proto__":2}'), { a: bytes('3') }))).toBe(
+      '{"toString":1,"__proto__":2}',
+    );
+  });
+
+  it('finds the bytes of one', () => {
+    expect(text(memberBytes(bytes('{"b":[1, 2]}'), 'b'))).toBe('[1, 2]');
+    expect(memberBytes(bytes('{"b":1}'), 'a')).toBeUndefined();
+  });
+});
+
+describe('lists and events', () => {
+  it('are put together from JSON', () => {
+    expect(text(jsonList([bytes('1'), bytes('{}')]))).toBe('[1,{}]');
+    expect(text(jsonList([]))).toBe('[]');
+    expect(text(eventBytes('x', '{"a":1}'))).toBe('event: x\ndata: {"a":1}\n\n');
+    expect(text(eventBytes(undefined, bytes('{\n"a":1}')))).toBe('data: {\ndata: "a":1}\n\n');
+  });
+});
+
+describe('adding usage', () => {
+  it('adds numbers, joins lists, goes into objects, and lets the later word stand', () => {
+    const one = { input: 1, tier: 'a', parts: { x: 1, y: 2 }, rounds: [1], only: 7, gone: 3 };
+    const other = { input: 10, tier: 'b', parts: { x: 10, z: 3 }, rounds: [2], more: 5, gone: null };
+    expect(addUsage(one, other)).toEqual({
+      input: 11,
+      tier: 'b',
+      parts: { x: 11, y: 2, z: 3 },
+      rounds: [1, 2],
+      only: 7,
+      more: 5,
+      gone: 3,
+    });
+  });
+
+  it('takes what there is when one side has none', () => {
+    expect([addUsage(undefined, { a: 1 }), addUsage({ a: 1 }, undefined), addUsage(null, null)]).toEqual([
+      { a: 1 },
+      { a: 1 },
+      null,
+    ]);
+  });
+});

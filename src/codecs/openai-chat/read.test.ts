@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import { chatFixture } from '../../testing/codec-suite/openai-chat/fixture.ts';
+import { outline } from '../../testing/codec-suite/outline.ts';
+import { view } from '../../testing/codec-suite/views.ts';
+import { openaiChat } from './index.ts';
+
+const read = (body: Uint8Array | string) => view(openaiChat, body);
+const recorded = (name: string) => read(chatFixture.recorded[name]!);
+const message = (members: string) => read(`{"model":"m","messages":[{${members}}]}`);
+
+describe('a tool loop over Chat Completions', () => {
+  it('is read with developer messages, empty content, refusals and answers in any order', () => {
+    const conversation = recorded('sdk-tool-loop');
+    expect(outline(conversation)).toEqual([
+      'beside: tool weather',
+      'system: "Use the tools."',
+      'user: "Weather in Paris and Rome?"',
+      'assistant: call call_1 weather("{\\"city\\":\\"Paris\\"}"), call call_2 weather("{\\"city\\":\\"Rome\\"}")',
+      'tool: result call_2 ["31 °C" "sunny"]',
+      'tool: result call_1 ["18 °C"]',
+      'assistant: "Paris 18, Rome 31."',
+      'user: "And how do I pick a lock?"',
+      'assistant: opaque refusal',
+      'assistant: opaque refusal',
+      'user: "Fine."',
+    ]);
+    const { model, streaming, replies, maxOutputTokens, toolNames } = conversation;
+    expect({ model, streaming, replies, maxOutputTokens, toolNames }).toEqual({
+      model: 'chat-small',
+      streaming: false,
+      replies: 1,
+      maxOutputTokens: 4096,
+      toolNames: ['weather'],
+    });
+  });
+
+  it('keeps reasoning where it stands, under either name', () => {
+    expect(outline(recorded('reasoning-content')).slice(3)).toEqual([
+      'assistant: reasoning "I should list them.", call call_00_x ls("{}")',
+      'tool: result call_00_x ["a.ts\\nb.ts"]',
+      'assistant: reasoning "There are a.ts and b.ts.", "Two."',
+      'user: "Sure?"',
+    ]);
+  });
+
+  it('may call tools that take free text', () => {
+    expect(outline(recorded('custom-tools'))).toEqual([
+      'beside: tool code, tool note',
+      'user: "Compute it."',
+      'assistant: call call_c code("print(\\"1\\" + \\"2\\")\\n"), call call_f note("{}")',
+      'tool: result call_c ["12"]',
+      'tool: result call_f [""]',
+    ]);
+  });
+});
+
+describe('images, sounds and files', () => {
+  it('are media, in messages and in results; what is not known is opaque', () => {
+    expect(outline(recorded('images-audio-files')).slice(1)).toEqual([
+      'user: "What is on these?", image("data:image/png;base64,iVBORw0KGgo="), image("https://example.com/cat.png"), audio("UklGRg=="), document("data:application/pdf;base64,JVBERi0="), document(), opaque hologram',
+      'assistant: opaque audio',
+      'assistant: "I will look closer.", call call_z zoom("{\\"x\\":1}")',
+      'tool: result call_z ["Zoomed." "Done." image("data:image/png;base64,AAAA")]',
+      'user: "So?"',
+    ]);
+  });
+});
+
+describe('the form before tools', () => {
+  it('is carried: calls and names are opaque', () => {
+    expect(outline(recorded('functions-before-tools'))).toEqual([
+      'system: "Call functions."',
+      'user: "Time?"',
+      'assistant: opaque function_call',
+      'tool: "12:00", opaque name',
+      'assistant: "Noon."',
+      'user: "Thanks."',
+    ]);
+  });
+});
+
+describe('fields beside the messages', () => {
+  it('say how many replies are wanted and how long one may be', () => {
+    expect(recorded('several-replies').replies).toBe(3);
+    expect(read('{"messages":[],"n":null,"max_tokens":7}')).toMatchObject({ replies: 1, maxOutputTokens: 7 });
+    expect(read('{"messages":[],"max_tokens":7,"max_completion_tokens":9}').maxOutputTokens).toBe(9);
+    expect(read('{"messages":[],"max_tokens":"7","stream":1,"model":5}')).toMatchObject({
+      maxOutputTokens: undefined,
+      streaming: false,
+      model: undefined,
+    });
+  });
+
+  it('may be null where tools could be', () => {
+    expect(recorded('cache-marks').preamble).toEqual([]);
+  });
+});
+
+describe('odd messages', () => {
+  it.each([
+    ['"role":"assistant","content":""', 'assistant: '],
+    ['"role":"assistant"', 'assistant: '],
+    ['"role":"assistant","content":[]', 'assistant: '],
+    ['"role":"assistant","content":null,"tool_calls":null', 'assistant: '],
+    ['"role":"assistant","content":"a","tool_calls":[]', 'assistant: "a"'],
+    ['"role":"assistant","content":null,"refusal":"no"', 'assistant: opaque refusal'],
+    ['"role":"user","content":5', undefined],
+    ['"role":"user","content":{}', undefined],
+    ['"role":"user","content":[{"type":"text","text":5}]', 'user: opaque text'],
+    ['"role":"user","content":[{"type":"image_url"}]', 'user: image()'],
+    ['"role":"user","content":[{"type":"toString"}]', 'user: opaque toString'],
+    ['"role":"assistant","reasoning_content":null,"content":"a"', 'assistant: "a"'],
+    ['"role":"tool","tool_call_id":"a"', 'tool: result a []'],
+    ['"role":"tool","tool_call_id":"a","content":null', 'tool: result a []'],
+    ['"role":"tool","tool_call_id":"a","content":[5]', undefined],
+    ['"role":"tool","content":"a"', undefined],
+    ['"role":"tool","tool_call_id":5,"content":"a"', undefined],
+    ['"role":"assistant","tool_calls":[5]', undefined],
+    ['"role":"assistant","tool_calls":[{"id":"a"}]', undefined],
+    ['"role":"assistant","tool_calls":[{"id":"a","function":{"name":"b"}}]', undefined],
+    ['"role":"assistant","tool_calls":[{"function":{"name":"b","arguments":"{}"}}]', undefined],
+  ])('{%s} is read as %s', (members, line) => {
+    if (line !== undefined) expect(outline(message(members))).toEqual([line]);
+    else expect(() => message(members)).toThrow(expect.objectContaining({ code: 'not-this-format' }));
+  });
+});

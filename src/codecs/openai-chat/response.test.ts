@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { shown } from '../../testing/codec-suite/views.ts';
+import { openaiChat } from './index.ts';
+
+const encoder = new TextEncoder();
+const read = (body: string) => openaiChat.readResponse(encoder.encode(body), 'read_memory');
+
+describe('a complete response of Chat Completions', () => {
+  it('is written for the client byte by byte, but for what was private', () => {
+    const first = read(
+      '{"choices":[{"index":0,"message":{"role":"assistant","content":"Let me see. ","tool_calls":[{"id":"x","type":"function","function":{"name":"read_memory","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}',
+    );
+    const last =
+      '{"id":"c2", "choices":[ {"index":0,"message":{"role":"assistant","content":"Done.","n":1.0,"tool_calls":[ {"id":"x","type":"function","function":{"name":"read_memory","arguments":"{}"}} , {"id":"x","type":"function","function":{"name":"run","arguments":"{}"}} ]},"logprobs":null,"finish_reason":"tool_calls"} ],"usage":{"prompt_tokens":20,"completion_tokens":3,"total_tokens":23},"x":12345678901234567890}';
+    const seen = openaiChat.writeResponse(encoder.encode(last), [first], read(last));
+    expect(shown(seen)).toBe(
+      '{"id":"c2", "choices":[ {"index":0,"message":{"role":"assistant","content":"Let me see. Done.","n":1.0,"tool_calls":[ {"id":"x","type":"function","function":{"name":"run","arguments":"{}"}} ]},"logprobs":null,"finish_reason":"tool_calls"} ],"usage":{"prompt_tokens":30,"completion_tokens":5,"total_tokens":35},"x":12345678901234567890}',
+    );
+  });
+
+  it('has no list of calls when all were private, and a finish that asks for nothing', () => {
+    const body =
+      '{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"r","type":"function","function":{"name":"read_memory","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}';
+    expect(shown(openaiChat.writeResponse(encoder.encode(body), [], read(body)))).toBe(
+      '{"choices":[{"index":0,"message":{"role":"assistant","content":null},"finish_reason":"stop"}]}',
+    );
+  });
+
+  it('keeps other replies beside the first', () => {
+    const other = '{"index":1,"message":{"role":"assistant","content":"b"},"finish_reason":"stop"}';
+    const body = `{"choices":[{"index":0,"message":{"role":"assistant","content":"a","tool_calls":[{"id":"r","type":"function","function":{"name":"read_memory","arguments":"{}"}}]},"finish_reason":"tool_calls"},${other}]}`;
+    expect(shown(openaiChat.writeResponse(encoder.encode(body), [], read(body)))).toContain(other);
+  });
+
+  it('reads calls of custom tools, and what lacks id or name', () => {
+    const body =
+      '{"choices":[{"message":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"code","input":"1+1"}},{},5]}}]}';
+    expect(read(body)).toMatchObject({
+      text: '',
+      finish: undefined,
+      usage: undefined,
+      calls: [
+        { id: 'c', name: 'code', argumentsJson: '1+1' },
+        { id: '', name: '', argumentsJson: '' },
+        { id: '', name: '', argumentsJson: '' },
+      ],
+    });
+  });
+});

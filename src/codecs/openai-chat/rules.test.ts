@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import type { Edit } from '../../conversation/edit.ts';
+import { chatFixture } from '../../testing/codec-suite/openai-chat/fixture.ts';
+import { shown, view } from '../../testing/codec-suite/views.ts';
+import { openaiChat } from './index.ts';
+
+const { rules } = openaiChat;
+const recorded = (name: string) => view(openaiChat, chatFixture.recorded[name]!);
+
+const replace = (message: number, part = 0, text = 0): Edit => ({
+  kind: 'replace-text',
+  at: { message, part, text },
+  stub: 'stub',
+  memory: 'm',
+});
+const dropPart = (message: number, part: number): Edit => ({
+  kind: 'drop-part',
+  message,
+  part,
+  memory: undefined,
+});
+const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
+
+describe('what may be edited', () => {
+  it('is text and results of everyone but system and developer', () => {
+    const conversation = recorded('sdk-tool-loop');
+    const may = (edit: Edit) => rules.mayEdit(conversation, edit);
+    expect([replace(1), replace(3, 0, 1), replace(4), replace(5)].map(may)).toEqual(Array(4).fill(true));
+    expect([drop(1), drop(2), drop(3), dropPart(2, 0), dropPart(3, 0)].map(may)).toEqual(Array(5).fill(true));
+    expect([replace(0), drop(0), dropPart(0, 0)].map(may)).toEqual([false, false, false]);
+    expect(may({ kind: 'insert-message', before: 0, role: 'user', text: 'a' })).toBe(true);
+  });
+
+  it('is no text as a part: content may be missing only beside calls', () => {
+    expect(rules.mayEdit(recorded('coding-agent'), dropPart(1, 0))).toBe(false);
+  });
+
+  it('is no reasoning, no image, no refusal, no sound, and nothing of the form before tools', () => {
+    const thinking = recorded('reasoning-content');
+    expect([replace(2, 0), dropPart(2, 0)].map((edit) => rules.mayEdit(thinking, edit))).toEqual([
+      false,
+      false,
+    ]);
+    expect(rules.mayEdit(thinking, dropPart(2, 1))).toBe(true);
+    const images = recorded('images-audio-files');
+    expect(
+      [dropPart(0, 1), dropPart(0, 6), drop(0), drop(1)].map((edit) => rules.mayEdit(images, edit)),
+    ).toEqual(Array(4).fill(false));
+    const functions = recorded('functions-before-tools');
+    expect(
+      [drop(2), drop(3), dropPart(2, 0), dropPart(3, 1)].map((edit) => rules.mayEdit(functions, edit)),
+    ).toEqual(Array(4).fill(false));
+    expect(rules.mayEdit(functions, replace(3))).toBe(true);
+    expect(rules.mayEdit(recorded('sdk-tool-loop'), drop(7))).toBe(false);
+  });
+
+  it('needs nothing to go with it', () => {
+    const edits = [drop(2), drop(3), drop(4)];
+    expect(rules.complete(recorded('sdk-tool-loop'), edits)).toEqual({ status: 'ok', edits });
+  });
+});
+
+describe('dropping calls', () => {
+  const write = (name: string, edits: readonly Edit[]) => {
+    const conversation = recorded(name);
+    return shown(openaiChat.write(conversation, edits));
+  };
+  const assistantOf = (body: string, index: number) =>
+    (JSON.parse(body) as { messages: object[] }).messages[index];
+
+  it('takes them from the list, and the list itself with the last of them', () => {
+    expect(assistantOf(write('sdk-tool-loop', [dropPart(2, 0), drop(4)]), 2)).toMatchObject({
+      content: '',
+      tool_calls: [{ id: 'call_2' }],
+    });
+    const spoken = assistantOf(write('coding-agent', [dropPart(5, 1), drop(6)]), 5);
+    expect(spoken).toEqual({ role: 'assistant', content: 'Two floats are compared exactly. I will round.' });
+  });
+
+  it('takes the message with them when they were all it said', () => {
+    const left = JSON.parse(write('sdk-tool-loop', [dropPart(2, 0), dropPart(2, 1), drop(3), drop(4)])) as {
+      messages: object[];
+    };
+    expect(left.messages).toHaveLength(7);
+    expect(rules.problems(view(openaiChat, JSON.stringify(left)))).toEqual([]);
+  });
+
+  it('breaks a rule where reasoning alone is left', () => {
+    const body = write('reasoning-content', [dropPart(2, 1), drop(3)]);
+    expect(rules.problems(view(openaiChat, body))).toEqual([
+      {
+        rule: 'content-not-empty',
+        message: 2,
+        detail: 'the assistant message has neither content nor tool calls',
+      },
+    ]);
+  });
+});
