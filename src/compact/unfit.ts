@@ -1,23 +1,23 @@
 /** Says what makes a request too large when no legal fold can bring it under the window. Names places, never content. */
-import type { Conversation } from '../conversation/conversation.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
+import type { Draft } from './plan.ts';
 
-/** For example: "41,200 tokens stay, 32,000 fit: message 0 (system) 30,100, tools 9,000." */
+/** For example: "41,200 tokens stay, 32,000 fit: message 0 (system) 30,100, tools 9,000." Undefined for what fits. */
 export function whatIsLarge(
-  sent: Conversation,
+  { sent, tokens }: Draft,
   counter: ConversationCounter,
-  total: number,
-  atMost: number,
-): string {
+  atMost: number | undefined,
+): string | undefined {
+  if (atMost === undefined || tokens <= atMost) return undefined;
   const blocks = sent.preamble.map((block) => ({
     what: block.parts[0]?.type === 'tool-definition' ? 'tools' : 'system',
-    tokens: counter.block(sent, block),
+    size: counter.block(sent, block),
   }));
   const messages = sent.messages.map((message) => ({
     what: `message ${message.index} (${message.role})`,
-    tokens: counter.message(sent, message.index),
+    size: counter.message(sent, message.index),
   }));
-  const largest = [...blocks, ...messages].toSorted((a, b) => b.tokens - a.tokens).slice(0, 3);
-  const named = largest.map(({ what, tokens }) => `${what} ${tokens}`).join(', ');
-  return `${total} tokens stay, ${atMost} fit: ${named}.`;
+  const largest = [...blocks, ...messages].toSorted((a, b) => b.size - a.size).slice(0, 3);
+  const named = largest.map(({ what, size }) => `${what} ${size}`).join(', ');
+  return `${tokens} tokens stay, ${atMost} fit: ${named}.`;
 }

@@ -1,0 +1,56 @@
+/** Finds the fold made on a conversation's prefix before, and keeps new ones: the same prefix is sent as the same bytes for ever. */
+import type { Conversation } from '../conversation/conversation.ts';
+import { type Edit, lastMessageOf } from '../conversation/edit.ts';
+import { originalsOf } from '../conversation/original.ts';
+import type { FoundFold, Ledger } from '../memory/ledger.ts';
+import type { Vault } from '../memory/vault.ts';
+import { newProblems } from './check.ts';
+import { type Draft, draft, type PlanInput } from './plan.ts';
+import { keptMessages } from './protection.ts';
+
+/** Where folds and originals are kept, for one conversation. */
+export type FoldMemory = {
+  readonly vault: Pick<Vault, 'keep'>;
+  readonly ledger: Ledger;
+  readonly tenant: string;
+  /** The links of the conversation's prefix chain. */
+  readonly links: readonly string[];
+};
+
+/** The conversation under the newest fold on its chain; without one, or when it would no longer be valid, under no edits. */
+export async function replayFold(input: PlanInput, memory: FoldMemory): Promise<Draft> {
+  const found = await memory.ledger.find(memory.tenant, memory.links);
+  if (!found || !isReplayable(input.conversation, found)) return draft(input, []);
+  const replayed = draft(input, found.fold.edits);
+  const broken = newProblems(input.codec.rules, input.conversation, replayed.sent);
+  return broken.length > 0 ? draft(input, []) : replayed;
+}
+
+/** Originals before anything is sent; the fold after them, so that no fold ever points at nothing. Rejects with `store-failed`. */
+export async function rememberFold(
+  memory: FoldMemory,
+  conversation: Conversation,
+  before: readonly Edit[],
+  edits: readonly Edit[],
+): Promise<void> {
+  const kept = new Set(before);
+  const originals = originalsOf(
+    conversation,
+    edits.filter((edit) => !kept.has(edit)),
+  );
+  await memory.vault.keep(
+    memory.tenant,
+    [...originals].map(([id, original]) => ({ id, original })),
+  );
+  await memory.ledger.record(memory.tenant, memory.links, Math.max(...edits.map(lastMessageOf)) + 1, edits);
+}
+
+/**
+ * A fold found by its whole chain is replayed as it is. One found by a shorter prefix (the client went back, or rewrote its newest
+ * message) must not reach what is newest here.
+ */
+function isReplayable(conversation: Conversation, { fold, matched }: FoundFold): boolean {
+  if (matched >= fold.length) return true;
+  const kept = keptMessages(conversation);
+  return fold.edits.every((edit) => edit.kind === 'insert-message' || !kept.has(lastMessageOf(edit)));
+}
