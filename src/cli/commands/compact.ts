@@ -1,9 +1,9 @@
 /** `leporello compact`: folds bodies offline with the engine of the gateway, one after the other, originals to the data folder. */
 import type { Codec } from '../../codecs/codec.ts';
+import { createDefaultEngine } from '../../compact/default-engine.ts';
 import type { Engine } from '../../compact/engine.ts';
 import type { Prepared } from '../../compact/prepared.ts';
 import { LeporelloError } from '../../errors.ts';
-import { createDefaultEngine } from '../../compact/default-engine.ts';
 import { createVault, type Vault } from '../../memory/vault.ts';
 import type { CompactArgs } from '../args.ts';
 import { byteLines } from '../compact/byte-lines.ts';
@@ -24,18 +24,20 @@ const tenant = 'compact';
 export async function compact(args: CompactArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const input = await openInput(args.file, terminal);
-  const memory = await openMemory(dataDir, terminal.env);
   try {
-    const settings = gatewaySettings(config, args.window);
-    const ttl = settings.memoryTtlMs === undefined ? {} : { ttlMs: settings.memoryTtlMs };
-    const vault = withoutFolds(createVault({ ...memory, ...ttl }));
-    const engine = createDefaultEngine({ ...settings, offerRecall: false }, vault);
-    const output = await openOutput(args.out, terminal);
-    const run = { args, terminal, engine, input, output, maxBytes: config.limits.maxBodyBytes };
-    return await compactAll(run, args.json ? receiptLines() : receiptTable());
+    const memory = await openMemory(dataDir, terminal.env);
+    try {
+      const settings = gatewaySettings(config, args.window);
+      const vault = withoutFolds(createVault({ ...memory, ttlMs: settings.memoryTtlMs }));
+      const engine = createDefaultEngine({ ...settings, offerRecall: false }, vault);
+      const output = await openOutput(args.out, terminal);
+      const run = { args, terminal, engine, input, output, maxBytes: config.limits.maxBodyBytes };
+      return await compactAll(run, args.json ? receiptLines() : receiptTable());
+    } finally {
+      await memory.store.close();
+    }
   } finally {
     input.close();
-    await memory.store.close();
   }
 }
 

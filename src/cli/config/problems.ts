@@ -43,11 +43,8 @@ function spellUnknown(path: readonly PropertyKey[], layered: Layered): string {
   const { keys } = describeAt(parent);
   const meant = nearest(String(path.at(-1)), keys);
   const hint = meant === undefined ? '' : ` Did you mean ${[...parent, meant].join('.')}?`;
-  const where = parent.length === 0 ? 'the configuration' : parent.join('.');
-  return (
-    `${path.join('.')} (${spellOrigin(layered.originOf(path))}) is not an option.${hint} ` +
-    `${where} has ${keys.join(', ')}.`
-  );
+  const origin = spellOrigin(layered.originOf(path));
+  return `${path.join('.')} (${origin}) is not an option.${hint} Known there: ${keys.join(', ')}.`;
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

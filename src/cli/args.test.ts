@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { LeporelloError } from '../errors.ts';
+import { parseArgs } from './args.ts';
+
+const parse = (line: string) => parseArgs(line === '' ? [] : line.split(' '));
+
+const nothing = { file: undefined, values: [] };
+
+function problem(argv: readonly string[]): string {
+  try {
+    parseArgs(argv);
+  } catch (error) {
+    if (LeporelloError.isInstance(error)) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return 'no problem';
+}
+
+describe('parseArgs', () => {
+  it('knows help and version in every spelling', () => {
+    expect(['', '--help', '-h', 'help', '--json'].map(parse)).toEqual(
+      Array.from({ length: 5 }, () => ({ command: 'help', topic: undefined })),
+    );
+    expect(['help serve', 'serve --help', 'serve -h --port 1'].map(parse)).toEqual(
+      Array.from({ length: 3 }, () => ({ command: 'help', topic: 'serve' })),
+    );
+    expect(parse('-v')).toEqual({ command: 'version', json: false });
+    expect(parse('--version --json')).toEqual({ command: 'version', json: true });
+  });
+
+  it('reads serve, its flags as options of the configuration', () => {
+    expect(parse('serve')).toEqual({ command: 'serve', settings: nothing, json: false });
+    expect(
+      parse(
+        'serve --port 1 --host=::1 --data d --config c.json --openai-url u --anthropic-url v --log-level w --set a.b=c=d --set e= --json',
+      ),
+    ).toEqual({
+      command: 'serve',
+      json: true,
+      settings: {
+        file: 'c.json',
+        values: [
+          { flag: '--port', key: 'port', text: '1' },
+          { flag: '--host', key: 'host', text: '::1' },
+          { flag: '--data', key: 'data', text: 'd' },
+          { flag: '--openai-url', key: 'openaiUrl', text: 'u' },
+          { flag: '--anthropic-url', key: 'anthropicUrl', text: 'v' },
+          { flag: '--log-level', key: 'logLevel', text: 'w' },
+          { flag: '--set', key: 'a.b', text: 'c=d' },
+          { flag: '--set', key: 'e', text: '' },
+        ],
+      },
+    });
+  });
+
+  it('reads compact', () => {
+    expect(parse('compact -')).toEqual({
+      command: 'compact',
+      file: '-',
+      format: 'auto',
+      model: undefined,
+      window: undefined,
+      out: undefined,
+      settings: nothing,
+      json: false,
+    });
+    expect(
+      parse('compact --format anthropic --model m --window 8000 a.jsonl --out b --threshold 5 --json'),
+    ).toEqual({
+      command: 'compact',
+      file: 'a.jsonl',
+      format: 'anthropic',
+      model: 'm',
+      window: 8000,
+      out: 'b',
+      settings: {
+        file: undefined,
+        values: [{ flag: '--threshold', key: 'compressionBytesThreshold', text: '5' }],
+      },
+      json: true,
+    });
+  });
+
+  it('reads recall and demo', () => {
+    expect(parse('recall mem_1')).toEqual({
+      command: 'recall',
+      id: 'mem_1',
+      part: {},
+      maxTokens: undefined,
+      raw: false,
+      settings: nothing,
+      json: false,
+    });
+    expect(parse('recall mem_1 --query q --lines=-20 --path $.a --max-tokens 100 --data d --json')).toEqual({
+      command: 'recall',
+      id: 'mem_1',
+      part: { query: 'q', lines: '-20', path: '$.a' },
+      maxTokens: 100,
+      raw: false,
+      settings: { file: undefined, values: [{ flag: '--data', key: 'data', text: 'd' }] },
+      json: true,
+    });
+    expect(parse('recall --raw mem_1')).toMatchObject({ id: 'mem_1', raw: true });
+    expect(parse('demo --json')).toEqual({ command: 'demo', json: true });
+  });
+
+  it.each([
+    [
+      'srve',
+      'There is no command srve. Did you mean serve? There are serve, compact, recall, demo and help.',
+    ],
+    ['start', 'There is no command start. There are serve, compact, recall, demo and help.'],
+    ['help me', 'There is no command me. There are serve, compact, recall, demo and help.'],
+    ['--prot', 'leporello has no flag --prot. It has --help, --json, --version.'],
+    ['-x', 'leporello has no flag -x. It has --help, --json, --version.'],
+    ['--json serve', 'The command comes first: leporello serve ...'],
+    [
+      'serve --prot 1',
+      'leporello serve has no flag --prot. Did you mean --port? It has --anthropic-url, --config, --data, --help, --host, --json, --log-level, --openai-url, --port, --set.',
+    ],
+    ['demo --port=1', 'leporello demo has no flag --port. It has --help, --json.'],
+    [
+      'serve --port',
+      '--port needs a value: --port=VALUE, or --port VALUE where the value does not start with a dash.',
+    ],
+    [
+      'serve --port -1',
+      '--port needs a value: --port=VALUE, or --port VALUE where the value does not start with a dash.',
+    ],
+    ['serve --json=1', '--json takes no value.'],
+    ['serve here', 'leporello serve takes flags alone, not here.'],
+    ['serve --set port', '--set is port, but must be KEY=VALUE, as in --set port=8788.'],
+    ['compact', 'leporello compact needs a file: leporello compact FILE, or - for standard input.'],
+    ['compact a b', 'leporello compact takes one of these: a b.'],
+    ['compact a --format xml', '--format is xml, but must be one of auto, chat, anthropic.'],
+    ['compact a --window 0', '--window is 0, but must be a whole number of at least 1.'],
+    ['compact a --window 8k', '--window is 8k, but must be a whole number of at least 1.'],
+    ['recall', 'leporello recall needs the id of a memory: leporello recall mem_....'],
+    ['recall m --lines 3..x', '--lines is 3..x, but must be a range: 10-40, 10, 100- or -20 (the last 20).'],
+    [
+      'recall m --raw --query q --max-tokens 5',
+      '--raw gives the whole original: leave out either it or --query or --max-tokens.',
+    ],
+    ['recall m --max-tokens=1e3', '--max-tokens is 1e3, but must be a whole number of at least 1.'],
+  ])('refuses: %s', (line, sentence) => {
+    expect(problem(line.split(' '))).toBe(`bad-usage: ${sentence}`);
+  });
+});

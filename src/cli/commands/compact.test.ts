@@ -1,0 +1,251 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { run } from '../run.ts';
+import { testTerminal, type TestTerminalOptions } from '../test-terminal.ts';
+
+const sampleText = readFileSync('src/cli/samples/missing-invoices.json', 'utf8');
+const sample = JSON.parse(sampleText) as {
+  readonly messages: readonly { readonly role: string; readonly content: string | null }[];
+};
+const small =
+  '{ "id": "small", "messages": [ {"role":"user","content":"caf\\u00e9 1e2"} ], "meta": 12345678901234567890 }';
+const jsonl = `${JSON.stringify({ id: 'large', ...sample })}\n${small}\n`;
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'leporello-compact-'));
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function put(name: string, content: string | Uint8Array): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+async function compacts(argv: readonly string[], options: TestTerminalOptions = {}) {
+  const terminal = testTerminal({ cwd: folder, env: { HOME: folder }, ...options });
+  const code = await run(['compact', ...argv], terminal);
+  return { code, out: terminal.written.out(), err: terminal.written.err() };
+}
+
+/** With the column of times blanked out. */
+const masked = (text: string) =>
+  text.replaceAll(/ +[\d,.]+(?=  offload)|(?<=^total.*\d) +[\d,.]+$|(?<=after) +ms/gm, '  TIME');
+
+describe('leporello compact', () => {
+  it('folds one document, of many lines as it stands, and tells of it in a table', async () => {
+    const env = { HOME: folder, LEPORELLO_SECRET: 'the ids in stubs count as tokens, too' };
+    const argv = [put('body.json', sampleText), '--window', '8000'];
+    const { code, out, err } = await compacts(argv, { env });
+    expect(code).toBe(0);
+    expect(masked(err)).toMatchInlineSnapshot(`
+      "id      outcome    trigger   before  after  TIME  edits
+      line 1  compacted  must-fit  13,532  3,804  TIME  offload-results 7, drop-oldest 21
+      total                        13,532  3,804  TIME
+      1 body: 1 compacted; 71.9 % of the tokens saved
+      "
+    `);
+    expect(JSON.parse(out)).toMatchObject({ model: 'demo-model' });
+    expect(out.length).toBeLessThan(sampleText.length / 2);
+    expect(out.endsWith('\n  ]\n}\n')).toBe(true);
+  });
+
+  it('gives back the very bytes of what is not folded', async () => {
+    expect(await compacts([put('body.json', sampleText)])).toMatchObject({ code: 0, out: sampleText });
+    const one = await compacts([put('one.json', small)]);
+    expect(one).toMatchObject({ code: 0, out: small });
+  });
+
+  it('takes a conversation a line, and keeps the line breaks', async () => {
+    const { code, out, err } = await compacts([put('runs.jsonl', jsonl), '--window', '8000']);
+    expect(code).toBe(0);
+    const [large, second, rest] = out.split('\n');
+    expect(JSON.parse(large!)).toMatchObject({ id: 'large', model: 'demo-model' });
+    expect([second, rest]).toEqual([small, '']);
+    expect(err).toMatch(/^id +outcome .*\nlarge +compacted +must-fit .*\nsmall +untouched +- .*\ntotal/);
+  });
+
+  it('reads gzip and standard input alike, and writes gzip where asked', async () => {
+    const plain = await compacts([put('runs.jsonl', jsonl), '--window', '8000']);
+    const packed = gzipSync(jsonl);
+    const fromFile = await compacts([put('runs.bin', packed), '--window', '8000']);
+    expect(fromFile.out).toBe(plain.out);
+    const input = [packed.subarray(0, 1), packed.subarray(1, 700), packed.subarray(700)];
+    const fromInput = await compacts(['-', '--window', '8000', '--out', 'out.jsonl.gz'], { input });
+    expect(fromInput).toMatchObject({ code: 0, out: '' });
+    expect(gunzipSync(readFileSync(join(folder, 'out.jsonl.gz'))).toString()).toBe(plain.out);
+  });
+
+  it('gives the same bytes on every run, whatever ran before', async () => {
+    const file = put('runs.jsonl', jsonl);
+    const first = await compacts([file, '--window', '8000']);
+    await compacts([file, '--window', '9000', '--threshold', '3000']);
+    expect((await compacts([file, '--window', '8000'])).out).toBe(first.out);
+  });
+
+  it('passes on what it cannot read, says where and why, and ends with 1', async () => {
+    const bad = [
+      '{"messages":[{"role":"user"',
+      '[]',
+      '',
+      '{"id":"odd","messages":[{"role":"martian","content":"x"}]}',
+      '{"id":"none"}',
+    ].join('\n');
+    const { code, out, err } = await compacts([put('runs.jsonl', `${small}\n${bad}\n${small}`)]);
+    expect(code).toBe(1);
+    expect(out).toBe(`${small}\n${bad}\n${small}`);
+    const notes = err.split('\n').filter((line) => line.startsWith('line') && line.includes(':'));
+    expect(notes[0]).toMatch(/^line 2: passed on as it is: not JSON: /);
+    expect(notes.slice(1)).toEqual([
+      'line 3: passed on as it is: not a JSON object',
+      'line 5: passed on as it is: not-this-format: The body is not a Chat Completions request: a message has no known role.',
+      "line 6: passed on as it is: it has no list 'messages'",
+    ]);
+    expect(err).toMatch(/\n6 bodies: 2 untouched, 4 bad; 0\.0 % of the tokens saved\n$/);
+  });
+
+  it('says what is too large when nothing legal makes it fit', async () => {
+    const { code, err } = await compacts([put('body.json', sampleText), '--window', '500']);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^line 1: does not fit: \d+ tokens stay, 375 fit: tools \d+/);
+  });
+
+  it('counts as the model that is asked for, in the format that is asked for', async () => {
+    const plain = put('plain.jsonl', `${small}\n`);
+    const models = async (...flags: readonly string[]) => {
+      const { err } = await compacts([plain, '--json', ...flags]);
+      const { model, counter, window } = JSON.parse(err.split('\n')[0]!) as Record<string, unknown>;
+      return [model, counter, window];
+    };
+    expect(await models()).toEqual(['gpt-4o', 'o200k_base', 128_000]);
+    expect(await models('--format', 'anthropic')).toEqual([
+      'claude-sonnet-4-5',
+      expect.any(String),
+      expect.any(Number),
+    ]);
+    expect(await models('--model', 'gpt-4', '--window', '99')).toEqual(['gpt-4', 'cl100k_base', 99]);
+  });
+
+  it('gives receipts as JSON lines', async () => {
+    const { err } = await compacts([put('runs.jsonl', jsonl), '--window', '8000', '--json']);
+    const [large, second, total] = err
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(large).toMatchObject({
+      line: 1,
+      id: 'large',
+      outcome: { status: 'compacted' },
+      trigger: 'must-fit',
+      window: 8_000,
+    });
+    expect(second).toMatchObject({ line: 2, id: 'small', outcome: { status: 'untouched' } });
+    expect(total).toMatchObject({ total: { bodies: 2, outcomes: { compacted: 1, untouched: 1 } } });
+  });
+
+  it('may write over what it reads', async () => {
+    const file = put('runs.jsonl', jsonl);
+    const { out } = await compacts([file, '--window', '8000']);
+    expect(await compacts([file, '--window', '8000', '--out', file])).toMatchObject({ code: 0, out: '' });
+    expect(readFileSync(file, 'utf8')).toBe(out);
+  });
+
+  it('keeps every original where recall finds it, in another process', async () => {
+    const { out } = await compacts([put('body.json', sampleText), '--window', '9000', '--data', 'kept']);
+    const folded = (JSON.parse(out) as typeof sample).messages.flatMap(({ role, content }) => {
+      const id = role === 'tool' ? /^\[Folded .*(mem_\w{16})/s.exec(content ?? '')?.[1] : undefined;
+      return id === undefined ? [] : [id];
+    });
+    expect(folded.length).toBeGreaterThan(1);
+    const originals = sample.messages.map(({ content }) => content);
+    for (const id of folded) {
+      const recall = spawnSync(
+        process.execPath,
+        ['src/cli/main.ts', 'recall', id, '--data', join(folder, 'kept')],
+        { encoding: 'utf8' },
+      );
+      expect(recall).toMatchObject({ status: 0, stderr: '' });
+      expect(originals).toContain(recall.stdout);
+    }
+  });
+});
+
+describe('leporello compact, where it cannot go on', () => {
+  it.each([
+    [
+      ['nowhere.json'],
+      /^leporello: nowhere\.json cannot be read: ENOENT: no such file or directory, open '.*'\.\n$/,
+    ],
+    [['.'], /^leporello: \. is a folder: name a file in it\.\n$/],
+    [
+      ['body.json', '--out', 'no/such'],
+      /^leporello: --out is no\/such, which cannot be written: ENOENT.*\.\n$/,
+    ],
+    [
+      ['body.json', '--threshold', 'x'],
+      /^leporello: compressionBytesThreshold is "x" \(from --threshold\), but must be/,
+    ],
+  ])('ends with 2: %s', async (argv, sentence) => {
+    put('body.json', small);
+    const { code, out, err } = await compacts(argv);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(sentence);
+  });
+
+  it('does nothing when originals cannot be kept', async () => {
+    put('file', 'not a folder');
+    const { code, out, err } = await compacts([put('body.json', sampleText), '--data', 'file/data']);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/^leporello: The secret .*file\/data\/secret can be neither read nor made: ENOTDIR/);
+    mkdirSync(join(folder, 'data', 'memory.sqlite'), { recursive: true });
+    const second = await compacts([put('body.json', sampleText), '--data', 'data']);
+    expect(second).toMatchObject({ code: 1, out: '' });
+    expect(second.err).toMatch(
+      /^leporello: The store .*memory\.sqlite failed: unable to open database file\./,
+    );
+  });
+
+  it('writes nothing of damaged gzip', async () => {
+    const packed = gzipSync(jsonl.repeat(20));
+    put('runs.gz', packed.subarray(0, packed.length - 200));
+    const { code, err } = await compacts(['runs.gz', '--out', 'out.jsonl']);
+    expect(code).toBe(1);
+    expect(err).toContain(
+      'leporello: runs.gz is damaged or ends too early: unexpected end of file. out.jsonl was not written.\n',
+    );
+    expect(readdirSync(folder)).not.toContain('out.jsonl');
+  });
+
+  it('stops when it is asked to, also while it waits for input', async () => {
+    const input = new PassThrough();
+    const terminal = testTerminal({ cwd: folder, env: { HOME: folder }, input });
+    const ended = run(['compact', '-', '--out', 'out.jsonl', '--json'], terminal);
+    input.write(`${small}\n`);
+    await terminal.shows('"id":"small"');
+    terminal.stop();
+    expect(await ended).toBe(130);
+    expect(terminal.written.err()).toContain('leporello: interrupted. out.jsonl was not written.\n');
+    expect(readdirSync(folder).toSorted()).toEqual(['.leporello']);
+  });
+
+  it('ends quietly when nobody reads its output', async () => {
+    const file = put('runs.jsonl', `${small}\n`.repeat(5_000));
+    const child = spawn(process.execPath, ['src/cli/main.ts', 'compact', file, '--json'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...process.env, HOME: folder },
+    });
+    child.stdout.once('data', () => child.stdout.destroy());
+    const code = await new Promise((resolve) => {
+      child.once('exit', resolve);
+    });
+    expect(code).toBe(1);
+  });
+});

@@ -1,0 +1,119 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import { fetchClient } from '../demo/chat-client.ts';
+import { run } from '../run.ts';
+import { testTerminal } from '../test-terminal.ts';
+import { demo } from './demo.ts';
+
+const masked = (text: string) => text.replace(/Took [\d.]+ s\./, 'Took TIME.');
+
+describe('leporello demo', () => {
+  it('shows what went out, what was folded and a recall', async () => {
+    const terminal = testTerminal();
+    expect(await run(['demo'], terminal)).toBe(0);
+    expect(terminal.written.err()).toBe('');
+    expect(masked(terminal.written.out())).toMatchInlineSnapshot(`
+      "A coding agent looks for a bug. The model is scripted; the client, the gateway and its memory are real.
+      Client: the official openai SDK, streaming. The model's window: 8,000 tokens; the gateway folds above 6,800, down to 4,800.
+      "as it is" is what the client asked to send, "sent" what went out (with the tool read_memory), both in tokens.
+
+      turn  messages  as it is   sent  the agent
+         1         2       421    584  list_files {"path": "."}
+         2         4       613    776  read_log {"name": "export-2026-05-12.log"}
+         3         6     4,285  4,448  read_file {"path": "src/export/run-export.ts"}
+         4         8     5,126  5,289  read_file {"path": "src/export/select-invoices.ts"}
+         5        10     5,685  5,848  read_file {"path": "src/money/parse-amount.ts"}
+         6        12     6,001  6,164  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
+         7        14     6,839  3,477  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
+                folded: 8,975 characters became this:
+                | [Folded tool result of read_log "{\\"name\\": \\"export-2026-05-12.log\\"}": 8975 characters, 86
+                | lines. It begins "2026-05-12T02:00:02 info export started run=20260512-0200 batch-size=25
+                | since=2026-05-11T02:00:00". To read it again call read_memory with {"id":"mem_xz6p1qzs5has3qdh"}.]
+         8        16     7,211  3,849  read_file {"path": "src/store/invoice-store.ts"}
+         9        18     7,914  4,552  read_file {"path": "test/money/parse-amount.test.ts"}
+        10        20     8,355  4,993  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
+        11        22     8,602  5,240  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
+        12        24     8,823  5,461  run {"command": "npm test"}
+        13        26    10,761  4,779  "The fix is in and all 40 tests pass. For your list I read the night'…
+                folded: 3,186 characters became this, and 4 more like it:
+                | [Folded tool result of read_file "{\\"path\\": \\"src/export/run-export.ts\\"}": 3186 characters, 88
+                | lines. It begins "import { config } from '../config.ts';". To read it again call read_memory with
+                | {"id":"mem_8vvebbj8fmearh0q"}.]
+                recall: in the middle of this answer the model called read_memory
+                {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered it with 1,344 tokens and
+                the stream went on. The client got 943 characters of text and no call; the answer ends:
+                | **Left out in the night of 12 May**, as the log wrote them:
+                | - RE-2026-04417, Stadtwerke Elmau, 12.480,00
+                | - RE-2026-04431, Hotel Seeblick GmbH, 1.250,40
+                | - RE-2026-04446, Kanzlei Öz, 3.999,99
+                | - RE-2026-04452, Autohaus Lindner, 27.315,05
+
+      61,583 tokens went out in 13 turns, the recall's second request among them, instead of 80,636 (23.6 % less).
+      The largest request had 6,164 instead of 10,761, in a window of 8,000. Memory gave back 6 of 6 folded texts, each as
+      it was.
+      Took TIME.
+
+      Where to look next
+        leporello serve                 the same gateway, for your own agent: change its base URL
+        leporello compact FILE          fold a recorded conversation, offline
+        leporello help                  everything else
+      "
+    `);
+  });
+
+  it('shows the same with plain fetch, where the SDK is not installed', async () => {
+    const terminal = testTerminal();
+    await run(['demo'], terminal);
+    const withFetch = testTerminal();
+    const loadClient = (url: string) => Promise.resolve(fetchClient(url));
+    expect(await demo({ command: 'demo', json: false }, withFetch, loadClient)).toBe(0);
+    expect(masked(withFetch.written.out())).toBe(
+      masked(terminal.written.out()).replace(
+        'the official openai SDK',
+        'plain fetch (the openai SDK is not installed)',
+      ),
+    );
+  });
+
+  it('gives each turn and the sum as JSON', async () => {
+    const terminal = testTerminal();
+    await run(['demo', '--json'], terminal);
+    const lines = terminal.written
+      .out()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines).toHaveLength(14);
+    expect(lines[6]).toMatchObject({
+      turn: 7,
+      messages: 14,
+      folded: [{ id: expect.stringMatching(/^mem_/), stub: expect.stringMatching(/^\[Folded/) }],
+      reply: { role: 'assistant', tool_calls: [{ function: { name: 'search' } }] },
+    });
+    expect(lines[12]).toMatchObject({ turn: 13, recall: { asked: expect.stringContaining('small-amount') } });
+    expect(lines[13]).toMatchObject({ total: { turns: 13, folded: 6, givenBack: 6 } });
+  });
+
+  it('ends by itself and leaves nothing behind', () => {
+    const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith('leporello-demo-'));
+    const before = left();
+    const { status, stderr } = spawnSync(process.execPath, ['src/cli/main.ts', 'demo'], {
+      encoding: 'utf8',
+      // What a developer may have set; none of it may be used.
+      env: { ...process.env, OPENAI_BASE_URL: 'http://127.0.0.1:9/v1', OPENAI_API_KEY: 'real' },
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(left().filter((name) => !before.includes(name))).toEqual([]);
+  });
+
+  it('stops between turns when it is asked to', async () => {
+    const terminal = testTerminal();
+    const ended = run(['demo'], terminal);
+    await terminal.shows('read_log');
+    terminal.stop();
+    expect(await ended).toBe(130);
+    expect(terminal.written.out()).not.toContain('Where to look next');
+  });
+});

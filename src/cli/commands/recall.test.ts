@@ -1,0 +1,140 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createVault } from '../../memory/vault.ts';
+import { openMemory } from '../open-memory.ts';
+import { run } from '../run.ts';
+import { testTerminal, type TestTerminalOptions } from '../test-terminal.ts';
+
+let folder: string;
+let textId: string;
+let messagesId: string;
+let longId: string;
+
+const literal = String.raw`"first line\nsecond: caf\u00e9\nthird: 12345678901234567890\n"`;
+const messages = '[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi","n":1.50}]';
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'leporello-recall-'));
+  const memory = await openMemory(join(folder, 'data'), {});
+  const vault = createVault(memory);
+  const keep = async (original: string): Promise<string> => {
+    const bytes = new TextEncoder().encode(original);
+    const id = vault.idOf('somebody', bytes);
+    await vault.keep('somebody', [{ id, original: bytes }]);
+    return id;
+  };
+  textId = await keep(literal);
+  messagesId = await keep(messages);
+  longId = await keep(JSON.stringify('one of many lines\n'.repeat(100)));
+  await memory.store.close();
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function recalls(argv: readonly string[], options: TestTerminalOptions = {}) {
+  const terminal = testTerminal({ cwd: folder, env: { HOME: folder }, ...options });
+  const code = await run(['recall', '--data', 'data', ...argv], terminal);
+  return { code, out: terminal.written.out(), err: terminal.written.err() };
+}
+
+describe('leporello recall', () => {
+  const text = 'first line\nsecond: café\nthird: 12345678901234567890\n';
+
+  it('prints the text as it was, whoever it belonged to', async () => {
+    expect(await recalls([textId])).toEqual({ code: 0, out: text, err: '' });
+  });
+
+  it('prints messages in their own JSON, each under a line that says which it is', async () => {
+    expect(await recalls([messagesId])).toEqual({
+      code: 0,
+      out: `# message 1 of 2, user, path $[0]
+{"role":"user","content":"Hello"}
+# message 2 of 2, assistant, path $[1]
+{"role":"assistant","content":"Hi","n":1.50}`,
+      err: '',
+    });
+  });
+
+  it('prints the exact bytes, raw', async () => {
+    expect(await recalls([textId, '--raw'])).toEqual({ code: 0, out: literal, err: '' });
+    expect(await recalls([messagesId, '--raw'])).toEqual({ code: 0, out: messages, err: '' });
+  });
+
+  it('prints JSON on one line', async () => {
+    expect(await recalls([textId, '--json'])).toEqual({
+      code: 0,
+      out: `${JSON.stringify({ id: textId, text })}\n`,
+      err: '',
+    });
+  });
+
+  it('prints the part that is asked for', async () => {
+    const out = async (...argv: readonly string[]) => (await recalls(argv)).out;
+    expect(await out(textId, '--lines', '2')).toBe('second: café\n[Line 2 of 3.]');
+    expect(await out(textId, '--lines=-1')).toBe('third: 12345678901234567890\n\n[Line 3 of 3.]');
+    expect(await out(textId, '--query', '12345678901234567890')).toContain('third: 12345678901234567890\n');
+    expect(await out(messagesId, '--path', '$[1].n')).toBe('1.50');
+    expect(await out(messagesId, '--path', '$[*].content')).toBe('"Hello"\n"Hi"');
+  });
+
+  it('caps what it prints when asked, and says how to go on', async () => {
+    const { out } = await recalls([longId, '--max-tokens', '100']);
+    expect(out).toMatch(
+      /^(?:one of many lines\n)+\[Lines 1-\d+ of 100\. For the rest: .*"lines":"\d+-100"\}\]$/,
+    );
+  });
+
+  it('ends its output with a line break for a person', async () => {
+    const isTty = { out: true };
+    expect((await recalls([textId], { isTty })).out).toBe(text);
+    expect((await recalls([messagesId, '--path', '$[1].n'], { isTty })).out).toBe('1.50\n');
+    expect((await recalls([textId, '--raw'], { isTty })).out).toBe(`${literal}\n`);
+  });
+});
+
+describe('leporello recall, where there is nothing', () => {
+  it.each<[string, () => readonly string[], RegExp]>([
+    [
+      'an unknown id',
+      () => ['mem_0000000000000000'],
+      /^leporello: No memory mem_0{16} in .*data\. It may have expired, or it was kept in another data folder \(--data\) or under another secret\.\n$/,
+    ],
+    ['no id', () => ['log'], /^leporello: "log" is no memory id: those are mem_ and 16 characters\.\n$/],
+    [
+      'a folder where nothing is kept',
+      () => [textId, '--data', 'elsewhere'],
+      /^leporello: Nothing is kept in .*elsewhere\. Is it another data folder \(--data\)\?\n$/,
+    ],
+    [
+      'lines',
+      () => [textId, '--lines', '9-'],
+      /^leporello: There is nothing at 9-: the text has 3 lines\.\n$/,
+    ],
+    ['a path', () => [messagesId, '--path', '$[7]'], /^leporello: .*\n$/],
+    ['a path of text', () => [textId, '--path', '$.a'], /^leporello: This memory is not JSON/],
+    [
+      'words',
+      () => [textId, '--query', 'zebra'],
+      /^leporello: Nothing matches "zebra": use fewer or other words\.\n$/,
+    ],
+  ])('says so and ends with 1: %s', async (_, argv, sentence) => {
+    const { code, out, err } = await recalls(argv());
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(sentence);
+  });
+
+  it('makes no folder and no secret', async () => {
+    await recalls([textId, '--data', 'elsewhere']);
+    expect(readdirSync(folder)).toEqual(['data']);
+    const secret = readFileSync(join(folder, 'data', 'secret'), 'utf8');
+    rmSync(join(folder, 'data', 'secret'));
+    const { err } = await recalls([textId]);
+    expect(err).toMatch(
+      /^leporello: The secret of .*data is gone: restore the file secret there, or set LEPORELLO_SECRET\.\n$/,
+    );
+    const env = { HOME: folder, LEPORELLO_SECRET: secret };
+    expect((await recalls([textId, '--raw'], { env })).out).toBe(literal);
+  });
+});

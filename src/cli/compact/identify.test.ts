@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { identify } from './identify.ts';
+
+function identified(value: unknown, format: 'auto' | 'chat' | 'anthropic' = 'auto'): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const found = identify(new TextEncoder().encode(text), format, 1_000);
+  return found.status === 'bad' ? found.reason : `${found.codec.name} ${found.id ?? '-'}`;
+}
+
+const user = { role: 'user', content: 'Hello' };
+const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'b' }] };
+
+describe('identify', () => {
+  it.each<[string, unknown, string]>([
+    ['plain texts', { messages: [user] }, 'openai-chat -'],
+    ['an id', { id: 'run/1', messages: [user] }, 'openai-chat run/1'],
+    ['an id that is no text', { id: 7, messages: [user] }, 'openai-chat -'],
+    [
+      'a tool message',
+      { messages: [user, { role: 'tool', tool_call_id: 'a', content: '' }] },
+      'openai-chat -',
+    ],
+    ['calls beside the content', { messages: [{ role: 'assistant', tool_calls: [] }] }, 'openai-chat -'],
+    ['a system text beside the messages', { system: 'Be brief.', messages: [user] }, 'anthropic-messages -'],
+    ['tools with input_schema', { tools: [{ input_schema: {} }], messages: [user] }, 'anthropic-messages -'],
+    ['result blocks', { messages: [user, result] }, 'anthropic-messages -'],
+    ['the name of the model', { model: 'claude-x', messages: [user] }, 'anthropic-messages -'],
+    [
+      'a system message first, whatever the model',
+      { model: 'claude-x', messages: [{ role: 'system', content: '' }, user] },
+      'openai-chat -',
+    ],
+    [
+      'a system message in the middle, as some clients send it',
+      { system: [], messages: [user, { role: 'system', content: '' }] },
+      'anthropic-messages -',
+    ],
+  ])('tells the format by %s', (_, body, expected) => {
+    expect(identified(body)).toBe(expected);
+  });
+
+  it('takes the format that is asked for', () => {
+    expect(identified({ messages: [user] }, 'anthropic')).toBe('anthropic-messages -');
+    expect(identified({ system: '', messages: [result] }, 'chat')).toBe('openai-chat -');
+  });
+
+  it.each([
+    ['[]', 'not a JSON object'],
+    ['{"a":1}', "it has no list 'messages'"],
+    ['{"messages":{}}', "it has no list 'messages'"],
+    ['x'.repeat(1_001), 'it has 1001 bytes, more than the 1000 of limits.maxBodyBytes'],
+  ])('says what is wrong with %s', (text, reason) => {
+    expect(identified(text)).toBe(reason);
+  });
+
+  it('says what is wrong with bytes that are not JSON', () => {
+    expect(identified('{"messages":')).toMatch(/^not JSON: /);
+    expect(identify(new Uint8Array([34, 255, 34]), 'auto', 10)).toEqual({
+      status: 'bad',
+      reason: 'not UTF-8',
+    });
+  });
+});

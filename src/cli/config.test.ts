@@ -1,0 +1,294 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LeporelloError } from '../errors.ts';
+import type { SettingArgs } from './args.ts';
+import { loadConfig } from './config.ts';
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'leporello-config-'));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+type Sources = {
+  readonly flags?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly file?: unknown;
+};
+
+function settingsOf({ flags = {}, file }: Sources): SettingArgs {
+  if (file !== undefined) {
+    const text = typeof file === 'string' ? file : JSON.stringify(file);
+    writeFileSync(join(folder, 'config.json'), text);
+  }
+  return {
+    file: file === undefined ? undefined : 'config.json',
+    values: Object.entries(flags).map(([key, text]) => ({ flag: '--set', key, text })),
+  };
+}
+
+async function load(sources: Sources) {
+  return loadConfig(settingsOf(sources), { env: { HOME: '/home/ada', ...sources.env }, cwd: folder });
+}
+
+async function problems(sources: Sources): Promise<readonly string[]> {
+  try {
+    await load(sources);
+  } catch (error) {
+    if (!LeporelloError.isInstance(error)) throw error;
+    expect(error.code).toBe('bad-config');
+    return error.message.split('\n');
+  }
+  return [];
+}
+
+describe('loadConfig', () => {
+  it('gives the defaults where nothing is said', async () => {
+    expect(await load({})).toEqual({
+      config: {
+        port: 8787,
+        host: '127.0.0.1',
+        data: '~/.leporello',
+        openaiUrl: 'https://api.openai.com/v1',
+        anthropicUrl: 'https://api.anthropic.com',
+        triggers: {
+          mustFit: {},
+          windowFraction: { trigger: 0.85, target: 0.5 },
+          tokenBudget: { trigger: 90_000, target: 40_000, buffer: 1_000 },
+          messageCount: false,
+        },
+        compressionBytesThreshold: 1_000,
+        pins: { tools: [], texts: [] },
+        models: {},
+        recall: { enabled: true, maxRounds: 5, maxTokens: 8_000 },
+        limits: { maxBodyBytes: 67_108_864, prepareDeadlineMs: 2_000, drainMs: 30_000 },
+        memory: { ttlDays: 30 },
+        logLevel: 'info',
+      },
+      dataDir: '/home/ada/.leporello',
+      unknownVariables: [],
+    });
+  });
+
+  it('lets flags come before variables, variables before the file, the file before defaults', async () => {
+    const file = { port: 1, host: '::1', logLevel: 'warn', triggers: { tokenBudget: { trigger: 50_000 } } };
+    const env = {
+      LEPORELLO_PORT: '2',
+      LEPORELLO_HOST: '127.0.0.2',
+      LEPORELLO_TRIGGERS_TOKEN_BUDGET_TARGET: '20000',
+    };
+    const { config } = await load({ file, env, flags: { port: '3' } });
+    expect(config).toMatchObject({
+      port: 3,
+      host: '127.0.0.2',
+      logLevel: 'warn',
+      triggers: { tokenBudget: { trigger: 50_000, target: 20_000, buffer: 1_000 } },
+    });
+  });
+
+  it('reads every kind of option from text', async () => {
+    const { config } = await load({
+      env: {
+        LEPORELLO_TRIGGERS_MUST_FIT: 'false',
+        LEPORELLO_TRIGGERS_WINDOW_FRACTION_TRIGGER: '.9',
+        LEPORELLO_TRIGGERS_MESSAGE_COUNT: 'true',
+        LEPORELLO_PINS_TOOLS: 'plan, todo',
+        LEPORELLO_PINS_TEXTS: '["a, b"]',
+        LEPORELLO_MODELS: '{"my-*":{"window":5,"tokenizer":"cl100k_base"}}',
+        LEPORELLO_RECALL_ENABLED: 'FALSE',
+        LEPORELLO_MEMORY_TTL_DAYS: '0.5',
+        LEPORELLO_ADMIN_TOKEN: 'sixteen letters!',
+      },
+    });
+    expect(config).toMatchObject({
+      triggers: { mustFit: false, windowFraction: { trigger: 0.9 }, messageCount: { target: 20, buffer: 5 } },
+      pins: { tools: ['plan', 'todo'], texts: ['a, b'] },
+      models: { 'my-*': { window: 5, tokenizer: 'cl100k_base' } },
+      recall: { enabled: false },
+      memory: { ttlDays: 0.5 },
+      adminToken: 'sixteen letters!',
+    });
+  });
+
+  it('turns a trigger on by one of its options, also where the file turns it off', async () => {
+    const { config } = await load({
+      file: { triggers: { tokenBudget: false } },
+      env: { LEPORELLO_TRIGGERS_TOKEN_BUDGET_TRIGGER: '50000' },
+    });
+    expect(config.triggers.tokenBudget).toEqual({ trigger: 50_000, target: 40_000, buffer: 1_000 });
+  });
+
+  it('counts an empty variable as not set', async () => {
+    expect(await problems({ env: { LEPORELLO_PORT: '', LEPORELLO_CONFIG: '' } })).toEqual([]);
+  });
+
+  it('takes the file from LEPORELLO_CONFIG, and a byte order mark with it', async () => {
+    settingsOf({ file: '\uFEFF{"port": 5}' });
+    const env = { HOME: '/home/ada', LEPORELLO_CONFIG: 'config.json' };
+    const { config } = await loadConfig({ file: undefined, values: [] }, { env, cwd: folder });
+    expect(config.port).toBe(5);
+  });
+
+  it('finds the data folder: from the file beside it, else from where one stands, ~ at home', async () => {
+    mkdirSync(join(folder, 'deep'), { recursive: true });
+    writeFileSync(join(folder, 'deep', 'config.json'), '{"data": "kept"}');
+    const place = { env: { HOME: '/home/ada' }, cwd: folder };
+    const inFile = await loadConfig({ file: 'deep/config.json', values: [] }, place);
+    expect(inFile.dataDir).toBe(join(folder, 'deep', 'kept'));
+    expect((await load({ flags: { data: 'kept' } })).dataDir).toBe(join(folder, 'kept'));
+    expect((await load({ env: { LEPORELLO_DATA: '~/notes' } })).dataDir).toBe('/home/ada/notes');
+    expect((await load({ env: { LEPORELLO_DATA: '~' } })).dataDir).toBe('/home/ada');
+  });
+
+  it('names variables that are nobody it knows', async () => {
+    const { unknownVariables } = await load({
+      env: { LEPORELLO_SERVICE_HOST: '10.0.0.1', LEPORELLO_SECRET: 'x', LEPORELLO_LEASH: '1', OTHER: '1' },
+    });
+    expect(unknownVariables).toEqual(['LEPORELLO_SERVICE_HOST']);
+  });
+});
+
+describe('an error of the configuration', () => {
+  const url = 'an http or https URL without user, query and fragment, such as https://api.openai.com/v1';
+
+  it.each<[string, Sources, readonly string[]]>([
+    [
+      'names the variable',
+      { env: { LEPORELLO_PORT: '80a' } },
+      ['port is "80a" (from LEPORELLO_PORT), but must be a whole number from 0 to 65535.'],
+    ],
+    [
+      'names the file',
+      { file: { port: 70_000 } },
+      ['port is 70000 (in config.json), but must be a whole number from 0 to 65535.'],
+    ],
+    [
+      'names the flag',
+      { flags: { port: '1.5' } },
+      ['port is 1.5 (from --set), but must be a whole number from 0 to 65535.'],
+    ],
+    [
+      'tells all problems at once',
+      { file: { host: '', compressionBytesThreshold: -1, recall: { enabled: 'yes', maxTokens: 5 } } },
+      [
+        'host is "" (in config.json), but must be an address of this machine, such as 127.0.0.1 or 0.0.0.0.',
+        'compressionBytesThreshold is -1 (in config.json), but must be a whole number of at least 0.',
+        'recall.enabled is "yes" (in config.json), but must be true or false.',
+        'recall.maxTokens is 5 (in config.json), but must be a whole number of at least 100.',
+      ],
+    ],
+    [
+      'suggests the option that was meant',
+      { file: { prot: 1, triggers: { windowFractoin: {} } } },
+      [
+        'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount.',
+        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, triggers, compressionBytesThreshold, pins, models, recall, limits, memory, adminToken, logLevel.',
+      ],
+    ],
+    [
+      'suggests the key for --set',
+      { flags: { 'recall.maxround': '3' } },
+      [
+        '--set names recall.maxround, which is not an option. Did you mean recall.maxRounds? All options: docs/configuration.md.',
+      ],
+    ],
+    [
+      'suggests the variable that was meant',
+      { env: { LEPORELLO_PROT: '1' } },
+      [
+        'LEPORELLO_PROT is set, but is not a variable of Leporello. Did you mean LEPORELLO_PORT? If not, unset it.',
+      ],
+    ],
+    [
+      'looks into a trigger',
+      { file: { triggers: { tokenBudget: { trigger: 'x', buffer: 0 } } } },
+      ['triggers.tokenBudget.trigger is "x" (in config.json), but must be a whole number of at least 2.'],
+    ],
+    [
+      'explains a trigger that is neither off nor described',
+      { env: { LEPORELLO_TRIGGERS_TOKEN_BUDGET: 'off' } },
+      [
+        'triggers.tokenBudget is "off" (from LEPORELLO_TRIGGERS_TOKEN_BUDGET), but must be false, or an object with trigger, target and buffer.',
+      ],
+    ],
+    [
+      'holds targets below what triggers, defaults too',
+      {
+        env: { LEPORELLO_TRIGGERS_WINDOW_FRACTION_TRIGGER: '0.4' },
+        file: { triggers: { tokenBudget: { trigger: 10, target: 10, buffer: 1 } } },
+      },
+      [
+        'triggers.windowFraction.target is 0.5 (the default), but must be below triggers.windowFraction.trigger, 0.4.',
+        'triggers.tokenBudget.target is 10 (in config.json), but must be below trigger minus buffer of triggers.tokenBudget, 9.',
+      ],
+    ],
+    [
+      'looks into models',
+      { file: { models: { 'my-*': { window: 0, tokenizer: 'p50k' }, other: 5 } } },
+      [
+        'models.my-*.window is 0 (in config.json), but must be a whole number of at least 1.',
+        'models.my-*.tokenizer is "p50k" (in config.json), but must be o200k_base or cl100k_base.',
+        'models.other is 5 (in config.json), but must be an object by model name or glob, such as {"my-*": {"window": 32000, "tokenizer": "o200k_base"}}.',
+      ],
+    ],
+    [
+      'never prints a secret',
+      {
+        env: {
+          LEPORELLO_ADMIN_TOKEN: 'hush',
+          LEPORELLO_OPENAI_URL: 'https://me:hush@host/v1',
+          LEPORELLO_ANTHROPIC_URL: 'host:80',
+        },
+      },
+      [
+        `openaiUrl is "https://...@host/v1" (from LEPORELLO_OPENAI_URL), but must be ${url}.`,
+        `anthropicUrl is "host:80" (from LEPORELLO_ANTHROPIC_URL), but must be ${url}.`,
+        'adminToken is not allowed (from LEPORELLO_ADMIN_TOKEN), but must be at least 16 characters.',
+      ],
+    ],
+    [
+      'knows what Kubernetes does',
+      { env: { LEPORELLO_PORT: 'tcp://10.0.0.1:80' } },
+      [
+        'port is "tcp://10.0.0.1:80" (from LEPORELLO_PORT), but must be a whole number from 0 to 65535. Kubernetes sets it so beside a Service of that name: set enableServiceLinks: false in the pod, or give a flag.',
+      ],
+    ],
+    [
+      'finds the place where JSON ends',
+      { file: '{\n  "port": 1,\n}' },
+      [
+        'The configuration file config.json is not JSON: see line 3, column 1. Comments and commas at the end of a list are not allowed.',
+      ],
+    ],
+    [
+      'knows an empty file',
+      { file: '\n' },
+      [
+        'The configuration file config.json is not JSON: it is empty. Comments and commas at the end of a list are not allowed.',
+      ],
+    ],
+    [
+      'wants an object',
+      { file: '[1]' },
+      [
+        'The configuration file config.json holds no JSON object: write the options as one, as in {"port": 8787}.',
+      ],
+    ],
+  ])('%s', async (_, sources, expected) => {
+    expect(await problems(sources)).toEqual(expected);
+  });
+
+  it('says which file cannot be read', async () => {
+    const place = { env: {}, cwd: folder };
+    await expect(loadConfig({ file: 'nowhere.json', values: [] }, place)).rejects.toThrow(
+      `The configuration file nowhere.json cannot be read: ENOENT: no such file or directory, open '${join(folder, 'nowhere.json')}'. Check --config or LEPORELLO_CONFIG.`,
+    );
+    await expect(loadConfig({ file: '.', values: [] }, place)).rejects.toThrow(
+      'The configuration file . cannot be read: EISDIR: illegal operation on a directory, read. Check --config or LEPORELLO_CONFIG.',
+    );
+  });
+});

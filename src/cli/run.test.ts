@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { helpText } from './help.ts';
+import { run } from './run.ts';
+import { testTerminal } from './test-terminal.ts';
+
+async function runs(...argv: readonly string[]) {
+  const terminal = testTerminal();
+  const code = await run(argv, terminal);
+  return { code, out: terminal.written.out(), err: terminal.written.err() };
+}
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
+
+describe('run', () => {
+  it('helps', async () => {
+    expect(await runs('--help')).toEqual({ code: 0, out: helpText(undefined), err: '' });
+    expect(await runs('recall', '--help')).toEqual({ code: 0, out: helpText('recall'), err: '' });
+  });
+
+  it('tells its version, also as JSON', async () => {
+    expect(await runs('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
+    expect(await runs('--version', '--json')).toEqual({
+      code: 0,
+      out: `{"version":"${version}"}\n`,
+      err: '',
+    });
+  });
+
+  it('ends with 2 for what it does not understand', async () => {
+    expect(await runs('srve')).toEqual({
+      code: 2,
+      out: '',
+      err: 'leporello: There is no command srve. Did you mean serve? There are serve, compact, recall, demo and help.\n',
+    });
+    expect(await runs('serve', '--port', 'high')).toEqual({
+      code: 2,
+      out: '',
+      err: 'leporello: port is "high" (from --port), but must be a whole number from 0 to 65535.\n',
+    });
+  });
+
+  it('asks to report what should not happen', async () => {
+    const terminal = testTerminal();
+    const broken = {
+      ...terminal,
+      out: () => Promise.reject(new TypeError('no such thing')),
+    };
+    expect(await run(['--version'], broken)).toBe(1);
+    expect(terminal.written.err()).toMatch(
+      /^leporello: an error that should not happen; please report it with these lines\.\nTypeError: no such thing\n {4}at /,
+    );
+  });
+
+  it('says nothing when nobody reads any more', async () => {
+    const terminal = testTerminal();
+    const closed = {
+      ...terminal,
+      out: () => Promise.reject(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
+    };
+    expect(await run(['--help'], closed)).toBe(1);
+    expect(terminal.written.err()).toBe('');
+  });
+});
