@@ -149,7 +149,7 @@ const parsers: Readonly<Record<CommandName, (given: Given) => Args>> = {
     };
   },
   recall(given) {
-    const id = oneOperand(given, 'the id of a memory: leporello recall mem_...');
+    const id = oneOperand(given, 'the id of a memory, as in leporello recall mem_5h8v0c2k9qtz31ax');
     const part: RecallArgs['part'] = Object.fromEntries(
       (['query', 'lines', 'path'] as const).flatMap((flag) => {
         const value = given.text(flag);
@@ -186,7 +186,7 @@ const parsers: Readonly<Record<CommandName, (given: Given) => Args>> = {
 
 function parseGlobal(argv: readonly string[]): Args {
   const options = { ...everywhere, version: { type: 'boolean', short: 'v' } } as const;
-  const given = readFlags(argv, options, 'leporello');
+  const given = readFlags(argv, options, 'leporello without a command');
   if (given.positionals[0] !== undefined) {
     const hint = `The command comes first: leporello ${given.positionals[0]} ...`;
     throw new LeporelloError('bad-usage', hint);
@@ -206,7 +206,7 @@ function parseHelp(rest: readonly string[]): Args {
 }
 
 function parseCommand(command: CommandName, argv: readonly string[]): Given {
-  const { values, positionals } = readFlags(argv, flagsOf[command], `leporello ${command}`);
+  const { values, positionals } = readFlags(argv, flagsOf[command], command);
   return {
     command,
     operands: positionals,
@@ -253,14 +253,14 @@ function unknownCommand(word: string): string {
 
 function noOperands({ command, operands }: Given): void {
   if (operands[0] === undefined) return;
-  throw new LeporelloError('bad-usage', `leporello ${command} takes flags alone, not ${operands[0]}.`);
+  throw new LeporelloError('bad-usage', `${command} takes flags alone, not ${operands[0]}.`);
 }
 
 function oneOperand({ command, operands }: Given, what: string): string {
   const [only, extra] = operands;
-  if (only === undefined) throw new LeporelloError('bad-usage', `leporello ${command} needs ${what}.`);
+  if (only === undefined) throw new LeporelloError('bad-usage', `${command} needs ${what}.`);
   if (extra !== undefined) {
-    throw new LeporelloError('bad-usage', `leporello ${command} takes one of these: ${operands.join(' ')}.`);
+    throw new LeporelloError('bad-usage', `${command} takes one of these: ${operands.join(' ')}.`);
   }
   return only;
 }

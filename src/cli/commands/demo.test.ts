@@ -16,7 +16,8 @@ describe('leporello demo', () => {
     expect(terminal.written.err()).toBe('');
     expect(masked(terminal.written.out())).toMatchInlineSnapshot(`
       "A coding agent looks for a bug. The model is scripted; the client, the gateway and its memory are real.
-      Client: the official openai SDK, streaming. The model's window: 8,000 tokens; the gateway folds above 6,800, down to 4,800.
+      Client: the official openai SDK, streaming.
+      The model's window: 8,000 tokens; the gateway folds above 6,800, down to 4,800.
       "as it is" is what the client asked to send, "sent" what went out (with the tool read_memory), both in tokens.
 
       turn  messages  as it is   sent  the agent
@@ -50,10 +51,9 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      61,583 tokens went out in 13 turns, the recall's second request among them, instead of 80,636 (23.6 % less).
-      The largest request had 6,164 instead of 10,761, in a window of 8,000. Memory gave back 6 of 6 folded texts, each as
-      it was.
-      Took TIME.
+      61,583 tokens went out in 13 turns instead of 80,636 (23.6 % less), the recall's second request among them.
+      The largest request had 6,164 instead of 10,761, in a window of 8,000.
+      Memory gave back 6 of 6 folded texts, each as it was. Took TIME.
 
       Where to look next
         leporello serve                 the same gateway, for your own agent: change its base URL

@@ -9,7 +9,8 @@ type Fractions = { readonly trigger: number; readonly target: number };
 
 export function opening(clientName: string, window: number, { trigger, target }: Fractions): string {
   return `A coding agent looks for a bug. The model is scripted; the client, the gateway and its memory are real.
-Client: ${clientName}, streaming. The model's window: ${count(window)} tokens; the gateway folds above ${count(window * trigger)}, down to ${count(window * target)}.
+Client: ${clientName}, streaming.
+The model's window: ${count(window)} tokens; the gateway folds above ${count(window * trigger)}, down to ${count(window * target)}.
 "as it is" is what the client asked to send, "sent" what went out (with the tool read_memory), both in tokens.
 
 turn  messages  as it is   sent  the agent
@@ -45,10 +46,9 @@ export type DemoSum = {
 export function closing(sum: DemoSum, window: number): string {
   const saved = (100 * (sum.tokensBefore - sum.tokensAfter)) / sum.tokensBefore;
   return `
-${count(sum.tokensAfter)} tokens went out in ${sum.turns} turns, the recall's second request among them, instead of ${count(sum.tokensBefore)} (${saved.toFixed(1)} % less).
-The largest request had ${count(sum.largestAfter)} instead of ${count(sum.largestBefore)}, in a window of ${count(window)}. Memory gave back ${sum.givenBack} of ${sum.folded} folded texts, each as
-it was.
-Took ${sum.seconds.toFixed(1)} s.
+${count(sum.tokensAfter)} tokens went out in ${sum.turns} turns instead of ${count(sum.tokensBefore)} (${saved.toFixed(1)} % less), the recall's second request among them.
+The largest request had ${count(sum.largestAfter)} instead of ${count(sum.largestBefore)}, in a window of ${count(window)}.
+Memory gave back ${sum.givenBack} of ${sum.folded} folded texts, each as it was. Took ${sum.seconds.toFixed(1)} s.
 
 Where to look next
   leporello serve                 the same gateway, for your own agent: change its base URL
