@@ -53,23 +53,26 @@ function turnsOf(messages: readonly Message[]): readonly Turn[] {
   return turns;
 }
 
-/** "`tool_use` ids were found without `tool_result` blocks immediately after: … Each `tool_use` block must have a corresponding `tool_result` block in the next message." */
+/**
+ * "`tool_use` ids were found without `tool_result` blocks immediately after: … Each `tool_use` block must have a corresponding
+ * `tool_result` block in the next message", "`tool_use` ids must be unique"
+ */
 function unanswered(turn: Turn, next: Turn | undefined): readonly Problem[] {
-  if (!next) return [];
   const answered = new Set(
-    next.said.map(({ part }) => (part.type === 'tool-result' ? part.callId : undefined)),
+    next?.said.map(({ part }) => (part.type === 'tool-result' ? part.callId : undefined)),
   );
-  return turn.said.flatMap(({ message, part }) =>
-    part.type === 'tool-call' && !answered.has(part.id)
-      ? [
-          problem(
-            'calls-answered-next',
-            message,
-            `tool_use ${part.id} has no tool_result in the next message`,
-          ),
-        ]
-      : [],
-  );
+  const seen = new Set<string>();
+  return turn.said.flatMap(({ message, part }) => {
+    if (part.type !== 'tool-call') return [];
+    const call = `tool_use ${part.id}`;
+    const found: Problem[] = [];
+    if (seen.has(part.id))
+      found.push(problem('call-ids-differ', message, `${call} stands twice in one turn`));
+    seen.add(part.id);
+    if (!answered.has(part.id))
+      found.push(problem('calls-answered-next', message, `${call} has no tool_result in the next message`));
+    return found;
+  });
 }
 
 /** "`tool_result` block(s) provided when previous message does not contain any `tool_use` blocks"; results come before other content. */

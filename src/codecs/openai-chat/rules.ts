@@ -54,8 +54,7 @@ function problems(conversation: Conversation): readonly Problem[] {
         ),
       );
   }
-  // Calls at the very end are not answered yet: the client may be asking for just that.
-  if (asking && asking.answered.size > 0) close();
+  close();
   return found;
 }
 

@@ -72,7 +72,7 @@ export function appendingCases(codec: Codec, fixture: CodecFixture): void {
       );
       fc.assert(
         fc.property(
-          requests({ open: false }),
+          requests(),
           replyWithRecallsOnly(),
           answers,
           fc.constantFrom(undefined, 2),

@@ -70,7 +70,7 @@ const step = asked.chain((turn): fc.Arbitrary<readonly NeutralTurn[]> => {
     ]);
 });
 
-/** A valid conversation: every call is answered right away, but for those of a last message. */
+/** A valid conversation: every call is answered right away. `open`: the last message may hold calls that are not answered yet. */
 export function requests(options: { readonly open?: boolean } = {}): fc.Arbitrary<NeutralRequest> {
   const middle = fc.array(
     fc.oneof(
@@ -80,13 +80,12 @@ export function requests(options: { readonly open?: boolean } = {}): fc.Arbitrar
     ),
     { maxLength: 6 },
   );
-  const end =
-    options.open === false
-      ? fc.constant([])
-      : fc.oneof(
-          fc.constant([]),
-          asked.map((turn) => [turn]),
-        );
+  const end = options.open
+    ? fc.oneof(
+        fc.constant([]),
+        asked.map((turn) => [turn]),
+      )
+    : fc.constant([]);
   return fc
     .record({
       system: fc.option(someText, { nil: undefined }),

@@ -35,7 +35,8 @@ export function jsonStringText(): fc.Arbitrary<string> {
 /** Keys repeat now and then, and some mean something to JavaScript. */
 const keyText = fc.oneof(
   fc.constantFrom('"a"', '"b"', '"\\u0061"', '"list"', '""', '"10"', '"__proto__"', '"constructor"'),
-  jsonStringText(),
+  // No key holds a backslash: where one object had the key `\`, V8 13.6 takes `"\u0061"` in the next for the same.
+  jsonStringText().filter((text) => !(JSON.parse(text) as string).includes('\\')),
 );
 
 const json = fc.letrec<{ value: string; array: string; object: string }>((tie) => ({

@@ -134,6 +134,12 @@ export const brokenBodies: Readonly<Record<string, Uint8Array>> = {
   'first-is-user': broken(assistant(secret), user(secret)),
   'content-not-empty': broken(user(), assistant(secret)),
   'text-not-empty': broken(user(text('')), assistant(secret)),
+  'call-ids-differ': broken(
+    user(secret),
+    assistant(use('1'), secret),
+    assistant(use('1')),
+    user(answer('1')),
+  ),
   'results-come-first': broken(user(secret), assistant(use('1')), user(secret, answer('1'))),
   'results-answer-calls': broken(user(secret), assistant(use('1')), user(answer('1'), answer('2'))),
   'calls-answered-next': broken(user(secret), assistant(use('1'), use('2')), user(answer('2'), secret)),

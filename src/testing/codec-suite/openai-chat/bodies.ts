@@ -110,7 +110,7 @@ const broken = (...messages: readonly unknown[]) => bytes({ model: 'm', messages
 
 export const brokenBodies: Readonly<Record<string, Uint8Array>> = {
   'content-not-empty': broken(user, { role: 'assistant', reasoning_content: 'secret', content: null }, user),
-  'call-ids-differ': broken(user, asked('1', '1')),
+  'call-ids-differ': broken(user, asked('1', '1'), answered('1')),
   'results-answer-calls': broken(user, asked('1'), answered('1'), user, answered('1')),
   'calls-answered-next': broken(
     user,

@@ -1,0 +1,58 @@
+/** The rules of each format against the scripted provider, which knows them by itself: what one finds wrong the other refuses. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { messagesFixture } from '../testing/codec-suite/anthropic-messages/fixture.ts';
+import { editSeeds, editsFrom, requests } from '../testing/codec-suite/arbitrary.ts';
+import type { CodecFixture } from '../testing/codec-suite/fixture.ts';
+import { chatFixture } from '../testing/codec-suite/openai-chat/fixture.ts';
+import { shown, view } from '../testing/codec-suite/views.ts';
+import { chatRefusal } from '../testing/fake-provider/chat-rules.ts';
+import { messagesRefusal } from '../testing/fake-provider/messages-rules.ts';
+import type { JsonObject, Refusal } from '../testing/fake-provider/script.ts';
+import { anthropicMessages } from './anthropic-messages/index.ts';
+import type { Codec } from './codec.ts';
+import { openaiChat } from './openai-chat/index.ts';
+
+const cases: readonly (readonly [Codec, CodecFixture, (body: JsonObject) => Refusal | undefined])[] = [
+  [openaiChat, chatFixture, chatRefusal],
+  [
+    anthropicMessages,
+    messagesFixture,
+    (body) => messagesRefusal(body, { maxTokens: true, strictRoles: false }),
+  ],
+];
+
+describe.each(cases)('the rules of $name', (codec, fixture, refusal) => {
+  it('find a conversation broken where a provider refuses it, after any edits', () => {
+    let broken = 0;
+    fc.assert(
+      fc.property(
+        requests(),
+        editSeeds(['drop-part', 'drop-message', 'insert-message']),
+        (request, seeds) => {
+          const conversation = view(codec, fixture.body(request));
+          const edits = editsFrom(conversation, seeds).filter((edit) =>
+            codec.rules.mayEdit(conversation, edit),
+          );
+          const body = codec.write(conversation, edits);
+          const problems = codec.rules
+            .problems(view(codec, body))
+            .filter(({ rule }) => rule !== 'first-is-user');
+          const refused = refusal(JSON.parse(shown(body)) as JsonObject);
+          expect([problems.length > 0, refused]).toEqual([refused !== undefined, refused]);
+          broken += problems.length > 0 ? 1 : 0;
+        },
+      ),
+      { numRuns: 1000 },
+    );
+    expect(broken).toBeGreaterThan(100);
+  });
+
+  it('find nothing in what the provider takes from clients', () => {
+    for (const [name, body] of Object.entries(fixture.recorded)) {
+      // The scripted provider does not know the form before tools, nor replies that are sound alone.
+      if (name === 'functions-before-tools' || name === 'images-audio-files') continue;
+      expect([name, refusal(JSON.parse(shown(body)) as JsonObject)]).toEqual([name, undefined]);
+    }
+  });
+});
