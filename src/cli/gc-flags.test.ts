@@ -21,8 +21,27 @@ describe('gcFlagFor', () => {
   });
 });
 
-describe('the command', () => {
-  it('sets it without a word', () => {
+describe('setGcFlag', () => {
+  // Bodies come and go beside a heap of 300,000 objects. Measured full collections, without and with the flag:
+  // Node 22.18 1 and 1, Node 24.21 30 and 1, Node 26.10 17 and 1.
+  const load = `
+    const { setGcFlag } = await import('./src/cli/gc-flags.ts');
+    setGcFlag();
+    const held = Array.from({ length: 300_000 }, (_, i) => ({ i, text: 'text ' + i }));
+    for (let i = 0; i < 12_000; i++) {
+      Buffer.alloc(200_000, i & 255);
+      if (i % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    console.log(held.length);`;
+
+  it('spares this Node the full collections that bodies would cost', () => {
+    const argv = ['--trace-gc', '--input-type=module', '--eval', load];
+    const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout.match(/mark-compact/gi)?.length ?? 0).toBeLessThanOrEqual(4);
+  });
+
+  it('is called by the command, without a word', () => {
     const { status, stderr } = spawnSync(process.execPath, ['src/cli/main.ts', '--version'], {
       encoding: 'utf8',
     });

@@ -62,6 +62,8 @@ describe('leporello compact', () => {
     expect(await compacts([put('body.json', sampleText)])).toMatchObject({ code: 0, out: sampleText });
     const one = await compacts([put('one.json', small)]);
     expect(one).toMatchObject({ code: 0, out: small });
+    const shown = await compacts([put('one.json', small)], { isTty: { out: true } });
+    expect(shown.out).toBe(`${small}\n`);
   });
 
   it('takes a conversation a line, and keeps the line breaks', async () => {
@@ -106,7 +108,7 @@ describe('leporello compact', () => {
     expect(notes[0]).toMatch(/^line 2: passed on as it is: not JSON: /);
     expect(notes.slice(1)).toEqual([
       'line 3: passed on as it is: not a JSON object',
-      'line 5: passed on as it is: not-this-format: The body is not a Chat Completions request: a message has no known role.',
+      'line 5: passed on as it is: The body is not a Chat Completions request: a message has no known role.',
       "line 6: passed on as it is: it has no list 'messages'",
     ]);
     expect(err).toMatch(/\n6 bodies: 2 untouched, 4 bad; 0\.0 % of the tokens saved\n$/);

@@ -20,6 +20,8 @@ import type { Terminal } from '../terminal.ts';
 /** Owner of the originals of offline runs; tenants of the gateway have longer labels. */
 const tenant = 'compact';
 
+const lineFeed = new Uint8Array([10]);
+
 /** Resolves with the exit code: 1 when a body was not read, not folded for an error, or does not fit. */
 export async function compact(args: CompactArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
@@ -58,11 +60,13 @@ async function compactAll(run: Run, view: ReceiptView): Promise<number> {
     input.close();
   });
   let code = 0;
+  // A person's terminal would put the table behind the last brace.
+  const isShown = terminal.isTty.out && run.args.out === undefined;
   try {
     for await (const record of recordsOf(byteLines(input.chunks))) {
       const { bytes, receipt } = await compactOne(run, record);
       await output.write(bytes);
-      await output.write(record.end);
+      await output.write(record.end.length > 0 || !isShown ? record.end : lineFeed);
       if (receipt === undefined) continue;
       if (!isGood(receipt)) code = 1;
       terminal.err(view.add(receipt));
@@ -104,7 +108,8 @@ async function compactOne(
 /** A body that the codec could not read has no counter. */
 function toldOf({ outcome, report, counter }: Prepared): Pick<BodyReceipt, 'outcome' | 'report'> {
   if (outcome.status !== 'untouched' || counter !== undefined) return { outcome, report };
-  return { outcome: { status: 'bad', reason: outcome.reason }, report: undefined };
+  const reason = outcome.reason.replace(/^not-this-format: /, '');
+  return { outcome: { status: 'bad', reason }, report: undefined };
 }
 
 function isGood({ outcome, report }: BodyReceipt): boolean {

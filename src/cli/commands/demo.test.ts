@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fetchClient } from '../demo/chat-client.ts';
 import { run } from '../run.ts';
@@ -97,15 +98,20 @@ describe('leporello demo', () => {
   });
 
   it('ends by itself and leaves nothing behind', () => {
-    const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith('leporello-demo-'));
-    const before = left();
+    const folder = mkdtempSync(join(tmpdir(), 'leporello-demo-test-'));
     const { status, stderr } = spawnSync(process.execPath, ['src/cli/main.ts', 'demo'], {
       encoding: 'utf8',
-      // What a developer may have set; none of it may be used.
-      env: { ...process.env, OPENAI_BASE_URL: 'http://127.0.0.1:9/v1', OPENAI_API_KEY: 'real' },
+      // And what a developer may have set; none of it may be used.
+      env: {
+        ...process.env,
+        TMPDIR: folder,
+        OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
+        OPENAI_API_KEY: 'real',
+      },
     });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(left().filter((name) => !before.includes(name))).toEqual([]);
+    expect(readdirSync(folder)).toEqual([]);
+    rmdirSync(folder);
   });
 
   it('stops between turns when it is asked to', async () => {

@@ -2,6 +2,8 @@
 import { assembleGateway } from '../../gateway/assemble.ts';
 import { type NodeServer, serveNode } from '../../gateway/node-server.ts';
 import { undiciUpstream } from '../../gateway/undici-upstream.ts';
+import { loadTokenCounter } from '../../tokens/load-counter.ts';
+import { loadModelInfo } from '../../tokens/models.ts';
 import type { ServeArgs } from '../args.ts';
 import { loadConfig } from '../config.ts';
 import type { Config } from '../config/schema.ts';
@@ -23,6 +25,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   const handler = assembleGateway(gatewaySettings(config), { ...memory, upstream, log });
   const stopped = whenStopped(terminal);
   try {
+    await warmUp();
     const server = await listen(withRequestLog(handler, log), config, log);
     const data = memory.lost === undefined ? dataDir : undefined;
     await terminal.out(startText(server, args.json, data, memory.store.name)).catch(() => undefined);
@@ -34,6 +37,11 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     await upstream.close();
     await memory.store.close();
   }
+}
+
+/** The vocabulary most models count with and the catalogue: a tenth of a second that no request should wait for. */
+async function warmUp(): Promise<void> {
+  await Promise.all([loadTokenCounter('gpt-4o'), loadModelInfo('gpt-4o')]);
 }
 
 async function listen(
