@@ -15,12 +15,12 @@ import { recallToolFor } from '../recall/tool.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import { createConversationCounter, createTokenMemo, type TokenMemo } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import { firstDemand, type Trigger } from '../triggers/trigger.ts';
+import { type Demand, firstDemand, type Trigger } from '../triggers/trigger.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { type PlanInput, planFold } from './plan.ts';
 import { type Pins, protectionOf } from './protection.ts';
-import { type FoldMemory, rememberFold, replayFold } from './replay.ts';
+import { type FoldMemory, leaveAlone, rememberFold, replayFold } from './replay.ts';
 import { whatIsLarge } from './unfit.ts';
 
 export type EngineOptions = {
@@ -52,12 +52,16 @@ export type ModelWindow = {
 export interface Engine {
   /** Never rejects: what goes wrong is the outcome `failed`, with the body as it came. */
   prepare(request: EngineRequest): Promise<Prepared>;
+  /** Sends this conversation as it comes from here on, for when its provider took it only without our edits. Never rejects. */
+  leaveAlone(request: EngineRequest): Promise<void>;
 }
 
 export type EngineRequest = {
   readonly codec: Codec;
   readonly body: Uint8Array;
   readonly tenant: string;
+  /** Tokens the provider would take at most, where it said that what was sent is too long. Folds, whatever the triggers say. */
+  readonly atMost?: number;
 };
 
 /** An engine from its parts; `createLeporello` has the usual ones. What it remembers of blocks is bounded by `maxOutlines`. */
@@ -81,6 +85,13 @@ export function createEngine(options: EngineOptions): Engine {
         return unprepared(request.body, { status, reason: reasonOf(error) }, conversation);
       }
     },
+    async leaveAlone(request) {
+      try {
+        await leaveAlone(foldMemory(workshop, request, request.codec.read(request.body, workshop.reading)));
+      } catch {
+        // Then the next refusal is met anew.
+      }
+    },
   };
 }
 
@@ -102,15 +113,18 @@ async function compact(
   const tokenCounter = await options.counterFor(conversation.model);
   const window = await options.windowFor(conversation.model);
   const input = planInput(workshop, request, conversation, tokenCounter);
-  const links = linksOf(workshop, conversation, `${request.tenant} ${request.codec.name}`);
-  const memory: FoldMemory = { vault: options.vault, ledger: options.ledger, tenant: request.tenant, links };
+  const memory = foldMemory(workshop, request, conversation);
   const start = await replayFold(input, memory);
-  const demand = firstDemand(options.triggers, {
+  if (start === 'alone')
+    return unprepared(request.body, { status: 'untouched', reason: 'left alone' }, conversation);
+  const state = {
     tokens: start.tokens,
     window: window.tokens,
     reserved: reservedTokens(conversation, window),
     messages: start.messages,
-  });
+  };
+  const demand =
+    request.atMost === undefined ? firstDemand(options.triggers, state) : overflowDemand(request.atMost);
   const planned = demand && planFold(input, start, demand, options.strategies);
   const result = planned?.draft ?? start;
   if (result !== start) await rememberFold(memory, conversation, start.edits, result.edits);
@@ -155,6 +169,25 @@ function planInput(
     recallTool,
     compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
     toolCosts,
+  };
+}
+
+function foldMemory(
+  workshop: Workshop,
+  { codec, tenant }: EngineRequest,
+  conversation: Conversation,
+): FoldMemory {
+  const { vault, ledger } = workshop.options;
+  return { vault, ledger, tenant, links: linksOf(workshop, conversation, `${tenant} ${codec.name}`) };
+}
+
+/** Some way below what the provider takes, so that the next turn does not overflow again. */
+function overflowDemand(atMost: number): Demand {
+  return {
+    trigger: 'overflow',
+    goal: { unit: 'tokens', target: Math.floor(atMost * 0.8) },
+    atMost,
+    force: true,
   };
 }
 

@@ -18,8 +18,9 @@ export type FoldMemory = {
 };
 
 /** The conversation under the newest fold on its chain; without one, or when it would no longer be valid, under no edits. */
-export async function replayFold(input: PlanInput, memory: FoldMemory): Promise<Draft> {
+export async function replayFold(input: PlanInput, memory: FoldMemory): Promise<Draft | 'alone'> {
   const found = await memory.ledger.find(memory.tenant, memory.links);
+  if (found?.fold.alone) return 'alone';
   if (!found || !isReplayable(input.conversation, found)) return draft(input, []);
   const replayed = draft(input, found.fold.edits);
   const broken = newProblems(input.codec.rules, input.conversation, replayed.sent);
@@ -42,7 +43,15 @@ export async function rememberFold(
     memory.tenant,
     [...originals].map(([id, original]) => ({ id, original })),
   );
-  await memory.ledger.record(memory.tenant, memory.links, Math.max(...edits.map(lastMessageOf)) + 1, edits);
+  await memory.ledger.record(memory.tenant, memory.links, Math.max(...edits.map(lastMessageOf)) + 1, {
+    edits,
+    alone: false,
+  });
+}
+
+/** From here on the conversation goes out as it comes: its provider refused our edits. Rejects with `store-failed`. */
+export async function leaveAlone({ ledger, tenant, links }: FoldMemory): Promise<void> {
+  await ledger.record(tenant, links, links.length - 1, { edits: [], alone: true });
 }
 
 /**

@@ -2,8 +2,9 @@
 import { createDefaultEngine, type FoldSettings } from '../compact/default-engine.ts';
 import type { Store } from '../memory/store.ts';
 import { createVault } from '../memory/vault.ts';
-import { createGateway, type GatewayLog } from './app.ts';
+import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http.ts';
+import type { GatewayLog } from './options.ts';
 import { createReceiptLog } from './receipts.ts';
 import { defaultUpstreams, type UpstreamUrls } from './routes.ts';
 

@@ -1,6 +1,6 @@
 /** The gateway's public face: put it together, and serve it as a fetch handler or in a Hono app. On a Node port: `leporello/gateway/node`. */
-export type { GatewayLog } from './app.ts';
 export { assembleGateway, type GatewayRims, type GatewaySettings } from './assemble.ts';
 export { createFetchHandler, honoApp } from './fetch-handler.ts';
 export { fetchUpstream } from './fetch-upstream.ts';
 export type { GatewayRequest, GatewayResponse, Handler, Upstream } from './http.ts';
+export type { GatewayLog } from './options.ts';

@@ -24,6 +24,8 @@ type ReceiptRequest = {
   readonly path: string;
   /** When the whole body was there: milliseconds since the epoch. */
   readonly started: number;
+  /** When it was known what to send. */
+  readonly preparedAt: number;
 };
 
 type ReceiptRim = {
@@ -35,7 +37,6 @@ type ReceiptRim = {
 export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenReceipt {
   const { prepared, started } = request;
   const id = rim.newId();
-  const prepareMs = rim.clock() - started;
   const recalls: RecallReport[] = [];
   let usage: Usage | undefined;
   let upstreamStatus: number | undefined;
@@ -56,7 +57,7 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       recalls,
       usage,
       problem,
-      ms: { prepare: prepareMs, total: rim.clock() - started },
+      ms: { prepare: request.preparedAt - started, total: rim.clock() - started },
     });
   }
 

@@ -8,7 +8,12 @@ import { LeporelloError } from '../errors.ts';
 import type { Vault } from './vault.ts';
 
 /** A recorded set of edits over the first `length` messages, complete: it holds those of the folds before it too. */
-export type Fold = { readonly length: number; readonly edits: readonly Edit[] };
+export type Fold = {
+  readonly length: number;
+  readonly edits: readonly Edit[];
+  /** The provider refused this conversation with edits and took it without: it is left alone from here on. */
+  readonly alone: boolean;
+};
 
 /** A fold and how many messages of the conversation are those it was made on: all of its own, or fewer where the newest differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };
@@ -20,7 +25,7 @@ export interface Ledger {
    * Keeps a fold made on the whole chain; also under the last few links from `from` messages on, so that clients which rewrite
    * their newest messages find it. Rejects with `store-failed`.
    */
-  record(tenant: string, links: readonly string[], from: number, edits: readonly Edit[]): Promise<void>;
+  record(tenant: string, links: readonly string[], from: number, fold: Omit<Fold, 'length'>): Promise<void>;
 }
 
 type LedgerOptions = {
@@ -61,9 +66,9 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       if (newest !== undefined && later.size === 0) known.set(keyIn(tenant, newest), 'none-before');
       return undefined;
     },
-    async record(tenant, links, from, edits) {
+    async record(tenant, links, from, { edits, alone }) {
       const length = links.length - 1;
-      const fold: Fold = { length, edits };
+      const fold: Fold = { length, edits, alone };
       const content = new TextEncoder().encode(JSON.stringify({ version: 1, ...fold }));
       for (let matched = length; matched >= Math.max(from, length - mostLinks + 1, 1); matched--) {
         await vault.putSealed(tenant, keyOf(links[matched]!), content, ttlMs);
@@ -110,7 +115,7 @@ function keyOf(link: string): string {
 function parseFold(record: Uint8Array): Fold | 'none' {
   try {
     const value = JSON.parse(new TextDecoder().decode(record)) as Fold & { readonly version: number };
-    return value.version === 1 ? { length: value.length, edits: value.edits } : 'none';
+    return value.version === 1 ? { length: value.length, edits: value.edits, alone: value.alone } : 'none';
   } catch (cause) {
     throw new LeporelloError(
       'store-failed',

@@ -34,6 +34,7 @@ const awkwardKeys = [
   'k'.repeat(2_000),
 ];
 
+/** Declares the cases every store must pass. */
 export function storeSuite(name: string, fixture: StoreFixture): void {
   describe(`${name} keeps the contract of a store`, () => {
     const stores: Store[] = [];

@@ -32,6 +32,7 @@ export function foldView(conversation: Conversation, change: Partial<FoldView> =
   };
 }
 
+/** Declares the laws every strategy must keep, on random conversations. */
 export function strategySuite(strategy: Strategy): void {
   describe(`${strategy.name} as a strategy`, () => {
     it('proposes the same edits for the same view', () => {

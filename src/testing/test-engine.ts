@@ -9,7 +9,7 @@ import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
 
-export const testSecret: Uint8Array = new Uint8Array(32).fill(7);
+const testSecret: Uint8Array = new Uint8Array(32).fill(7);
 
 export type TestEngine = { readonly engine: Engine; readonly vault: Vault };
 

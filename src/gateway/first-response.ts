@@ -1,0 +1,85 @@
+/**
+ * Sends a prepared request and, where the provider refuses it for what we may have caused, tries again: folded harder when it says
+ * that the request is too long, as the client's own bytes when it does not like the folded ones. Bounded; any other answer stands.
+ */
+import type { Codec } from '../codecs/codec.ts';
+import { type Prepared, unprepared } from '../compact/prepared.ts';
+import { readBody, type UpstreamResponse } from './http.ts';
+
+/** One request of a client with the ways to send it. */
+export type Sending = {
+  readonly codec: Codec;
+  /** As the client sent it. */
+  readonly body: Uint8Array;
+  readonly prepared: Prepared;
+  readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
+  /** Prepares the same request for at most so many tokens. */
+  readonly prepareFor: (atMost: number) => Promise<Prepared>;
+  /** Tells that this conversation is to be sent as it comes from now on. */
+  readonly leaveAlone: () => Promise<void>;
+};
+
+/** What was sent in the end, and the answer to it. */
+export type Sent = { readonly prepared: Prepared; readonly response: UpstreamResponse };
+
+/** Each time a quarter less than what was refused. */
+const mostRefolds = 3;
+
+/** Rejects like an upstream. */
+export async function sendPrepared(sending: Sending): Promise<Sent> {
+  let { prepared } = sending;
+  let refusal = await refusalOf(await sending.send(prepared.body));
+  for (let refold = 0; refold < mostRefolds; refold++) {
+    if (!isOverflow(sending, refusal)) break;
+    const smaller = await foldHarder(sending, prepared);
+    if (!smaller) break;
+    prepared = smaller;
+    refusal = await refusalOf(await sending.send(prepared.body));
+  }
+  const wasEdited = prepared.outcome.status === 'compacted';
+  if (refusal.text === undefined || !wasEdited || isOverflow(sending, refusal) || !originalMayFit(prepared)) {
+    return { prepared, response: refusal.response };
+  }
+  return sendOriginal(sending, refusal.response.status);
+}
+
+/** A response of which the text was read when its status says that the request was refused. */
+type Refusal = { readonly response: UpstreamResponse; readonly text: string | undefined };
+
+/** Error bodies are a few hundred bytes. */
+const maxErrorBytes = 1024 * 1024;
+
+async function refusalOf(response: UpstreamResponse): Promise<Refusal> {
+  if (response.status !== 400 && response.status !== 413) return { response, text: undefined };
+  const body = await readBody(response.body, maxErrorBytes);
+  return { response: { ...response, body: once(body) }, text: new TextDecoder().decode(body) };
+}
+
+function isOverflow({ codec }: Sending, { response, text }: Refusal): boolean {
+  return text !== undefined && codec.isOverflow(response.status, text);
+}
+
+async function foldHarder(sending: Sending, refused: Prepared): Promise<Prepared | undefined> {
+  const tokens = refused.report.tokensAfter;
+  if (tokens === undefined) return undefined;
+  const smaller = await sending.prepareFor(Math.floor(tokens * 0.75));
+  const shrank = smaller.outcome.status === 'compacted' && (smaller.report.tokensAfter ?? tokens) < tokens;
+  return shrank ? smaller : undefined;
+}
+
+function originalMayFit({ report }: Prepared): boolean {
+  return (
+    report.window === undefined || report.tokensBefore === undefined || report.tokensBefore <= report.window
+  );
+}
+
+async function sendOriginal(sending: Sending, refusedWith: number): Promise<Sent> {
+  const response = await sending.send(sending.body);
+  if (response.status < 400) await sending.leaveAlone();
+  const reason = `the provider answered ${refusedWith} to the folded request`;
+  return { prepared: unprepared(sending.body, { status: 'failed', reason }), response };
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

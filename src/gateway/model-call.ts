@@ -1,0 +1,161 @@
+/** One model call through the gateway: read, fold, send, relay, receipt. Whatever fails inside, the client's own bytes go upstream. */
+import type { EngineRequest } from '../compact/engine.ts';
+import { type Prepared, unprepared } from '../compact/prepared.ts';
+import { LeporelloError } from '../errors.ts';
+import { answer, problemResponse, upstreamProblem } from './answers.ts';
+import { type Sent, sendPrepared } from './first-response.ts';
+import { headerOf, headersToUpstream, withHeaders } from './headers.ts';
+import { type GatewayRequest, type GatewayResponse, readBody } from './http.ts';
+import { openReceipt, type OpenReceipt } from './open-receipt.ts';
+import type { GatewayOptions } from './options.ts';
+import { prepareInTime } from './prepare.ts';
+import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
+import { credentialOf, type Route, sessionOf } from './routes.ts';
+
+type ModelRoute = Route & { readonly kind: 'model' | 'count' };
+
+/** A model call under way. */
+type Call = {
+  readonly options: GatewayOptions;
+  readonly request: GatewayRequest;
+  readonly route: ModelRoute;
+  readonly engineRequest: EngineRequest;
+  /** When the whole body was there: milliseconds since the epoch. */
+  readonly started: number;
+  readonly send: Exchange['send'];
+};
+
+export async function serveModel(
+  options: GatewayOptions,
+  request: GatewayRequest,
+  route: ModelRoute,
+): Promise<GatewayResponse> {
+  let body: Uint8Array;
+  try {
+    body = await readBody(request.body, options.maxBodyBytes);
+  } catch (error) {
+    if (!LeporelloError.isInstance(error) || error.code !== 'body-too-large') throw error;
+    return problemResponse(route.codec, { status: 413, message: error.message }, []);
+  }
+  const tenant = options.vault.tenantOf(credentialOf(request.headers));
+  const engineRequest = { codec: route.codec, body, tenant };
+  const started = options.clock();
+  const send = sender(options, request, route);
+  return forward({ options, request, route, engineRequest, started, send });
+}
+
+async function forward(call: Call): Promise<GatewayResponse> {
+  const { options, route } = call;
+  const prepared = await prepare(call);
+  const preparedAt = options.clock();
+  let sent: Sent;
+  try {
+    sent = await sendPrepared({
+      codec: route.codec,
+      body: call.engineRequest.body,
+      prepared,
+      send: call.send,
+      prepareFor: (atMost) =>
+        prepareInTime(options.engine, { ...call.engineRequest, atMost }, options.prepareDeadlineMs),
+      leaveAlone: () => options.engine.leaveAlone(call.engineRequest),
+    });
+  } catch (error) {
+    const receipt = receiptOf(call, prepared, preparedAt);
+    return failed(call, receipt, error);
+  }
+  const receipt = receiptOf(call, sent.prepared, preparedAt);
+  receipt.note.upstreamStatus(sent.response.status);
+  return respond(call, sent, receipt);
+}
+
+function prepare({ options, request, engineRequest }: Call): Promise<Prepared> {
+  const { body } = engineRequest;
+  const untouched = (reason: string) => Promise.resolve(unprepared(body, { status: 'untouched', reason }));
+  if (headerOf(request.headers, 'x-leporello-bypass') === '1') return untouched('bypass');
+  if (headerOf(request.headers, 'content-encoding') !== undefined) return untouched('the body is compressed');
+  return prepareInTime(options.engine, engineRequest, options.prepareDeadlineMs);
+}
+
+async function respond(
+  call: Call,
+  { prepared, response }: Sent,
+  receipt: OpenReceipt,
+): Promise<GatewayResponse> {
+  const { options, route, send } = call;
+  const { codec, kind } = route;
+  const exchange: Exchange = { codec, prepared, recall: options.recall, send, note: receipt.note };
+  const type = headerOf(response.headers, 'content-type') ?? '';
+  if (response.status === 200 && kind === 'model' && type.startsWith('text/event-stream')) {
+    return answer(response, 'changed', receipt.headers, receipt.closing(relayStream(exchange, response)));
+  }
+  if (response.status === 200 && kind === 'model' && type.startsWith('application/json')) {
+    try {
+      const last = await relayWhole(exchange, response);
+      receipt.close();
+      return answer(last.response, 'changed', receipt.headers, last.body);
+    } catch (error) {
+      return failed(call, receipt, error);
+    }
+  }
+  const { unfit } = prepared.report;
+  if (response.status >= 400 && unfit !== undefined)
+    return explained(call, { prepared, response }, receipt, unfit);
+  return answer(response, 'same', receipt.headers, receipt.closing(response.body));
+}
+
+/** The provider found the request too long, as we feared: its own error, with what is too large. */
+async function explained(
+  { route: { codec } }: Call,
+  { response }: Sent,
+  receipt: OpenReceipt,
+  unfit: string,
+): Promise<GatewayResponse> {
+  const body = await readBody(response.body, maxErrorBytes);
+  receipt.close();
+  const overflows = codec.isOverflow(response.status, new TextDecoder().decode(body));
+  if (!overflows) return answer(response, 'same', receipt.headers, body);
+  const told = codec.explainError(body, `Leporello could fold no more: ${unfit}`);
+  return answer(response, 'changed', receipt.headers, told);
+}
+
+/** Error bodies are a few hundred bytes. */
+const maxErrorBytes = 1024 * 1024;
+
+function failed({ route }: Call, receipt: OpenReceipt, error: unknown): GatewayResponse {
+  const problem = upstreamProblem(error);
+  receipt.note.problem(problem.message);
+  receipt.close();
+  return problemResponse(route.codec, problem, receipt.headers);
+}
+
+/** A response that must be read is asked for as it is; some upstreams compress all the same, so it is unpacked if need be. */
+function sender(options: GatewayOptions, request: GatewayRequest, route: ModelRoute): Exchange['send'] {
+  const headers = withHeaders(headersToUpstream(request.headers, 'changed'), [
+    ['accept-encoding', 'identity'],
+  ]);
+  const { method, signal } = request;
+  return (body) => options.upstream.send({ method, url: route.url, headers, body, signal, decode: true });
+}
+
+function receiptOf(
+  { options, request, engineRequest, started }: Call,
+  prepared: Prepared,
+  preparedAt: number,
+): OpenReceipt {
+  const receipt = openReceipt(options, {
+    tenant: engineRequest.tenant,
+    prepared,
+    session: sessionOf(request.headers),
+    path: request.target.split('?')[0] ?? '/',
+    started,
+    preparedAt,
+  });
+  const { outcome } = prepared;
+  if (outcome.status === 'failed') {
+    options.log.warn(
+      { receipt: receipt.id, reason: outcome.reason },
+      'compaction failed; the original went out',
+    );
+  }
+  return receipt;
+}

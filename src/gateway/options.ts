@@ -1,0 +1,32 @@
+/** What the gateway's core is given: its parts, its limits, a clock and a source of ids. */
+import type { Engine } from '../compact/engine.ts';
+import type { Vault } from '../memory/vault.ts';
+import type { Upstream } from './http.ts';
+import type { RecallLimits } from './recall-loop.ts';
+import type { ReceiptLog } from './receipts.ts';
+import type { UpstreamUrls } from './routes.ts';
+
+export type GatewayOptions = {
+  readonly engine: Engine;
+  readonly vault: Pick<Vault, 'tenantOf' | 'recall' | 'recallAny'>;
+  readonly upstream: Upstream;
+  readonly urls: UpstreamUrls;
+  readonly receipts: ReceiptLog;
+  readonly log: GatewayLog;
+  readonly recall: RecallLimits;
+  /** Larger bodies are answered 413. Bytes. */
+  readonly maxBodyBytes: number;
+  /** Folding that takes longer is given up, and the original goes out. Milliseconds. */
+  readonly prepareDeadlineMs: number;
+  /** With this token as credential, receipts and memories of all tenants are shown. */
+  readonly adminToken: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly newId: () => string;
+};
+
+/** Where the gateway reports; fields hold names, counts and ids, never content and never credentials. */
+export interface GatewayLog {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import type { Reply, ScriptRequest } from '../../src/testing/fake-provider/script.ts';
+import { type Format, formats, longBody, post, requestBody } from './bodies.ts';
+import { startStack } from './stack.ts';
+
+const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
+const wordings: Readonly<Record<Format, string>> = {
+  chat: "This model's maximum context length is 20000 tokens.",
+  messages: 'prompt is too long: 30000 tokens > 20000 maximum',
+};
+const refusal = (message: string): Reply => ({
+  type: 'error',
+  status: 400,
+  body: { type: 'error', error: { type: 'invalid_request_error', message } },
+});
+const sizeOf = ({ body }: ScriptRequest) => JSON.stringify(body).length;
+const sizes = (stack: { provider: { requests: readonly { body: Uint8Array }[] } }) =>
+  stack.provider.requests.map((request) => request.body.length);
+
+describe.each(formats)('a %s request that the provider refuses', (format) => {
+  it('as too long is folded harder until it is taken, and stays so', async () => {
+    // The window we know is larger than the real one.
+    await using stack = await startStack(
+      (request) => (sizeOf(request) > 40_000 ? refusal(wordings[format]) : hello),
+      {
+        triggers: { tokenBudget: false },
+      },
+    );
+    const response = await post(stack.url, format, longBody(format, 30));
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-leporello-outcome')).toBe('compacted');
+    const tries = sizes(stack).length;
+    expect(tries).toBeGreaterThan(1);
+    expect(tries).toBeLessThanOrEqual(4);
+    expect(sizes(stack).toSorted((a, b) => b - a)).toEqual(sizes(stack));
+    expect((await post(stack.url, format, longBody(format, 31))).status).toBe(200);
+    expect(sizes(stack).length).toBe(tries + 1);
+  });
+
+  it('as too long, whatever is folded, comes back refused after a few tries', async () => {
+    await using stack = await startStack(() => refusal(wordings[format]), {
+      triggers: { tokenBudget: false },
+    });
+    const response = await post(stack.url, format, longBody(format, 30));
+    expect(response.status).toBe(400);
+    expect(JSON.stringify(await response.json())).toContain(wordings[format]);
+    expect(sizes(stack).length).toBeLessThanOrEqual(4);
+  });
+
+  it('for our edits goes out once more as it came, and that conversation is left alone from then on', async () => {
+    await using stack = await startStack(
+      ({ body }) =>
+        JSON.stringify(body).includes('[Folded') ? refusal('messages: something is odd') : hello,
+      { triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } } },
+    );
+    const response = await post(stack.url, format, longBody(format, 30));
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-leporello-outcome')).toBe('failed');
+    expect(sizes(stack).length).toBe(2);
+    expect(new TextDecoder().decode(stack.provider.requests[1]!.body)).toBe(longBody(format, 30));
+    expect(stack.logged.join()).toContain('the provider answered 400 to the folded request');
+    for (const jobs of [31, 32]) {
+      await post(stack.url, format, longBody(format, jobs));
+      expect(new TextDecoder().decode(stack.provider.requests.at(-1)!.body)).toBe(longBody(format, jobs));
+    }
+    expect(sizes(stack).length).toBe(4);
+  });
+
+  it('for its own sake is refused to the client, and folds go on', async () => {
+    let refuses = true;
+    await using stack = await startStack(() => (refuses ? refusal('unknown parameter') : hello), {
+      triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } },
+    });
+    const response = await post(stack.url, format, longBody(format, 30));
+    expect(response.status).toBe(400);
+    expect(JSON.stringify(await response.json())).toContain('unknown parameter');
+    refuses = false;
+    const next = await post(stack.url, format, longBody(format, 31));
+    expect(next.headers.get('x-leporello-outcome')).toBe('compacted');
+  });
+
+  it('without any edit of ours is sent once', async () => {
+    await using stack = await startStack(() => refusal('unknown parameter'));
+    expect((await post(stack.url, format, requestBody(format))).status).toBe(400);
+    expect(sizes(stack).length).toBe(1);
+  });
+});
