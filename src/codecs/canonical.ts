@@ -1,58 +1,68 @@
 /**
- * What a message says, as bytes for its canonical digest: without the members clients move about between turns, and with a text
+ * What a message says, as pieces for its canonical digest: without the members clients move about between turns, and with a text
  * spelled as a string the same as one text block. Two contents have the same pieces only where they have the same parts, so that
- * an edit recorded for one names the same place in the other.
+ * an edit recorded for one names the same place in the other. Pieces are views of the body: nothing is copied here.
  */
 import type { Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, scanArray, scanObject } from '../conversation/json-scan.ts';
-import { significantBytes } from '../conversation/prefix.ts';
-import { concatBytes } from '../conversation/splice.ts';
 
-const encoder = new TextEncoder();
-const comma = encoder.encode(',');
-const contentStart = encoder.encode('"content":[');
-const contentEnd = encoder.encode('],');
-const textStart = encoder.encode('"type":"text","text":');
+type Pieces = readonly Uint8Array[];
+
+const [comma, open, close, contentStart, contentEnd, textStart] = [
+  ',',
+  '{',
+  '},',
+  '"content":[',
+  '],',
+  '"type":"text","text":',
+].map((text) => new TextEncoder().encode(text)) as [
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+];
 
 /** The pieces of a content that is a string or an array of blocks; any other value is one piece as it stands. */
-export function contentPieces(
-  bytes: Uint8Array,
-  content: Span,
-  moving: ReadonlySet<string>,
-): readonly Uint8Array[] {
-  if (isText(bytes, content)) return [textPiece(bytes, content)];
-  if (bytes[content.start] !== '['.charCodeAt(0)) return [bytes.subarray(content.start, content.end)];
-  return scanArray(bytes, content.start).elements.map((element) => blockPiece(bytes, element, moving));
+export function contentPieces(bytes: Uint8Array, content: Span, moving: ReadonlySet<string>): Pieces {
+  if (isText(bytes, content)) return textPieces(bytes, content);
+  if (bytes[content.start] !== '['.charCodeAt(0)) return [bytesAt(bytes, content)];
+  return scanArray(bytes, content.start).elements.flatMap((element) => blockPieces(bytes, element, moving));
 }
 
-/** The members of an object as one piece, its `content` read as content. */
-export function memberPiece(
+/** The members of an object, as they stand, in their order, but its `content` read as content. */
+export function memberPieces(
   bytes: Uint8Array,
   members: readonly Member[],
   moving: ReadonlySet<string>,
-): Uint8Array {
-  const pieces = members.map((member) =>
-    member.key === 'content'
-      ? concatBytes([contentStart, ...contentPieces(bytes, member.value, moving), contentEnd])
-      : significantBytes(bytes, [member], moving),
-  );
-  return concatBytes(pieces);
+): Pieces {
+  return members.flatMap((member) => {
+    if (moving.has(member.key)) return [];
+    if (member.key !== 'content') return [bytesAt(bytes, member.span), comma];
+    return [contentStart, ...contentPieces(bytes, member.value, moving), contentEnd];
+  });
 }
 
-function blockPiece(bytes: Uint8Array, span: Span, moving: ReadonlySet<string>): Uint8Array {
-  if (bytes[span.start] !== '{'.charCodeAt(0)) return bytes.subarray(span.start, span.end);
+function blockPieces(bytes: Uint8Array, span: Span, moving: ReadonlySet<string>): Pieces {
+  if (bytes[span.start] !== '{'.charCodeAt(0)) return [bytesAt(bytes, span), comma];
   const { members } = scanObject(bytes, span.start);
   const still = members.filter((member) => !moving.has(member.key));
   const type = still.find((member) => member.key === 'type');
   const kind = type && parseSpan(bytes, type.value);
-  if (kind === 'tool_result') return memberPiece(bytes, still, moving);
+  if (kind === 'tool_result') return [open, ...memberPieces(bytes, still, moving), close];
   const text = still.find((member) => member.key === 'text');
-  const plain = kind === 'text' && text && still.length === 2 && isText(bytes, text.value);
-  return plain ? textPiece(bytes, text.value) : significantBytes(bytes, still, moving);
+  if (kind === 'text' && text && still.length === 2 && isText(bytes, text.value))
+    return textPieces(bytes, text.value);
+  return [open, ...still.flatMap((member) => [bytesAt(bytes, member.span), comma]), close];
 }
 
-function textPiece(bytes: Uint8Array, literal: Span): Uint8Array {
-  return concatBytes([textStart, bytes.subarray(literal.start, literal.end), comma]);
+function textPieces(bytes: Uint8Array, literal: Span): Pieces {
+  return [open, textStart, bytesAt(bytes, literal), close];
+}
+
+function bytesAt(bytes: Uint8Array, span: Span): Uint8Array {
+  return bytes.subarray(span.start, span.end);
 }
 
 /** The empty string stands apart: some formats read it as no content at all. */

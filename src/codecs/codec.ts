@@ -45,7 +45,13 @@ export type Reading = {
 };
 
 /** What is remembered of a block by the digest of its bytes (bounded by whoever made it). */
-export type Outline = { readonly role: Role; readonly parts: readonly Part[]; readonly canonical: string };
+export type Outline = {
+  /** The format and field it was read as, noted by whoever remembers it: the same bytes mean something else in another. */
+  readonly of?: string;
+  readonly role: Role;
+  readonly parts: readonly Part[];
+  readonly canonical: string;
+};
 export type OutlineMemo = {
   get(digest: string): Outline | undefined;
   set(digest: string, outline: Outline): unknown;

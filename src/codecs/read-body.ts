@@ -58,9 +58,11 @@ export function parseOtherFields(
 
 /** The messages, in their order. */
 export function readMessages(fields: Fields, reading: Reading, outliner: Outliner): readonly Message[] {
-  return fields.messages.map((element, index) => {
-    const { block, outline } = readBlock(fields, element, 'messages', reading, outliner);
-    return { ...block, index, role: outline.role, canonical: outline.canonical };
+  const of = `${fields.format}/messages`;
+  return fields.messages.map((span, index) => {
+    const { digest, outline } = outlineOf(fields, span, of, reading, outliner);
+    const { role, parts, canonical } = outline;
+    return { span, digest, parts, index, role, canonical };
   });
 }
 
@@ -73,21 +75,19 @@ export function readPreamble(
 ): Block | undefined {
   const span = fields.get(key);
   if (!span || (isNull(fields.body, span) && parseSpan(fields.body, span) === null)) return undefined;
-  return readBlock(fields, span, key, reading, outliner).block;
+  const { digest, outline } = outlineOf(fields, span, `${fields.format}/${key}`, reading, outliner);
+  return { span, digest, parts: outline.parts };
 }
 
-function readBlock(fields: Fields, span: Span, field: string, reading: Reading, outliner: Outliner) {
+function outlineOf(fields: Fields, span: Span, of: string, reading: Reading, outliner: Outliner) {
   const bytes = fields.body.subarray(span.start, span.end);
   const digest = reading.digest(bytes);
-  // The same bytes mean different things in different formats and fields.
-  const key = `${fields.format}/${field}:${digest}`;
-  let outline = reading.outlines.get(key);
-  if (!outline) {
-    parseSpan(bytes, { start: 0, end: bytes.length });
-    outline = outliner(bytes, reading);
-    reading.outlines.set(key, outline);
-  }
-  return { block: { span, digest, parts: outline.parts } satisfies Block, outline };
+  const known = reading.outlines.get(digest);
+  if (known?.of === of) return { digest, outline: known };
+  parseSpan(bytes, { start: 0, end: bytes.length });
+  const outline: Outline = { ...outliner(bytes, reading), of };
+  reading.outlines.set(digest, outline);
+  return { digest, outline };
 }
 
 /** Members by key, or undefined when one stands twice. */

@@ -2,13 +2,15 @@
  * Prefix identity: a chain of digests over what the messages say, h(j) = H(h(j-1), canonical(message j)), tenant first.
  * The same prefix has the same link in every later request, in every instance, so folds need no session id and branches cannot mix.
  */
-import type { Conversation, Span } from './conversation.ts';
+import type { Conversation } from './conversation.ts';
 import type { Member } from './json-scan.ts';
 import { concatBytes } from './splice.ts';
 
 type Digest = (bytes: Uint8Array) => string;
 
 const encoder = new TextEncoder();
+const lineEnd = encoder.encode('\n');
+const comma = encoder.encode(',');
 
 /** The links of a conversation: element j stands for messages 0 to j-1, so there is one more than there are messages. */
 export type Chain = { readonly canonicals: readonly string[]; readonly links: readonly string[] };
@@ -39,8 +41,7 @@ function commonLength(one: readonly string[], other: readonly string[]): number 
  * `pieces` are what the codec found significant, in order.
  */
 export function canonicalDigest(role: string, pieces: readonly Uint8Array[], digest: Digest): string {
-  const separator = encoder.encode('\n');
-  return digest(concatBytes([encoder.encode(role), ...pieces.flatMap((piece) => [separator, piece])]));
+  return digest(concatBytes([encoder.encode(role), ...pieces.flatMap((piece) => [lineEnd, piece])]));
 }
 
 /** The bytes of an object's members but for the ignored keys, as they stand, in their order. */
@@ -49,7 +50,6 @@ export function significantBytes(
   members: readonly Member[],
   ignored: ReadonlySet<string>,
 ): Uint8Array {
-  const spans: Span[] = members.filter((member) => !ignored.has(member.key)).map((member) => member.span);
-  const comma = encoder.encode(',');
-  return concatBytes(spans.flatMap((span) => [bytes.subarray(span.start, span.end), comma]));
+  const still = members.filter((member) => !ignored.has(member.key));
+  return concatBytes(still.flatMap(({ span }) => [bytes.subarray(span.start, span.end), comma]));
 }

@@ -2,13 +2,13 @@
 import type { Conversation, Media, Part, Role, Span } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix.ts';
-import { contentPieces, memberPiece } from '../canonical.ts';
+import { contentPieces, memberPieces } from '../canonical.ts';
 import type { Outline, Reading } from '../codec.ts';
 import {
+  isNull,
   parseOtherFields,
   readFields,
   readMessages,
-  isNull,
   readPreamble,
   startsWith,
   stringAt,
@@ -46,7 +46,7 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
 function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
-    canonicalDigest(role, [memberPiece(bytes, members, moving)], reading.digest);
+    canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
   const byKey = uniqueMembers(members);
   if (!byKey) {
     const span = { start: 0, end: bytes.length };

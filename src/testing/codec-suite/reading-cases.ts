@@ -72,12 +72,12 @@ export function readingCases(codec: Codec, fixture: CodecFixture): void {
       expect(textsIn(view(codec, codec.write(conversation, edits)))).toEqual(['short']);
     });
 
-    it('a request for another format of its kind without mixing what it remembers', () => {
+    it('nothing from what another format remembers of the same bytes', () => {
       const body = fixture.body({ turns: [{ say: 'user', text: 'hello' }], tools: ['read'] });
-      const keys: string[] = [];
-      const outlines = { get: () => undefined, set: (key: string) => keys.push(key) };
-      codec.read(body, { digest: newReading().digest, outlines });
-      expect(keys.every((key) => !/^(?:messages|tools|system):/.test(key))).toBe(true);
+      const foreign = { of: 'another/messages', role: 'system', parts: [], canonical: '' } as const;
+      const outlines = { get: () => foreign, set: () => undefined };
+      const { digest } = newReading();
+      expect(codec.read(body, { digest, outlines })).toEqual(codec.read(body, newReading()));
     });
   });
 }

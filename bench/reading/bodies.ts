@@ -1,0 +1,101 @@
+/** The bodies that the reading benchmark reads: recorded sessions where they are, and texts of this repository as an agent would read them. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { asAnthropic } from '../../src/testing/as-anthropic.ts';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { readRecorded } from '../tokens/recorded.ts';
+
+export type Body = { readonly name: string; readonly codec: Codec; readonly bytes: Uint8Array };
+
+/** About the size of a long session's request, bytes. */
+const wanted = 1_300_000;
+
+export function bodies(): readonly Body[] {
+  const recorded = recordedBody();
+  const source = bodyOf(toolLoop(sourceTexts()));
+  const ascii = bodyOf(toolLoop(sourceTexts().map((text) => text.replaceAll(/[^\n\t\x20-\x7e]/g, '.'))));
+  return [
+    ...(recorded
+      ? [
+          { name: 'recorded agent sessions, chat', codec: openaiChat, bytes: recorded },
+          {
+            name: 'recorded agent sessions, messages',
+            codec: anthropicMessages,
+            bytes: asAnthropic(recorded),
+          },
+        ]
+      : []),
+    { name: 'source code as tool results', codec: openaiChat, bytes: source },
+    {
+      name: 'source code as JSON inside results',
+      codec: openaiChat,
+      bytes: bodyOf(toolLoop(sourceTexts().map(asJson))),
+    },
+    { name: 'source code, ASCII only', codec: openaiChat, bytes: ascii },
+    { name: 'chat of short messages', codec: openaiChat, bytes: bodyOf(smallTalk()) },
+  ];
+}
+
+function bodyOf(messages: readonly unknown[]): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify({ model: 'm', stream: true, messages }));
+}
+
+/** The longest recorded coding sessions, joined until the size is reached. */
+function recordedBody(): Uint8Array | undefined {
+  const sessions = readRecorded()?.filter(({ source }) => source === 'entire-cli-sessions');
+  if (!sessions) return undefined;
+  const bySize = sessions
+    .map(({ messages }) => ({ messages, size: JSON.stringify(messages).length }))
+    .toSorted((a, b) => b.size - a.size);
+  let size = 0;
+  const messages = bySize.flatMap((session) => {
+    const isIn = size < wanted;
+    size += isIn ? session.size : 0;
+    return isIn ? session.messages : [];
+  });
+  return bodyOf(messages);
+}
+
+/** A conversation of calls that read files, each result another text. */
+function toolLoop(texts: readonly string[]): readonly unknown[] {
+  const messages: unknown[] = [{ role: 'user', content: 'Read everything.' }];
+  let size = 0;
+  for (let at = 0; size < wanted; at++) {
+    // Numbered lines, as agents see them; the number also makes each reading of a file a text of its own.
+    const lines = texts[at % texts.length]!.split('\n').slice(0, 200);
+    const content = lines.map((line, n) => `${at * 200 + n}\t${line}`).join('\n');
+    const call = { name: 'read', arguments: JSON.stringify({ path: `file-${at}.ts` }) };
+    messages.push(
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: `call_${at}`, type: 'function', function: call }],
+      },
+      { role: 'tool', tool_call_id: `call_${at}`, content },
+    );
+    size += JSON.stringify(content).length;
+  }
+  return messages;
+}
+
+function sourceTexts(): readonly string[] {
+  const root = new URL('../../src/', import.meta.url);
+  const names = readdirSync(root, { recursive: true, encoding: 'utf8' });
+  return names
+    .filter((name) => name.endsWith('.ts'))
+    .toSorted()
+    .map((name) => readFileSync(new URL(name, root), 'utf8'));
+}
+
+/** What tools with structured output send: every quote and line end is escaped twice. */
+function asJson(text: string): string {
+  return JSON.stringify({ lines: text.split('\n') }).replaceAll('","', '",\n"');
+}
+
+function smallTalk(): readonly unknown[] {
+  return Array.from({ length: wanted / 100 }, (_, at) => ({
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content: `Message ${at} says about as much as people say at once.`,
+  }));
+}
