@@ -105,6 +105,8 @@ const overflowWordings: readonly RegExp[] = [
   /prompt is too long/i,
   // "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000"
   /exceed context limit/i,
+  // "Input is too long for requested model."
+  /input is too long for requested model/i,
   // 413: "Request exceeds the maximum allowed number of bytes"
   /request exceeds the maximum (?:size|allowed number of bytes)/i,
 ];

@@ -205,6 +205,12 @@ describe('broken rules', () => {
     ]);
   });
 
+  it('are none where system messages stand between calls and results', () => {
+    const system = { role: 'system', content: 'Mind the time.' };
+    const messages = [system, user('a'), assistant(call('c1')), system, results('c1'), system];
+    expect(rules.problems(read({ model: 'm', messages }))).toEqual([]);
+  });
+
   it('are none in a last assistant message that begins the reply', () => {
     expect(rules.problems(read({ model: 'm', messages: [user('a'), assistant()] }))).toEqual([]);
     expect(rules.problems(read({ model: 'm', messages: [user('a'), assistant(said(''))] }))).toEqual([]);

@@ -213,6 +213,11 @@ describe('odd streams', () => {
     expect(relay.end()).toEqual({ status: 'done', tail: [] });
   });
 
+  it('that break off before their very end are not continued', () => {
+    const { end: done } = relayed(open(), sse(start('m', 1), ...recall(0, 'r'), end('tool_use', 1)));
+    expect(tailOf(done)).toContain('"stop_reason":"end_turn"');
+  });
+
   it('sum compaction costs and other lists of usage in the provider’s terms', () => {
     const with1 = (stream: string) =>
       stream.replace(

@@ -101,6 +101,25 @@ const overflowWordings: readonly RegExp[] = [
   /exceeds the context window/i,
   // "Input tokens exceed the configured limit of 272000 tokens."
   /input tokens exceed the configured limit/i,
+  // What servers that speak this format say, in their order of use:
+  // "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)."
+  /input token count .{0,40}exceeds the maximum/i,
+  // "This model's maximum prompt length is 131072 but the request contains 537812 tokens."
+  /maximum prompt length is \d/i,
+  // "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"
+  /too large for model with \d+ maximum context length/i,
+  // "Please reduce the length of the messages or completion."
+  /reduce the length of the messages/i,
+  // "prompt token count of 120000 exceeds the limit of 64000"
+  /prompt token count of \d+ exceeds the limit/i,
+  // "Your request exceeded model token limit: 131072 (requested: 200000)"
+  /exceeded model token limit/i,
+  // "invalid params, context window exceeds limit"
+  /context window exceeds limit/i,
+  // "the request exceeds the available context size, try increasing it"
+  /exceeds the available context size/i,
+  // "The number of tokens to keep from the initial prompt is greater than the context length"
+  /greater than the context length/i,
 ];
 
 export function isOverflow(status: number, body: string): boolean {

@@ -280,6 +280,8 @@ describe('odd streams', () => {
     const error = '{"error":{"message":"overloaded","code":529}}';
     relayed(failing, sse(say(call(0, 'r', 'read_memory', '{}')), finish('tool_calls'), done));
     expect(relayed(failing, sse(error))).toEqual({ out: sse(error), end: { status: 'done', tail: [] } });
+    const late = sse(say(call(0, 'r', 'read_memory', '{}')), finish('tool_calls'), error);
+    expect(relayed(open(), late)).toEqual({ out: sse(error), end: { status: 'done', tail: [] } });
   });
 });
 

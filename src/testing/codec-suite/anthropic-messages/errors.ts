@@ -18,6 +18,7 @@ export const overflows: Readonly<Record<string, ErrorResponse>> = {
     'prompt is too long: 205123 tokens > 200000 maximum',
   ),
   'Prompt is too long': said('Prompt is too long'),
+  'Input is too long for requested model.': said('Input is too long for requested model.'),
   'input length and `max_tokens` exceed context limit': said(
     'input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again',
   ),

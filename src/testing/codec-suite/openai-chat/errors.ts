@@ -34,7 +34,22 @@ export const overflows: Readonly<Record<string, ErrorResponse>> = {
   'Input tokens exceed the configured limit of 272000 tokens.': said(
     'Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.',
   ),
+  ...quoted(
+    'The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).',
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+    'Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length',
+    'Please reduce the length of the messages or completion.',
+    'prompt token count of 120000 exceeds the limit of 64000',
+    'Your request exceeded model token limit: 131072 (requested: 200000)',
+    'invalid params, context window exceeds limit',
+    'the request exceeds the available context size, try increasing it',
+    'The number of tokens to keep from the initial prompt is greater than the context length',
+  ),
 };
+
+function quoted(...sentences: readonly string[]): Readonly<Record<string, ErrorResponse>> {
+  return Object.fromEntries(sentences.map((sentence) => [sentence, said(sentence)]));
+}
 
 export const otherErrors: Readonly<Record<string, ErrorResponse>> = {
   'a bad key': said('Incorrect API key provided: sk-x.', { code: 'invalid_api_key' }, 401),
