@@ -1,0 +1,28 @@
+/** The codec of Gemini generateContent. */
+import type { Codec } from '../codec.ts';
+import { explainError } from '../explain-error.ts';
+import { readOn, type Route } from './read.ts';
+import { errorBody, isOverflow, readResponse, writeResponse } from './response.ts';
+import { rules } from './rules.ts';
+import { openStream } from './stream.ts';
+import { continueWith, write } from './write.ts';
+
+/** Gemini generateContent on one route: `POST /v1beta/models/MODEL:generateContent`, or `:streamGenerateContent?alt=sse`. */
+export function geminiFor(route: Route): Codec {
+  return {
+    name: 'gemini',
+    read: readOn(route),
+    write,
+    rules,
+    readResponse,
+    writeResponse,
+    openStream,
+    continueWith,
+    errorBody,
+    isOverflow,
+    explainError,
+  };
+}
+
+/** Gemini generateContent where the route says nothing of model and streaming. */
+export const gemini: Codec = geminiFor({ model: undefined, streaming: false });

@@ -1,0 +1,189 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { bytesOf, type Conversation } from '../../conversation/conversation.ts';
+import type { Edit } from '../../conversation/edit.ts';
+import { editSeeds, editsFrom, requests } from '../../testing/codec-suite/arbitrary.ts';
+import { geminiFixture } from '../../testing/codec-suite/gemini/fixture.ts';
+import { shown, view } from '../../testing/codec-suite/views.ts';
+import { gemini } from './index.ts';
+import { write, writeApart } from './write.ts';
+
+const kinds = ['replace-text', 'drop-part', 'drop-message', 'insert-message'] as const;
+const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
+const insert = (before: number, text = 'stub'): Edit => ({
+  kind: 'insert-message',
+  before,
+  role: 'user',
+  text,
+});
+
+const user = (said: string) => ({ role: 'user', parts: [{ text: said }] });
+const model = (said: string) => ({ role: 'model', parts: [{ text: said }] });
+const asks = { role: 'model', parts: [{ functionCall: { name: 'f', args: {} } }] };
+const answers = { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'r' } } }] };
+
+/** What is written, a line a content. */
+function written(contents: readonly unknown[], edits: readonly Edit[]): readonly string[] {
+  const body = write(view(gemini, JSON.stringify({ contents })), edits);
+  const after = JSON.parse(shown(body)) as { contents: { role: string; parts: Record<string, string>[] }[] };
+  return after.contents.map(
+    ({ role, parts }) => `${role}: ${parts.map((part) => part['text'] ?? Object.keys(part)[0]).join(', ')}`,
+  );
+}
+
+describe('what is inserted', () => {
+  it('goes to the user content before it', () => {
+    expect(written([user('a'), model('b'), user('c')], [insert(1)])).toEqual([
+      'user: a, stub',
+      'model: b',
+      'user: c',
+    ]);
+  });
+
+  it('or after it', () => {
+    expect(written([user('a'), model('b'), user('c')], [insert(2)])).toEqual([
+      'user: a',
+      'model: b',
+      'user: stub, c',
+    ]);
+    expect(written([user('a'), model('b'), user('c')], [insert(0), insert(0, 'more')])).toEqual([
+      'user: stub, more, a',
+      'model: b',
+      'user: c',
+    ]);
+  });
+
+  it('or stands alone between contents of the model', () => {
+    expect(written([user('a'), model('b'), model('c')], [insert(2)])).toEqual([
+      'user: a',
+      'model: b',
+      'user: stub',
+      'model: c',
+    ]);
+  });
+
+  it('goes behind results, but with the words of the user where these follow', () => {
+    const before = [user('a'), asks, answers];
+    expect(written([...before, model('b')], [insert(3)])).toEqual([
+      'user: a',
+      'model: functionCall',
+      'user: functionResponse, stub',
+      'model: b',
+    ]);
+    expect(written([...before, model('b'), user('c')], [drop(3), insert(3)])).toEqual([
+      'user: a',
+      'model: functionCall',
+      'user: functionResponse',
+      'user: stub, c',
+    ]);
+  });
+});
+
+describe('what is dropped', () => {
+  it('leaves no neighbours of one side', () => {
+    const contents = [user('a'), model('b'), user('c'), model('d'), user('e')];
+    expect(written(contents, [drop(1)])).toEqual(['user: a, c', 'model: d', 'user: e']);
+    expect(written(contents, [drop(2)])).toEqual(['user: a', 'model: b, d', 'user: e']);
+    expect(written(contents, [drop(1), drop(3), insert(1)])).toEqual(['user: a, stub, c, e']);
+    expect(written(contents, [drop(1), drop(2), drop(3), insert(1)])).toEqual(['user: a, stub, e']);
+  });
+
+  it('leaves as they are the neighbours that the client sent, and what cannot be joined without a loss', () => {
+    expect(written([user('a'), user('b'), model('c'), user('d')], [drop(2)])).toEqual([
+      'user: a',
+      'user: b, d',
+    ]);
+    const odd = { ...user('c'), weight: 1 };
+    expect(written([user('a'), model('b'), odd], [drop(1)])).toEqual(['user: a', 'user: c']);
+    expect(written([{ ...user('a'), weight: 1 }, model('b'), user('c')], [drop(1)])).toEqual(['user: a, c']);
+    const single = { role: 'user', parts: { text: 'a' } };
+    expect(written([{ role: 'user', parts: [] }, model('b'), user('c')], [drop(1)])).toEqual([
+      'user: ',
+      'user: c',
+    ]);
+    const kept = shown(
+      write(view(gemini, JSON.stringify({ contents: [single, model('b'), user('c')] })), [drop(1)]),
+    );
+    expect(kept).toBe(JSON.stringify({ contents: [single, user('c')] }));
+  });
+});
+
+describe('joining', () => {
+  it('moves no part and changes no byte of one', () => {
+    fc.assert(
+      fc.property(
+        requests({ open: true }),
+        editSeeds(kinds),
+        fc.constantFrom(undefined, 1),
+        (request, seeds, space) => {
+          const body = JSON.stringify(JSON.parse(shown(geminiFixture.body(request))), null, space);
+          const conversation = view(gemini, body);
+          const edits = editsFrom(conversation, seeds);
+          const [joined, apart] = [write(conversation, edits), writeApart(conversation, edits)];
+          expect(partsIn(view(gemini, joined))).toEqual(partsIn(view(gemini, apart)));
+          expect(outsideContents(joined)).toEqual(outsideContents(apart));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('leaves no more neighbours than the client sent, as long as calls and results stay together', () => {
+    fc.assert(
+      fc.property(requests(), editSeeds(['drop-message', 'insert-message']), (request, seeds) => {
+        const conversation = view(gemini, geminiFixture.body(request));
+        const isPaired = ({ message }: { readonly message: number }) =>
+          conversation.messages[message]!.parts.some(({ type }) => type.startsWith('tool-'));
+        const edits = editsFrom(conversation, seeds)
+          .filter((edit) => gemini.rules.mayEdit(conversation, edit))
+          .filter((edit) => edit.kind !== 'drop-message' || !isPaired(edit));
+        expect(neighbours(view(gemini, write(conversation, edits)))).toBeLessThanOrEqual(
+          neighbours(conversation),
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('gives the same bytes for what a longer conversation begins with', () => {
+    fc.assert(
+      fc.property(requests(), requests(), editSeeds(kinds), (one, other, seeds) => {
+        const conversation = view(gemini, geminiFixture.body(one));
+        const last = conversation.messages.length - 1;
+        const edits = editsFrom(conversation, seeds).filter(
+          (edit) => edit.kind !== 'drop-message' || edit.message !== last,
+        );
+        const short = write(
+          conversation,
+          edits.filter((edit) => edit.kind !== 'drop-part'),
+        );
+        const turns = [...one.turns, ...other.turns.filter((turn) => turn.say !== 'system')];
+        const long = write(
+          view(gemini, geminiFixture.body({ ...one, turns })),
+          edits.filter((edit) => edit.kind !== 'drop-part'),
+        );
+        const end = view(gemini, short).messages.at(-1)!.span.end;
+        expect(shown(long.subarray(0, end))).toBe(shown(short.subarray(0, end)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+function partsIn({ body, messages }: Conversation): readonly string[] {
+  return messages.flatMap((message) =>
+    message.parts.map(
+      ({ span }) =>
+        `${message.role === 'assistant' ? 'model' : 'user'} ${shown(bytesOf(body, message, span))}`,
+    ),
+  );
+}
+
+function outsideContents(body: Uint8Array): unknown {
+  const { contents, ...others } = JSON.parse(shown(body)) as Record<string, unknown>;
+  return [Array.isArray(contents), others];
+}
+
+function neighbours(conversation: Conversation): number {
+  return gemini.rules.problems(conversation).filter(({ rule }) => rule === 'roles-alternate').length;
+}

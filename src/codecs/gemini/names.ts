@@ -1,0 +1,55 @@
+/**
+ * The two spellings of every name in this format: proto JSON takes `functionCall` and `function_call` alike. Members are looked up
+ * by the camelCase name; the bytes keep the spelling they came in.
+ */
+import type { Span } from '../../conversation/conversation.ts';
+import { type Member, scanObject } from '../../conversation/json-scan.ts';
+import { isRecord } from '../event-json.ts';
+import { isNull, startsWith } from '../read-body.ts';
+
+export type Members = ReadonlyMap<string, Member>;
+
+/** `function_call` and `functionCall` as `functionCall`. */
+export function camelCase(key: string): string {
+  return key.includes('_') ? key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : key;
+}
+
+/** Both spellings of a camelCase name. */
+export function spellings(name: string): readonly [string, string] {
+  return [name, name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
+}
+
+/**
+ * Members by camelCase name, those that are null left out (null says the same as nothing). Undefined where one name stands twice,
+ * in whatever spellings: which one counts is the provider's to say.
+ */
+export function byName(bytes: Uint8Array, members: readonly Member[]): Members | undefined {
+  const named = new Map(members.map((member) => [camelCase(member.key), member]));
+  if (named.size !== members.length) return undefined;
+  for (const [name, member] of named) if (isNull(bytes, member.value)) named.delete(name);
+  return named;
+}
+
+/** The members of the object at a place, or undefined where there is no object or a name stands twice. */
+export function namedMembers(bytes: Uint8Array, span: Span | undefined): Members | undefined {
+  return span && startsWith(bytes, span, '{')
+    ? byName(bytes, scanObject(bytes, span.start).members)
+    : undefined;
+}
+
+/** The value of a member of a parsed object, in either spelling. */
+export function valueOf(value: unknown, name: string): unknown {
+  if (!isRecord(value)) return undefined;
+  const [camel, snake] = spellings(name);
+  return value[camel] ?? value[snake];
+}
+
+export function stringOf(value: unknown, name: string): string | undefined {
+  const found = valueOf(value, name);
+  return typeof found === 'string' ? found : undefined;
+}
+
+export function numberOf(value: unknown, name: string): number | undefined {
+  const found = valueOf(value, name);
+  return typeof found === 'number' ? found : undefined;
+}

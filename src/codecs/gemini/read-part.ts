@@ -1,0 +1,129 @@
+/** Reads one part of a content: text, thought, media, a call, a result, or what is carried as it is. */
+import type { Media, Part, Span } from '../../conversation/conversation.ts';
+import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
+import { startsWith, stringAt, textMember } from '../read-body.ts';
+import { byName, type Members, namedMembers } from './names.ts';
+import { mediaKind, resultTexts } from './result-texts.ts';
+
+/** What may stand beside the data of a part and says nothing of its own. */
+const besideData: ReadonlySet<string> = new Set([
+  'thought',
+  'thoughtSignature',
+  'partMetadata',
+  'videoMetadata',
+  'mediaResolution',
+]);
+
+/** Ids are optional here. A call without one is known by its name; so is a result. Never written into a body. */
+export function idOrName(id: string | undefined, name: string): string {
+  return id === undefined || id === '' ? `${unnamed}${name}` : id;
+}
+
+/** The name in an id that we made; undefined for the ids of others. */
+export function nameInId(id: string): string | undefined {
+  return id.startsWith(unnamed) ? id.slice(unnamed.length) : undefined;
+}
+
+const unnamed = '#';
+
+/** Kind of an opaque part: a result whose `response` is no object. */
+export const brokenResponse = 'functionResponse';
+
+export function outlinePart(bytes: Uint8Array, span: Span): Part {
+  if (!startsWith(bytes, span, '{')) throw new ScanError('a part is not an object');
+  const named = byName(bytes, scanObject(bytes, span.start).members);
+  if (!named) return { type: 'opaque', span, kind: 'duplicate-keys' };
+  const data = [...named.keys()].filter((name) => !besideData.has(name));
+  switch (data[0]) {
+    case undefined:
+      return holdsSignature(bytes, named) || isTrue(bytes, named.get('thought'))
+        ? { type: 'reasoning', span, texts: [], signed: holdsSignature(bytes, named) }
+        : { type: 'opaque', span, kind: 'unknown' };
+    case 'functionCall':
+      return outlineCall(bytes, span, named.get('functionCall')!);
+    case 'functionResponse':
+      return outlineResult(bytes, span, named.get('functionResponse')!);
+    case 'inlineData':
+    case 'fileData':
+      return { type: 'media', span, media: outlineMedia(bytes, span, named) };
+    case 'text': {
+      const text = textMember(bytes, named.get('text'));
+      if (!text) return { type: 'opaque', span, kind: 'text' };
+      const isThought = isTrue(bytes, named.get('thought'));
+      return isThought
+        ? { type: 'reasoning', span, texts: [text], signed: holdsSignature(bytes, named) }
+        : { type: 'text', span, texts: [text] };
+    }
+    // Code that the provider ran, its own tools, and whatever comes next.
+    default:
+      return { type: 'opaque', span, kind: data[0] };
+  }
+}
+
+/** True when the part at `span` has a signature. */
+export function isSigned(bytes: Uint8Array, span: Span): boolean {
+  const named = namedMembers(bytes, span);
+  return named !== undefined && holdsSignature(bytes, named);
+}
+
+function holdsSignature(bytes: Uint8Array, named: Members): boolean {
+  const signature = textMember(bytes, named.get('thoughtSignature'));
+  return signature !== undefined && signature.end - signature.start > 2;
+}
+
+function isTrue(bytes: Uint8Array, member: Member | undefined): boolean {
+  return member !== undefined && bytes[member.value.start] === 't'.charCodeAt(0);
+}
+
+function outlineCall(bytes: Uint8Array, span: Span, { value }: Member): Part {
+  const named = namedMembers(bytes, value);
+  const name = named && stringAt(bytes, named.get('name'));
+  if (!named || name === undefined) throw new ScanError('a function call has no name');
+  const args = named.get('args')?.value;
+  if (args && !startsWith(bytes, args, '{')) throw new ScanError('the args of a function call are no object');
+  // A call without arguments has no bytes for them.
+  const input = args ?? { start: value.end - 1, end: value.end - 1 };
+  return { type: 'tool-call', span, id: idOrName(stringAt(bytes, named.get('id')), name), name, input };
+}
+
+function outlineResult(bytes: Uint8Array, span: Span, { value }: Member): Part {
+  const named = namedMembers(bytes, value);
+  const name = named && stringAt(bytes, named.get('name'));
+  const id = named && stringAt(bytes, named.get('id'));
+  if (!named || (name === undefined && id === undefined))
+    throw new ScanError('a function response has neither id nor name');
+  const callId = idOrName(id, name ?? '');
+  const response = named.get('response')?.value;
+  if (response && !startsWith(bytes, response, '{')) return { type: 'opaque', span, kind: brokenResponse };
+  const { texts, media } = response ? resultTexts(bytes, response) : { texts: [], media: [] };
+  return {
+    type: 'tool-result',
+    span,
+    callId,
+    texts,
+    media: [...media, ...partsOfResult(bytes, named.get('parts')?.value)],
+    isError: saysError(bytes, response) ? true : undefined,
+  };
+}
+
+/** "Use "output" key to specify function output and "error" key to specify error details (if any)"; MCP says `isError`. */
+function saysError(bytes: Uint8Array, response: Span | undefined): boolean {
+  const named = namedMembers(bytes, response);
+  const error = named?.get('error')?.value;
+  const isEmpty = error && error.end - error.start === 2;
+  return (error !== undefined && !isEmpty) || isTrue(bytes, named?.get('isError'));
+}
+
+/** Images and files that came with a result. */
+function partsOfResult(bytes: Uint8Array, parts: Span | undefined): readonly Media[] {
+  if (!parts || !startsWith(bytes, parts, '[')) return [];
+  return scanArray(bytes, parts.start).elements.map((span) =>
+    outlineMedia(bytes, span, namedMembers(bytes, span) ?? new Map()),
+  );
+}
+
+function outlineMedia(bytes: Uint8Array, span: Span, named: Members): Media {
+  const holder = namedMembers(bytes, named.get('inlineData')?.value ?? named.get('fileData')?.value);
+  const data = textMember(bytes, holder?.get('data') ?? holder?.get('fileUri'));
+  return { kind: mediaKind(stringAt(bytes, holder?.get('mimeType')) ?? ''), span, data };
+}

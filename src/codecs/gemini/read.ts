@@ -1,0 +1,154 @@
+/**
+ * Reads a Gemini generateContent request body into the conversation view. https://ai.google.dev/api/generate-content
+ * The model and whether the reply streams stand in the URL, so whoever knows the URL says them.
+ */
+import type { Conversation, Part, Role, Span } from '../../conversation/conversation.ts';
+import { ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
+import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
+import type { Codec, Outline, Reading } from '../codec.ts';
+import {
+  type Fields,
+  parseOtherFields,
+  readFields,
+  readMessages,
+  readPreamble,
+  startsWith,
+  stringAt,
+} from '../read-body.ts';
+import { byName, namedMembers, numberOf, spellings, stringOf, valueOf } from './names.ts';
+import { pairByName } from './pair-by-name.ts';
+import { outlinePart } from './read-part.ts';
+
+/** What the URL says: `…/models/MODEL:generateContent` or `…:streamGenerateContent?alt=sse`. */
+export type Route = { readonly model: string | undefined; readonly streaming: boolean };
+
+const systemNames = spellings('systemInstruction');
+
+/** Fields that are read as blocks; every other one is parsed whole. */
+const blockFields: ReadonlySet<string> = new Set(['contents', 'tools', ...systemNames]);
+
+/** A content without a role is the user's. `function` is how results were spelled at first. */
+const roles: Readonly<Record<string, Role>> = { user: 'user', model: 'assistant', function: 'user' };
+
+const nothing: ReadonlySet<string> = new Set();
+
+export function readOn(route: Route): Codec['read'] {
+  return (body, reading) =>
+    readFields('generateContent', body, 'contents', (fields) =>
+      readConversation(fields, body, reading, route),
+    );
+}
+
+function readConversation(fields: Fields, body: Uint8Array, reading: Reading, route: Route): Conversation {
+  const messages = pairByName(readMessages(fields, reading, outlineContent));
+  const tools = blocksOf(fields, ['tools'], reading, outlineTools);
+  const system = blocksOf(fields, systemNames, reading, outlineSystem);
+  const others = parseOtherFields(fields, blockFields);
+  const config = valueOf(others, 'generationConfig');
+  const offered = tools.flatMap((block) =>
+    block.parts.flatMap((part) =>
+      part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],
+    ),
+  );
+  return {
+    body,
+    model: route.model ?? stringOf(others, 'model'),
+    streaming: route.streaming,
+    replies: numberOf(config, 'candidateCount') ?? 1,
+    maxOutputTokens: numberOf(config, 'maxOutputTokens'),
+    toolNames: takesOurTool(others) ? offered : [],
+    preamble: [...tools, ...system],
+    messages,
+  };
+}
+
+/**
+ * A cache brings its own tools and takes none beside them ("tools, system_instruction and tool_config must not be set"); arguments
+ * that stream in pieces cannot be held back as one part.
+ */
+function takesOurTool(fields: Readonly<Record<string, unknown>>): boolean {
+  const calling = valueOf(valueOf(fields, 'toolConfig'), 'functionCallingConfig');
+  return (
+    stringOf(fields, 'cachedContent') === undefined &&
+    valueOf(calling, 'streamFunctionCallArguments') !== true
+  );
+}
+
+function blocksOf(
+  fields: Fields,
+  names: readonly string[],
+  reading: Reading,
+  outliner: (bytes: Uint8Array, reading: Reading) => Outline,
+) {
+  return names.flatMap((name) => readPreamble(fields, name, reading, outliner) ?? []);
+}
+
+function outlineContent(bytes: Uint8Array, reading: Reading): Outline {
+  const { members } = scanObject(bytes, 0);
+  const canonical = (role: Role) =>
+    canonicalDigest(role, [significantBytes(bytes, members, nothing)], reading.digest);
+  const named = byName(bytes, members);
+  if (!named) {
+    const span = { start: 0, end: bytes.length };
+    return {
+      role: 'user',
+      parts: [{ type: 'opaque', span, kind: 'duplicate-keys' }],
+      canonical: canonical('user'),
+    };
+  }
+  const roleMember = named.get('role');
+  const said = roleMember ? stringAt(bytes, roleMember) : 'user';
+  const spoken = said === '' ? 'user' : (said ?? 'unknown');
+  const role = Object.hasOwn(roles, spoken) ? roles[spoken] : undefined;
+  if (!role) throw new ScanError('a content has no known role');
+  const parts = partSpans(bytes, named.get('parts')?.value).map((span) => outlinePart(bytes, span));
+  const onlyResults =
+    role === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result');
+  return { role: onlyResults ? 'tool' : role, parts, canonical: canonical(onlyResults ? 'tool' : role) };
+}
+
+/** Parts are a list; one alone may stand without brackets. */
+function partSpans(bytes: Uint8Array, parts: Span | undefined): readonly Span[] {
+  if (!parts) return [];
+  if (startsWith(bytes, parts, '{')) return [parts];
+  if (!startsWith(bytes, parts, '[')) throw new ScanError('parts are neither a list nor a part');
+  return scanArray(bytes, parts.start).elements;
+}
+
+function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
+  const whole = { start: 0, end: bytes.length };
+  const canonical = canonicalDigest('system', [bytes], reading.digest);
+  if (startsWith(bytes, whole, '"'))
+    return { role: 'system', parts: [{ type: 'text', span: whole, texts: [whole] }], canonical };
+  if (!startsWith(bytes, whole, '{'))
+    throw new ScanError('the system instruction is neither a content nor a string');
+  const named = namedMembers(bytes, whole);
+  const parts: readonly Part[] = named
+    ? partSpans(bytes, named.get('parts')?.value).map((span) => outlinePart(bytes, span))
+    : [{ type: 'opaque', span: whole, kind: 'duplicate-keys' }];
+  return { role: 'system', parts, canonical };
+}
+
+function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
+  const whole = { start: 0, end: bytes.length };
+  const isOne = startsWith(bytes, whole, '{');
+  if (!isOne && !startsWith(bytes, whole, '[')) throw new ScanError("'tools' is not an array");
+  const entries = isOne ? [whole] : scanArray(bytes, 0).elements;
+  const parts = entries.flatMap((entry) => outlineTool(bytes, entry));
+  return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
+}
+
+/** An entry holds a list of functions, or a tool of the provider, or both. */
+function outlineTool(bytes: Uint8Array, entry: Span): readonly Part[] {
+  if (!startsWith(bytes, entry, '{')) throw new ScanError('a tool is not an object');
+  const named = namedMembers(bytes, entry);
+  if (!named) return [{ type: 'tool-definition', span: entry, name: undefined }];
+  return [...named].flatMap(([name, { span, value }]): readonly Part[] => {
+    if (name !== 'functionDeclarations' || !startsWith(bytes, value, '['))
+      return [{ type: 'tool-definition', span, name: undefined }];
+    return scanArray(bytes, value.start).elements.map((declared) => {
+      const member = namedMembers(bytes, declared)?.get('name');
+      return { type: 'tool-definition', span: declared, name: stringAt(bytes, member) };
+    });
+  });
+}

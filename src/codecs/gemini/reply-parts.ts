@@ -1,0 +1,62 @@
+/** The parts of a model's content in a response: as bytes and values, and without private calls. */
+import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
+import { jsonBytes } from '../../conversation/splice.ts';
+import { isRecord, memberBytes, withMembers } from '../event-json.ts';
+import { stringOf, valueOf } from './names.ts';
+
+export type PartBytes = { readonly bytes: Uint8Array; readonly value: unknown };
+
+/** The parts of a content object; none where it has no list of them. */
+export function partsOf(content: Uint8Array): readonly PartBytes[] {
+  const list = memberBytes(content, 'parts');
+  return list && list[0] === OPEN_BRACKET ? elementsOf(list) : [];
+}
+
+const OPEN_BRACKET = '['.charCodeAt(0);
+
+/** The elements of an array, each as its bytes and as a value. */
+export function elementsOf(array: Uint8Array): readonly PartBytes[] {
+  return scanArray(array, 0).elements.map((span) => ({
+    bytes: array.subarray(span.start, span.end),
+    value: parseSpan(array, span),
+  }));
+}
+
+/** The call in a part, or undefined. An id is optional. */
+export function callIn(
+  part: unknown,
+): { readonly name: string; readonly id: string | undefined } | undefined {
+  const call = valueOf(part, 'functionCall');
+  if (!isRecord(call)) return undefined;
+  const id = stringOf(call, 'id');
+  return { name: stringOf(call, 'name') ?? '', id: id === '' ? undefined : id };
+}
+
+/** What is said in a part: text, thought, or neither. */
+export function saidIn(part: unknown): { readonly text: string; readonly isThought: boolean } | undefined {
+  const text = stringOf(part, 'text');
+  return text === undefined ? undefined : { text, isThought: valueOf(part, 'thought') === true };
+}
+
+/**
+ * Leaves private calls out, part by part as they come. Of parallel calls only the first has a signature, and without one the
+ * provider refuses the turn when the client sends it back: if the first is private, the client's first call takes the signature over.
+ */
+export function hideRecalls(recallTool: string | undefined): (part: PartBytes) => PartBytes | undefined {
+  let signature: string | undefined;
+  let isFirst = true;
+  return (part) => {
+    const call = callIn(part.value);
+    if (!call) return part;
+    const own = stringOf(part.value, 'thoughtSignature');
+    if (call.name === recallTool) {
+      if (isFirst) signature ??= own;
+      return undefined;
+    }
+    const inherits = isFirst && own === undefined && signature !== undefined;
+    isFirst = false;
+    return inherits
+      ? { ...part, bytes: withMembers(part.bytes, { thoughtSignature: jsonBytes(signature) }) }
+      : part;
+  };
+}

@@ -1,0 +1,161 @@
+/** Reads and rewrites complete generateContent responses, and spells our own errors in Google's shape. */
+import { parseSpan, ScanError } from '../../conversation/json-scan.ts';
+import { applySplices, jsonBytes } from '../../conversation/splice.ts';
+import { scanArray } from '../../conversation/json-scan.ts';
+import { LeporelloError } from '../../errors.ts';
+import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
+import { addUsage, isRecord, jsonList, memberBytes, numberAt, withMembers } from '../event-json.ts';
+import { stringOf, valueOf } from './names.ts';
+import { callIn, hideRecalls, type PartBytes, partsOf, saidIn } from './reply-parts.ts';
+
+const decoder = new TextDecoder();
+
+export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
+  const response = parseBody(body);
+  const candidate = firstCandidate(response);
+  const rawUsage = valueOf(response, 'usageMetadata');
+  const blocked = stringOf(valueOf(response, 'promptFeedback'), 'blockReason');
+  // A prompt that was blocked, and a candidate cut off before its first word, have no content.
+  const turn = (candidate && candidateContent(body)) ?? emptyTurn;
+  if (!candidate && blocked === undefined)
+    throw new LeporelloError('bad-response', 'The upstream response has no candidates, as a reply would.');
+  return replyFrom({ turn, finish: stringOf(candidate, 'finishReason') ?? blocked, rawUsage, recallTool });
+}
+
+const emptyTurn = jsonBytes({ role: 'model', parts: [] });
+
+/** The reply that a model's content makes; streams rebuild the same content. */
+export function replyFrom(content: {
+  readonly turn: Uint8Array;
+  readonly finish: string | undefined;
+  readonly rawUsage: unknown;
+  readonly recallTool: string | undefined;
+}): ModelReply {
+  const parts = partsOf(content.turn);
+  const calls = parts.flatMap((part) => (callIn(part.value) ? [part] : [])).map(callFrom);
+  const isRecall = (call: ToolCall) => call.name === content.recallTool;
+  const said = parts.map(({ value }) => saidIn(value));
+  return {
+    text: said.map((piece) => (piece && !piece.isThought ? piece.text : '')).join(''),
+    recalls: calls.filter(isRecall),
+    calls: calls.filter((call) => !isRecall(call)),
+    usage: usageFrom(content.rawUsage),
+    rawUsage: content.rawUsage,
+    finish: content.finish,
+    turn: content.turn,
+  };
+}
+
+export function writeResponse(
+  body: Uint8Array,
+  earlier: readonly ModelReply[],
+  reply: ModelReply,
+): Uint8Array {
+  const rounds = [...earlier, reply];
+  if (rounds.every((round) => round.recalls.length === 0)) return body;
+  const content = candidateContent(body) ?? emptyTurn;
+  const visible = rounds.flatMap(visibleParts).map(({ bytes }) => bytes);
+  const parts = jsonList(visible.length > 0 ? visible : [emptyText]);
+  const usage = rounds.map((round) => round.rawUsage).reduce(addUsage);
+  const changed = changeCandidate(body, (candidate) =>
+    withMembers(candidate, { content: withMembers(content, { parts }) }),
+  );
+  return usage === undefined ? changed : withMembers(changed, { usageMetadata: jsonBytes(usage) });
+}
+
+/** Where nothing is left to say: a part as the provider itself ends its streams. */
+export const emptyText = jsonBytes({ text: '' });
+
+/** Changes the first candidate of a response, byte for byte the rest. */
+export function changeCandidate(body: Uint8Array, change: (candidate: Uint8Array) => Uint8Array): Uint8Array {
+  const candidates = memberBytes(body, 'candidates');
+  const first =
+    candidates && candidates[0] === OPEN_BRACKET ? scanArray(candidates, 0).elements[0] : undefined;
+  if (!candidates || !first) return body;
+  const bytes = change(candidates.subarray(first.start, first.end));
+  return withMembers(body, { candidates: applySplices(candidates, [{ span: first, bytes }]) });
+}
+
+const OPEN_BRACKET = '['.charCodeAt(0);
+
+/** The first candidate of a parsed response. */
+export function firstCandidate(response: unknown): Readonly<Record<string, unknown>> | undefined {
+  const candidates = valueOf(response, 'candidates');
+  const first: unknown = Array.isArray(candidates) ? candidates[0] : undefined;
+  return isRecord(first) ? first : undefined;
+}
+
+/** The content of the first candidate as bytes, where it is an object. */
+export function candidateContent(body: Uint8Array): Uint8Array | undefined {
+  let content: Uint8Array | undefined;
+  changeCandidate(body, (candidate) => {
+    content = memberBytes(candidate, 'content');
+    return candidate;
+  });
+  return content && content[0] === '{'.charCodeAt(0) ? content : undefined;
+}
+
+/** Cached tokens are counted in `promptTokenCount`; those of the provider's own tools and of thinking are counted beside. */
+export function usageFrom(raw: unknown): Usage | undefined {
+  if (!isRecord(raw)) return undefined;
+  return {
+    input: numberAt(raw, 'promptTokenCount') + numberAt(raw, 'toolUsePromptTokenCount'),
+    cacheRead: numberAt(raw, 'cachedContentTokenCount'),
+    cacheWrite: 0,
+    output: numberAt(raw, 'candidatesTokenCount') + numberAt(raw, 'thoughtsTokenCount'),
+  };
+}
+
+const statuses: Readonly<Record<GatewayProblem['status'], string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  404: 'NOT_FOUND',
+  405: 'UNIMPLEMENTED',
+  408: 'DEADLINE_EXCEEDED',
+  413: 'INVALID_ARGUMENT',
+  500: 'INTERNAL',
+  502: 'UNAVAILABLE',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+};
+
+/** https://cloud.google.com/apis/design/errors */
+export function errorBody({ status, message }: GatewayProblem): Uint8Array {
+  return jsonBytes({ error: { code: status, message, status: statuses[status] } });
+}
+
+const overflowWordings: readonly RegExp[] = [
+  // "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+  /input token count .{0,40}exceeds the maximum number of tokens/i,
+  // Vertex: "Unable to submit request because the input token count is 1200000 but model only supports up to 1048576."
+  /input token count is \d+ but (?:the )?model only supports/i,
+  // "Request payload size exceeds the limit: 20971520 bytes."
+  /request payload size exceeds the limit/i,
+];
+
+export function isOverflow(status: number, body: string): boolean {
+  return (status === 400 || status === 413) && overflowWordings.some((wording) => wording.test(body));
+}
+
+function visibleParts(reply: ModelReply): readonly PartBytes[] {
+  const hide = hideRecalls(reply.recalls[0]?.name);
+  return partsOf(reply.turn).flatMap((part) => hide(part) ?? []);
+}
+
+/** Calls without an id are told apart by their position; that id is never written. */
+function callFrom({ bytes, value }: PartBytes, index: number): ToolCall {
+  const { id, name } = callIn(value)!;
+  const call = memberBytes(bytes, 'functionCall') ?? memberBytes(bytes, 'function_call');
+  // As the model spelled it: its numbers may be larger than ours.
+  const args = call && memberBytes(call, 'args');
+  return { id: id ?? `#${index}`, name, argumentsJson: args ? decoder.decode(args) : '{}' };
+}
+
+function parseBody(body: Uint8Array): unknown {
+  try {
+    return parseSpan(body, { start: 0, end: body.length });
+  } catch (cause) {
+    if (!(cause instanceof ScanError)) throw cause;
+    throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
+  }
+}

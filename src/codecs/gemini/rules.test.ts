@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import type { Edit } from '../../conversation/edit.ts';
+import { newReading, view } from '../../testing/codec-suite/views.ts';
+import { gemini, geminiFor } from './index.ts';
+
+const { rules } = gemini;
+const user = (...parts: readonly unknown[]) => ({ role: 'user', parts });
+const model = (...parts: readonly unknown[]) => ({ role: 'model', parts });
+const text = (said: string, more: object = {}) => ({ text: said, ...more });
+const call = (id: string, more: object = {}) => ({ functionCall: { id, name: 'f', args: {} }, ...more });
+const result = (id: string) => ({ functionResponse: { id, name: 'f', response: { output: 'r' } } });
+const signed = { thoughtSignature: 's' };
+
+const replace = (message: number, part = 0): Edit => ({
+  kind: 'replace-text',
+  at: { message, part, text: 0 },
+  stub: 'stub',
+  memory: 'm',
+});
+const dropPart = (message: number, part: number): Edit => ({
+  kind: 'drop-part',
+  message,
+  part,
+  memory: undefined,
+});
+const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
+const insert = (before: number): Edit => ({ kind: 'insert-message', before, role: 'user', text: 'summary' });
+
+function read(contents: readonly unknown[], name = 'gemini-3-pro') {
+  const body = new TextEncoder().encode(JSON.stringify({ contents }));
+  return geminiFor({ model: name, streaming: false }).read(body, newReading());
+}
+const broken = (contents: readonly unknown[], name?: string) =>
+  rules.problems(read(contents, name)).map(({ rule, message }) => `${rule} ${message}`);
+
+/** A finished turn and one that runs. */
+const contents = [
+  user(text('one')),
+  model(text('t', { thought: true }), text('a1'), call('c1', signed), call('c2')),
+  user(result('c1'), result('c2')),
+  model(text('a2', signed)),
+  user(text('two')),
+  model(text('t', { thought: true }), call('c3', signed), call('c4')),
+  user(result('c3'), result('c4')),
+];
+
+describe('what may be edited', () => {
+  const now = read(contents);
+  const may = (edit: Edit) => rules.mayEdit(now, edit);
+
+  it('is unsigned text, and results of every turn', () => {
+    expect([replace(0), replace(1, 1), replace(2), replace(4), replace(6, 1)].map(may)).toEqual(
+      Array(5).fill(true),
+    );
+    expect([replace(3), replace(1, 0), replace(1, 2)].map(may)).toEqual([false, false, false]);
+  });
+
+  it('is any part of a finished turn, and of the current one what is neither signed nor thought', () => {
+    expect([dropPart(1, 0), dropPart(1, 2), dropPart(1, 3), dropPart(3, 0)].map(may)).toEqual(
+      Array(4).fill(true),
+    );
+    expect([dropPart(5, 0), dropPart(5, 1), dropPart(5, 2), dropPart(6, 1)].map(may)).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  it('is a whole step, and nothing comes between a call and its result', () => {
+    expect([drop(1), drop(2), drop(5), drop(6)].map(may)).toEqual(Array(4).fill(true));
+    expect([insert(0), insert(1), insert(2), insert(6)].map(may)).toEqual([true, true, false, false]);
+  });
+
+  it('is nothing that the provider ran or that is not understood', () => {
+    const odd = view(
+      gemini,
+      '{"contents":[{"parts":[{"executableCode":{}},{"inlineData":{}}]},{"parts":[],"parts":[]}]}',
+    );
+    expect(
+      [dropPart(0, 0), dropPart(0, 1), drop(1), drop(0)].map((edit) => rules.mayEdit(odd, edit)),
+    ).toEqual([false, false, false, true]);
+  });
+
+  it('needs nothing else to go with it', () => {
+    expect(rules.complete(now, [drop(0)])).toEqual({ status: 'ok', edits: [drop(0)] });
+  });
+});
+
+describe('user and model', () => {
+  it('alternate', () => {
+    expect(broken(contents)).toEqual([]);
+    expect(broken([user(text('a')), user(text('b'))])).toEqual(['roles-alternate 1']);
+    expect(broken([user(text('a')), model(text('b')), model(text('c'))])).toEqual(['roles-alternate 2']);
+  });
+
+  it('but the words of the user may stand right behind results', () => {
+    const [a, b, c] = contents;
+    expect(broken([a, b, c, user(text('quick'))])).toEqual([]);
+    expect(broken([a, b, user(result('c1'), result('c2'), text('so')), user(text('quick'))])).toEqual([
+      'roles-alternate 3',
+    ]);
+  });
+});
+
+describe('signatures', () => {
+  const unsignedNow = [...contents.slice(0, 5), model(call('c3'), call('c4', signed)), contents[6]];
+  const unsignedThen = [contents[0], model(call('c1'), call('c2')), ...contents.slice(2)];
+
+  it('stand on the first call of each step of the current turn', () => {
+    expect(broken(unsignedNow)).toEqual(['calls-signed 5']);
+    expect(broken(unsignedThen)).toEqual([]);
+  });
+
+  it('are asked for by newer models only', () => {
+    expect(broken(unsignedNow, 'gemini-2.5-pro')).toEqual([]);
+    expect(broken(unsignedNow, 'gemini-3.1-flash')).toEqual(['calls-signed 5']);
+    expect(broken(unsignedNow, 'gemini-10-pro')).toEqual(['calls-signed 5']);
+  });
+});
+
+describe('results', () => {
+  const g = (kind: 'functionCall' | 'functionResponse', name: string) => ({
+    [kind]: { name, ...(kind === 'functionCall' ? { args: {} } : { response: {} }) },
+  });
+
+  it('without ids follow their calls in name, order and number', () => {
+    const asked = [user(text('a')), model(g('functionCall', 'f'), g('functionCall', 'g'))];
+    const answered = (...names: readonly string[]) =>
+      broken([...asked, user(...names.map((name) => g('functionResponse', name)))], 'gemini-2.5-pro');
+    expect(answered('f', 'g')).toEqual([]);
+    expect(answered('g', 'f')).toEqual(['results-in-order 2']);
+    expect(answered('f')).toEqual(['calls-answered-next 1']);
+    expect(answered('f', 'f')).toEqual(['calls-answered-next 1', 'one-result-a-call 2']);
+    expect(answered('f', 'h')).toEqual(['calls-answered-next 1', 'results-answer-calls 2']);
+  });
+
+  it('with ids may come in any order', () => {
+    expect(broken([...contents.slice(0, 2), user(result('c2'), result('c1')), ...contents.slice(3)])).toEqual(
+      [],
+    );
+  });
+});

@@ -1,0 +1,51 @@
+/**
+ * What of a generateContent body may be edited. Nothing here is bound to what stands before it: a signature belongs to its own part.
+ * https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
+import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
+import type { FormatRules } from '../codec.ts';
+import { problems } from './problems.ts';
+import { isSigned } from './read-part.ts';
+import { currentTurn } from './turn.ts';
+
+export const rules: FormatRules = {
+  problems,
+  mayEdit,
+  complete: (_conversation, edits) => ({ status: 'ok', edits }),
+};
+
+/**
+ * Unsigned text and results may change. A signed part stays as it is, and in the current turn, whose signatures are checked, where it
+ * is; a whole step may go, calls and responses together. With `cachedContent` the contents are what follows the cache, so they may change.
+ */
+function mayEdit(conversation: Conversation, edit: Edit): boolean {
+  const at = lastMessageOf(edit);
+  const message = conversation.messages[at];
+  if (!message) return false;
+  switch (edit.kind) {
+    case 'insert-message':
+      // "function response turn comes immediately after a function call turn"
+      return !message.parts.some((part) => part.type === 'tool-result');
+    case 'drop-message':
+      return !message.parts.some((part) => part.type === 'opaque' && part.kind === 'duplicate-keys');
+    case 'drop-part':
+      return mayGo(conversation, message, message.parts[edit.part]);
+    case 'replace-text': {
+      const part = message.parts[edit.at.part];
+      if (part?.type !== 'text' && part?.type !== 'tool-result') return false;
+      return edit.at.text in part.texts && !isSignedIn(conversation, message, part);
+    }
+  }
+}
+
+function mayGo(conversation: Conversation, message: Message, part: Part | undefined): boolean {
+  if (!part || part.type === 'opaque' || part.type === 'media') return false;
+  const isFinished = message.index < currentTurn(conversation);
+  if (part.type === 'reasoning') return isFinished;
+  return isFinished || !isSignedIn(conversation, message, part);
+}
+
+function isSignedIn({ body }: Conversation, message: Message, part: Part): boolean {
+  return isSigned(body.subarray(message.span.start, message.span.end), part.span);
+}

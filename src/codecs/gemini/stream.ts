@@ -1,0 +1,184 @@
+/**
+ * Relays a streamed reply (`alt=sse`): every chunk goes on as it came, but for the part of a private recall call. When continuations
+ * follow, the client sees one reply: one id, one finish, usage of all rounds. The JSON array that streams without `alt=sse` is not
+ * server-sent events and never gets here.
+ */
+import { jsonBytes } from '../../conversation/splice.ts';
+import type {
+  GatewayProblem,
+  ModelReply,
+  RelayEnd,
+  StreamEvent,
+  StreamOptions,
+  StreamRelay,
+} from '../codec.ts';
+import {
+  addUsage,
+  eventBytes,
+  isRecord,
+  jsonList,
+  memberBytes,
+  numberAt,
+  setMembers,
+  stringIn,
+  withMembers,
+} from '../event-json.ts';
+import { callIn, hideRecalls, type PartBytes, partsOf } from './reply-parts.ts';
+import {
+  candidateContent,
+  changeCandidate,
+  emptyText,
+  errorBody,
+  firstCandidate,
+  replyFrom,
+  usageFrom,
+} from './response.ts';
+import { type ContentRecorder, recordContent } from './stream-content.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What one upstream response has said so far. */
+type Round = {
+  readonly number: number;
+  readonly recorder: ContentRecorder;
+  readonly hide: (part: PartBytes) => PartBytes | undefined;
+  recalled: boolean;
+  usage: unknown;
+  finish: string | undefined;
+  /** Chunks that end the reply, kept back once a private call was seen; a continuation starts with those of the round before. */
+  ending: StreamEvent[];
+  begun: boolean;
+  failed: boolean;
+};
+
+const encoder = new TextEncoder();
+
+export function openStream({ recallTool }: StreamOptions): StreamRelay {
+  let round = newRound(0, recallTool);
+  let firstId: string | undefined;
+  let earlierUsage: unknown;
+
+  function takeChunk(event: StreamEvent, chunk: Fields): readonly Uint8Array[] {
+    if (!round.begun) round.ending = [];
+    round.begun = true;
+    firstId ??= stringIn(chunk, 'responseId');
+    // Its numbers are running totals of this response: they replace those of the chunk before.
+    if (isRecord(chunk['usageMetadata']))
+      round.usage = { ...(round.usage as object), ...chunk['usageMetadata'] };
+    const candidate = firstCandidate(chunk);
+    if (recallTool === undefined || numberAt(candidate, 'index') !== 0) return [event.raw];
+    if (!candidate) return isPlain() ? [event.raw] : keep(event);
+    const data = encoder.encode(event.data);
+    const parts = partsOf(candidateContent(data) ?? jsonBytes({}));
+    round.recorder.add(parts);
+    round.recalled ||= parts.some(({ value }) => callIn(value)?.name === recallTool);
+    const visible = parts.flatMap((part) => round.hide(part) ?? []);
+    const finish = stringIn(candidate, 'finishReason');
+    round.finish = finish ?? round.finish;
+    if (isPlain()) return [event.raw];
+    const isSame = visible.length === parts.length && visible.every((part, at) => part === parts[at]);
+    if (finish === undefined && isSame && round.number === 0) return [event.raw];
+    const shown = visible.length > 0 ? [show(event, data, visible)] : [];
+    return finish === undefined ? shown : [...shown, ...keep(event)];
+  }
+
+  function keep(event: StreamEvent): readonly Uint8Array[] {
+    round.ending.push(event);
+    return [];
+  }
+
+  function isPlain(): boolean {
+    return round.number === 0 && !round.recalled;
+  }
+
+  /** The chunk without private calls and without an end, under the id of the first response. */
+  function show(event: StreamEvent, data: Uint8Array, visible: readonly PartBytes[]): Uint8Array {
+    const parts = jsonList(visible.map(({ bytes }) => bytes));
+    const open = changeCandidate(data, (candidate) =>
+      setMembers(withParts(candidate, parts), { finishReason: undefined, finishMessage: undefined }),
+    );
+    return eventBytes(event.event, ofOneReply(open));
+  }
+
+  /** Under the id of the first response, with the usage of all rounds so far. */
+  function ofOneReply(data: Uint8Array): Uint8Array {
+    const id = firstId === undefined ? {} : { responseId: jsonBytes(firstId) };
+    const usage = { usageMetadata: jsonBytes(addUsage(earlierUsage, round.usage) ?? {}) };
+    return setMembers(data, { ...id, ...(round.number > 0 ? usage : {}) });
+  }
+
+  function ending(finish: string | undefined): readonly Uint8Array[] {
+    return round.ending.map((event) => {
+      // What the last chunk said is out already.
+      const closed = changeCandidate(encoder.encode(event.data), (candidate) => {
+        const said = withParts(candidate, jsonList([emptyText]));
+        return finish === undefined ? said : setMembers(said, { finishReason: jsonBytes(finish) });
+      });
+      return eventBytes(event.event, ofOneReply(closed));
+    });
+  }
+
+  function currentReply(): ModelReply {
+    const { recorder, finish, usage } = round;
+    return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
+  }
+
+  return {
+    take(event) {
+      const chunk = parseChunk(event.data);
+      if (chunk && isRecord(chunk['error'])) {
+        // The client takes this as the end.
+        round = { ...round, begun: true, failed: true, ending: [] };
+        return [event.raw];
+      }
+      const isReply = chunk && (Array.isArray(chunk['candidates']) || isRecord(chunk['usageMetadata']));
+      return isReply ? takeChunk(event, chunk) : [event.raw];
+    },
+    end(): RelayEnd {
+      const reply = currentReply();
+      if (round.failed || !isToBeAnswered(reply)) return { status: 'done', tail: ending(undefined) };
+      earlierUsage = addUsage(earlierUsage, round.usage);
+      round = { ...newRound(round.number + 1, recallTool), ending: round.ending };
+      return { status: 'recall', reply };
+    },
+    finish: () => ending('STOP'),
+    fail: (problem: GatewayProblem) => [eventBytes(undefined, errorBody(problem))],
+    usage: () => usageFrom(addUsage(earlierUsage, round.usage)),
+  };
+}
+
+/** Only recalls, and whole. This format says STOP for calls too; whatever else it says, the reply was cut off or refused. */
+function isToBeAnswered(reply: ModelReply): boolean {
+  return reply.finish === 'STOP' && reply.recalls.length > 0 && reply.calls.length === 0;
+}
+
+function newRound(number: number, recallTool: string | undefined): Round {
+  return {
+    number,
+    recorder: recordContent(),
+    hide: hideRecalls(recallTool),
+    recalled: false,
+    usage: undefined,
+    finish: undefined,
+    ending: [],
+    begun: false,
+    failed: false,
+  };
+}
+
+function withParts(candidate: Uint8Array, parts: Uint8Array): Uint8Array {
+  const content = memberBytes(candidate, 'content');
+  const isObject = content?.[0] === '{'.charCodeAt(0);
+  return withMembers(candidate, {
+    content: withMembers(isObject ? content : jsonBytes({ role: 'model' }), { parts }),
+  });
+}
+
+function parseChunk(data: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+/** Writes edits and the recall tool into a generateContent body, byte by byte. */
+import type { Conversation } from '../../conversation/conversation.ts';
+import type { Edit } from '../../conversation/edit.ts';
+import { applySplices, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
+import { appendMessages } from '../append.ts';
+import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
+import { stringIn, withMembers } from '../event-json.ts';
+import {
+  droppedMessages,
+  type MessageEdits,
+  type MessageWriter,
+  messageSplices,
+  shift,
+} from '../write-body.ts';
+import { joinNeighbours, type Origin } from './join.ts';
+import { callIn, partsOf } from './reply-parts.ts';
+import { namedMembers } from './names.ts';
+import { toolSplice } from './recall-tool.ts';
+
+type Extra = { readonly recallTool?: RecallTool };
+
+/** The body with the edits; contents of one side that the edits made neighbours are one content. */
+export function write(conversation: Conversation, edits: readonly Edit[], extra: Extra = {}): Uint8Array {
+  const body = writeApart(conversation, edits, extra);
+  const moves = edits.some((edit) => edit.kind !== 'replace-text');
+  return moves ? joinNeighbours(body, originsAfter(conversation, edits)) : body;
+}
+
+/** The same with every content for itself: what was inserted is a content of its own, and dropped ones leave neighbours. */
+export function writeApart(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  extra: Extra = {},
+): Uint8Array {
+  const splices = [...messageSplices(conversation, edits, writer)];
+  if (extra.recallTool) splices.push(toolSplice(conversation, extra.recallTool));
+  return applySplices(conversation.body, splices);
+}
+
+/** The sent body, the model's content as it was (signatures included), and one content of the user's with the answers. */
+export function continueWith(
+  sent: Uint8Array,
+  reply: ModelReply,
+  answers: readonly RecallAnswer[],
+): Uint8Array {
+  // Ids that we made stand in no call and go into no body.
+  const given = new Set(partsOf(reply.turn).flatMap(({ value }) => callIn(value)?.id ?? []));
+  const parts = answers.map(({ call, text }) => ({
+    functionResponse: {
+      ...(given.has(call.id) ? { id: call.id } : {}),
+      name: call.name,
+      response: { output: text },
+    },
+  }));
+  const hasRole = stringIn(JSON.parse(new TextDecoder().decode(reply.turn)), 'role') !== undefined;
+  const turn = hasRole ? reply.turn : withMembers(reply.turn, { role: jsonBytes('model') });
+  return appendMessages(sent, 'contents', [turn, jsonBytes({ role: 'user', parts })]);
+}
+
+const writer: MessageWriter = {
+  insertedMessage: (role, text) => jsonBytes({ role, parts: [{ text }] }),
+  dropParts({ message, dropped }: MessageEdits, body: Uint8Array): readonly Splice[] {
+    // Only parts of a list can be dropped one by one: a part without brackets is alone.
+    const close = namedMembers(body, message.span)?.get('parts')?.value.end ?? message.span.end;
+    const spans = message.parts.map((part) => shift(part.span, message.span.start));
+    return listSplices(spans, close - 1, (index) => dropped.has(index));
+  },
+};
+
+/** Where each content of the written body comes from, in its order. */
+function originsAfter(conversation: Conversation, edits: readonly Edit[]): readonly Origin[] {
+  const gone = droppedMessages(conversation, edits);
+  const inserted = new Map<number, number>();
+  for (const edit of edits)
+    if (edit.kind === 'insert-message') inserted.set(edit.before, (inserted.get(edit.before) ?? 0) + 1);
+  return conversation.messages.flatMap(({ index }): readonly Origin[] => [
+    ...Array<Origin>(inserted.get(index) ?? 0).fill('inserted'),
+    ...(gone.has(index) ? [] : [index]),
+  ]);
+}
