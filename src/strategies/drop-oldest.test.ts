@@ -53,6 +53,25 @@ describe('drop-oldest', () => {
     expect(messagesAfter(100)).toEqual([kept[0], stub(6, ' (calls: run ×2, read_file ×1)'), kept.at(-1)]);
   });
 
+  it('takes neighbouring assistant messages for one turn', () => {
+    const turn: readonly Step[] = [
+      { user: 'First' },
+      { assistant: 'I think.' },
+      { calls: [{ name: 'run', result: 'a' }] },
+      { user: 'Second' },
+      { user: 'Third' },
+    ];
+    const conversation = readChat(chatBody(turn));
+    const dropped = (amount: number) =>
+      dropOldest
+        .propose(foldView(conversation, { idOf, excess: { unit: 'messages', amount } }))
+        .flatMap((edit) => (edit.kind === 'drop-message' ? [edit.message] : []));
+    expect([dropped(1), dropped(3)]).toEqual([
+      [0, 1, 2, 3],
+      [0, 1, 2, 3],
+    ]);
+  });
+
   it('keeps the exact messages behind the id', () => {
     const conversation = readChat(chatBody(steps));
     const edits = dropOldest.propose(foldView(conversation, { idOf }));

@@ -44,13 +44,17 @@ function editsFor(view: FoldView, dropped: readonly number[]): readonly Edit[] {
   ];
 }
 
-/** What goes together: an assistant message with calls and the messages that answer them; any other message by itself. */
+/**
+ * What goes together: neighbouring assistant messages, which are one turn, with the messages that answer their calls; any other
+ * message by itself. Some formats give reasoning and each of several calls a message of its own.
+ */
 function unitsOf(conversation: Conversation): readonly (readonly Message[])[] {
   const units: Message[][] = [];
   for (const message of conversation.messages) {
     const answers = message.parts.some((part) => part.type === 'tool-result');
     const unit = units.at(-1);
-    if (answers && unit) unit.push(message);
+    const goesOn = message.role === 'assistant' && unit?.at(-1)?.role === 'assistant';
+    if ((answers || goesOn) && unit) unit.push(message);
     else units.push([message]);
   }
   return units;
