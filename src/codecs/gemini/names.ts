@@ -10,7 +10,7 @@ import { isNull, startsWith } from '../read-body.ts';
 export type Members = ReadonlyMap<string, Member>;
 
 /** `function_call` and `functionCall` as `functionCall`. */
-export function camelCase(key: string): string {
+function camelCase(key: string): string {
   return key.includes('_') ? key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : key;
 }
 

@@ -43,16 +43,13 @@ function shape(message: Message, before: Message | undefined): readonly Problem[
 }
 
 /**
- * "Please ensure that multiturn requests alternate between user and model." The user's words right behind results are taken, and
- * several clients send them so.
+ * "Please ensure that multiturn requests alternate between user and model." Two neighbours are taken all the same: contents of the
+ * model, of which the official client makes one for each chunk of a stream, and the user's words right behind results.
  */
 function mayFollow(before: Message, message: Message): boolean {
-  if ((before.role === 'assistant') !== (message.role === 'assistant')) return true;
-  return (
-    before.role === 'tool' &&
-    message.role === 'user' &&
-    !message.parts.some((part) => part.type === 'tool-result')
-  );
+  if (message.role === 'assistant' || before.role === 'assistant') return true;
+  const answers = message.parts.some((part) => part.type === 'tool-result');
+  return before.role === 'tool' && message.role === 'user' && !answers;
 }
 
 function turnsOf(messages: readonly Message[]): readonly Turn[] {

@@ -15,7 +15,7 @@ const besideData: ReadonlySet<string> = new Set([
 ]);
 
 /** Ids are optional here. A call without one is known by its name; so is a result. Never written into a body. */
-export function idOrName(id: string | undefined, name: string): string {
+function idOrName(id: string | undefined, name: string): string {
   return id === undefined || id === '' ? `${unnamed}${name}` : id;
 }
 

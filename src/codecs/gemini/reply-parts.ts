@@ -15,7 +15,7 @@ export function partsOf(content: Uint8Array): readonly PartBytes[] {
 const OPEN_BRACKET = '['.charCodeAt(0);
 
 /** The elements of an array, each as its bytes and as a value. */
-export function elementsOf(array: Uint8Array): readonly PartBytes[] {
+function elementsOf(array: Uint8Array): readonly PartBytes[] {
   return scanArray(array, 0).elements.map((span) => ({
     bytes: array.subarray(span.start, span.end),
     value: parseSpan(array, span),
