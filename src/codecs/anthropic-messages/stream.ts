@@ -3,14 +3,7 @@
  * When continuations follow, the client sees one message: one start, block indices without gaps, one stop, usage of all rounds.
  */
 import { jsonBytes } from '../../conversation/splice.ts';
-import type {
-  GatewayProblem,
-  ModelReply,
-  RelayEnd,
-  StreamEvent,
-  StreamOptions,
-  StreamRelay,
-} from '../codec.ts';
+import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
 import {
   addUsage,
   eventBytes,
@@ -25,6 +18,14 @@ import {
 import { clientStop, errorBody, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 
+/** What the client has got by now, over all rounds. */
+type Relaying = {
+  readonly recallTool: string | undefined;
+  round: Round;
+  nextIndex: number;
+  earlierUsage: unknown;
+};
+
 /** What one upstream response has said so far. */
 type Round = {
   readonly number: number;
@@ -34,145 +35,120 @@ type Round = {
   /** Blocks of private calls. */
   readonly held: Set<number>;
   usage: unknown;
+  finish: string | undefined;
+  stopped: boolean;
   /** The events that end the message, kept back once a block was held; a continuation starts with those of the round before. */
   ending: StreamEvent[];
-  stopped: boolean;
-  finish: string | undefined;
 };
+
+type Data = Readonly<Record<string, unknown>>;
+type Handler = (relaying: Relaying, event: StreamEvent, data: Data) => readonly Uint8Array[];
 
 const encoder = new TextEncoder();
 
 export function openStream({ recallTool }: StreamOptions): StreamRelay {
-  let round = newRound(0);
-  let nextIndex = 0;
-  let earlierUsage: unknown;
-
-  const handlers: Readonly<
-    Record<string, (event: StreamEvent, data: Readonly<Record<string, unknown>>) => readonly Uint8Array[]>
-  > = {
-    message_start(event, data) {
-      round.usage = recordAt(data, 'message')['usage'];
-      round.ending = [];
-      return round.number === 0 ? [event.raw] : [];
-    },
-    content_block_start(event, data) {
-      const index = numberAt(data, 'index');
-      const block = data['content_block'];
-      if (recallTool === undefined) return [event.raw];
-      if (isRecord(block))
-        round.recorder.start(index, memberBytes(encoder.encode(event.data), 'content_block')!);
-      if (stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool) {
-        round.held.add(index);
-        return [];
-      }
-      // Upstream's own index, until a private call or an earlier round has moved the numbers.
-      const shown = isPlain() ? index : nextIndex;
-      nextIndex = shown + 1;
-      round.shown.set(index, shown);
-      return [reindexed(event, index)];
-    },
-    content_block_delta(event, data) {
-      const index = numberAt(data, 'index');
-      if (recallTool === undefined) return [event.raw];
-      round.recorder.delta(index, data['delta']);
-      return round.held.has(index) ? [] : [reindexed(event, index)];
-    },
-    content_block_stop(event, data) {
-      const index = numberAt(data, 'index');
-      if (recallTool === undefined) return [event.raw];
-      return round.held.has(index) ? [] : [reindexed(event, index)];
-    },
-    message_delta(event, data) {
-      round.finish = stringIn(data['delta'], 'stop_reason') ?? round.finish;
-      // Its numbers are running totals of the message: they replace those of the start.
-      if (isRecord(data['usage']))
-        round.usage = { ...recordAt({ usage: round.usage }, 'usage'), ...data['usage'] };
-      return atTheEnd(event);
-    },
-    message_stop(event) {
-      round.stopped = true;
-      return atTheEnd(event);
-    },
-    error(event) {
-      // The client takes this as the end: nothing may follow.
-      round.ending = [];
-      return [event.raw];
-    },
-  };
-
-  function isPlain(): boolean {
-    return round.number === 0 && round.held.size === 0;
-  }
-
-  function atTheEnd(event: StreamEvent): readonly Uint8Array[] {
-    if (isPlain()) return [event.raw];
-    round.ending.push(event);
-    return [];
-  }
-
-  function reindexed(event: StreamEvent, index: number): Uint8Array {
-    const shown = round.shown.get(index) ?? index;
-    if (shown === index) return event.raw;
-    return eventBytes(event.event, setMembers(encoder.encode(event.data), { index: jsonBytes(shown) }));
-  }
-
-  function currentReply(): ModelReply {
-    return replyFrom({
-      turn: round.recorder.turn(),
-      finish: round.finish,
-      rawUsage: round.usage,
-      recallTool,
-    });
-  }
-
-  function ending(stop: string | null): readonly Uint8Array[] {
-    const usage = addUsage(earlierUsage, round.usage);
-    return round.ending.map((event) => {
-      const data = parseData(event.data);
-      return stringIn(data, 'type') === 'message_delta' ? closingDelta(event, usage, stop) : event.raw;
-    });
-  }
-
+  const relaying: Relaying = { recallTool, round: newRound(0), nextIndex: 0, earlierUsage: undefined };
+  const usage = () => addUsage(relaying.earlierUsage, relaying.round.usage);
   return {
     take(event) {
       const data = parseData(event.data);
       const type = stringIn(data, 'type');
       const handler = type !== undefined && Object.hasOwn(handlers, type) ? handlers[type] : undefined;
-      return handler && data ? handler(event, data) : [event.raw];
+      return handler && data ? handler(relaying, event, data) : [event.raw];
     },
-    end(): RelayEnd {
-      const reply = currentReply();
-      if (
-        reply.recalls.length === 0 ||
-        reply.calls.length > 0 ||
-        !round.stopped ||
-        round.finish !== 'tool_use'
-      ) {
-        return { status: 'done', tail: ending(clientStop(reply)) };
-      }
-      const pending = round;
-      earlierUsage = addUsage(earlierUsage, pending.usage);
-      round = newRound(pending.number + 1);
-      round.ending = pending.ending;
+    end() {
+      const { round } = relaying;
+      const reply = replyOf(relaying);
+      if (!round.stopped || !isToBeAnswered(reply))
+        return { status: 'done', tail: ending(round, clientStop(reply), usage()) };
+      relaying.earlierUsage = usage();
+      relaying.round = { ...newRound(round.number + 1), ending: round.ending };
       return { status: 'recall', reply };
     },
-    finish: () => ending('end_turn'),
+    finish: () => ending(relaying.round, 'end_turn', usage()),
     fail: (problem: GatewayProblem) => [eventBytes('error', errorBody(problem))],
-    usage: () => usageFrom(addUsage(earlierUsage, round.usage)),
+    usage: () => usageFrom(usage()),
   };
 }
 
-function newRound(number: number): Round {
-  return {
-    number,
-    recorder: recordBlocks(),
-    shown: new Map(),
-    held: new Set(),
-    usage: undefined,
-    ending: [],
-    stopped: false,
-    finish: undefined,
-  };
+const handlers: Readonly<Record<string, Handler>> = {
+  message_start({ round }, event, data) {
+    round.usage = recordAt(data, 'message')['usage'];
+    round.ending = [];
+    return round.number === 0 ? [event.raw] : [];
+  },
+  content_block_start: startBlock,
+  content_block_delta(relaying, event, data) {
+    if (relaying.recallTool !== undefined)
+      relaying.round.recorder.delta(numberAt(data, 'index'), data['delta']);
+    return passBlock(relaying, event, data);
+  },
+  content_block_stop: passBlock,
+  message_delta(relaying, event, data) {
+    const { round } = relaying;
+    round.finish = stringIn(data['delta'], 'stop_reason') ?? round.finish;
+    // Its numbers are running totals of the message: they replace those of the start.
+    if (isRecord(data['usage']))
+      round.usage = { ...(isRecord(round.usage) ? round.usage : {}), ...data['usage'] };
+    return keepOrSend(relaying, event);
+  },
+  message_stop(relaying, event) {
+    relaying.round.stopped = true;
+    return keepOrSend(relaying, event);
+  },
+  error({ round }, event) {
+    // The client takes this as the end: nothing may follow.
+    round.ending = [];
+    return [event.raw];
+  },
+};
+
+function startBlock(relaying: Relaying, event: StreamEvent, data: Data): readonly Uint8Array[] {
+  const { round, recallTool } = relaying;
+  if (recallTool === undefined) return [event.raw];
+  const index = numberAt(data, 'index');
+  const block = data['content_block'];
+  if (isRecord(block)) round.recorder.start(index, memberBytes(encoder.encode(event.data), 'content_block')!);
+  if (stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool) {
+    round.held.add(index);
+    return [];
+  }
+  // Upstream's own index, until a private call or an earlier round has moved the numbers.
+  const shown = isPlain(round) ? index : relaying.nextIndex;
+  relaying.nextIndex = shown + 1;
+  round.shown.set(index, shown);
+  return [reindexed(round, event, index)];
+}
+
+function passBlock({ round }: Relaying, event: StreamEvent, data: Data): readonly Uint8Array[] {
+  const index = numberAt(data, 'index');
+  return round.held.has(index) ? [] : [reindexed(round, event, index)];
+}
+
+function reindexed(round: Round, event: StreamEvent, index: number): Uint8Array {
+  const shown = round.shown.get(index) ?? index;
+  if (shown === index) return event.raw;
+  return eventBytes(event.event, setMembers(encoder.encode(event.data), { index: jsonBytes(shown) }));
+}
+
+function keepOrSend({ round }: Relaying, event: StreamEvent): readonly Uint8Array[] {
+  if (isPlain(round)) return [event.raw];
+  round.ending.push(event);
+  return [];
+}
+
+/** True as long as nothing was private: then everything goes on as it came. */
+function isPlain(round: Round): boolean {
+  return round.number === 0 && round.held.size === 0;
+}
+
+/** What ends the message at the client. */
+function ending(round: Round, stop: string | null, usage: unknown): readonly Uint8Array[] {
+  return round.ending.map((event) =>
+    stringIn(parseData(event.data), 'type') === 'message_delta'
+      ? closingDelta(event, usage, stop)
+      : event.raw,
+  );
 }
 
 /** The last message_delta with the usage of all rounds and a stop reason that fits what the client saw. */
@@ -182,7 +158,30 @@ function closingDelta(event: StreamEvent, usage: unknown, stop: string | null): 
   return eventBytes(event.event, withMembers(data, { delta, usage: jsonBytes(usage ?? {}) }));
 }
 
-function parseData(data: string): Readonly<Record<string, unknown>> | undefined {
+function replyOf({ round, recallTool }: Relaying): ModelReply {
+  const { recorder, finish, usage } = round;
+  return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
+}
+
+/** Only recalls, and the model waits for them: a reply that was cut off may hold half a call. */
+function isToBeAnswered(reply: ModelReply): boolean {
+  return reply.finish === 'tool_use' && reply.recalls.length > 0 && reply.calls.length === 0;
+}
+
+function newRound(number: number): Round {
+  return {
+    number,
+    recorder: recordBlocks(),
+    shown: new Map(),
+    held: new Set(),
+    usage: undefined,
+    finish: undefined,
+    stopped: false,
+    ending: [],
+  };
+}
+
+function parseData(data: string): Data | undefined {
   try {
     const value: unknown = JSON.parse(data);
     return isRecord(value) ? value : undefined;

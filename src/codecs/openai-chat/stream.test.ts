@@ -119,6 +119,19 @@ describe('a recall in a stream', () => {
 });
 
 describe('servers that say much at once', () => {
+  it('keep the role that comes with a recall', () => {
+    const both =
+      '{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"r","type":"function","function":{"name":"read_memory","arguments":"{}"}}],"refusal":null}';
+    const relay = open();
+    const one = relayed(relay, sse(say(both), finish('tool_calls'), done));
+    expect(one.out).toBe(sse(say('{"role":"assistant","content":null,"refusal":null}')));
+    const two = relayed(
+      relay,
+      sse(say('{"role":"assistant","content":"Yes."}', 'c2'), finish('stop', 'c2'), done),
+    );
+    expect(two.out + tailOf(two.end)).toBe(sse(say('{"content":"Yes."}'), finish('stop'), done));
+  });
+
   it('lose nothing of a last chunk that also holds text and calls', () => {
     const delta =
       '{"role":"assistant","content":"So.","tool_calls":[{"index":0,"id":"r","type":"function","function":{"name":"read_memory","arguments":"{}"}}]}';

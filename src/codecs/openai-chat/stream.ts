@@ -2,30 +2,23 @@
  * Relays a streamed completion: every chunk goes on as it came, but for the fragments of a private recall call.
  * When continuations follow, the client sees one message: one role, call indices without gaps, one finish, usage of all rounds.
  */
-import { scanArray } from '../../conversation/json-scan.ts';
-import { applySplices, jsonBytes } from '../../conversation/splice.ts';
-import type {
-  GatewayProblem,
-  ModelReply,
-  RelayEnd,
-  StreamEvent,
-  StreamOptions,
-  StreamRelay,
-} from '../codec.ts';
-import {
-  addUsage,
-  eventBytes,
-  isRecord,
-  jsonList,
-  memberBytes,
-  numberAt,
-  recordAt,
-  setMembers,
-  stringIn,
-  withMembers,
-} from '../event-json.ts';
+import { jsonBytes } from '../../conversation/splice.ts';
+import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
+import { addUsage, eventBytes, isRecord, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 import { clientFinish, errorBody, replyFrom, usageFrom } from './response.ts';
+import { changeChoice, closedChoice, firstChoice, hasText, parseChunk, withCalls } from './stream-chunk.ts';
 import { type CallKey, callsOf, type Fields, type MessageRecorder, recordMessage } from './stream-message.ts';
+
+/** What the client has got by now, over all rounds. */
+type Relaying = {
+  readonly recallTool: string | undefined;
+  round: Round;
+  nextIndex: number;
+  /** The id of the first response: that of the one message the client sees. */
+  id: string | undefined;
+  hasRole: boolean;
+  earlierUsage: unknown;
+};
 
 /** What one upstream response has said so far. */
 type Round = {
@@ -44,158 +37,175 @@ type Round = {
   failed: boolean;
 };
 
-/** What the client may see of a chunk's calls: the fragments as they came, and as they go on. */
-type Routed = { readonly fragments: readonly Fields[]; readonly visible: readonly Fields[] };
+/** A delta, and what the client may see of its calls: the fragments as they came, and as they go on. */
+type Said = {
+  readonly delta: Fields;
+  readonly fragments: readonly Fields[];
+  readonly visible: readonly Fields[];
+};
 
 const encoder = new TextEncoder();
 
 export function openStream({ recallTool }: StreamOptions): StreamRelay {
-  let round = newRound(0);
-  let nextIndex = 0;
-  let firstId: string | undefined;
-  let earlierUsage: unknown;
-
-  function takeChunk(event: StreamEvent, chunk: Fields): readonly Uint8Array[] {
-    if (!Array.isArray(chunk['choices'])) return [event.raw];
-    if (!round.begun) round.ending = [];
-    round.begun = true;
-    firstId ??= stringIn(chunk, 'id');
-    if (isRecord(chunk['usage'])) round.usage = chunk['usage'];
-    const choice = firstChoice(chunk);
-    // Recalls are private only where the client asked for one reply.
-    if (recallTool === undefined || numberAt(choice, 'index') !== 0) return [event.raw];
-    if (!choice) return atTheEnd(event);
-    const delta = recordAt(choice, 'delta');
-    const keys = round.recorder.delta(delta);
-    const fragments = callsOf(delta);
-    const visible = fragments
-      .map((fragment, at) => routeCall(fragment, keys[at]!))
-      .filter((call) => call !== undefined);
-    const finish = stringIn(choice, 'finish_reason');
-    if (finish === undefined) return show(event, delta, { fragments, visible }, {});
-    round.finish = finish;
-    return takeLast(event, delta, { fragments, visible: [...visible, ...neverNamed()] });
-  }
-
-  /** Where a call fragment goes at the client: its index there, or nowhere. */
-  function routeCall(fragment: Fields, key: CallKey): Fields | undefined {
-    if (round.recalls.has(key)) return undefined;
-    const known = round.shown.get(key);
-    if (known !== undefined) return atIndex(fragment, known);
-    const name = round.recorder.nameOf(key);
-    if (name === recallTool) round.recalls.add(key);
-    else if (name === '') round.unnamed.add(key);
-    else
-      return round.unnamed.delete(key)
-        ? { ...round.recorder.call(key), index: newIndex(key) }
-        : atIndex(fragment, newIndex(key));
-    return undefined;
-  }
-
-  /** Upstream's own index, until a private call or an earlier round has moved the numbers. */
-  function newIndex(key: CallKey): number {
-    const index = isPlain() ? key.index : nextIndex;
-    nextIndex = Math.max(nextIndex, index + 1);
-    round.shown.set(key, index);
-    return index;
-  }
-
-  function neverNamed(): readonly Fields[] {
-    return [...round.unnamed].map((key) => ({ ...round.recorder.call(key), index: newIndex(key) }));
-  }
-
-  function isPlain(): boolean {
-    return round.number === 0 && round.recalls.size === 0;
-  }
-
-  /** A last chunk may carry text and calls, which must not wait behind a recall. */
-  function takeLast(event: StreamEvent, delta: Fields, routed: Routed): readonly Uint8Array[] {
-    if (isPlain()) return show(event, delta, routed, {});
-    const now = hasText(delta) || routed.visible.length > 0;
-    round.ending.push(event);
-    return now ? show(event, delta, routed, { finish_reason: nullBytes }) : [];
-  }
-
-  function atTheEnd(event: StreamEvent): readonly Uint8Array[] {
-    if (isPlain()) return [event.raw];
-    round.ending.push(event);
-    return [];
-  }
-
-  /** The chunk without private calls, with the client's own call indices, under the id of the first response. */
-  function show(
-    event: StreamEvent,
-    delta: Fields,
-    { fragments, visible }: Routed,
-    last: Readonly<Record<string, Uint8Array>>,
-  ): readonly Uint8Array[] {
-    const same = visible.length === fragments.length && visible.every((call, at) => call === fragments[at]);
-    if (same && round.number === 0) return [event.raw];
-    // A continuation begins with a role and no content: the client has its role already.
-    if (visible.length === 0 && !hasText(delta)) return [];
-    const role = round.number > 0 ? { role: undefined } : {};
-    const calls = visible.length > 0 ? { tool_calls: jsonList(visible.map(jsonBytes)) } : {};
-    const said = (choice: Uint8Array) =>
-      setMembers(memberBytes(choice, 'delta') ?? jsonBytes({}), { ...role, tool_calls: undefined });
-    const shown = changeChoice(encoder.encode(event.data), (choice) =>
-      withMembers(choice, { ...last, delta: withMembers(said(choice), calls) }),
-    );
-    const usage = 'finish_reason' in last ? { usage: undefined } : {};
-    return [eventBytes(event.event, setMembers(shown, { ...idMember(), ...usage }))];
-  }
-
-  function idMember(): Readonly<Record<string, Uint8Array>> {
-    return firstId === undefined ? {} : { id: jsonBytes(firstId) };
-  }
-
-  function ending(finish: string | null): readonly Uint8Array[] {
-    const usage = addUsage(earlierUsage, round.usage);
-    return round.ending.map((event) => {
-      const chunk = parseChunk(event.data);
-      if (!chunk) return event.raw;
-      // What the last chunk said is out already.
-      const closed = { delta: jsonBytes({}), logprobs: nullBytes, finish_reason: jsonBytes(finish) };
-      const data = changeChoice(encoder.encode(event.data), (choice) => setMembers(choice, closed));
-      const total = isRecord(chunk['usage']) ? { usage: jsonBytes(usage) } : {};
-      return eventBytes(event.event, setMembers(data, { ...idMember(), ...total }));
-    });
-  }
-
-  function currentReply(): ModelReply {
-    const { recorder, finish, usage } = round;
-    return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
-  }
-
+  const relaying: Relaying = {
+    recallTool,
+    round: newRound(0),
+    nextIndex: 0,
+    id: undefined,
+    hasRole: false,
+    earlierUsage: undefined,
+  };
+  const usage = () => addUsage(relaying.earlierUsage, relaying.round.usage);
   return {
-    take(event) {
-      if (event.data === '[DONE]') return atTheEnd(event);
-      const chunk = parseChunk(event.data);
-      if (!chunk) return [event.raw];
-      if (!isRecord(chunk['error'])) return takeChunk(event, chunk);
-      // The client takes this as the end.
-      round = { ...round, begun: true, failed: true, ending: [] };
-      return [event.raw];
-    },
-    end(): RelayEnd {
-      const reply = currentReply();
+    take: (event) => take(relaying, event),
+    end() {
+      const { round } = relaying;
+      const reply = replyOf(relaying);
       if (round.failed || !isToBeAnswered(reply))
-        return { status: 'done', tail: ending(clientFinish(reply)) };
-      earlierUsage = addUsage(earlierUsage, round.usage);
-      round = { ...newRound(round.number + 1), ending: round.ending };
+        return { status: 'done', tail: ending(relaying, clientFinish(reply), usage()) };
+      relaying.earlierUsage = usage();
+      relaying.round = { ...newRound(round.number + 1), ending: round.ending };
       return { status: 'recall', reply };
     },
-    finish: () => ending('stop'),
+    finish: () => ending(relaying, 'stop', usage()),
     fail: (problem: GatewayProblem) => [eventBytes(undefined, errorBody(problem))],
-    usage: () => usageFrom(addUsage(earlierUsage, round.usage)),
+    usage: () => usageFrom(usage()),
   };
 }
 
-const nullBytes = jsonBytes(null);
+function take(relaying: Relaying, event: StreamEvent): readonly Uint8Array[] {
+  if (event.data === '[DONE]') return keepOrSend(relaying, event);
+  const chunk = parseChunk(event.data);
+  if (chunk && isRecord(chunk['error'])) {
+    // The client takes this as the end.
+    relaying.round = { ...relaying.round, begun: true, failed: true, ending: [] };
+    return [event.raw];
+  }
+  return chunk && Array.isArray(chunk['choices']) ? takeChunk(relaying, event, chunk) : [event.raw];
+}
+
+function takeChunk(relaying: Relaying, event: StreamEvent, chunk: Fields): readonly Uint8Array[] {
+  const { round } = relaying;
+  if (!round.begun) round.ending = [];
+  round.begun = true;
+  relaying.id ??= stringIn(chunk, 'id');
+  if (isRecord(chunk['usage'])) round.usage = chunk['usage'];
+  const choice = firstChoice(chunk);
+  // Recalls are private only where the client asked for one reply.
+  if (relaying.recallTool === undefined || numberAt(choice, 'index') !== 0) return [event.raw];
+  if (!choice) return keepOrSend(relaying, event);
+  const delta = recordAt(choice, 'delta');
+  const keys = round.recorder.delta(delta);
+  const fragments = callsOf(delta);
+  const visible = fragments
+    .map((fragment, at) => routeCall(relaying, fragment, keys[at]!))
+    .filter((call) => call !== undefined);
+  const finish = stringIn(choice, 'finish_reason');
+  if (finish === undefined) return show(relaying, event, { delta, fragments, visible }, false);
+  round.finish = finish;
+  return showLast(relaying, event, { delta, fragments, visible: [...visible, ...neverNamed(relaying)] });
+}
+
+/** Where a call fragment goes at the client: its index there, or nowhere. */
+function routeCall(relaying: Relaying, fragment: Fields, key: CallKey): Fields | undefined {
+  const { round, recallTool } = relaying;
+  if (round.recalls.has(key)) return undefined;
+  const known = round.shown.get(key);
+  if (known !== undefined) return atIndex(fragment, known);
+  const name = round.recorder.nameOf(key);
+  if (name === recallTool) round.recalls.add(key);
+  else if (name === '') round.unnamed.add(key);
+  else {
+    const index = newIndex(relaying, key);
+    return round.unnamed.delete(key) ? { ...round.recorder.call(key), index } : atIndex(fragment, index);
+  }
+  return undefined;
+}
+
+/** Upstream's own index, until a private call or an earlier round has moved the numbers. */
+function newIndex(relaying: Relaying, key: CallKey): number {
+  const index = isPlain(relaying) ? key.index : relaying.nextIndex;
+  relaying.nextIndex = Math.max(relaying.nextIndex, index + 1);
+  relaying.round.shown.set(key, index);
+  return index;
+}
+
+/** The call under this index; itself where it stands there already (an index that is left out is 0). */
+function atIndex(call: Fields, index: number): Fields {
+  return numberAt(call, 'index') === index ? call : { ...call, index };
+}
+
+function neverNamed(relaying: Relaying): readonly Fields[] {
+  const { unnamed, recorder } = relaying.round;
+  return [...unnamed].map((key) => ({ ...recorder.call(key), index: newIndex(relaying, key) }));
+}
+
+/** True as long as nothing was private: then everything goes on as it came. */
+function isPlain({ round }: Relaying): boolean {
+  return round.number === 0 && round.recalls.size === 0;
+}
+
+/** A last chunk may carry text and calls, which must not wait behind a recall. */
+function showLast(relaying: Relaying, event: StreamEvent, said: Said): readonly Uint8Array[] {
+  if (isPlain(relaying)) return show(relaying, event, said, false);
+  relaying.round.ending.push(event);
+  return show(relaying, event, said, true);
+}
+
+function keepOrSend(relaying: Relaying, event: StreamEvent): readonly Uint8Array[] {
+  if (isPlain(relaying)) return [event.raw];
+  relaying.round.ending.push(event);
+  return [];
+}
+
+/**
+ * The chunk without private calls, with the client's own call indices, under the id of the first response. Of a `split` chunk the
+ * end of the message comes later.
+ */
+function show(relaying: Relaying, event: StreamEvent, said: Said, split: boolean): readonly Uint8Array[] {
+  const { delta, fragments, visible } = said;
+  const isSame = visible.length === fragments.length && visible.every((call, at) => call === fragments[at]);
+  const keepsRole = !relaying.hasRole;
+  relaying.hasRole ||= stringIn(delta, 'role') !== undefined;
+  if (isSame && relaying.round.number === 0 && !split) return [event.raw];
+  const bringsRole = keepsRole && relaying.hasRole;
+  if (visible.length === 0 && !bringsRole && !hasText(delta)) return [];
+  const shown = changeChoice(encoder.encode(event.data), (choice) =>
+    withCalls(split ? setMembers(choice, { finish_reason: jsonBytes(null) }) : choice, visible, keepsRole),
+  );
+  return [underFirstId(relaying, event, shown, split ? { usage: undefined } : {})];
+}
+
+/** What ends the message at the client; what the last chunk said is out already. */
+function ending(relaying: Relaying, finish: string | null, usage: unknown): readonly Uint8Array[] {
+  return relaying.round.ending.map((event) => {
+    const chunk = parseChunk(event.data);
+    if (!chunk) return event.raw;
+    const closed = changeChoice(encoder.encode(event.data), (choice) => closedChoice(choice, finish));
+    return underFirstId(relaying, event, closed, isRecord(chunk['usage']) ? { usage: jsonBytes(usage) } : {});
+  });
+}
+
+function underFirstId(
+  { id }: Relaying,
+  event: StreamEvent,
+  chunk: Uint8Array,
+  members: Readonly<Record<string, Uint8Array | undefined>>,
+): Uint8Array {
+  const first = id === undefined ? {} : { id: jsonBytes(id) };
+  return eventBytes(event.event, setMembers(chunk, { ...first, ...members }));
+}
+
+function replyOf({ round, recallTool }: Relaying): ModelReply {
+  const { recorder, finish, usage } = round;
+  return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
+}
 
 /** Only recalls, and whole: a reply that was cut off may hold half a call. Not every server says `tool_calls` for the rest. */
 function isToBeAnswered(reply: ModelReply): boolean {
-  const whole = reply.finish !== undefined && reply.finish !== 'length' && reply.finish !== 'content_filter';
-  return whole && reply.recalls.length > 0 && reply.calls.length === 0;
+  const isWhole =
+    reply.finish !== undefined && reply.finish !== 'length' && reply.finish !== 'content_filter';
+  return isWhole && reply.recalls.length > 0 && reply.calls.length === 0;
 }
 
 function newRound(number: number): Round {
@@ -211,41 +221,4 @@ function newRound(number: number): Round {
     begun: false,
     failed: false,
   };
-}
-
-function atIndex(fragment: Fields, index: number): Fields {
-  return numberAt(fragment, 'index') === index ? fragment : { ...fragment, index };
-}
-
-/** Changes the first choice of a chunk, byte for byte the rest. */
-function changeChoice(chunk: Uint8Array, change: (choice: Uint8Array) => Uint8Array): Uint8Array {
-  const choices = memberBytes(chunk, 'choices');
-  const first = choices?.[0] === OPEN_BRACKET ? scanArray(choices, 0).elements[0] : undefined;
-  if (!choices || !first) return chunk;
-  const bytes = change(choices.subarray(first.start, first.end));
-  return setMembers(chunk, { choices: applySplices(choices, [{ span: first, bytes }]) });
-}
-
-const OPEN_BRACKET = '['.charCodeAt(0);
-
-function firstChoice(chunk: Fields): Fields | undefined {
-  const choices = chunk['choices'];
-  const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
-  return isRecord(first) ? first : undefined;
-}
-
-/** True when a delta says anything beside its role and its calls. */
-function hasText(delta: Fields): boolean {
-  return Object.entries(delta).some(
-    ([key, value]) => key !== 'role' && key !== 'tool_calls' && value !== null && value !== '',
-  );
-}
-
-function parseChunk(data: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

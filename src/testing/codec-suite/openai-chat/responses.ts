@@ -68,9 +68,12 @@ export function stream(turn: ScriptedTurn, number: number): string {
     chunk([{ index: 0, delta, logprobs: null, finish_reason: finish }]);
   let index = 0;
   const spoken = turn.parts.flatMap((part) => deltasOf(part, part.type === 'call' ? index++ : 0));
+  // A message that begins with a call brings its role with that.
+  const begin = { role: 'assistant', content: turn.parts[0]?.type === 'call' ? null : '', refusal: null };
+  const [first, ...rest] = turn.parts[0]?.type === 'call' ? spoken : [{}, ...spoken];
   return [
-    say({ role: 'assistant', content: '', refusal: null }),
-    ...spoken.map((delta) => say(delta)),
+    say({ ...begin, ...(first as object) }),
+    ...rest.map((delta) => say(delta)),
     say({}, finishes[turn.finish]),
     chunk([], usageOf(turn.usage)),
     sseText('[DONE]'),
