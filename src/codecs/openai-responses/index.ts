@@ -1,0 +1,24 @@
+/** The codec of OpenAI Responses. */
+import type { Codec } from '../codec.ts';
+import { explainError } from '../explain-error.ts';
+import { errorBody, isOverflow } from './errors.ts';
+import { read } from './read.ts';
+import { readResponse, writeResponse } from './response.ts';
+import { rules } from './rules.ts';
+import { openStream } from './stream.ts';
+import { continueWith, write } from './write.ts';
+
+/** OpenAI Responses, and every server that speaks it: `POST /v1/responses`. */
+export const openaiResponses: Codec = {
+  name: 'openai-responses',
+  read,
+  write,
+  rules,
+  readResponse,
+  writeResponse,
+  openStream,
+  continueWith,
+  errorBody,
+  isOverflow,
+  explainError,
+};

@@ -1,0 +1,90 @@
+/** The items of a response: what they say and call, and which of them the client may see. */
+import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
+import type { ModelReply, ToolCall } from '../codec.ts';
+import { isRecord, stringIn } from '../event-json.ts';
+
+/** An output item as its bytes and as a value. */
+export type Item = { readonly bytes: Uint8Array; readonly value: unknown };
+
+export function itemsOf(turn: Uint8Array): readonly Item[] {
+  return scanArray(turn, 0).elements.map((span) => ({
+    bytes: turn.subarray(span.start, span.end),
+    value: parseSpan(turn, span),
+  }));
+}
+
+export function textOfItems(items: readonly Item[]): string {
+  return items
+    .flatMap(({ value }) => {
+      const content = isRecord(value) && value['type'] === 'message' ? value['content'] : undefined;
+      return Array.isArray(content) ? (content as readonly unknown[]) : [];
+    })
+    .map((part) => (stringIn(part, 'type') === 'output_text' ? stringIn(part, 'text') : ''))
+    .join('');
+}
+
+export function isPrivate(value: unknown, recallTool: string | undefined): boolean {
+  return (
+    recallTool !== undefined &&
+    stringIn(value, 'type') === 'function_call' &&
+    stringIn(value, 'name') === recallTool
+  );
+}
+
+/** The calls that wait for an answer, whatever their type: the provider answers its own in the same output. */
+export function callsOfItems(items: readonly Item[]): readonly ToolCall[] {
+  const outputs = new Set(
+    items.map(({ value }) => `${stringIn(value, 'type')} ${stringIn(value, 'call_id')}`),
+  );
+  return items.flatMap(({ value }): readonly ToolCall[] => {
+    const type = stringIn(value, 'type') ?? '';
+    const isApproval = type === 'mcp_approval_request';
+    const id = stringIn(value, isApproval ? 'id' : 'call_id');
+    if (id === undefined || (!isApproval && !type.endsWith('_call'))) return [];
+    if (outputs.has(`${type}_output ${id}`) || stringIn(value, 'execution') === 'server') return [];
+    return [
+      { id, name: stringIn(value, 'name') ?? type.replace(/_call$/, ''), argumentsJson: argumentsOf(value) },
+    ];
+  });
+}
+
+function argumentsOf(value: unknown): string {
+  const fields = isRecord(value) ? value : {};
+  const asked =
+    fields['arguments'] ?? fields['input'] ?? fields['action'] ?? fields['actions'] ?? fields['operation'];
+  return typeof asked === 'string' ? asked : JSON.stringify(asked ?? {});
+}
+
+/** Items without reasoning that no item of another kind follows: the provider would refuse it in the next request. */
+export function withoutStrayReasoning(items: readonly Item[]): readonly Item[] {
+  return items.filter((item, index) => {
+    const next = items[index + 1];
+    return !isReasoning(item) || (next !== undefined && !isReasoning(next));
+  });
+}
+
+/**
+ * What of a reply the client may see: all but the private calls, and but the reasoning that led to nothing else. A client that sent
+ * that back alone would be refused: "reasoning … without its required following item".
+ */
+export function visibleItems(reply: ModelReply): readonly Item[] {
+  const items = itemsOf(reply.turn);
+  const recallTool = reply.recalls[0]?.name;
+  if (recallTool === undefined) return items;
+  return items.filter((item, index) =>
+    isReasoning(item) ? !ledToRecallsOnly(items, index, recallTool) : !isPrivate(item.value, recallTool),
+  );
+}
+
+function ledToRecallsOnly(items: readonly Item[], index: number, recallTool: string): boolean {
+  const behind = items.slice(index + 1);
+  const start = behind.findIndex((item) => !isReasoning(item));
+  if (start < 0) return true;
+  const rest = behind.slice(start);
+  const end = rest.findIndex(isReasoning);
+  return rest.slice(0, end < 0 ? undefined : end).every(({ value }) => isPrivate(value, recallTool));
+}
+
+export function isReasoning({ value }: Item): boolean {
+  return stringIn(value, 'type') === 'reasoning';
+}

@@ -1,0 +1,78 @@
+/** What a message or an output says: texts, media, and parts that are carried untouched. */
+import type { Media, Part, Span } from '../../conversation/conversation.ts';
+import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
+import { isNull, startsWith, stringAt, textMember, uniqueMembers } from '../read-body.ts';
+
+/** Content is a text or a list of parts. An empty text is content still: there is nothing else a message could hold. */
+export function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
+  if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
+  if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
+  return scanArray(bytes, content.start).elements.map((span): Part => {
+    const { kind, text, media } = outlineElement(bytes, span);
+    if (text) return { type: 'text', span, texts: [text] };
+    return media ? { type: 'media', span, media } : { type: 'opaque', span, kind };
+  });
+}
+
+/** An output is a text, a list of parts or of what commands printed, or one screenshot. */
+export function outlineOutput(
+  bytes: Uint8Array,
+  output: Span,
+): { readonly texts: readonly Span[]; readonly media: readonly Media[] } {
+  if (startsWith(bytes, output, '"')) return { texts: [output], media: [] };
+  const isList = startsWith(bytes, output, '[');
+  if (!isList && !startsWith(bytes, output, '{')) return { texts: [], media: [] };
+  const elements = isList ? scanArray(bytes, output.start).elements : [output];
+  const items = elements.map((span) => ({ span, ...outlineElement(bytes, span) }));
+  return {
+    texts: items.flatMap(({ text, printed }) => text ?? printed),
+    media: items.flatMap(({ span, text, media, printed }) =>
+      text || printed.length > 0 ? [] : [media ?? { kind: 'other', span, data: undefined }],
+    ),
+  };
+}
+
+type Element = {
+  readonly kind: string;
+  readonly text: Span | undefined;
+  readonly media: Media | undefined;
+  /** What a command printed. */
+  readonly printed: readonly Span[];
+};
+
+function outlineElement(bytes: Uint8Array, span: Span): Element {
+  if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
+  const byKey = uniqueMembers(scanObject(bytes, span.start).members);
+  if (!byKey) return { kind: 'duplicate-keys', text: undefined, media: undefined, printed: [] };
+  const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
+  const holder = Object.hasOwn(mediaHolders, kind) ? mediaHolders[kind] : undefined;
+  const data = holder?.data
+    .map((key) => textMember(bytes, byKey.get(key)))
+    .find((value) => value !== undefined);
+  return {
+    kind,
+    text: texts.has(kind) && !isAnnotated(bytes, byKey) ? textMember(bytes, byKey.get('text')) : undefined,
+    media: holder && { kind: holder.kind, span, data },
+    printed: byKey.has('type') ? [] : printedBy(bytes, byKey),
+  };
+}
+
+const texts: ReadonlySet<string> = new Set(['input_text', 'output_text', 'text']);
+
+/** Annotations name positions of this very text, so a text that has them stays. */
+function isAnnotated(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): boolean {
+  const list = byKey.get('annotations')?.value;
+  if (!list || isNull(bytes, list)) return false;
+  return !startsWith(bytes, list, '[') || scanArray(bytes, list.start).elements.length > 0;
+}
+
+function printedBy(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): readonly Span[] {
+  return ['stdout', 'stderr'].flatMap((key) => textMember(bytes, byKey.get(key)) ?? []);
+}
+
+const mediaHolders: Readonly<Record<string, { data: readonly string[]; kind: Media['kind'] } | undefined>> = {
+  input_image: { data: ['image_url'], kind: 'image' },
+  computer_screenshot: { data: ['image_url'], kind: 'image' },
+  input_file: { data: ['file_data', 'file_url'], kind: 'document' },
+  input_audio: { data: ['data'], kind: 'audio' },
+};

@@ -1,0 +1,137 @@
+/** What one input item is: a message, a call, an output, reasoning, or something that is carried untouched. */
+import type { Part, Role, Span } from '../../conversation/conversation.ts';
+import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
+import { canonicalDigest } from '../../conversation/prefix.ts';
+import type { Outline, Reading } from '../codec.ts';
+import { isNull, startsWith, stringAt, textMember, uniqueMembers } from '../read-body.ts';
+import { itemPieces } from './canonical.ts';
+import { outlineContent, outlineOutput } from './read-content.ts';
+
+type Members = ReadonlyMap<string, Member>;
+
+export function outlineItem(bytes: Uint8Array, reading: Reading): Outline {
+  const { members } = scanObject(bytes, 0);
+  const byKey = uniqueMembers(members);
+  const { role, parts } = byKey ? readItem(bytes, byKey) : carried(bytes, 'duplicate-keys');
+  return { role, parts, canonical: canonicalDigest(role, itemPieces(bytes, members, role), reading.digest) };
+}
+
+type Read = { readonly role: Role; readonly parts: readonly Part[] };
+
+function readItem(bytes: Uint8Array, byKey: Members): Read {
+  const kind = kindOf(bytes, byKey);
+  if (kind === 'message') return readMessage(bytes, byKey);
+  if (kind === 'reasoning') return { role: 'assistant', parts: [readReasoning(bytes, byKey)] };
+  const called = Object.hasOwn(calls, kind) ? calls[kind] : undefined;
+  if (called) return readCall(bytes, byKey, kind, called);
+  const answered = kind.endsWith('_output') && Object.hasOwn(calls, kind.slice(0, -'_output'.length));
+  return answered ? readOutput(bytes, byKey, kind) : carried(bytes, kind);
+}
+
+/** Messages may leave their type out, and so may references to items the provider keeps. */
+function kindOf(bytes: Uint8Array, byKey: Members): string {
+  const type = byKey.get('type');
+  if (type && !isNull(bytes, type.value)) {
+    const kind = stringAt(bytes, type);
+    if (kind === undefined) throw new ScanError('an item has a type that is no text');
+    return kind;
+  }
+  if (byKey.has('role')) return 'message';
+  if (byKey.has('id')) return 'item_reference';
+  throw new ScanError('an item has neither type nor role');
+}
+
+const roles: Readonly<Record<string, Role>> = {
+  system: 'system',
+  developer: 'system',
+  user: 'user',
+  assistant: 'assistant',
+};
+
+function readMessage(bytes: Uint8Array, byKey: Members): Read {
+  const said = stringAt(bytes, byKey.get('role')) ?? '';
+  const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
+  if (!role) throw new ScanError('a message has no known role');
+  const content = byKey.get('content')?.value;
+  if (!content) throw new ScanError('a message has no content');
+  return { role, parts: outlineContent(bytes, content) };
+}
+
+/** Summaries are for readers; what the model goes on from is sealed, and both go back as they came. */
+function readReasoning(bytes: Uint8Array, byKey: Members): Part {
+  const texts = ['summary', 'content'].flatMap((key): readonly Span[] => {
+    const list = byKey.get(key)?.value;
+    if (!list || !startsWith(bytes, list, '[')) return [];
+    return scanArray(bytes, list.start).elements.flatMap((element) => {
+      if (!startsWith(bytes, element, '{')) return [];
+      return textMember(bytes, uniqueMembers(scanObject(bytes, element.start).members)?.get('text')) ?? [];
+    });
+  });
+  return { type: 'reasoning', span: whole(bytes), texts, signed: true };
+}
+
+/** Calls by their type: the members that may hold what is asked, and the tool's name where the item has none. */
+const calls: Readonly<Record<string, { readonly input: readonly string[]; readonly name?: string }>> = {
+  function_call: { input: ['arguments'] },
+  custom_tool_call: { input: ['input'] },
+  local_shell_call: { input: ['action'], name: 'local_shell' },
+  shell_call: { input: ['action'], name: 'shell' },
+  apply_patch_call: { input: ['operation'], name: 'apply_patch' },
+  computer_call: { input: ['actions', 'action'], name: 'computer' },
+};
+
+function readCall(
+  bytes: Uint8Array,
+  byKey: Members,
+  kind: string,
+  called: { readonly input: readonly string[]; readonly name?: string },
+): Read {
+  const id = stringAt(bytes, byKey.get('call_id'));
+  const name = called.name ?? stringAt(bytes, byKey.get('name'));
+  const input = called.input.map((key) => byKey.get(key)?.value).find((value) => value !== undefined);
+  if (id === undefined || name === undefined || !input)
+    throw new ScanError(`a ${kind} lacks id, name or input`);
+  return { role: 'assistant', parts: [{ type: 'tool-call', span: whole(bytes), id, name, input }] };
+}
+
+/** The output of a local shell names its call in `id`. One without any id belongs to no call we could know. */
+function readOutput(bytes: Uint8Array, byKey: Members, kind: string): Read {
+  const named = stringAt(bytes, byKey.get('call_id'));
+  const callId = named ?? (kind === 'local_shell_call_output' ? stringAt(bytes, byKey.get('id')) : undefined);
+  if (callId === undefined) return { role: 'tool', parts: [{ type: 'opaque', span: whole(bytes), kind }] };
+  const output = byKey.get('output')?.value;
+  const status = kind === 'apply_patch_call_output' ? stringAt(bytes, byKey.get('status')) : undefined;
+  const isError = status === undefined ? undefined : status === 'failed';
+  const { texts, media } = output ? outlineOutput(bytes, output) : { texts: [], media: [] };
+  return {
+    role: 'tool',
+    parts: [{ type: 'tool-result', span: whole(bytes), callId, texts, media, isError }],
+  };
+}
+
+/** Whose turn an item belongs to that is carried untouched. What is not known here is neither side's. */
+const sides: Readonly<Record<string, Role>> = {
+  web_search_call: 'assistant',
+  file_search_call: 'assistant',
+  code_interpreter_call: 'assistant',
+  image_generation_call: 'assistant',
+  tool_search_call: 'assistant',
+  tool_search_output: 'tool',
+  mcp_list_tools: 'assistant',
+  mcp_call: 'assistant',
+  mcp_approval_request: 'assistant',
+  mcp_approval_response: 'tool',
+  program: 'assistant',
+  program_output: 'assistant',
+  item_reference: 'assistant',
+  compaction: 'assistant',
+};
+
+function carried(bytes: Uint8Array, kind: string): Read {
+  const role = Object.hasOwn(sides, kind) ? sides[kind]! : 'system';
+  return { role, parts: [{ type: 'opaque', span: whole(bytes), kind }] };
+}
+
+function whole(bytes: Uint8Array): Span {
+  return { start: 0, end: bytes.length };
+}

@@ -1,0 +1,139 @@
+/** Reads an OpenAI Responses request body into the conversation view: each input item is one message. https://platform.openai.com/docs/api-reference/responses/create */
+import type { Conversation, Part, Span } from '../../conversation/conversation.ts';
+import { ScanError, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
+import { canonicalDigest } from '../../conversation/prefix.ts';
+import { LeporelloError } from '../../errors.ts';
+import type { Outline, Reading } from '../codec.ts';
+import {
+  type Fields,
+  type Outliner,
+  parseOtherFields,
+  readFields,
+  readMessages,
+  readPreamble,
+  startsWith,
+  stringAt,
+  uniqueMembers,
+} from '../read-body.ts';
+import { outlineItem } from './read-items.ts';
+
+const format = 'OpenAI Responses';
+
+/** Fields that are read as blocks; every other one is parsed whole. */
+const blockFields: ReadonlySet<string> = new Set(['input', 'instructions', 'tools']);
+
+export function read(body: Uint8Array, reading: Reading): Conversation {
+  try {
+    return readFields(format, body, 'input', (fields) => readRequest(body, fields, reading, outlineItem));
+  } catch (error) {
+    const fields = textFields(body);
+    if (!fields) throw error;
+    return readFields(format, fields.rest, 'input', () => readRequest(body, fields, reading, outlineText));
+  }
+}
+
+function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outliner: Outliner): Conversation {
+  const messages = readMessages(fields, reading, outliner);
+  const instructions = readPreamble(fields, 'instructions', reading, outlineInstructions);
+  const tools = readPreamble(fields, 'tools', reading, outlineTools);
+  const others = parseOtherFields(fields, blockFields);
+  const { model, stream, max_output_tokens } = others;
+  const additional = messages.flatMap(({ span, parts }) =>
+    parts.some((part) => part.type === 'opaque' && declaring.has(part.kind)) ? namesInside(body, span) : [],
+  );
+  const own = tools ? namesIn(body, tools.span) : [];
+  return {
+    body,
+    model: typeof model === 'string' ? model : undefined,
+    streaming: stream === true,
+    replies: 1,
+    maxOutputTokens: typeof max_output_tokens === 'number' ? max_output_tokens : undefined,
+    toolNames: takesNoTool(others) ? [] : [...additional, ...own],
+    preamble: [tools, instructions].filter((block) => block !== undefined),
+    messages,
+  };
+}
+
+/**
+ * True where no tool of ours can be answered: behind a response or conversation that the provider keeps, whose history we never
+ * touch and whose tools were settled before us; and in the background, where the client polls for a response we do not see.
+ */
+function takesNoTool(fields: Readonly<Record<string, unknown>>): boolean {
+  return continuesElsewhere(fields) || fields['background'] === true;
+}
+
+/** True for a request whose history the provider keeps. */
+export function continuesElsewhere(fields: Readonly<Record<string, unknown>>): boolean {
+  return isGiven(fields['previous_response_id']) || isGiven(fields['conversation']);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}
+
+/** The fields of a body whose input is one text, which stands for one message of the user; `rest` is a stand-in that is sound. */
+function textFields(body: Uint8Array): (Fields & { readonly rest: Uint8Array }) | undefined {
+  try {
+    const { members, span } = scanObject(body, skipSpace(body, 0));
+    const byKey = uniqueMembers(members);
+    const input = byKey?.get('input')?.value;
+    if (!byKey || !input || !startsWith(body, input, '"') || skipSpace(body, span.end) !== body.length)
+      return undefined;
+    const get = (key: string) => byKey.get(key)?.value;
+    return { format, body, members, messages: [input], get, rest: emptyInput };
+  } catch (error) {
+    if (error instanceof ScanError || error instanceof LeporelloError) return undefined;
+    throw error;
+  }
+}
+
+const emptyInput = new TextEncoder().encode('{"input":[]}');
+
+function outlineText(bytes: Uint8Array, reading: Reading): Outline {
+  const span = { start: 0, end: bytes.length };
+  const parts: readonly Part[] = [{ type: 'text', span, texts: [span] }];
+  return { role: 'user', parts, canonical: canonicalDigest('user text', [bytes], reading.digest) };
+}
+
+function outlineInstructions(bytes: Uint8Array, reading: Reading): Outline {
+  const span = { start: 0, end: bytes.length };
+  const part: Part = startsWith(bytes, span, '"')
+    ? { type: 'text', span, texts: [span] }
+    : { type: 'opaque', span, kind: 'instructions' };
+  return { role: 'system', parts: [part], canonical: canonicalDigest('system', [bytes], reading.digest) };
+}
+
+function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
+  if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
+  const parts = scanArray(bytes, 0).elements.map((span): Part => {
+    const [name, ...more] = namesOf(bytes, span);
+    return { type: 'tool-definition', span, name: more.length === 0 ? name : undefined };
+  });
+  return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
+}
+
+/** Items that offer tools of their own. */
+const declaring: ReadonlySet<string> = new Set(['additional_tools', 'tool_search_output']);
+
+function namesInside(body: Uint8Array, item: Span): readonly string[] {
+  const tools = uniqueMembers(scanObject(body, item.start).members)?.get('tools')?.value;
+  return tools ? namesIn(body, tools) : [];
+}
+
+/** Names a model may call, of a list of tools. */
+function namesIn(bytes: Uint8Array, list: Span): readonly string[] {
+  if (!startsWith(bytes, list, '[')) return [];
+  return scanArray(bytes, list.start).elements.flatMap((tool) => namesOf(bytes, tool));
+}
+
+/** Built-in tools have no name of their own; a namespace stands for the tools in it. */
+function namesOf(bytes: Uint8Array, tool: Span): readonly string[] {
+  if (!startsWith(bytes, tool, '{')) return [];
+  const byKey = uniqueMembers(scanObject(bytes, tool.start).members);
+  if (stringAt(bytes, byKey?.get('type')) === 'namespace') {
+    const inner = byKey?.get('tools')?.value;
+    return inner ? namesIn(bytes, inner) : [];
+  }
+  const name = stringAt(bytes, byKey?.get('name'));
+  return name === undefined ? [] : [name];
+}

@@ -1,0 +1,86 @@
+/** Reads and rewrites complete responses of OpenAI Responses. https://platform.openai.com/docs/api-reference/responses/object */
+import { parseSpan, ScanError } from '../../conversation/json-scan.ts';
+import { jsonBytes } from '../../conversation/splice.ts';
+import { LeporelloError } from '../../errors.ts';
+import type { ModelReply, ToolCall, Usage } from '../codec.ts';
+import {
+  addUsage,
+  isRecord,
+  jsonList,
+  memberBytes,
+  numberAt,
+  recordAt,
+  setMembers,
+  stringIn,
+} from '../event-json.ts';
+import { callsOfItems, itemsOf, textOfItems, visibleItems } from './output.ts';
+
+export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
+  const response = parseBody(body);
+  if (!isRecord(response) || !Array.isArray(response['output'])) {
+    throw new LeporelloError(
+      'bad-response',
+      'The upstream response has no output list, as a response would.',
+    );
+  }
+  return replyFrom({ turn: memberBytes(body, 'output')!, response, recallTool });
+}
+
+/** The reply that a list of output items makes; `response` is the object they came in, of which streams give all else. */
+export function replyFrom(given: {
+  readonly turn: Uint8Array;
+  readonly response: unknown;
+  readonly recallTool: string | undefined;
+}): ModelReply {
+  const items = itemsOf(given.turn);
+  const calls = callsOfItems(items);
+  const isRecall = (call: ToolCall) => call.name === given.recallTool;
+  const rawUsage = isRecord(given.response) ? given.response['usage'] : undefined;
+  return {
+    text: textOfItems(items),
+    recalls: calls.filter(isRecall),
+    calls: calls.filter((call) => !isRecall(call)),
+    usage: usageFrom(rawUsage),
+    rawUsage: rawUsage ?? undefined,
+    finish:
+      stringIn(recordAt(given.response, 'incomplete_details'), 'reason') ??
+      stringIn(given.response, 'status'),
+    turn: given.turn,
+  };
+}
+
+/** Under the id of the last response: what the provider keeps of that one is the whole exchange, so a client may go on from it. */
+export function writeResponse(
+  body: Uint8Array,
+  earlier: readonly ModelReply[],
+  reply: ModelReply,
+): Uint8Array {
+  const rounds = [...earlier, reply];
+  if (rounds.every((round) => round.recalls.length === 0)) return body;
+  const usage = rounds.map((round) => round.rawUsage).reduce(addUsage);
+  return setMembers(body, {
+    output: jsonList(rounds.flatMap(visibleItems).map(({ bytes }) => bytes)),
+    ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
+  });
+}
+
+/** OpenAI counts cached tokens, those read and those written, in `input_tokens`. */
+export function usageFrom(raw: unknown): Usage | undefined {
+  if (!isRecord(raw)) return undefined;
+  const details = recordAt(raw, 'input_tokens_details');
+  return {
+    input: numberAt(raw, 'input_tokens'),
+    cacheRead: numberAt(details, 'cached_tokens'),
+    cacheWrite: numberAt(details, 'cache_write_tokens'),
+    output: numberAt(raw, 'output_tokens'),
+  };
+}
+
+function parseBody(body: Uint8Array): unknown {
+  try {
+    return parseSpan(body, { start: 0, end: body.length });
+  } catch (cause) {
+    if (!(cause instanceof ScanError)) throw cause;
+    throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
+  }
+}

@@ -1,0 +1,97 @@
+/** What of an OpenAI Responses body may be edited, and what must go with an edit. */
+import type { Conversation, Message } from '../../conversation/conversation.ts';
+import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
+import type { FormatRules } from '../codec.ts';
+import { droppedMessages } from '../write-body.ts';
+import { problems } from './problems.ts';
+import { type Group, isKind, isOfProgram, structureOf } from './structure.ts';
+
+export const rules: FormatRules = { problems, mayEdit, complete };
+
+/**
+ * Texts and outputs may change; system messages, sealed reasoning and what is carried untouched may not. Of a request whose history
+ * the provider keeps nothing is edited: what was sent cannot be changed any more, and what is new is not told from what was sent.
+ */
+function mayEdit(conversation: Conversation, edit: Edit): boolean {
+  const message = conversation.messages[lastMessageOf(edit)];
+  const { continues, isText } = structureOf(conversation);
+  if (!message || continues) return false;
+  if (isText && edit.kind !== 'replace-text') return false;
+  if (edit.kind === 'insert-message') return !splits(conversation, message);
+  if (message.role === 'system') return false;
+  switch (edit.kind) {
+    case 'replace-text': {
+      const part = message.parts[edit.at.part];
+      return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
+    }
+    case 'drop-part':
+      return message.parts[edit.part] !== undefined && mayGoAlone(conversation, message);
+    case 'drop-message':
+      return mayGoWithGroup(conversation, message);
+  }
+}
+
+/** A call or its output, not bound to what stays: reasoning goes with its only follower, and not with one of several. */
+function mayGoAlone(conversation: Conversation, message: Message): boolean {
+  const type = message.parts[0]?.type;
+  if (type !== 'tool-call' && type !== 'tool-result') return false;
+  const group = structureOf(conversation).groupOf.get(message.index);
+  return mayGoWithGroup(conversation, message) && (group === undefined || group.followers.length === 1);
+}
+
+/** What is carried untouched stays, but for what a newer compaction stands for: "items before it may be dropped". */
+function mayGoWithGroup(conversation: Conversation, message: Message): boolean {
+  const { compaction, strays } = structureOf(conversation);
+  if (strays.has(message.index) || isOfProgram(conversation, message)) return false;
+  const isCarried = message.parts.some((part) => part.type === 'opaque');
+  return !isCarried || (compaction !== undefined && message.index < compaction && !isUnknown(message));
+}
+
+function isUnknown(message: Message): boolean {
+  return isKind(message, 'duplicate-keys') || isKind(message, 'item_reference');
+}
+
+/** Nothing comes between reasoning and what it led to, nor between calls and their outputs. */
+function splits(conversation: Conversation, before: Message): boolean {
+  const group = structureOf(conversation).groupOf.get(before.index);
+  return before.role === 'tool' || (group !== undefined && before.index !== group.reasoning[0]);
+}
+
+/**
+ * Takes reasoning out together with all that followed it, and puts what would be added before a compaction behind it: nothing may
+ * stand in front of one. A group of which only some would go is refused.
+ */
+function complete(conversation: Conversation, edits: readonly Edit[]): ReturnType<FormatRules['complete']> {
+  if (edits.length === 0) return { status: 'ok', edits };
+  const { continues, groups, compaction } = structureOf(conversation);
+  if (continues) return refused('The provider keeps the history of this request.');
+  const gone = droppedMessages(conversation, edits);
+  const alone: number[] = [];
+  for (const group of groups) {
+    if (isWhole(group, gone)) continue;
+    if (!group.followers.every((index) => gone.has(index)) || group.followers.length === 0)
+      return refused('Reasoning and the items behind it go together or not at all.');
+    alone.push(...group.reasoning.filter((index) => !gone.has(index)));
+  }
+  const moved = edits.map((edit) => behindCompaction(edit, compaction));
+  if (moved.some((edit) => edit.kind === 'insert-message' && !conversation.messages[edit.before]))
+    return refused('Nothing may be added before the compaction that ends this request.');
+  if (alone.length === 0 && moved.every((edit, at) => edit === edits[at])) return { status: 'ok', edits };
+  const reasoning = alone.map((message): Edit => ({ kind: 'drop-message', message, memory: undefined }));
+  return { status: 'ok', edits: [...moved, ...reasoning] };
+}
+
+/** True for a group that stays as it is, or goes. */
+function isWhole({ reasoning, followers }: Group, gone: ReadonlySet<number>): boolean {
+  const left = [...reasoning, ...followers].filter((index) => !gone.has(index));
+  return left.length === 0 || left.length === reasoning.length + followers.length;
+}
+
+function behindCompaction(edit: Edit, compaction: number | undefined): Edit {
+  if (edit.kind !== 'insert-message' || compaction === undefined || edit.before > compaction) return edit;
+  return { ...edit, before: compaction + 1 };
+}
+
+function refused(reason: string): ReturnType<FormatRules['complete']> {
+  return { status: 'refused', reason };
+}

@@ -1,0 +1,218 @@
+/**
+ * Relays a streamed response: every event goes on as it came, but for those of a private recall call. When continuations follow, the
+ * client sees one response: one start, output indices and sequence numbers without gaps, one end with all items and the usage of all.
+ *
+ * Reasoning that leads to a recall goes on live: what it leads to is not known while it streams. A request may not hold it alone, so
+ * the last event, which has the whole output, leaves it out as a complete response does. A client that goes by the items' own
+ * events keeps it where the recall stood; a recall put back there makes the turn what it was, and until then the rule
+ * `reasoning-is-followed` names it.
+ */
+import { jsonBytes } from '../../conversation/splice.ts';
+import type {
+  GatewayProblem,
+  ModelReply,
+  RelayEnd,
+  StreamEvent,
+  StreamOptions,
+  StreamRelay,
+} from '../codec.ts';
+import {
+  addUsage,
+  eventBytes,
+  isRecord,
+  jsonList,
+  memberBytes,
+  numberAt,
+  recordAt,
+  setMembers,
+  stringIn,
+  withMembers,
+} from '../event-json.ts';
+import { errorEvent } from './errors.ts';
+import { type Item, itemsOf, visibleItems } from './output.ts';
+import { replyFrom, usageFrom } from './response.ts';
+import { type ItemRecorder, recordItems } from './stream-items.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What one upstream response has said so far. */
+type Round = {
+  readonly number: number;
+  readonly recorder: ItemRecorder;
+  /** Client-side index of each item that is shown. */
+  readonly shown: Map<number, number>;
+  /** The response object of the event that ended this round. */
+  response: Fields | undefined;
+  /** That event and a mark behind it, kept back once a call was held; a continuation starts with those of the round before. */
+  ending: StreamEvent[];
+  end: 'completed' | 'other' | undefined;
+};
+
+const encoder = new TextEncoder();
+
+export function openStream({ recallTool }: StreamOptions): StreamRelay {
+  let round = newRound(0, recallTool);
+  let nextIndex = 0;
+  let nextNumber = 0;
+  let firstId: string | undefined;
+  let earlierUsage: unknown;
+  const earlierItems: Item[] = [];
+
+  function isPlain(): boolean {
+    return round.number === 0 && !round.recorder.anyHeld();
+  }
+
+  function takeStart(event: StreamEvent, data: Fields): readonly Uint8Array[] {
+    firstId ??= stringIn(data['response'], 'id');
+    if (round.number === 0) return [numbered(event, data, {})];
+    round.ending = [];
+    return [];
+  }
+
+  /** An event of one output item: kept back, or shown under the client's own index. */
+  function takeOfItem(event: StreamEvent, data: Fields, type: string): readonly Uint8Array[] {
+    const index = numberAt(data, 'output_index');
+    if (round.number > 0) round.ending = [];
+    if (type === 'response.output_item.added') round.recorder.begin(index, data['item']);
+    if (type === 'response.output_item.done' && isRecord(data['item']))
+      round.recorder.finish(index, {
+        bytes: memberBytes(encoder.encode(event.data), 'item')!,
+        value: data['item'],
+      });
+    if (round.recorder.isHeld(index)) return [];
+    const own = ownIndex(index);
+    return [numbered(event, data, own === index ? {} : { output_index: jsonBytes(own) })];
+  }
+
+  /** Upstream's own index, until a private call or an earlier round has moved the numbers. */
+  function ownIndex(index: number): number {
+    const own = round.shown.get(index) ?? (isPlain() ? index : nextIndex);
+    nextIndex = Math.max(nextIndex, own + 1);
+    round.shown.set(index, own);
+    return own;
+  }
+
+  /** The event under the client's next sequence number; the raw bytes where nothing changes. */
+  function numbered(
+    event: StreamEvent,
+    data: Fields,
+    changes: Readonly<Record<string, Uint8Array>>,
+  ): Uint8Array {
+    const given = data['sequence_number'];
+    let number = {};
+    if (typeof given === 'number') {
+      const own = isPlain() ? given : nextNumber;
+      nextNumber = own + 1;
+      if (own !== given) number = { sequence_number: jsonBytes(own) };
+    }
+    const all = { ...changes, ...number };
+    if (Object.keys(all).length === 0) return event.raw;
+    return eventBytes(event.event, setMembers(encoder.encode(event.data), all));
+  }
+
+  function takeEnd(event: StreamEvent, data: Fields, type: string): readonly Uint8Array[] {
+    round.response = recordAt(data, 'response');
+    round.end = type === 'response.completed' ? 'completed' : 'other';
+    firstId ??= stringIn(round.response, 'id');
+    // Some servers stream no items and say them all here.
+    if (round.recorder.items().length === 0)
+      outputOf(event).forEach((item, index) => round.recorder.finish(index, item));
+    if (isPlain()) return [numbered(event, data, {})];
+    round.ending = [event];
+    return [];
+  }
+
+  function currentReply(): ModelReply {
+    const turn = jsonList(round.recorder.items().map(({ bytes }) => bytes));
+    return replyFrom({ turn, response: round.response, recallTool });
+  }
+
+  /** The last event, with all items of all rounds that the client may keep. */
+  function ending(reply: ModelReply): readonly Uint8Array[] {
+    const items = [...earlierItems, ...visibleItems(reply)];
+    const usage = addUsage(earlierUsage, reply.rawUsage);
+    return round.ending.map((event) => {
+      const data = parseData(event.data);
+      if (!data) return event.raw;
+      const response = memberBytes(encoder.encode(event.data), 'response') ?? jsonBytes({});
+      const whole = withMembers(response, {
+        ...(firstId === undefined ? {} : { id: jsonBytes(firstId) }),
+        output: jsonList(items.map(({ bytes }) => bytes)),
+        ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
+      });
+      return numbered(event, data, { response: whole });
+    });
+  }
+
+  return {
+    take(event) {
+      const data = parseData(event.data);
+      const type = stringIn(data, 'type');
+      if (event.data === '[DONE]' && !isPlain()) {
+        // Some servers end with this mark, behind which clients read nothing.
+        round.ending.push(event);
+        return [];
+      }
+      if (!data || type === undefined) return [event.raw];
+      if (starts.has(type)) return takeStart(event, data);
+      if (ends.has(type)) return takeEnd(event, data, type);
+      if (typeof data['output_index'] === 'number') return takeOfItem(event, data, type);
+      if (type !== 'error') return [numbered(event, data, {})];
+      // The client takes this as the end: nothing may follow.
+      round.ending = [];
+      round.end = 'other';
+      return [event.raw];
+    },
+    end(): RelayEnd {
+      const reply = currentReply();
+      const isWhole = round.end === 'completed' && stringIn(round.response, 'status') !== 'incomplete';
+      if (!isWhole || reply.recalls.length === 0 || reply.calls.length > 0)
+        return { status: 'done', tail: ending(reply) };
+      earlierUsage = addUsage(earlierUsage, reply.rawUsage);
+      earlierItems.push(...visibleItems(reply));
+      round = { ...newRound(round.number + 1, recallTool), ending: round.ending };
+      return { status: 'recall', reply };
+    },
+    finish: () => ending(currentReply()),
+    fail: (problem: GatewayProblem) => [eventBytes('error', errorEvent(problem, nextNumber))],
+    usage: () => usageFrom(addUsage(earlierUsage, round.response?.['usage'])),
+  };
+}
+
+const starts: ReadonlySet<string> = new Set(['response.created', 'response.queued', 'response.in_progress']);
+const ends: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+  'response.cancelled',
+]);
+
+function newRound(number: number, recallTool: string | undefined): Round {
+  return {
+    number,
+    recorder: recordItems(recallTool),
+    shown: new Map(),
+    response: undefined,
+    ending: [],
+    end: undefined,
+  };
+}
+
+/** The items in the response that an event carries. */
+function outputOf(event: StreamEvent): readonly Item[] {
+  const response = memberBytes(encoder.encode(event.data), 'response');
+  const output = response?.[0] === OPEN_BRACE ? memberBytes(response, 'output') : undefined;
+  return output?.[0] === OPEN_BRACKET ? itemsOf(output) : [];
+}
+
+const OPEN_BRACE = '{'.charCodeAt(0);
+const OPEN_BRACKET = '['.charCodeAt(0);
+
+function parseData(data: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,100 @@
+/** Writes edits and the recall tool into an OpenAI Responses body, byte by byte. */
+import type { Conversation } from '../../conversation/conversation.ts';
+import type { Edit } from '../../conversation/edit.ts';
+import { scanObject, skipSpace } from '../../conversation/json-scan.ts';
+import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
+import { appendMessages, appendTool } from '../append.ts';
+import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
+import { jsonList } from '../event-json.ts';
+import { startsWith } from '../read-body.ts';
+import { droppedMessages, type MessageWriter, messageSplices, shift } from '../write-body.ts';
+import { itemsOf, withoutStrayReasoning } from './output.ts';
+
+const encoder = new TextEncoder();
+
+export function write(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  extra: { readonly recallTool?: RecallTool } = {},
+): Uint8Array {
+  const splices = [...inputSplices(conversation, edits)];
+  if (extra.recallTool) splices.push(toolSplice(conversation, toolDefinition(extra.recallTool)));
+  return applySplices(conversation.body, splices);
+}
+
+/**
+ * The sent body, the items of the reply as they were (sealed reasoning included), and one output for each answer. Reasoning that
+ * led to nothing stays behind: no request may hold it.
+ */
+export function continueWith(
+  sent: Uint8Array,
+  reply: ModelReply,
+  answers: readonly RecallAnswer[],
+): Uint8Array {
+  return appendMessages(asList(sent), 'input', [
+    ...withoutStrayReasoning(itemsOf(reply.turn)).map(({ bytes }) => bytes),
+    ...answers.map(({ call, text }) =>
+      jsonBytes({ type: 'function_call_output', call_id: call.id, output: text }),
+    ),
+  ]);
+}
+
+/** Nothing can be put beside an input that is one text: it becomes the list it stands for, unless it is only replaced. */
+function inputSplices(conversation: Conversation, edits: readonly Edit[]): readonly Splice[] {
+  const splices = messageSplices(conversation, edits, writer);
+  const [input] = conversation.messages;
+  const isText = input && startsWith(conversation.body, input.span, '"');
+  if (!isText || edits.every((edit) => edit.kind === 'replace-text')) return splices;
+  const added = edits.flatMap((edit) =>
+    edit.kind === 'insert-message' ? [writer.insertedMessage(edit.role, edit.text)] : [],
+  );
+  const replaced = edits.find((edit) => edit.kind === 'replace-text');
+  const text = replaced
+    ? jsonBytes(replaced.stub)
+    : conversation.body.subarray(input.span.start, input.span.end);
+  const kept = droppedMessages(conversation, edits).size === 0 ? [userMessage(text)] : [];
+  return [{ span: input.span, bytes: jsonList([...added, ...kept]) }];
+}
+
+function userMessage(text: Uint8Array): Uint8Array {
+  return concatBytes([encoder.encode('{"role":"user","content":'), text, encoder.encode('}')]);
+}
+
+/** An input that is one text as the list with one message of the user that it stands for. */
+function asList(body: Uint8Array): Uint8Array {
+  const input = scanObject(body, skipSpace(body, 0)).members.find((member) => member.key === 'input');
+  if (!input || !startsWith(body, input.value, '"')) return body;
+  const message = userMessage(body.subarray(input.value.start, input.value.end));
+  return applySplices(body, [{ span: input.value, bytes: jsonList([message]) }]);
+}
+
+const writer: MessageWriter = {
+  insertedMessage: (role, text) => jsonBytes({ type: 'message', role, content: text }),
+  dropParts({ message, dropped }): readonly Splice[] {
+    // Only the content list of a message has several parts; all other items are one.
+    const spans = message.parts.map((part) => shift(part.span, message.span.start));
+    return listSplices(spans, message.span.end, (index) => dropped.has(index));
+  },
+};
+
+/** Behind the client's own tools. One that brings all of them in items has no list, or an empty one. */
+function toolSplice(conversation: Conversation, definition: Uint8Array): Splice {
+  const { body, toolNames, preamble } = conversation;
+  if (
+    toolNames.length === 0 ||
+    preamble.some(({ parts }) => parts.some(({ type }) => type === 'tool-definition'))
+  )
+    return appendTool(conversation, definition);
+  const { members, span } = scanObject(body, skipSpace(body, 0));
+  const tools = members.find((member) => member.key === 'tools');
+  if (tools) return { span: tools.value, bytes: jsonList([definition]) };
+  const added = concatBytes([encoder.encode('"tools":'), jsonList([definition])]);
+  const spans = members.map((member) => member.span);
+  const [splice] = listSplices(spans, span.end - 1, () => false, [{ before: members.length, bytes: added }]);
+  return splice!;
+}
+
+/** Not strict: a strict schema must require every argument. */
+function toolDefinition({ name, description, parameters }: RecallTool): Uint8Array {
+  return jsonBytes({ type: 'function', name, description, parameters, strict: false });
+}
