@@ -37,8 +37,8 @@ export type EngineOptions = {
   readonly pins?: Pins | undefined;
   /** Smaller tool results (bytes, UTF-8) are never offloaded. Default 1,000. */
   readonly compressionBytesThreshold?: number | undefined;
-  /** What is remembered of blocks read before, in blocks. Default 20,000. */
-  readonly maxOutlines?: number;
+  /** How much is remembered of blocks read before, in parts of some 200 bytes. Default 400,000. */
+  readonly maxParts?: number;
 };
 
 /** What a model takes. */
@@ -60,18 +60,24 @@ export type EngineRequest = {
   readonly codec: Codec;
   readonly body: Uint8Array;
   readonly tenant: string;
+  /** Says that nobody waits any more: then nothing more is planned, and no fold is recorded that was not sent. Default: never. */
+  readonly isTooLate?: () => boolean;
   /** Tokens the provider would take at most, where it said that what was sent is too long. Folds, whatever the triggers say. */
   readonly atMost?: number;
 };
 
-/** An engine from its parts; `createLeporello` has the usual ones. What it remembers of blocks is bounded by `maxOutlines`. */
+/** An engine from its parts; `createLeporello` has the usual ones. What it remembers of blocks is bounded by `maxParts`. */
 export function createEngine(options: EngineOptions): Engine {
-  const outlines = new LRUCache<string, Outline>({ max: options.maxOutlines ?? 20_000 });
+  // By size, not by count: what one block remembers grows with its parts.
+  const outlines = new LRUCache<string, Outline>({
+    maxSize: options.maxParts ?? 400_000,
+    sizeCalculation: (outline) => 1 + outline.parts.length,
+  });
   const workshop: Workshop = {
     options,
     reading: { digest: options.digest, outlines },
     counts: createTokenMemo(),
-    chains: new LRUCache<string, Chain>({ max: 500 }),
+    chains: new LRUCache<string, Chain>({ maxSize: 400_000, sizeCalculation: (chain) => chain.links.length }),
     toolCosts: new Map(),
   };
   return {
@@ -114,9 +120,7 @@ async function compact(
   const window = await options.windowFor(conversation.model);
   const input = planInput(workshop, request, conversation, tokenCounter);
   const memory = foldMemory(workshop, request, conversation);
-  const start = await replayFold(input, memory);
-  if (start === 'alone')
-    return unprepared(request.body, { status: 'untouched', reason: 'left alone' }, conversation);
+  const { start, alone } = await replayFold(input, memory);
   const state = {
     tokens: start.tokens,
     window: window.tokens,
@@ -125,8 +129,13 @@ async function compact(
   };
   const demand =
     request.atMost === undefined ? firstDemand(options.triggers, state) : overflowDemand(request.atMost);
+  if (alone && !demand?.force) {
+    return unprepared(request.body, { status: 'untouched', reason: 'left alone' }, conversation);
+  }
   const planned = demand && planFold(input, start, demand, options.strategies);
   const result = planned?.draft ?? start;
+  if (input.isTooLate())
+    throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
   if (result !== start) await rememberFold(memory, conversation, start.edits, result.edits);
   const { counter } = input;
   return {
@@ -154,7 +163,7 @@ async function compact(
 
 function planInput(
   { options, reading, counts, toolCosts }: Workshop,
-  { codec, tenant }: EngineRequest,
+  { codec, tenant, isTooLate = () => false }: EngineRequest,
   conversation: Conversation,
   counter: TokenCounter,
 ): PlanInput {
@@ -169,6 +178,7 @@ function planInput(
     recallTool,
     compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
     toolCosts,
+    isTooLate,
   };
 }
 

@@ -5,6 +5,7 @@
 import type { Codec, Reading, RecallTool } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
+import { placeKey } from '../conversation/pairing.ts';
 import { withMemoryIds } from '../conversation/original.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
@@ -24,6 +25,8 @@ export type PlanInput = {
   readonly compressionBytesThreshold: number;
   /** Tokens that offering the recall tool costs, by what decides them. */
   readonly toolCosts: Map<string, number>;
+  /** Says that nobody waits for the result any more. */
+  readonly isTooLate: () => boolean;
 };
 
 /** A conversation under edits: the bytes that would be sent, read again and counted. */
@@ -73,7 +76,8 @@ export function planFold(
   let current = before;
   for (const strategy of strategies) {
     if (strategy.lastResort && !demand.force) continue;
-    const outcome = runStrategy(input, current, demand, strategy);
+    if (input.isTooLate()) break;
+    const outcome = runStrategy(input, before.edits, current, demand, strategy);
     if (outcome.step) steps.push(outcome.step);
     current = outcome.draft;
   }
@@ -86,11 +90,14 @@ export function planFold(
  */
 function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
   const won = amount(before, demand) - amount(after, demand);
+  if (after.tokens > before.tokens || after.body.length > before.body.length) return false;
   return demand.force || won >= (amount(before, demand) - demand.goal.target) / 4;
 }
 
+/** `replayed` are edits of earlier folds: they were sent already, so what goes with them went with them then. */
 function runStrategy(
   input: PlanInput,
+  replayed: readonly Edit[],
   start: Draft,
   demand: Demand,
   strategy: Strategy,
@@ -98,12 +105,12 @@ function runStrategy(
   let best = start;
   let refused: string | undefined;
   let asked = excess(start, demand, strategy);
-  for (let round = 0; round < mostRounds && asked > 0; round++) {
+  for (let round = 0; round < mostRounds && asked > 0 && !input.isTooLate(); round++) {
     // The last resort cuts each text once, so it starts over with a larger wish; the others go on from where they are.
     const from = strategy.lastResort ? start : best;
     const proposed = strategy.propose(viewOf(input, from, demand, asked));
     if (proposed.length === 0) break;
-    const next = tryEdits(input, from, [...from.edits, ...proposed]);
+    const next = tryEdits(input, replayed, from, proposed);
     if ('refused' in next) {
       refused = next.refused;
       break;
@@ -121,15 +128,24 @@ function runStrategy(
 
 function tryEdits(
   input: PlanInput,
+  replayed: readonly Edit[],
   from: Draft,
-  edits: readonly Edit[],
+  proposed: readonly Edit[],
 ): Draft | { readonly refused: string } {
-  const completed = input.codec.rules.complete(input.conversation, edits);
+  const fresh = [...from.edits.slice(replayed.length), ...proposed];
+  const completed = input.codec.rules.complete(input.conversation, fresh);
   if (completed.status === 'refused') return { refused: completed.reason };
-  const next = draft(input, withMemoryIds(input.conversation, completed.edits, input.idOf));
+  const already = new Set(replayed.map(placeOf));
+  const added = completed.edits.filter((edit) => edit.kind !== 'drop-part' || !already.has(placeOf(edit)));
+  const edits = [...replayed, ...withMemoryIds(input.conversation, added, input.idOf)];
+  const next = draft(input, edits);
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
   return next;
+}
+
+function placeOf(edit: Edit): string {
+  return edit.kind === 'drop-part' ? placeKey(edit) : '';
 }
 
 function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): FoldView {

@@ -44,7 +44,7 @@ export function protectionOf(
 export function keptMessages(conversation: Conversation): ReadonlySet<number> {
   const batch = newestBatch(conversation);
   const kept = new Set(batch);
-  const first = Math.min(...batch);
+  const first = [...batch].reduce((least, index) => Math.min(least, index), conversation.messages.length);
   if (batch.size > 0 && first > 0) kept.add(first - 1);
   const start = turnStart(conversation);
   if (start !== undefined) kept.add(start);

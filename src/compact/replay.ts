@@ -18,14 +18,17 @@ export type FoldMemory = {
 };
 
 /** The conversation under the newest fold on its chain; without one, or when it would no longer be valid, under no edits. */
-export async function replayFold(input: PlanInput, memory: FoldMemory): Promise<Draft | 'alone'> {
+export async function replayFold(input: PlanInput, memory: FoldMemory): Promise<Replayed> {
   const found = await memory.ledger.find(memory.tenant, memory.links);
-  if (found?.fold.alone) return 'alone';
-  if (!found || !isReplayable(input.conversation, found)) return draft(input, []);
+  const alone = found?.fold.alone ?? false;
+  if (!found || alone || !isReplayable(input.conversation, found)) return { start: draft(input, []), alone };
   const replayed = draft(input, found.fold.edits);
   const broken = newProblems(input.codec.rules, input.conversation, replayed.sent);
-  return broken.length > 0 ? draft(input, []) : replayed;
+  return { start: broken.length > 0 ? draft(input, []) : replayed, alone };
 }
+
+/** `alone`: the provider refused our edits in this conversation, so only what must be folded is. */
+export type Replayed = { readonly start: Draft; readonly alone: boolean };
 
 /** Originals before anything is sent; the fold after them, so that no fold ever points at nothing. Rejects with `store-failed`. */
 export async function rememberFold(
@@ -43,13 +46,11 @@ export async function rememberFold(
     memory.tenant,
     [...originals].map(([id, original]) => ({ id, original })),
   );
-  await memory.ledger.record(memory.tenant, memory.links, Math.max(...edits.map(lastMessageOf)) + 1, {
-    edits,
-    alone: false,
-  });
+  const lastTouched = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
+  await memory.ledger.record(memory.tenant, memory.links, lastTouched + 1, { edits, alone: false });
 }
 
-/** From here on the conversation goes out as it comes: its provider refused our edits. Rejects with `store-failed`. */
+/** From here on the conversation is folded only to make it fit: its provider refused our edits. Rejects with `store-failed`. */
 export async function leaveAlone({ ledger, tenant, links }: FoldMemory): Promise<void> {
   await ledger.record(tenant, links, links.length - 1, { edits: [], alone: true });
 }

@@ -25,12 +25,18 @@ export function originalsOf(
         originals.set(edit.memory, originalOfPart(conversation, edit.message, edit.part));
         break;
       case 'drop-message':
-        messages.set(edit.memory, [...(messages.get(edit.memory) ?? []), edit.message]);
+        grouped(messages, edit.memory).push(edit.message);
         break;
     }
   }
   for (const [memory, indices] of messages) originals.set(memory, originalOfMessages(conversation, indices));
   return originals;
+}
+
+function grouped(groups: Map<string, number[]>, key: string): number[] {
+  const group = groups.get(key) ?? [];
+  groups.set(key, group);
+  return group;
 }
 
 /** Gives ids to the removals that have none yet. */

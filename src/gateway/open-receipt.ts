@@ -17,6 +17,9 @@ export type OpenReceipt = {
   closing(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
 };
 
+/** Names come from the client: what is kept of them is bounded. */
+const longestName = 200;
+
 type ReceiptRequest = {
   readonly tenant: string;
   readonly prepared: Prepared;
@@ -48,11 +51,12 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
     closed = true;
     rim.receipts.add(request.tenant, {
       ...prepared.report,
+      model: prepared.report.model?.slice(0, longestName),
       id,
       at: started,
       path: request.path,
       outcome: prepared.outcome,
-      session: request.session,
+      session: request.session?.slice(0, longestName),
       upstreamStatus,
       recalls,
       usage,

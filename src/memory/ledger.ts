@@ -45,7 +45,10 @@ type Known = Fold | 'none' | 'none-before';
 
 /** A ledger behind a vault. What this process learns of links is remembered, bounded, so a turn that goes on asks for one or two. */
 export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: LedgerOptions): Ledger {
-  const known = new LRUCache<string, Known>({ max: 20_000 });
+  const known = new LRUCache<string, Known>({
+    maxSize: 400_000,
+    sizeCalculation: (knowledge) => (typeof knowledge === 'string' ? 1 : 1 + knowledge.edits.length),
+  });
 
   return {
     async find(tenant, links) {
@@ -70,10 +73,9 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       const length = links.length - 1;
       const fold: Fold = { length, edits, alone };
       const content = new TextEncoder().encode(JSON.stringify({ version: 1, ...fold }));
-      for (let matched = length; matched >= Math.max(from, length - mostLinks + 1, 1); matched--) {
-        await vault.putSealed(tenant, keyOf(links[matched]!), content, ttlMs);
-        known.set(keyIn(tenant, links[matched]!), fold);
-      }
+      const recorded = links.slice(Math.max(from, length - mostLinks + 1, 1));
+      await vault.putSealed(tenant, recorded.map(keyOf), content, ttlMs);
+      for (const link of recorded) known.set(keyIn(tenant, link), fold);
     },
   };
 

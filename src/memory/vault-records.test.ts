@@ -40,7 +40,7 @@ describe('nothing readable reaches the store', () => {
         const vault = createVault({ store, secret });
         const tenant = vault.tenantOf(credential);
         await keepOne(vault, tenant, original);
-        await vault.putSealed(tenant, 'a', original, 1_000);
+        await vault.putSealed(tenant, ['a'], original, 1_000);
         for (const { key, value } of written) {
           const raw = Buffer.concat([bytes(key), value]);
           expect(raw.includes(credential)).toBe(false);

@@ -224,9 +224,9 @@ describe('tenantOf', () => {
 describe('putSealed and getSealedMany', () => {
   it('keep bytes by tenant and key, in the order asked for', async () => {
     const vault = open();
-    await vault.putSealed('one', 'a', bytes('1a'), 1_000);
-    await vault.putSealed('one', 'b/c', bytes('1bc'), 1_000);
-    await vault.putSealed('two', 'a', bytes('2a'), 1_000);
+    await vault.putSealed('one', ['a'], bytes('1a'), 1_000);
+    await vault.putSealed('one', ['b/c'], bytes('1bc'), 1_000);
+    await vault.putSealed('two', ['a'], bytes('2a'), 1_000);
     expect(await vault.getSealedMany('one', ['b/c', 'x', 'a', 'a'])).toEqual([
       bytes('1bc'),
       undefined,
@@ -240,8 +240,8 @@ describe('putSealed and getSealedMany', () => {
   it('overwrite, and forget after the time to live', async () => {
     let now = 0;
     const vault = open({ store: inMemoryStore({ clock: () => now }), clock: () => now });
-    await vault.putSealed('one', 'a', bytes('old'), 1_000);
-    await vault.putSealed('one', 'a', bytes('new'), 2_000);
+    await vault.putSealed('one', ['a'], bytes('old'), 1_000);
+    await vault.putSealed('one', ['a'], bytes('new'), 2_000);
     now = 1_999;
     expect(await vault.getSealedMany('one', ['a'])).toEqual([bytes('new')]);
     now = 2_000;
@@ -250,7 +250,7 @@ describe('putSealed and getSealedMany', () => {
 
   it('do not mix with memories', async () => {
     const vault = open();
-    await vault.putSealed('one', 'mem_0123456789abcdef', bytes('x'), 1_000);
+    await vault.putSealed('one', ['mem_0123456789abcdef'], bytes('x'), 1_000);
     expect(await vault.recall('one', 'mem_0123456789abcdef')).toEqual(missing);
   });
 });
@@ -270,7 +270,7 @@ describe('createVault', () => {
     };
     expect(() => vault.idOf(tenant, new Uint8Array(0))).toThrow(expect.objectContaining(refused));
     await expect(vault.recall(tenant, 'mem_0123456789abcdef')).rejects.toMatchObject(refused);
-    await expect(vault.putSealed(tenant, 'a', new Uint8Array(0), 1)).rejects.toMatchObject(refused);
+    await expect(vault.putSealed(tenant, ['a'], new Uint8Array(0), 1)).rejects.toMatchObject(refused);
     await expect(vault.getSealedMany(tenant, ['a'])).rejects.toMatchObject(refused);
   });
 });

@@ -21,8 +21,8 @@ export interface Vault {
   recall(tenant: string, id: string): Promise<Recalled>;
   /** For the operator, who has the secret but no credential. Never for a request. */
   recallAny(id: string): Promise<Recalled>;
-  /** Keeps any bytes for a tenant under a key of the caller's choice. The key is stored in clear. */
-  putSealed(tenant: string, key: string, content: Uint8Array, ttlMs: number): Promise<void>;
+  /** Keeps the same bytes for a tenant under each of the keys, which are the caller's choice and stored in clear. All or none. */
+  putSealed(tenant: string, keys: readonly string[], content: Uint8Array, ttlMs: number): Promise<void>;
   /** In the order of the keys; undefined for what is missing, expired or damaged. */
   getSealedMany(tenant: string, keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
 }
@@ -77,8 +77,10 @@ export function createVault(options: VaultOptions): Vault {
     },
     recall: async (tenant, id) => find(checked(tenant), id),
     recallAny: (id) => find(undefined, id),
-    async putSealed(tenant, key, content, ttl) {
-      await store.putMany([await sealed(tenant, sealedKey(tenant, key), content, ttl)]);
+    async putSealed(tenant, keys, content, ttl) {
+      await store.putMany(
+        await Promise.all(keys.map((key) => sealed(tenant, sealedKey(tenant, key), content, ttl))),
+      );
     },
     async getSealedMany(tenant, keys) {
       const places = keys.map((key) => sealedKey(tenant, key));

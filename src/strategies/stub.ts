@@ -13,7 +13,7 @@ export type ResultStub = {
 };
 
 export function resultStub({ text, call, memory, recallTool }: ResultStub): string {
-  const from = call ? ` of ${call.name} ${quote(call.input, 160)}` : '';
+  const from = call ? ` of ${label(call.name)} ${quote(call.input, 160)}` : '';
   const begins = firstLine(text);
   return (
     `[Folded tool result${from}: ${size(text)}. ` +
@@ -29,7 +29,7 @@ export function messagesStub(folded: {
   readonly memory: string;
   readonly recallTool: string | undefined;
 }): string {
-  const calls = [...folded.calls].map(([name, times]) => `${name} ×${times}`).join(', ');
+  const calls = [...folded.calls].map(([name, times]) => `${label(name)} ×${times}`).join(', ');
   return (
     `[Folded ${folded.messages} earlier messages of this conversation${calls === '' ? '' : ` (calls: ${calls})`}. ` +
     `${way(folded.memory, folded.recallTool)}]`
@@ -53,6 +53,11 @@ function way(memory: string, recallTool: string | undefined): string {
   return recallTool === undefined
     ? `It is kept as ${memory}.`
     : `To read it again call ${recallTool} with {"id":"${memory}"}.`;
+}
+
+/** Names of tools are the client's or the model's: what does not look like one is quoted. */
+function label(name: string): string {
+  return /^[\w.:/-]{1,64}$/.test(name) ? name : quote(name, 64);
 }
 
 function size(text: string): string {
