@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { addUsage, eventBytes, jsonList, memberBytes, setMembers, withMembers } from './event-json.ts';
+import {
+  addUsage,
+  eventBytes,
+  jsonList,
+  memberBytes,
+  objectBytes,
+  setMembers,
+  withMembers,
+} from './event-json.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -30,6 +38,12 @@ describe('changing members of an object', () => {
   it('finds the bytes of one', () => {
     expect(text(memberBytes(bytes('{"b":[1, 2]}'), 'b'))).toBe('[1, 2]');
     expect(memberBytes(bytes('{"b":1}'), 'a')).toBeUndefined();
+    expect(text(memberBytes(bytes('{"b":1,"b":2}'), 'b'))).toBe('2');
+    expect(['b', 'c', 'd'].map((key) => text(objectBytes(bytes('{"b":{"x":1},"c":5}'), key)))).toEqual([
+      '{"x":1}',
+      '{}',
+      '{}',
+    ]);
   });
 });
 

@@ -54,10 +54,16 @@ export function jsonList(items: readonly Uint8Array[]): Uint8Array {
   return concatBytes([encoder.encode('['), ...joined, encoder.encode(']')]);
 }
 
-/** The bytes of a top-level member's value. */
+/** The bytes of a top-level member's value; of several under one key the last, as parsers have it. */
 export function memberBytes(json: Uint8Array, key: string): Uint8Array | undefined {
-  const member = scanObject(json, skipSpace(json, 0)).members.find((candidate) => candidate.key === key);
+  const member = scanObject(json, skipSpace(json, 0)).members.findLast((candidate) => candidate.key === key);
   return member && json.subarray(member.value.start, member.value.end);
+}
+
+/** The bytes of a member that is an object; an empty one in place of anything else. */
+export function objectBytes(json: Uint8Array, key: string): Uint8Array {
+  const bytes = memberBytes(json, key);
+  return bytes?.[0] === '{'.charCodeAt(0) ? bytes : encoder.encode('{}');
 }
 
 /** One server-sent event. JSON has no line breaks of its own once it is compact; those of the provider are folded into data lines. */

@@ -8,8 +8,8 @@ import {
   addUsage,
   eventBytes,
   isRecord,
-  memberBytes,
   numberAt,
+  objectBytes,
   recordAt,
   setMembers,
   stringIn,
@@ -108,7 +108,7 @@ function startBlock(relaying: Relaying, event: StreamEvent, data: Data): readonl
   if (recallTool === undefined) return [event.raw];
   const index = numberAt(data, 'index');
   const block = data['content_block'];
-  if (isRecord(block)) round.recorder.start(index, memberBytes(encoder.encode(event.data), 'content_block')!);
+  if (isRecord(block)) round.recorder.start(index, objectBytes(encoder.encode(event.data), 'content_block'));
   if (stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool) {
     round.held.add(index);
     return [];
@@ -154,7 +154,7 @@ function ending(round: Round, stop: string | null, usage: unknown): readonly Uin
 /** The last message_delta with the usage of all rounds and a stop reason that fits what the client saw. */
 function closingDelta(event: StreamEvent, usage: unknown, stop: string | null): Uint8Array {
   const data = encoder.encode(event.data);
-  const delta = withMembers(memberBytes(data, 'delta') ?? jsonBytes({}), { stop_reason: jsonBytes(stop) });
+  const delta = withMembers(objectBytes(data, 'delta'), { stop_reason: jsonBytes(stop) });
   return eventBytes(event.event, withMembers(data, { delta, usage: jsonBytes(usage ?? {}) }));
 }
 

@@ -1,10 +1,11 @@
 /** One chunk of a streamed completion: what it says, and changes to it that leave every other byte as it came. */
 import { scanArray } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes } from '../../conversation/splice.ts';
-import { isRecord, jsonList, memberBytes, setMembers, withMembers } from '../event-json.ts';
+import { isRecord, jsonList, memberBytes, objectBytes, setMembers, withMembers } from '../event-json.ts';
 import type { Fields } from './stream-message.ts';
 
 const OPEN_BRACKET = '['.charCodeAt(0);
+const OPEN_BRACE = '{'.charCodeAt(0);
 
 export function parseChunk(data: string): Fields | undefined {
   try {
@@ -30,7 +31,7 @@ export function hasText(delta: Fields): boolean {
 
 /** The choice with other calls, or none, and with or without its role. */
 export function withCalls(choice: Uint8Array, calls: readonly Fields[], keepsRole: boolean): Uint8Array {
-  const delta = setMembers(memberBytes(choice, 'delta') ?? jsonBytes({}), {
+  const delta = setMembers(objectBytes(choice, 'delta'), {
     ...(keepsRole ? {} : { role: undefined }),
     tool_calls: undefined,
   });
@@ -51,7 +52,7 @@ export function closedChoice(choice: Uint8Array, finish: string | null): Uint8Ar
 export function changeChoice(chunk: Uint8Array, change: (choice: Uint8Array) => Uint8Array): Uint8Array {
   const choices = memberBytes(chunk, 'choices');
   const first = choices?.[0] === OPEN_BRACKET ? scanArray(choices, 0).elements[0] : undefined;
-  if (!choices || !first) return chunk;
+  if (!choices || !first || choices[first.start] !== OPEN_BRACE) return chunk;
   const bytes = change(choices.subarray(first.start, first.end));
   return setMembers(chunk, { choices: applySplices(choices, [{ span: first, bytes }]) });
 }

@@ -7,7 +7,7 @@ import { pairCalls } from '../../conversation/pairing.ts';
 import { LeporelloError } from '../../errors.ts';
 import { editSeeds, editsFrom, requests } from './arbitrary.ts';
 import type { CodecFixture } from './fixture.ts';
-import { jsonValueText } from './json-text.ts';
+import { jsonValueText, replacedValue } from './json-text.ts';
 import { newReading, shown, textsIn, view } from './views.ts';
 
 const encoder = new TextEncoder();
@@ -69,7 +69,7 @@ export function hostileCases(codec: Codec, fixture: CodecFixture): void {
     it('a body with any value replaced by any other', () => {
       fc.assert(
         fc.property(requests({ open: true }), fc.nat(), jsonValueText(), (request, seed, value) => {
-          holds(codec, fixture.body(request), (text) => replaced(text, seed, value));
+          holds(codec, fixture.body(request), (text) => replacedValue(text, seed, value));
         }),
         { numRuns: 1500 },
       );
@@ -80,7 +80,7 @@ export function hostileCases(codec: Codec, fixture: CodecFixture): void {
       (_, body) => {
         fc.assert(
           fc.property(fc.nat(), jsonValueText(), (seed, value) => {
-            holds(codec, body, (text) => replaced(text, seed, value));
+            holds(codec, body, (text) => replacedValue(text, seed, value));
           }),
           { numRuns: 150 },
         );
@@ -205,22 +205,4 @@ function readsOrRefuses(codec: Codec, body: Uint8Array): void {
     }),
     { numRuns: 2 },
   );
-}
-
-/** Puts JSON in place of one value of a document, chosen by the seed. */
-function replaced(text: string, seed: number, value: string): string {
-  const marker = ['marked for replacement'];
-  const document: unknown = JSON.parse(text);
-  const places: (() => void)[] = [];
-  const visit = (node: unknown): void => {
-    if (typeof node !== 'object' || node === null) return;
-    const holder = node as Record<string, unknown>;
-    for (const key of Object.keys(holder)) {
-      places.push(() => Object.defineProperty(holder, key, { value: marker, enumerable: true }));
-      visit(holder[key]);
-    }
-  };
-  visit(document);
-  places[seed % places.length]!();
-  return JSON.stringify(document).replace(JSON.stringify(marker), () => value);
 }

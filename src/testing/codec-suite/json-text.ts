@@ -72,3 +72,22 @@ export function jsonValueText(): fc.Arbitrary<string> {
 export function jsonObjectText(): fc.Arbitrary<string> {
   return padded(json.object);
 }
+
+/** The document with JSON in place of one of its values, chosen by the seed; as it is where it has none. */
+export function replacedValue(text: string, seed: number, value: string): string {
+  const marker = ['marked for replacement'];
+  if (!text.startsWith('{')) return text;
+  const document: unknown = JSON.parse(text);
+  const places: (() => void)[] = [];
+  const visit = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return;
+    const holder = node as Record<string, unknown>;
+    for (const key of Object.keys(holder)) {
+      places.push(() => Object.defineProperty(holder, key, { value: marker, enumerable: true }));
+      visit(holder[key]);
+    }
+  };
+  visit(document);
+  places[seed % Math.max(1, places.length)]?.();
+  return JSON.stringify(document).replace(JSON.stringify(marker), () => value);
+}

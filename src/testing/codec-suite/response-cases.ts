@@ -3,7 +3,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
 import { anyReply, recallName, replyWithoutRecall, replyWithRecallsOnly } from './arbitrary.ts';
+import { LeporelloError } from '../../errors.ts';
 import type { CodecFixture, ScriptedTurn } from './fixture.ts';
+import { jsonValueText, replacedValue } from './json-text.ts';
 import { callsIn, expectedView, saidIn, sumOf } from './turns.ts';
 import { shown } from './views.ts';
 
@@ -29,6 +31,31 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
       const turn: ScriptedTurn = { parts: [recall('c1')], finish: 'calls', usage };
       const reply = codec.readResponse(fixture.response(turn), undefined);
       expect([reply.recalls, reply.calls.map((call) => call.name)]).toEqual([[], [recallName]]);
+    });
+
+    it('or says that it cannot, whatever stands in it', () => {
+      const first = codec.readResponse(
+        fixture.response({ parts: [recall('c1')], finish: 'calls', usage }),
+        recallName,
+      );
+      const sent = fixture.body({ turns: [{ say: 'user', text: 'a' }], tools: ['read'] });
+      fc.assert(
+        fc.property(anyReply(), fc.nat(), jsonValueText(), (turn, seed, value) => {
+          const body = encoder.encode(replacedValue(shown(fixture.response(turn)), seed, value));
+          const reply = attempt(() => codec.readResponse(body, recallName));
+          if (reply instanceof Error)
+            expect(LeporelloError.isInstance(reply) && reply.code).toBe('bad-response');
+          else {
+            codec.writeResponse(body, [first], reply);
+            codec.continueWith(
+              sent,
+              reply,
+              reply.recalls.map((call) => ({ call, text: 'a' })),
+            );
+          }
+        }),
+        { numRuns: 1000 },
+      );
     });
 
     it.each(Object.entries(fixture.badResponses))('or says that it cannot: %s', (_, text) => {
@@ -107,6 +134,14 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
       expect(codec.isOverflow(status, body)).toBe(false);
     });
   });
+}
+
+function attempt<T>(run: () => T): T | Error {
+  try {
+    return run();
+  } catch (error) {
+    return error as Error;
+  }
 }
 
 const usage = { input: 10, cacheRead: 0, cacheWrite: 0, output: 2 };

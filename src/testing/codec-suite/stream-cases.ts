@@ -5,6 +5,7 @@ import type { Codec, ModelReply } from '../../codecs/codec.ts';
 import { splitEvents } from '../../gateway/sse.ts';
 import { anyReply, recallName, replyWithoutRecall, replyWithRecallsOnly } from './arbitrary.ts';
 import { eventOf, eventsOf, relayed, tailOf } from './relay.ts';
+import { jsonValueText, replacedValue } from './json-text.ts';
 import type { CodecFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 import { callsIn, expectedView, saidIn, sumOf } from './turns.ts';
 import { shown, view } from './views.ts';
@@ -265,6 +266,31 @@ function brokenCases(codec: Codec, fixture: CodecFixture): void {
             fixture.heard(some.map((event) => shown(event.raw)).join(''), recallName),
           );
         }),
+      );
+    });
+
+    it('and never throws, whatever stands in its events', () => {
+      fc.assert(
+        fc.property(
+          fc.array(anyReply(), { minLength: 1, maxLength: 2 }),
+          fc.nat(),
+          jsonValueText(),
+          (turns, seed, value) => {
+            const relay = codec.openStream({ recallTool: recallName });
+            turns.forEach((turn, number) => {
+              const events = eventsOf(fixture.stream(turn, number));
+              const odd = seed % events.length;
+              events.forEach((event, at) => {
+                const data = at === odd ? replacedValue(event.data, seed, value) : event.data;
+                relay.take({ ...event, data });
+              });
+              relay.end();
+            });
+            relay.finish();
+            relay.usage();
+          },
+        ),
+        { numRuns: 1000 },
       );
     });
 
