@@ -3,7 +3,7 @@ import type { NeutralRequest, NeutralTurn, OddSpelling } from '../fixture.ts';
 
 const encoder = new TextEncoder();
 
-export function bytes(value: unknown): Uint8Array {
+function bytes(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }
 
