@@ -8,6 +8,7 @@ export interface ItemRecorder {
   /** True for a private call: its events are kept from the client. */
   isHeld(index: number): boolean;
   anyHeld(): boolean;
+  isFinished(index: number): boolean;
   /** The finished items, in order of their index. */
   items(): readonly Item[];
 }
@@ -28,6 +29,7 @@ export function recordItems(recallTool: string | undefined): ItemRecorder {
     },
     isHeld: (index) => held.has(index),
     anyHeld: () => held.size > 0,
+    isFinished: (index) => finished.has(index),
     items: () => [...finished].toSorted(([a], [b]) => a - b).map(([, item]) => item),
   };
 }

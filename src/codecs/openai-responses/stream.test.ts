@@ -230,6 +230,20 @@ describe('odd streams', () => {
     expect(relayed(open(), plain)).toEqual({ out: plain, end: { status: 'done', tail: [] } });
   });
 
+  it('may end in the middle of an item, which only the last event closes', () => {
+    const half = message('m', 'So').replace('"assistant"', '"assistant","status":"incomplete"');
+    const stream = sse(
+      begin('resp_1'),
+      ...whole(0, recall),
+      added(1, message('m', '')),
+      end('resp_1', [recall, half], '', 'incomplete'),
+    );
+    const { out, end: ended } = relayed(open(), stream);
+    expect(out + tailOf(ended)).toBe(
+      sse(begin('resp_1'), added(0, message('m', '')), end('resp_1', [half], '', 'incomplete')),
+    );
+  });
+
   it('may say an item only when it is whole', () => {
     const stream = sse(
       begin('resp_1'),

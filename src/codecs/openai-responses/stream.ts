@@ -6,6 +6,9 @@
  * the last event, which has the whole output, leaves it out as a complete response does. A client that goes by the items' own
  * events keeps it where the recall stood; a recall put back there makes the turn what it was, and until then the rule
  * `reasoning-is-followed` names it.
+ *
+ * The first id must stay, for clients take another for another response. What the provider keeps under it ends with the private call,
+ * so a request that went on from it by `previous_response_id` would be refused: recalls are for clients that send their history.
  */
 import { jsonBytes } from '../../conversation/splice.ts';
 import type {
@@ -23,6 +26,7 @@ import {
   jsonList,
   memberBytes,
   numberAt,
+  objectBytes,
   recordAt,
   setMembers,
   stringIn,
@@ -76,7 +80,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     if (type === 'response.output_item.added') round.recorder.begin(index, data['item']);
     if (type === 'response.output_item.done' && isRecord(data['item']))
       round.recorder.finish(index, {
-        bytes: memberBytes(encoder.encode(event.data), 'item')!,
+        bytes: objectBytes(encoder.encode(event.data), 'item'),
         value: data['item'],
       });
     if (round.recorder.isHeld(index)) return [];
@@ -114,9 +118,11 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     round.response = recordAt(data, 'response');
     round.end = type === 'response.completed' ? 'completed' : 'other';
     firstId ??= stringIn(round.response, 'id');
-    // Some servers stream no items and say them all here.
-    if (round.recorder.items().length === 0)
-      outputOf(event).forEach((item, index) => round.recorder.finish(index, item));
+    // Some servers stream no items and say them all here; one that was cut off may have ended nowhere else.
+    if (!isPlain() || round.recorder.items().length === 0)
+      outputOf(event).forEach((item, index) => {
+        if (!round.recorder.isFinished(index)) round.recorder.finish(index, item);
+      });
     if (isPlain()) return [numbered(event, data, {})];
     round.ending = [event];
     return [];
@@ -134,7 +140,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return round.ending.map((event) => {
       const data = parseData(event.data);
       if (!data) return event.raw;
-      const response = memberBytes(encoder.encode(event.data), 'response') ?? jsonBytes({});
+      const response = objectBytes(encoder.encode(event.data), 'response');
       const whole = withMembers(response, {
         ...(firstId === undefined ? {} : { id: jsonBytes(firstId) }),
         output: jsonList(items.map(({ bytes }) => bytes)),
@@ -154,6 +160,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
         return [];
       }
       if (!data || type === undefined) return [event.raw];
+      if (recallTool === undefined && !ends.has(type)) return [event.raw];
       if (starts.has(type)) return takeStart(event, data);
       if (ends.has(type)) return takeEnd(event, data, type);
       if (typeof data['output_index'] === 'number') return takeOfItem(event, data, type);
@@ -200,12 +207,10 @@ function newRound(number: number, recallTool: string | undefined): Round {
 
 /** The items in the response that an event carries. */
 function outputOf(event: StreamEvent): readonly Item[] {
-  const response = memberBytes(encoder.encode(event.data), 'response');
-  const output = response?.[0] === OPEN_BRACE ? memberBytes(response, 'output') : undefined;
+  const output = memberBytes(objectBytes(encoder.encode(event.data), 'response'), 'output');
   return output?.[0] === OPEN_BRACKET ? itemsOf(output) : [];
 }
 
-const OPEN_BRACE = '{'.charCodeAt(0);
 const OPEN_BRACKET = '['.charCodeAt(0);
 
 function parseData(data: string): Fields | undefined {

@@ -112,4 +112,14 @@ describe('a continuation', () => {
       `{"input":[${loose('2')},${asked},${answer}]}`,
     );
   });
+
+  it('leaves reasoning behind that is neither kept by the provider nor sealed', () => {
+    const open = '{"type":"reasoning","id":"rs","summary":[],"encrypted_content":null}';
+    expect(continued('{"store":false,"input":[]}', `[${open},${asked}]`)).toBe(
+      `{"store":false,"input":[${asked},${answer}]}`,
+    );
+    expect(continued('{"store":true,"input":[]}', `[${open},${asked}]`)).toBe(
+      `{"store":true,"input":[${open},${asked},${answer}]}`,
+    );
+  });
 });

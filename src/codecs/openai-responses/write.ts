@@ -5,10 +5,10 @@ import { scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages, appendTool } from '../append.ts';
 import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
-import { jsonList } from '../event-json.ts';
+import { jsonList, memberBytes, stringIn } from '../event-json.ts';
 import { startsWith } from '../read-body.ts';
 import { droppedMessages, type MessageWriter, messageSplices, shift } from '../write-body.ts';
-import { itemsOf, withoutStrayReasoning } from './output.ts';
+import { isReasoning, type Item, itemsOf, withoutStrayReasoning } from './output.ts';
 
 const encoder = new TextEncoder();
 
@@ -31,12 +31,23 @@ export function continueWith(
   reply: ModelReply,
   answers: readonly RecallAnswer[],
 ): Uint8Array {
+  const items = itemsOf(reply.turn).filter((item) => isKnownNextTime(sent, item));
   return appendMessages(asList(sent), 'input', [
-    ...withoutStrayReasoning(itemsOf(reply.turn)).map(({ bytes }) => bytes),
+    ...withoutStrayReasoning(items).map(({ bytes }) => bytes),
     ...answers.map(({ call, text }) =>
       jsonBytes({ type: 'function_call_output', call_id: call.id, output: text }),
     ),
   ]);
+}
+
+/**
+ * Reasoning that is neither kept by the provider nor sealed in the item is gone: "Item with id 'rs_…' not found. Items are not
+ * persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
+ */
+function isKnownNextTime(sent: Uint8Array, item: Item): boolean {
+  if (!isReasoning(item) || stringIn(item.value, 'encrypted_content') !== undefined) return true;
+  const store = memberBytes(sent, 'store');
+  return store?.[0] !== 'f'.charCodeAt(0);
 }
 
 /** Nothing can be put beside an input that is one text: it becomes the list it stands for, unless it is only replaced. */
