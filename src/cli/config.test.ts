@@ -55,6 +55,7 @@ describe('loadConfig', () => {
         data: '~/.leporello',
         openaiUrl: 'https://api.openai.com/v1',
         anthropicUrl: 'https://api.anthropic.com',
+        geminiUrl: 'https://generativelanguage.googleapis.com',
         triggers: {
           mustFit: {},
           windowFraction: { trigger: 0.85, target: 0.5 },
@@ -186,7 +187,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount.',
-        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, triggers, compressionBytesThreshold, pins, models, recall, limits, memory, adminToken, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, triggers, compressionBytesThreshold, pins, models, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [

@@ -163,7 +163,7 @@ describe('must-fit', () => {
     const prepared = await prepare(engine, [{ system: log('rule').repeat(3) }, { user: 'Go' }]);
     expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'nothing to fold' });
     expect(prepared.report.unfit).toMatch(
-      /^\d+ tokens stay, 1500 fit: message 0 \(system\) \d+, tools \d+, message 1 \(user\) \d+\.$/,
+      /^\d+ tokens stay, 1400 fit: message 0 \(system\) \d+, tools \d+, message 1 \(user\) \d+\.$/,
     );
   });
 });

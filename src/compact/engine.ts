@@ -124,7 +124,7 @@ async function compact(
   const state = {
     tokens: start.tokens,
     window: window.tokens,
-    reserved: reservedTokens(conversation, window),
+    reserved: reservedTokens(conversation, window, input.recallTool !== undefined),
     messages: start.messages,
   };
   const demand =
@@ -143,6 +143,10 @@ async function compact(
     body: result.body,
     recallTool: input.recallTool?.name,
     original: originalFinder(conversation, result.edits),
+    room:
+      window.tokens === undefined
+        ? undefined
+        : window.tokens - reservedTokens(conversation, window, false) - result.tokens,
     counter: tokenCounter,
     report: {
       model: conversation.model,
@@ -216,11 +220,14 @@ function offeredTool(options: EngineOptions, conversation: Conversation): Recall
   return offers ? recallToolFor(conversation.toolNames) : undefined;
 }
 
-/** Tokens kept free for the reply: what the client asks for, but no more than a quarter of the window, so that a fold stays possible. */
-function reservedTokens(conversation: Conversation, window: ModelWindow): number {
-  if (!window.holdsReply) return 0;
-  const most = Math.floor((window.tokens ?? Number.POSITIVE_INFINITY) / 4);
-  return Math.min(conversation.maxOutputTokens ?? 1_024, most);
+/**
+ * Tokens kept free: for the reply what the client asks for, but no more than a quarter of the window, so that a fold stays possible;
+ * and a twentieth for what the model may recall on the way to it.
+ */
+function reservedTokens(conversation: Conversation, window: ModelWindow, recalls: boolean): number {
+  const size = window.tokens ?? Number.POSITIVE_INFINITY;
+  const reply = window.holdsReply ? Math.min(conversation.maxOutputTokens ?? 1_024, Math.floor(size / 4)) : 0;
+  return reply + (recalls ? Math.min(8_000, Math.floor(size / 20)) : 0);
 }
 
 function outcomeOf(edits: readonly Edit[], steps: readonly FoldStep[] | undefined): Prepared['outcome'] {

@@ -41,7 +41,7 @@ export type Draft = {
 };
 
 /** How often one strategy is asked again when its estimate fell short. */
-const mostRounds = 4;
+const mostRounds = 6;
 
 export function draft(input: PlanInput, edits: readonly Edit[]): Draft {
   const { codec, conversation, recallTool } = input;
@@ -118,7 +118,7 @@ function runStrategy(
     if (amount(next, demand) >= amount(best, demand)) break;
     best = next;
     const left = excess(best, demand, strategy);
-    asked = left <= 0 ? 0 : strategy.lastResort ? asked + left + 50 : left;
+    asked = left <= 0 ? 0 : strategy.lastResort ? asked + left * 1.5 + 50 : left;
   }
   const edits = best.edits.length - start.edits.length;
   if (edits === 0 && refused === undefined) return { draft: start };

@@ -11,6 +11,8 @@ export type Prepared = {
   readonly recallTool: string | undefined;
   /** The original behind an id of this very conversation, as exact JSON bytes; nothing for any other id. */
   readonly original: (id: string) => Uint8Array | undefined;
+  /** Tokens the window has left beside what is sent and the reply; undefined where nobody knows the window. */
+  readonly room: number | undefined;
   /** Undefined when the body could not be read. */
   readonly counter: TokenCounter | undefined;
 };
@@ -36,6 +38,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
     },
     recallTool: undefined,
     original: () => undefined,
+    room: undefined,
     counter: undefined,
   };
 }

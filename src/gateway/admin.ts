@@ -7,11 +7,13 @@ import type { GatewayRequest, GatewayResponse } from './http.ts';
 import { jsonResponse } from './json-response.ts';
 import type { ReceiptLog } from './receipts.ts';
 import { credentialOf } from './routes.ts';
+import { tenantOf } from './tenant.ts';
 
 type AdminRim = {
   readonly vault: Pick<Vault, 'tenantOf' | 'recall' | 'recallAny'>;
   readonly receipts: ReceiptLog;
   readonly adminToken: string | undefined;
+  readonly tenant: string | undefined;
 };
 
 const mostListed = 500;
@@ -23,9 +25,9 @@ export async function answerOwn(
 ): Promise<GatewayResponse> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return jsonResponse(405, { error: 'Only GET is served here.' });
-  const credential = credentialOf(request.headers);
+  const credential = credentialOf(request.headers, request.target);
   const isAdmin = rim.adminToken !== undefined && sameText(credential, rim.adminToken);
-  const tenant = isAdmin ? undefined : rim.vault.tenantOf(credential);
+  const tenant = isAdmin ? undefined : tenantOf(rim, request);
   const [, room, id] = /^\/_leporello\/(receipts|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
   if (route.path === '/healthz') return jsonResponse(200, { status: 'ok' });
   if (route.path === '/readyz') return readiness(rim);

@@ -5,6 +5,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { answerOwn } from './admin.ts';
 import { problemResponse, upstreamProblem } from './answers.ts';
+import { refuseForeign } from './browser-guard.ts';
 import { headersToClient, headersToUpstream } from './headers.ts';
 import type { GatewayRequest, GatewayResponse, Handler } from './http.ts';
 import { jsonResponse } from './json-response.ts';
@@ -14,6 +15,8 @@ import { routeOf } from './routes.ts';
 
 export function createGateway(options: GatewayOptions): Handler {
   return async function handle(request) {
+    const refused = refuseForeign(request, options.allowedHosts);
+    if (refused) return refused;
     const route = routeOf(request.method, request.target, request.headers, options.urls);
     switch (route.kind) {
       case 'own':
@@ -22,7 +25,7 @@ export function createGateway(options: GatewayOptions): Handler {
         return jsonResponse(404, {
           error: {
             type: 'not_found_error',
-            message: `Leporello serves /v1/* and /_leporello/*, not ${request.target.split('?')[0]}. Point the client's base URL here.`,
+            message: `Leporello serves /v1/*, /v1beta/* and /_leporello/*, not ${request.target.split('?')[0]}. Point the client's base URL here.`,
           },
         });
       case 'pass':

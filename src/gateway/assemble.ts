@@ -17,6 +17,13 @@ export type GatewaySettings = FoldSettings & {
   readonly recall?: { readonly maxRounds?: number; readonly maxTokens?: number };
   /** Credential that sees the receipts and memories of all tenants. */
   readonly adminToken?: string;
+  /**
+   * One tenant (a-z, 0-9, -) for all requests. For a gateway that serves one person whose tokens change within a conversation; by
+   * default each credential is a tenant of its own.
+   */
+  readonly tenant?: string;
+  /** Host names, without a port, that requests may be addressed to; others are answered 421. Default: any. */
+  readonly allowedHosts?: readonly string[];
 };
 
 export type GatewayRims = {
@@ -40,6 +47,8 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
     maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,
     prepareDeadlineMs: settings.prepareDeadlineMs ?? 2_000,
     adminToken: settings.adminToken,
+    tenant: settings.tenant,
+    allowedHosts: settings.allowedHosts,
     clock: () => performance.timeOrigin + performance.now(),
     newId: () => crypto.randomUUID(),
   });

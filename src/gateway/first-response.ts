@@ -4,7 +4,8 @@
  */
 import type { Codec } from '../codecs/codec.ts';
 import { type Prepared, unprepared } from '../compact/prepared.ts';
-import { readBody, type UpstreamResponse } from './http.ts';
+import type { UpstreamResponse } from './http.ts';
+import { peekBody } from './peek-body.ts';
 
 /** One request of a client with the ways to send it. */
 export type Sending = {
@@ -36,7 +37,8 @@ export async function sendPrepared(sending: Sending): Promise<Sent> {
     prepared = smaller;
     refusal = await refusalOf(await sending.send(prepared.body));
   }
-  const wasEdited = prepared.outcome.status === 'compacted';
+  // The recall tool alone is an edit, too: a client at its provider's limit of tools is refused for it.
+  const wasEdited = prepared.body !== sending.body;
   if (refusal.text === undefined || !wasEdited || isOverflow(sending, refusal) || !originalMayFit(prepared)) {
     return { prepared, response: refusal.response };
   }
@@ -51,8 +53,8 @@ const maxErrorBytes = 1024 * 1024;
 
 async function refusalOf(response: UpstreamResponse): Promise<Refusal> {
   if (response.status !== 400 && response.status !== 413) return { response, text: undefined };
-  const body = await readBody(response.body, maxErrorBytes);
-  return { response: { ...response, body: once(body) }, text: new TextDecoder().decode(body) };
+  const { text, body } = await peekBody(response.body, maxErrorBytes);
+  return { response: { ...response, body }, text };
 }
 
 function isOverflow({ codec }: Sending, { response, text }: Refusal): boolean {
@@ -78,8 +80,4 @@ async function sendOriginal(sending: Sending, refusedWith: number): Promise<Sent
   if (response.status < 400) await sending.leaveAlone();
   const reason = `the provider answered ${refusedWith} to the folded request`;
   return { prepared: unprepared(sending.body, { status: 'failed', reason }), response };
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }

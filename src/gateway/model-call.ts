@@ -8,9 +8,11 @@ import { headerOf, headersToUpstream, withHeaders } from './headers.ts';
 import { type GatewayRequest, type GatewayResponse, readBody } from './http.ts';
 import { openReceipt, type OpenReceipt } from './open-receipt.ts';
 import type { GatewayOptions } from './options.ts';
+import { peekBody } from './peek-body.ts';
 import { prepareInTime } from './prepare.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
-import { credentialOf, type Route, sessionOf } from './routes.ts';
+import { type Route, sessionOf } from './routes.ts';
+import { tenantOf } from './tenant.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 
@@ -37,7 +39,7 @@ export async function serveModel(
     if (!LeporelloError.isInstance(error) || error.code !== 'body-too-large') throw error;
     return problemResponse(route.codec, { status: 413, message: error.message }, []);
   }
-  const tenant = options.vault.tenantOf(credentialOf(request.headers));
+  const tenant = tenantOf(options, request);
   const engineRequest = { codec: route.codec, body, tenant };
   const started = options.clock();
   const send = sender(options, request, route);
@@ -88,7 +90,7 @@ async function respond(
   if (response.status === 200 && kind === 'model' && type.startsWith('text/event-stream')) {
     return answer(response, 'changed', receipt.headers, receipt.closing(relayStream(exchange, response)));
   }
-  if (response.status === 200 && kind === 'model' && type.startsWith('application/json')) {
+  if (response.status === 200 && kind === 'model' && /\bjson\b/.test(type)) {
     try {
       const last = await relayWhole(exchange, response);
       receipt.close();
@@ -110,11 +112,11 @@ async function explained(
   receipt: OpenReceipt,
   unfit: string,
 ): Promise<GatewayResponse> {
-  const body = await readBody(response.body, maxErrorBytes);
+  const { text, body } = await peekBody(response.body, maxErrorBytes);
+  const overflows = text !== undefined && codec.isOverflow(response.status, text);
+  if (!overflows) return answer(response, 'same', receipt.headers, receipt.closing(body));
   receipt.close();
-  const overflows = codec.isOverflow(response.status, new TextDecoder().decode(body));
-  if (!overflows) return answer(response, 'same', receipt.headers, body);
-  const told = codec.explainError(body, `Leporello could fold no more: ${unfit}`);
+  const told = codec.explainError(new TextEncoder().encode(text), `Leporello could fold no more: ${unfit}`);
   return answer(response, 'changed', receipt.headers, told);
 }
 

@@ -2,7 +2,7 @@
 import type { Engine } from '../compact/engine.ts';
 import type { Vault } from '../memory/vault.ts';
 import type { Upstream } from './http.ts';
-import type { RecallLimits } from './recall-loop.ts';
+import type { RecallLimits } from './recall-budget.ts';
 import type { ReceiptLog } from './receipts.ts';
 import type { UpstreamUrls } from './routes.ts';
 
@@ -20,6 +20,10 @@ export type GatewayOptions = {
   readonly prepareDeadlineMs: number;
   /** With this token as credential, receipts and memories of all tenants are shown. */
   readonly adminToken: string | undefined;
+  /** One tenant for all requests, whatever their credential; undefined derives it from the credential. */
+  readonly tenant: string | undefined;
+  /** Host names (without a port) that requests may be addressed to; undefined allows any. Guards against web pages on loopback. */
+  readonly allowedHosts: readonly string[] | undefined;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly newId: () => string;

@@ -9,6 +9,7 @@ import { LeporelloError } from '../errors.ts';
 import type { RecallReport } from '../metrics/receipt.ts';
 import type { UpstreamResponse } from './http.ts';
 import { readBody } from './http.ts';
+import { openBudget, type RecallBudget, type RecallLimits } from './recall-budget.ts';
 import { splitEvents } from './sse.ts';
 
 /** One model call with all it needs to be continued. */
@@ -19,13 +20,6 @@ export type Exchange = {
   /** Sends a continuation. Rejects like an upstream. */
   readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
   readonly note: ExchangeNotes;
-};
-
-export type RecallLimits = {
-  /** Rounds of recalls in one request; after them the answer stands as it is. */
-  readonly maxRounds: number;
-  /** Tokens one answer may have. */
-  readonly maxTokens: number;
 };
 
 /** What is told to the receipt while the exchange goes on. */
@@ -42,6 +36,7 @@ const maxResponseBytes = 64 * 1024 * 1024;
 /** The bytes for the client of a streamed response, as they come. Errors of the first response break the stream off. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const relay = exchange.codec.openStream({ recallTool: exchange.prepared.recallTool });
+  const budget = openBudget(exchange);
   let sent = exchange.prepared.body;
   let response = first;
   for (let round = 1; ; round++) {
@@ -59,12 +54,16 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
       yield* end.tail;
       return;
     }
-    if (round > exchange.recall.maxRounds) {
+    if (budget.isSpent(round)) {
       yield* relay.finish();
       return;
     }
     try {
-      sent = exchange.codec.continueWith(sent, end.reply, await answersTo(exchange, end.reply, round));
+      sent = exchange.codec.continueWith(
+        sent,
+        end.reply,
+        await answersTo(exchange, end.reply, round, budget),
+      );
       response = await continued(exchange, sent);
     } catch (error) {
       yield* failed(exchange, relay, error);
@@ -80,6 +79,7 @@ export async function relayWhole(
 ): Promise<{ readonly response: UpstreamResponse; readonly body: Uint8Array }> {
   const { codec, prepared, note } = exchange;
   const earlier: ModelReply[] = [];
+  const budget = openBudget(exchange);
   let sent = prepared.body;
   let response = first;
   for (let round = 1; ; round++) {
@@ -87,10 +87,10 @@ export async function relayWhole(
     const reply = response.status === 200 ? readReply(codec, body, prepared.recallTool) : undefined;
     if (!reply) return { response, body };
     note.used(sumUsage([...earlier, reply]));
-    if (!isPending(reply) || round > exchange.recall.maxRounds) {
+    if (!isPending(reply) || budget.isSpent(round)) {
       return { response, body: codec.writeResponse(body, earlier, reply) };
     }
-    sent = codec.continueWith(sent, reply, await answersTo(exchange, reply, round));
+    sent = codec.continueWith(sent, reply, await answersTo(exchange, reply, round, budget));
     earlier.push(reply);
     response = await exchange.send(sent);
     note.upstreamStatus(response.status);
@@ -113,24 +113,24 @@ function readReply(codec: Codec, body: Uint8Array, recallTool: string | undefine
 }
 
 async function answersTo(
-  { prepared, recall, note }: Exchange,
+  { prepared, note }: Exchange,
   reply: ModelReply,
   round: number,
+  budget: RecallBudget,
 ): Promise<readonly RecallAnswer[]> {
-  const maxTokens = Math.max(200, Math.floor(roomFor(prepared, recall.maxTokens) / reply.recalls.length));
+  const most = budget.forEach(round, reply.recalls.length);
+  budget.spend(new TextDecoder().decode(reply.turn));
   const answers: RecallAnswer[] = [];
   for (const call of reply.recalls) {
-    const { text, found, tokens } = await answerRecall(prepared, call.argumentsJson, maxTokens);
+    const { text, found, tokens } =
+      typeof most === 'string'
+        ? { text: most, found: false, tokens: prepared.counter?.count(most) ?? most.length }
+        : await answerRecall(prepared, call.argumentsJson, most);
+    budget.spend(text);
     note.recalled({ round, found, tokens });
     answers.push({ call, text });
   }
   return answers;
-}
-
-/** A recall must not make the request too large: half of what is still free, up to the limit. */
-function roomFor({ report }: Prepared, most: number): number {
-  if (report.window === undefined || report.tokensAfter === undefined) return most;
-  return Math.min(most, Math.max(0, Math.floor((report.window - report.tokensAfter) / 2)));
 }
 
 async function continued(exchange: Exchange, body: Uint8Array): Promise<UpstreamResponse> {

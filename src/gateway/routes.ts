@@ -1,16 +1,18 @@
 /** Which path speaks which wire format, and where it goes: the one place outside codecs/ that names providers. Pure. */
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import type { Codec } from '../codecs/codec.ts';
+import { geminiFor, gemini } from '../codecs/gemini/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { headerOf } from './headers.ts';
 import type { HeaderList } from './http.ts';
 
 /** Base URLs of the upstreams, with or without their version segment (`/v1`). */
-export type UpstreamUrls = { readonly openai: string; readonly anthropic: string };
+export type UpstreamUrls = { readonly openai: string; readonly anthropic: string; readonly gemini: string };
 
 export const defaultUpstreams: UpstreamUrls = {
   openai: 'https://api.openai.com/v1',
   anthropic: 'https://api.anthropic.com',
+  gemini: 'https://generativelanguage.googleapis.com',
 };
 
 export type Route =
@@ -31,12 +33,14 @@ export function routeOf(method: string, target: string, headers: HeaderList, url
   }
   const call = method === 'POST' ? modelPaths.find((known) => known.path.test(path)) : undefined;
   if (call) return { kind: call.kind, codec: call.codec, url: joinUrl(urls[call.upstream], target) };
-  if (!path.startsWith('/v1/') && path !== '/v1') return { kind: 'unknown' };
-  const upstream = isAnthropic(path, headers) ? 'anthropic' : 'openai';
+  const named = namedModelRoute(method, path, query);
+  if (named) return { ...named, url: joinUrl(urls.gemini, target) };
+  if (!/^\/v1(?:beta\w*)?(?:\/|$)/.test(path)) return { kind: 'unknown' };
+  const upstream = upstreamOf(path, headers);
   return { kind: 'pass', codec: codecs[upstream], url: joinUrl(urls[upstream], target) };
 }
 
-const codecs = { openai: openaiChat, anthropic: anthropicMessages } as const;
+const codecs = { openai: openaiChat, anthropic: anthropicMessages, gemini } as const;
 
 const modelPaths = [
   { path: /^(?:\/v1)?\/chat\/completions$/, kind: 'model', codec: openaiChat, upstream: 'openai' },
@@ -49,23 +53,50 @@ const modelPaths = [
   },
 ] as const;
 
-/** Both providers have `/v1/models` and `/v1/files`; only Anthropic's clients send its version or key header. */
-function isAnthropic(path: string, headers: HeaderList): boolean {
-  if (/^\/v1\/(?:messages|complete)(?:\/|$)/.test(path)) return true;
-  return headerOf(headers, 'anthropic-version') !== undefined || headerOf(headers, 'x-api-key') !== undefined;
+/**
+ * Gemini names model and action in the path: `/v1beta/models/M:streamGenerateContent?alt=sse`. A stream that is not SSE is one JSON
+ * array that arrives in pieces; it is passed through.
+ */
+function namedModelRoute(method: string, path: string, query: string | undefined) {
+  const [, model, action] = /^\/v1(?:beta\w*)?\/(?:models|tunedModels)\/([^/:]+):(\w+)$/.exec(path) ?? [];
+  if (method !== 'POST' || model === undefined) return undefined;
+  const streaming = action === 'streamGenerateContent';
+  const codec = geminiFor({ model: decodeURIComponent(model), streaming });
+  if (action === 'countTokens') return { kind: 'count', codec } as const;
+  const isRead =
+    action === 'generateContent' || (streaming && new URLSearchParams(query).get('alt') === 'sse');
+  return { kind: isRead ? 'model' : 'pass', codec } as const;
+}
+
+/** Several providers have `/v1/models` and `/v1/files`; their clients say whom they mean by their own headers. */
+function upstreamOf(path: string, headers: HeaderList): keyof UpstreamUrls {
+  if (/^\/v1\/(?:messages|complete)(?:\/|$)/.test(path)) return 'anthropic';
+  if (/^\/v1beta/.test(path) || headerOf(headers, 'x-goog-api-key') !== undefined) return 'gemini';
+  const says = headerOf(headers, 'anthropic-version') ?? headerOf(headers, 'x-api-key');
+  return says === undefined ? 'openai' : 'anthropic';
 }
 
 /** The version stands once: a base that ends in one (`/v1`, `/api/paas/v4`) takes the place of the client's. */
 function joinUrl(base: string, target: string): string {
   const trimmed = base.replace(/\/+$/, '');
-  const unversioned = target.replace(/^\/v1(?=[/?]|$)/, '');
-  return /\/v\d+\w*$/.test(trimmed) ? trimmed + unversioned : `${trimmed}/v1${unversioned}`;
+  const [, version = '/v1', rest = ''] = /^(\/v1(?:beta\w*)?(?=[/?]|$))?(.*)$/s.exec(target) ?? [];
+  return /\/v\d+\w*$/.test(trimmed) ? trimmed + rest : trimmed + version + rest;
 }
 
-/** The credential a request carries, as the key alone, however its client sends it. */
-export function credentialOf(headers: HeaderList): string | undefined {
-  const bearer = headerOf(headers, 'authorization')?.replace(/^bearer\s+/i, '');
-  return bearer ?? headerOf(headers, 'x-api-key');
+/** Headers that say whose a request is, over all clients and hosts of these formats. */
+const credentialHeaders = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie'];
+
+/**
+ * The credential a request carries: the key alone where there is one, however its client sends it; all of them where there are
+ * several, so that users behind one shared key stay apart. Undefined without any.
+ */
+export function credentialOf(headers: HeaderList, target: string): string | undefined {
+  const found = headers
+    .filter(([name]) => credentialHeaders.includes(name))
+    .map(([name, value]) => (name === 'authorization' ? value.replace(/^bearer\s+/i, '') : value));
+  const inQuery = new URLSearchParams(target.split('?', 2)[1]).get('key');
+  const all = new Set(inQuery === null ? found : [...found, inQuery]);
+  return all.size === 0 ? undefined : [...all].toSorted().join('\n');
 }
 
 /** What clients call their session; used to group receipts, never for correctness. */

@@ -120,7 +120,7 @@ describe('the gateway', () => {
       error: {
         type: 'not_found_error',
         message:
-          "Leporello serves /v1/* and /_leporello/*, not /v2/nothing. Point the client's base URL here.",
+          "Leporello serves /v1/*, /v1beta/* and /_leporello/*, not /v2/nothing. Point the client's base URL here.",
       },
     });
   });

@@ -79,9 +79,30 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(next.headers.get('x-leporello-outcome')).toBe('compacted');
   });
 
+  it('for the tool we added goes out without it', async () => {
+    await using stack = await startStack(({ body }) =>
+      JSON.stringify(body).includes('read_memory') ? refusal('too many tools') : hello,
+    );
+    expect((await post(stack.url, format, requestBody(format))).status).toBe(200);
+    expect(new TextDecoder().decode(stack.provider.requests.at(-1)!.body)).toBe(requestBody(format));
+    expect((await post(stack.url, format, requestBody(format))).status).toBe(200);
+    expect(sizes(stack).length).toBe(3);
+  });
+
   it('without any edit of ours is sent once', async () => {
-    await using stack = await startStack(() => refusal('unknown parameter'));
+    await using stack = await startStack(() => refusal('unknown parameter'), { offerRecall: false });
     expect((await post(stack.url, format, requestBody(format))).status).toBe(400);
     expect(sizes(stack).length).toBe(1);
+  });
+
+  it('with a page of an error, or half of one, keeps its status', async () => {
+    const headers = { 'content-type': 'text/html' };
+    await using stack = await startStack(
+      () => ({ type: 'raw', status: 400, headers, chunks: ['<html>', 'x'.repeat(1_200_000)] }),
+      { models: { '*': { window: 2_000 } } },
+    );
+    const response = await post(stack.url, format, longBody(format, 30));
+    expect(response.status).toBe(400);
+    expect((await response.text()).length).toBe(1_200_006);
   });
 });

@@ -38,7 +38,7 @@ export async function startStack(
     const upstream = undiciUpstream();
     const url = rims.upstreamUrl ?? provider.url;
     const handler = assembleGateway(
-      { urls: { openai: url, anthropic: url }, ...settings },
+      { urls: { openai: url, anthropic: url, gemini: url }, ...settings },
       { store, secret: new Uint8Array(32).fill(9), upstream, log: { info: note, warn: note } },
     );
     const server = await serveNode(handler, {

@@ -157,7 +157,11 @@ describe.each(formats)('a stream of %s', (format) => {
       { recall: { maxRounds: 2 } },
     );
     const text = await (await post(stack.url, format)).text();
-    expect(stack.provider.requests.length).toBe(3);
+    // Two rounds, one in which the model is told that there are no more, and its answer to that.
+    expect(stack.provider.requests.length).toBe(4);
+    expect(new TextDecoder().decode(stack.provider.requests[3]!.body)).toContain(
+      'No more memory can be read',
+    );
     expect(text).toMatch(
       format === 'chat'
         ? /"finish_reason":"stop"[^]*\[DONE\]\n\n$/

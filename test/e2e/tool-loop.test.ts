@@ -3,7 +3,7 @@ import type { ScriptRequest, Turn } from '../../src/testing/fake-provider/script
 import { type AgentOptions, type Run, runAnthropic, runOpenai } from './agent.ts';
 import { startStack } from './stack.ts';
 
-const files = ['a.log', 'b.log', 'c.log', 'd.log', 'e.log', 'f.log'];
+const files = ['a.log', 'b.log', 'c.log', 'd.log', 'e.log', 'f.log', 'g.log', 'h.log', 'i.log', 'j.log'];
 
 /** About 1,500 tokens, with one line to be looked for. */
 const contentOf = (path: string) =>
@@ -56,7 +56,7 @@ describe.each(clients)('the official %s client', (_, run, model) => {
     ['streaming', true],
     ['not streaming', false],
   ] as const)('finishes a tool loop through folds and a private recall, %s', async (__, streaming) => {
-    await using stack = await startStack(script, { models: { '*': { window: 6_000 } } });
+    await using stack = await startStack(script, { models: { '*': { window: 9_000 } } });
     const seen = await run({
       url: stack.url,
       model,
@@ -73,7 +73,7 @@ describe.each(clients)('the official %s client', (_, run, model) => {
   });
 
   it('goes on after a restart of the gateway with the very same prefix', async () => {
-    await using stack = await startStack(script, { models: { '*': { window: 6_000 } } });
+    await using stack = await startStack(script, { models: { '*': { window: 9_000 } } });
     const options: AgentOptions = {
       url: stack.url,
       model,

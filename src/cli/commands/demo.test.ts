@@ -44,7 +44,7 @@ describe('leporello demo', () => {
                 | lines. It begins "import { config } from '../config.ts';". To read it again call read_memory with
                 | {"id":"mem_8vvebbj8fmearh0q"}.]
                 recall: in the middle of this answer the model called read_memory
-                {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered it with 1,344 tokens and
+                {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered it with 1,945 tokens and
                 the stream went on. The client got 943 characters of text and no call; the answer ends:
                 | **Left out in the night of 12 May**, as the log wrote them:
                 | - RE-2026-04417, Stadtwerke Elmau, 12.480,00
@@ -52,8 +52,8 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      61,583 tokens went out in 13 turns instead of 80,636 (23.6 % less), the recall's second request among them.
-      The largest request had 6,164 instead of 10,761, in a window of 8,000.
+      62,184 tokens went out in 13 turns instead of 80,636 (22.9 % less), the recall's second request among them.
+      The largest request had 6,724 instead of 10,761, in a window of 8,000.
       Memory gave back 6 of 6 folded texts, each as it was. Took TIME.
 
       Where to look next

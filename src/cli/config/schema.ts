@@ -140,6 +140,7 @@ export const configSchema = z.strictObject({
   }),
   openaiUrl: upstream('https://api.openai.com/v1', 'Upstream of the OpenAI formats.'),
   anthropicUrl: upstream('https://api.anthropic.com', 'Upstream of the Anthropic format.'),
+  geminiUrl: upstream('https://generativelanguage.googleapis.com', 'Upstream of the Gemini format.'),
   triggers: z
     .strictObject({
       mustFit: told(mustFit.schema.prefault({}), mustFit.meta),
@@ -200,6 +201,22 @@ export const configSchema = z.strictObject({
       }),
     })
     .prefault({}),
+  tenant: told(
+    z
+      .string()
+      .regex(/^[a-z0-9-]{1,64}$/)
+      .optional(),
+    {
+      allowed: '1 to 64 of a-z, 0-9 and -',
+      about: 'One tenant for all requests, for a gateway that serves one person whose tokens change.',
+      otherwise: 'each credential is a tenant of its own',
+    },
+  ),
+  allowedHosts: told(z.array(z.string().min(1)).optional(), {
+    allowed: 'a list of host names without ports',
+    about: 'Hosts that requests may be addressed to; guards against web pages.',
+    otherwise: 'localhost, 127.0.0.1 and [::1] on a loopback host, else any',
+  }),
   adminToken: told(z.string().min(16).optional(), {
     allowed: 'at least 16 characters',
     about: 'Credential that sees the receipts and memories of all tenants.',

@@ -1,25 +1,32 @@
 /** The configuration in the terms of the gateway. Pure. */
 import type { GatewaySettings } from '../../gateway/assemble.ts';
 import type { ModelOverride, ModelOverrides } from '../../tokens/models.ts';
+import { isLoopback } from '../serve/clients.ts';
 import type { Config } from './schema.ts';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
+/** What programs on this machine call it. A gateway that only they reach has no other names. */
+const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
+
 /** `window` (tokens), where given, is every model's. */
 export function gatewaySettings(config: Config, window?: number): GatewaySettings {
-  const { recall, limits, memory, adminToken } = config;
+  const { recall, limits, memory, adminToken, tenant } = config;
+  const allowedHosts = config.allowedHosts ?? (isLoopback(config.host) ? loopbackHosts : undefined);
   return {
     triggers: config.triggers,
     compressionBytesThreshold: config.compressionBytesThreshold,
     pins: config.pins,
     models: overrides(config, window),
     offerRecall: recall.enabled,
-    urls: { openai: config.openaiUrl, anthropic: config.anthropicUrl },
+    urls: { openai: config.openaiUrl, anthropic: config.anthropicUrl, gemini: config.geminiUrl },
     maxBodyBytes: limits.maxBodyBytes,
     prepareDeadlineMs: limits.prepareDeadlineMs,
     recall: { maxRounds: recall.maxRounds, maxTokens: recall.maxTokens },
     memoryTtlMs: memory.ttlDays * dayMs,
     ...(adminToken === undefined ? {} : { adminToken }),
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(allowedHosts === undefined ? {} : { allowedHosts }),
   };
 }
 

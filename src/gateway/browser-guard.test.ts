@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { refuseForeign } from './browser-guard.ts';
+import type { HeaderList } from './http.ts';
+
+const allowed = ['localhost', '127.0.0.1', '[::1]'];
+const statusOf = (headers: HeaderList, hosts: readonly string[] | undefined = allowed) =>
+  refuseForeign(
+    { method: 'GET', target: '/', headers, body: undefined, signal: new AbortController().signal },
+    hosts,
+  )?.status;
+
+describe('the guard against web pages', () => {
+  it.each(['localhost:8787', '127.0.0.1:8787', '127.0.0.1', '[::1]:8787', 'LOCALHOST:1'])(
+    'lets programs through that address %s',
+    (host) => {
+      expect(statusOf([['host', host]])).toBeUndefined();
+    },
+  );
+
+  it.each(['evil.example:8787', 'localhost.evil.example', '', '0.0.0.0:8787'])(
+    'refuses what is addressed to %j, as after DNS rebinding',
+    (host) => {
+      expect(statusOf([['host', host]])).toBe(421);
+    },
+  );
+
+  it.each(['https://evil.example', 'http://evil.example:8787', 'null'])('refuses pages of %s', (origin) => {
+    expect(
+      statusOf([
+        ['host', 'localhost:8787'],
+        ['origin', origin],
+      ]),
+    ).toBe(403);
+  });
+
+  it.each(['http://localhost:3000', 'https://127.0.0.1', 'app://desktop', 'vscode-webview://id'])(
+    'lets %s through',
+    (origin) => {
+      expect(
+        statusOf([
+          ['host', 'localhost:8787'],
+          ['origin', origin],
+        ]),
+      ).toBeUndefined();
+    },
+  );
+
+  it('lets everything through where no hosts are named', () => {
+    expect(
+      refuseForeign(
+        {
+          method: 'GET',
+          target: '/',
+          headers: [['host', 'any.example']],
+          body: undefined,
+          signal: new AbortController().signal,
+        },
+        undefined,
+      ),
+    ).toBeUndefined();
+  });
+});

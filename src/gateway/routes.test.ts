@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { credentialOf, routeOf, sessionOf } from './routes.ts';
+
+const urls = {
+  openai: 'https://one.example/v1',
+  anthropic: 'https://two.example',
+  gemini: 'https://three.example',
+};
+const route = (method: string, target: string, headers: readonly (readonly [string, string])[] = []) => {
+  const { kind, ...rest } = routeOf(method, target, headers, urls);
+  return [kind, 'codec' in rest ? rest.codec.name : undefined, 'url' in rest ? rest.url : undefined];
+};
+
+describe('routes', () => {
+  it('know model calls with and without their version, query kept', () => {
+    expect(route('POST', '/v1/chat/completions')).toEqual([
+      'model',
+      'openai-chat',
+      'https://one.example/v1/chat/completions',
+    ]);
+    expect(route('POST', '/chat/completions')).toEqual([
+      'model',
+      'openai-chat',
+      'https://one.example/v1/chat/completions',
+    ]);
+    expect(route('POST', '/v1/messages?beta=true')).toEqual([
+      'model',
+      'anthropic-messages',
+      'https://two.example/v1/messages?beta=true',
+    ]);
+    expect(route('POST', '/v1/messages/count_tokens')).toEqual([
+      'count',
+      'anthropic-messages',
+      'https://two.example/v1/messages/count_tokens',
+    ]);
+  });
+
+  it('know models that are named in the path', () => {
+    const base = 'https://three.example/v1beta/models/gemini-3-pro';
+    expect(route('POST', '/v1beta/models/gemini-3-pro:generateContent')).toEqual([
+      'model',
+      'gemini',
+      `${base}:generateContent`,
+    ]);
+    expect(route('POST', '/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse')).toEqual([
+      'model',
+      'gemini',
+      `${base}:streamGenerateContent?alt=sse`,
+    ]);
+    expect(route('POST', '/v1beta/models/gemini-3-pro:streamGenerateContent')).toEqual([
+      'pass',
+      'gemini',
+      `${base}:streamGenerateContent`,
+    ]);
+    expect(route('POST', '/v1/models/gemini-3-pro:countTokens')).toEqual([
+      'count',
+      'gemini',
+      'https://three.example/v1/models/gemini-3-pro:countTokens',
+    ]);
+    expect(route('POST', '/v1beta/models/gemini-3-pro:embedContent')[0]).toBe('pass');
+    expect(route('GET', '/v1beta/models')).toEqual(['pass', 'gemini', 'https://three.example/v1beta/models']);
+  });
+
+  it('pass everything else under /v1 to the provider whose client asks', () => {
+    expect(route('GET', '/v1/models')).toEqual(['pass', 'openai-chat', 'https://one.example/v1/models']);
+    expect(route('GET', '/v1/models', [['anthropic-version', '2023-06-01']])).toEqual([
+      'pass',
+      'anthropic-messages',
+      'https://two.example/v1/models',
+    ]);
+    expect(route('GET', '/v1/chat/completions')).toEqual([
+      'pass',
+      'openai-chat',
+      'https://one.example/v1/chat/completions',
+    ]);
+    expect(route('POST', '/v1/messages/batches')).toEqual([
+      'pass',
+      'anthropic-messages',
+      'https://two.example/v1/messages/batches',
+    ]);
+  });
+
+  it('know their own paths and nothing else', () => {
+    expect(route('GET', '/healthz')[0]).toBe('own');
+    expect(route('GET', '/_leporello/receipts?limit=3')[0]).toBe('own');
+    expect(route('GET', '/')[0]).toBe('unknown');
+    expect(route('GET', '/v2/models')[0]).toBe('unknown');
+  });
+
+  it.each([
+    ['https://host.example', 'https://host.example/v1/chat/completions'],
+    ['https://host.example/', 'https://host.example/v1/chat/completions'],
+    ['https://host.example/api/v1', 'https://host.example/api/v1/chat/completions'],
+    ['https://host.example/api/paas/v4/', 'https://host.example/api/paas/v4/chat/completions'],
+    ['https://host.example/v1beta', 'https://host.example/v1beta/chat/completions'],
+  ])('let the version stand once behind %s', (openai, url) => {
+    const found = routeOf('POST', '/v1/chat/completions', [], { ...urls, openai });
+    expect('url' in found && found.url).toBe(url);
+  });
+});
+
+describe('the credential of a request', () => {
+  it('is the key alone, however it is sent', () => {
+    const sent = [
+      [['authorization', 'Bearer k']],
+      [['authorization', 'bearer  k']],
+      [['x-api-key', 'k']],
+      [['api-key', 'k']],
+      [['x-goog-api-key', 'k']],
+    ] as const;
+    for (const headers of sent) expect(credentialOf(headers, '/v1/x')).toBe('k');
+    expect(credentialOf([], '/v1/x?alt=sse&key=k')).toBe('k');
+  });
+
+  it('is all of them where there are several, so that users behind one shared key stay apart', () => {
+    const shared = ['authorization', 'Bearer proxy'] as const;
+    expect(credentialOf([shared, ['x-api-key', 'alice']], '/')).toBe('alice\nproxy');
+    expect(credentialOf([shared, ['cookie', 'session=bob']], '/')).toBe('proxy\nsession=bob');
+    expect(credentialOf([shared, ['x-api-key', 'proxy']], '/')).toBe('proxy');
+  });
+
+  it('may be missing', () => {
+    expect(credentialOf([['host', 'x']], '/v1/x')).toBeUndefined();
+  });
+});
+
+describe('the session of a request', () => {
+  it('is what its client calls it', () => {
+    expect(
+      sessionOf([
+        ['x-claude-code-session-id', 'a'],
+        ['x-leporello-session', 'b'],
+      ]),
+    ).toBe('b');
+    expect(sessionOf([['x-other', 'a']])).toBeUndefined();
+  });
+});
