@@ -60,7 +60,9 @@ const faces: Readonly<Record<string, Names | undefined>> = {
     ],
   },
   './codecs/anthropic-messages': { values: ['anthropicMessages'], types: [] },
+  './codecs/gemini': { values: ['gemini', 'geminiFor'], types: [] },
   './codecs/openai-chat': { values: ['openaiChat'], types: [] },
+  './codecs/openai-responses': { values: ['openaiResponses'], types: [] },
   './gateway': {
     values: ['assembleGateway', 'createFetchHandler', 'fetchUpstream', 'honoApp'],
     types: [

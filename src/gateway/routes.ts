@@ -71,7 +71,7 @@ function namedModelRoute(method: string, path: string, query: string | undefined
 /** Several providers have `/v1/models` and `/v1/files`; their clients say whom they mean by their own headers. */
 function upstreamOf(path: string, headers: HeaderList): keyof UpstreamUrls {
   if (/^\/v1\/(?:messages|complete)(?:\/|$)/.test(path)) return 'anthropic';
-  if (/^\/v1beta/.test(path) || headerOf(headers, 'x-goog-api-key') !== undefined) return 'gemini';
+  if (path.startsWith('/v1beta') || headerOf(headers, 'x-goog-api-key') !== undefined) return 'gemini';
   const says = headerOf(headers, 'anthropic-version') ?? headerOf(headers, 'x-api-key');
   return says === undefined ? 'openai' : 'anthropic';
 }

@@ -7,7 +7,11 @@ import { serveNode } from '../../src/gateway/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
 import { sqliteStore } from '../../src/memory/sqlite.ts';
 import type { Store } from '../../src/memory/store.ts';
-import { type FakeProvider, startFakeProvider } from '../../src/testing/fake-provider/fake-provider.ts';
+import {
+  type FakeProvider,
+  type FakeProviderOptions,
+  startFakeProvider,
+} from '../../src/testing/fake-provider/fake-provider.ts';
 import type { Script } from '../../src/testing/fake-provider/script.ts';
 
 export type Stack = AsyncDisposable & {
@@ -23,10 +27,14 @@ export type Stack = AsyncDisposable & {
 export async function startStack(
   script: Script,
   settings: GatewaySettings = {},
-  rims: { readonly store?: Store; readonly upstreamUrl?: string } = {},
+  rims: {
+    readonly store?: Store;
+    readonly upstreamUrl?: string;
+    readonly other?: FakeProviderOptions['other'];
+  } = {},
 ): Promise<Stack> {
   const data = await mkdtemp(join(tmpdir(), 'leporello-e2e-'));
-  const provider = await startFakeProvider({ script });
+  const provider = await startFakeProvider({ script, ...(rims.other ? { other: rims.other } : {}) });
   const logged: string[] = [];
   const note = (fields: object, message: string) => {
     logged.push(`${message} ${JSON.stringify(fields)}`);

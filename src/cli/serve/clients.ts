@@ -7,6 +7,7 @@ export function clientHelp(url: string): string {
   OpenAI SDK      OPENAI_BASE_URL=${url}/v1        (or baseURL / base_url)
   Anthropic SDK   ANTHROPIC_BASE_URL=${url}        (or baseURL / base_url)
   Claude Code     ANTHROPIC_BASE_URL=${url} claude
+  Gemini SDK      httpOptions.baseUrl = ${url}     (Gemini CLI: GOOGLE_GEMINI_BASE_URL=${url})
   Codex           openai_base_url = "${url}/v1"    in ~/.codex/config.toml (the variable is ignored;
                   its Responses requests pass through unfolded)
   curl            curl ${url}/v1/chat/completions -H "authorization: Bearer $OPENAI_API_KEY" \\

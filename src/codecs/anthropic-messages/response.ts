@@ -4,6 +4,7 @@ import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { addUsage, isRecord, jsonList, memberBytes, numberAt, setMembers, stringIn } from '../event-json.ts';
+import { bindsReasoning, isReasoning } from './bound-reasoning.ts';
 
 const decoder = new TextDecoder();
 
@@ -56,8 +57,9 @@ export function writeResponse(
   const rounds = [...earlier, reply];
   if (rounds.every((round) => round.recalls.length === 0)) return body;
   const usage = rounds.map((round) => round.rawUsage).reduce(addUsage);
+  const binds = bindsReasoning(stringIn(parseBody(body), 'model'));
   return setMembers(body, {
-    content: jsonList(rounds.flatMap(visibleBlocks)),
+    content: jsonList(rounds.flatMap((round, number) => visibleBlocks(round, number > 0 && binds))),
     ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
     stop_reason: jsonBytes(clientStop(reply)),
   });
@@ -115,12 +117,13 @@ export function isOverflow(status: number, body: string): boolean {
   return (status === 400 || status === 413) && overflowWordings.some((wording) => wording.test(body));
 }
 
-function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
+/** Without private calls, and without thinking that the client could not send back. */
+function visibleBlocks(reply: ModelReply, hidesReasoning: boolean): readonly Uint8Array[] {
   const recallTool = reply.recalls[0]?.name;
+  const isPrivate = (block: unknown) =>
+    stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool;
   return elementsOf(reply.turn)
-    .filter(
-      ({ value }) => !(stringIn(value, 'type') === 'tool_use' && stringIn(value, 'name') === recallTool),
-    )
+    .filter(({ value }) => !isPrivate(value) && !(hidesReasoning && isReasoning(value)))
     .map(({ bytes }) => bytes);
 }
 

@@ -7,15 +7,10 @@ import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { type PartPlace, placeKey } from '../../conversation/pairing.ts';
 import { lastAssistant } from '../../conversation/turns.ts';
 import type { FormatRules } from '../codec.ts';
+import { bindsReasoning } from './bound-reasoning.ts';
 import { problems } from './problems.ts';
 
 export const rules: FormatRules = { problems, mayEdit, complete };
-
-/**
- * Models whose thinking signatures are bound to everything before them: system, tools and every earlier message.
- * "Invalid `signature` in `thinking` block … bound to a different conversation" (docs, preserved thinking, 2026-08).
- */
-const boundReasoning = /(?:fable|mythos)-5[-.][12]|(?:opus|sonnet|haiku)-5[-.]5/;
 
 /** Text and results may change; system messages, signed, encrypted and unknown parts, and the newest assistant message may not. */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
@@ -54,7 +49,7 @@ function mustStand(message: Message): boolean {
  * of the prefix it is bound to.
  */
 function complete(conversation: Conversation, edits: readonly Edit[]): ReturnType<FormatRules['complete']> {
-  if (edits.length === 0 || !boundReasoning.test(conversation.model ?? '')) return { status: 'ok', edits };
+  if (edits.length === 0 || !bindsReasoning(conversation.model)) return { status: 'ok', edits };
   const goes = new Set(
     edits.map((edit) =>
       edit.kind === 'drop-part' ? placeKey(edit) : edit.kind === 'drop-message' ? `${edit.message}` : '',

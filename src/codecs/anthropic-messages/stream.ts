@@ -15,12 +15,15 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
+import { bindsReasoning, isReasoning } from './bound-reasoning.ts';
 import { clientStop, errorBody, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 
 /** What the client has got by now, over all rounds. */
 type Relaying = {
   readonly recallTool: string | undefined;
+  /** The model refuses thinking that was made after a recall which the client does not know of. */
+  binds: boolean;
   round: Round;
   nextIndex: number;
   earlierUsage: unknown;
@@ -32,7 +35,7 @@ type Round = {
   readonly recorder: BlockRecorder;
   /** Client-side index of each upstream block; held blocks have none. */
   readonly shown: Map<number, number>;
-  /** Blocks of private calls. */
+  /** Blocks the client does not get: private calls, and thinking that it could not send back. */
   readonly held: Set<number>;
   usage: unknown;
   finish: string | undefined;
@@ -47,7 +50,13 @@ type Handler = (relaying: Relaying, event: StreamEvent, data: Data) => readonly 
 const encoder = new TextEncoder();
 
 export function openStream({ recallTool }: StreamOptions): StreamRelay {
-  const relaying: Relaying = { recallTool, round: newRound(0), nextIndex: 0, earlierUsage: undefined };
+  const relaying: Relaying = {
+    recallTool,
+    binds: false,
+    round: newRound(0),
+    nextIndex: 0,
+    earlierUsage: undefined,
+  };
   const usage = () => addUsage(relaying.earlierUsage, relaying.round.usage);
   return {
     take(event) {
@@ -72,8 +81,11 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 }
 
 const handlers: Readonly<Record<string, Handler>> = {
-  message_start({ round }, event, data) {
-    round.usage = recordAt(data, 'message')['usage'];
+  message_start(relaying, event, data) {
+    const { round } = relaying;
+    const message = recordAt(data, 'message');
+    relaying.binds = bindsReasoning(stringIn(message, 'model'));
+    round.usage = message['usage'];
     round.ending = [];
     return round.number === 0 ? [event.raw] : [];
   },
@@ -109,7 +121,8 @@ function startBlock(relaying: Relaying, event: StreamEvent, data: Data): readonl
   const index = numberAt(data, 'index');
   const block = data['content_block'];
   if (isRecord(block)) round.recorder.start(index, objectBytes(encoder.encode(event.data), 'content_block'));
-  if (stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool) {
+  const isPrivate = stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool;
+  if (isPrivate || (relaying.binds && round.number > 0 && isReasoning(block))) {
     round.held.add(index);
     return [];
   }

@@ -71,12 +71,13 @@ export function changeCandidate(body: Uint8Array, change: (candidate: Uint8Array
   const candidates = memberBytes(body, 'candidates');
   const first =
     candidates && candidates[0] === OPEN_BRACKET ? scanArray(candidates, 0).elements[0] : undefined;
-  if (!candidates || !first) return body;
+  if (!candidates || !first || candidates[first.start] !== OPEN_BRACE) return body;
   const bytes = change(candidates.subarray(first.start, first.end));
   return withMembers(body, { candidates: applySplices(candidates, [{ span: first, bytes }]) });
 }
 
 const OPEN_BRACKET = '['.charCodeAt(0);
+const OPEN_BRACE = '{'.charCodeAt(0);
 
 /** The first candidate of a parsed response. */
 export function firstCandidate(response: unknown): Readonly<Record<string, unknown>> | undefined {
