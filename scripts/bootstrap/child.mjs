@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
 import { watchNpm } from './lineage.mjs';
-import { passSignals } from './signals.mjs';
+import { holdSignals, passSignals } from './signals.mjs';
 
 /** @typedef {{ code: number | null, signal: NodeJS.Signals | null, error?: Error }} End  how a child ended */
 
@@ -16,11 +16,14 @@ import { passSignals } from './signals.mjs';
  */
 export function runLeashed(node, args) {
   const leash = new URL('leash.mjs', import.meta.url).href;
+  const release = holdSignals();
   const child = spawn(node, ['--import', leash, ...args], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...pathFirst(dirname(node)), LEPORELLO_LEASH: String(process.pid) },
   });
-  return endOf(child, watchNpm);
+  const end = endOf(child, watchNpm);
+  release();
+  return end;
 }
 
 /**

@@ -10,6 +10,21 @@ export const passedOn = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 const patience = 250;
 
 /**
+ * Keeps signals that come while a child is being started: without a listener they would end us, and leave the child behind.
+ * @returns {() => void} gives what came to whoever listens by then
+ */
+export function holdSignals() {
+  /** @type {NodeJS.Signals[]} */
+  const came = [];
+  const note = (/** @type {NodeJS.Signals} */ signal) => came.push(signal);
+  for (const signal of passedOn) process.on(signal, note);
+  return () => {
+    for (const signal of passedOn) process.off(signal, note);
+    for (const signal of came) process.emit(signal, signal);
+  };
+}
+
+/**
  * Passes our signals on until `stop` is called.
  * @param {import('node:child_process').ChildProcess} child
  */
