@@ -21,6 +21,8 @@ export interface Codec {
   readonly rules: FormatRules;
   /** Reads a complete (not streamed) successful response. Throws `bad-response`. */
   readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply;
+  /** True when the model waits for recalls alone; false when the client has calls to run, or the reply was cut off. */
+  awaitsRecall(reply: ModelReply): boolean;
   /**
    * The response as the client may see it: without private calls, with what earlier rounds said in front and the usage of all.
    * `body` comes back itself when no round held a private call.

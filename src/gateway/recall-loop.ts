@@ -87,7 +87,7 @@ export async function relayWhole(
     const reply = response.status === 200 ? readReply(codec, body, prepared.recallTool) : undefined;
     if (!reply) return { response, body };
     note.used(sumUsage([...earlier, reply]));
-    if (!isPending(reply) || budget.isSpent(round)) {
+    if (!codec.awaitsRecall(reply) || budget.isSpent(round)) {
       return { response, body: codec.writeResponse(body, earlier, reply) };
     }
     sent = codec.continueWith(sent, reply, await answersTo(exchange, reply, round, budget));
@@ -95,11 +95,6 @@ export async function relayWhole(
     response = await exchange.send(sent);
     note.upstreamStatus(response.status);
   }
-}
-
-/** Only recalls, and the model waits for them. Beside calls of the client's they are left out: it is the client's turn then. */
-function isPending(reply: ModelReply): boolean {
-  return reply.recalls.length > 0 && reply.calls.length === 0;
 }
 
 function readReply(codec: Codec, body: Uint8Array, recallTool: string | undefined): ModelReply | undefined {

@@ -67,6 +67,20 @@ describe.each(formats)('a %s request through the gateway', (format) => {
     expect(await (await get('/_leporello/receipts', 'other')).json()).toEqual({ receipts: [] });
   });
 
+  it('is not continued when the reply was cut off within a recall', async () => {
+    const parts = [
+      { type: 'text', text: 'Half a ' },
+      { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } },
+    ] as const;
+    const finish = format === 'chat' ? 'length' : 'max_tokens';
+    await using stack = await startStack(() => ({ type: 'turn', parts, finish }));
+    const text = await (await post(stack.url, format, requestBody(format))).text();
+    expect(stack.provider.requests.length).toBe(1);
+    expect(text).toContain('Half a ');
+    expect(text).toContain(`"${finish}"`);
+    expect(text).not.toContain('read_memory');
+  });
+
   it('writes neither content nor credentials to the log', async () => {
     await using stack = await startStack(hello, { ...small, prepareDeadlineMs: 1 });
     await post(stack.url, format, longBody(format, 60), { authorization: 'Bearer very-secret' });

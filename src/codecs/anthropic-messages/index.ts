@@ -2,7 +2,7 @@
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { read } from './read.ts';
-import { errorBody, isOverflow, readResponse, writeResponse } from './response.ts';
+import { awaitsRecall, errorBody, isOverflow, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -14,6 +14,7 @@ export const anthropicMessages: Codec = {
   write,
   rules,
   readResponse,
+  awaitsRecall,
   writeResponse,
   openStream,
   continueWith,

@@ -49,6 +49,11 @@ export function replyFrom(message: {
   };
 }
 
+/** Only recalls, and the model waits for them: a reply that was cut off may hold half a call. */
+export function awaitsRecall(reply: ModelReply): boolean {
+  return reply.finish === 'tool_use' && reply.recalls.length > 0 && reply.calls.length === 0;
+}
+
 export function writeResponse(
   body: Uint8Array,
   earlier: readonly ModelReply[],

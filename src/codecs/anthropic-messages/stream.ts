@@ -16,7 +16,7 @@ import {
   withMembers,
 } from '../event-json.ts';
 import { bindsReasoning, isReasoning } from './bound-reasoning.ts';
-import { clientStop, errorBody, replyFrom, usageFrom } from './response.ts';
+import { awaitsRecall, clientStop, errorBody, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 
 /** What the client has got by now, over all rounds. */
@@ -68,7 +68,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
-      if (!round.stopped || !isToBeAnswered(reply))
+      if (!round.stopped || !awaitsRecall(reply))
         return { status: 'done', tail: ending(round, clientStop(reply), usage()) };
       relaying.earlierUsage = usage();
       relaying.round = { ...newRound(round.number + 1), ending: round.ending };
@@ -174,11 +174,6 @@ function closingDelta(event: StreamEvent, usage: unknown, stop: string | null): 
 function replyOf({ round, recallTool }: Relaying): ModelReply {
   const { recorder, finish, usage } = round;
   return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
-}
-
-/** Only recalls, and the model waits for them: a reply that was cut off may hold half a call. */
-function isToBeAnswered(reply: ModelReply): boolean {
-  return reply.finish === 'tool_use' && reply.recalls.length > 0 && reply.calls.length === 0;
 }
 
 function newRound(number: number): Round {

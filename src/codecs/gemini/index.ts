@@ -2,7 +2,7 @@
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { readOn, type Route } from './read.ts';
-import { errorBody, isOverflow, readResponse, writeResponse } from './response.ts';
+import { awaitsRecall, errorBody, isOverflow, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -15,6 +15,7 @@ export function geminiFor(route: Route): Codec {
     write,
     rules,
     readResponse,
+    awaitsRecall,
     writeResponse,
     openStream,
     continueWith,

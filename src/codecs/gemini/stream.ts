@@ -25,6 +25,7 @@ import {
 } from '../event-json.ts';
 import { callIn, hideRecalls, type PartBytes, partsOf } from './reply-parts.ts';
 import {
+  awaitsRecall,
   candidateContent,
   changeCandidate,
   emptyText,
@@ -136,7 +137,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     },
     end(): RelayEnd {
       const reply = currentReply();
-      if (round.failed || !isToBeAnswered(reply)) return { status: 'done', tail: ending(undefined) };
+      if (round.failed || !awaitsRecall(reply)) return { status: 'done', tail: ending(undefined) };
       earlierUsage = addUsage(earlierUsage, round.usage);
       round = { ...newRound(round.number + 1, recallTool), ending: round.ending };
       return { status: 'recall', reply };
@@ -145,11 +146,6 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     fail: (problem: GatewayProblem) => [eventBytes(undefined, errorBody(problem))],
     usage: () => usageFrom(addUsage(earlierUsage, round.usage)),
   };
-}
-
-/** Only recalls, and whole. This format says STOP for calls too; whatever else it says, the reply was cut off or refused. */
-function isToBeAnswered(reply: ModelReply): boolean {
-  return reply.finish === 'STOP' && reply.recalls.length > 0 && reply.calls.length === 0;
 }
 
 function newRound(number: number, recallTool: string | undefined): Round {

@@ -45,6 +45,13 @@ export function replyFrom(message: {
   };
 }
 
+/** Only recalls, and whole: a reply that was cut off may hold half a call. Not every server says `tool_calls` for the rest. */
+export function awaitsRecall(reply: ModelReply): boolean {
+  const isWhole =
+    reply.finish !== undefined && reply.finish !== 'length' && reply.finish !== 'content_filter';
+  return isWhole && reply.recalls.length > 0 && reply.calls.length === 0;
+}
+
 export function writeResponse(
   body: Uint8Array,
   earlier: readonly ModelReply[],

@@ -5,7 +5,7 @@
 import { jsonBytes } from '../../conversation/splice.ts';
 import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
 import { addUsage, eventBytes, isRecord, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
-import { clientFinish, errorBody, replyFrom, usageFrom } from './response.ts';
+import { awaitsRecall, clientFinish, errorBody, replyFrom, usageFrom } from './response.ts';
 import { changeChoice, closedChoice, firstChoice, hasText, parseChunk, withCalls } from './stream-chunk.ts';
 import { type CallKey, callsOf, type Fields, type MessageRecorder, recordMessage } from './stream-message.ts';
 
@@ -61,7 +61,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
-      if (round.failed || !isToBeAnswered(reply))
+      if (round.failed || !awaitsRecall(reply))
         return { status: 'done', tail: ending(relaying, clientFinish(reply), usage()) };
       relaying.earlierUsage = usage();
       relaying.round = { ...newRound(round.number + 1), ending: round.ending };
@@ -199,13 +199,6 @@ function underFirstId(
 function replyOf({ round, recallTool }: Relaying): ModelReply {
   const { recorder, finish, usage } = round;
   return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
-}
-
-/** Only recalls, and whole: a reply that was cut off may hold half a call. Not every server says `tool_calls` for the rest. */
-function isToBeAnswered(reply: ModelReply): boolean {
-  const isWhole =
-    reply.finish !== undefined && reply.finish !== 'length' && reply.finish !== 'content_filter';
-  return isWhole && reply.recalls.length > 0 && reply.calls.length === 0;
 }
 
 function newRound(number: number): Round {

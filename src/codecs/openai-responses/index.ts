@@ -3,7 +3,7 @@ import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { errorBody, isOverflow } from './errors.ts';
 import { read } from './read.ts';
-import { readResponse, writeResponse } from './response.ts';
+import { awaitsRecall, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -15,6 +15,7 @@ export const openaiResponses: Codec = {
   write,
   rules,
   readResponse,
+  awaitsRecall,
   writeResponse,
   openStream,
   continueWith,
