@@ -117,3 +117,10 @@ export function stringAt(bytes: Uint8Array, member: Member | undefined): string 
   const value = startsWith(bytes, member.value, '"') ? parseSpan(bytes, member.value) : undefined;
   return typeof value === 'string' ? value : undefined;
 }
+
+/** The names of the tools a block defines; built-in ones have none. */
+export function toolNamesOf(tools: Block | undefined): readonly string[] {
+  return (tools?.parts ?? []).flatMap((part) =>
+    part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],
+  );
+}

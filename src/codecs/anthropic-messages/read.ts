@@ -14,6 +14,7 @@ import {
   stringAt,
   textMember,
   uniqueMembers,
+  toolNamesOf,
 } from '../read-body.ts';
 
 /** Clients move cache marks from turn to turn; they say nothing to the model. */
@@ -34,9 +35,7 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       streaming: stream === true,
       replies: 1,
       maxOutputTokens: typeof max_tokens === 'number' ? max_tokens : undefined,
-      toolNames: (tools?.parts ?? []).flatMap((part) =>
-        part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],
-      ),
+      toolNames: toolNamesOf(tools),
       preamble: [tools, system].filter((block) => block !== undefined),
       messages,
     };

@@ -1,15 +1,16 @@
 /** Reads and rewrites complete Anthropic Messages responses, and spells our own errors in Anthropic's shape. */
-import { parseSpan, ScanError, scanArray } from '../../conversation/json-scan.ts';
+import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { addUsage, isRecord, jsonList, memberBytes, numberAt, setMembers, stringIn } from '../event-json.ts';
+import { parseResponse } from '../parse-response.ts';
 import { bindsReasoning, isReasoning } from './bound-reasoning.ts';
 
 const decoder = new TextDecoder();
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
-  const message = parseBody(body);
+  const message = parseResponse(body);
   const turn =
     isRecord(message) && Array.isArray(message['content']) ? memberBytes(body, 'content') : undefined;
   if (!isRecord(message) || !turn) {
@@ -62,7 +63,7 @@ export function writeResponse(
   const rounds = [...earlier, reply];
   if (rounds.every((round) => round.recalls.length === 0)) return body;
   const usage = rounds.map((round) => round.rawUsage).reduce(addUsage);
-  const binds = bindsReasoning(stringIn(parseBody(body), 'model'));
+  const binds = bindsReasoning(stringIn(parseResponse(body), 'model'));
   return setMembers(body, {
     content: jsonList(rounds.flatMap((round, number) => visibleBlocks(round, number > 0 && binds))),
     ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
@@ -151,13 +152,4 @@ function callFrom(bytes: Uint8Array, block: unknown): readonly ToolCall[] {
       argumentsJson: input ? decoder.decode(input) : '{}',
     },
   ];
-}
-
-function parseBody(body: Uint8Array): unknown {
-  try {
-    return parseSpan(body, { start: 0, end: body.length });
-  } catch (cause) {
-    if (!(cause instanceof ScanError)) throw cause;
-    throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
-  }
 }

@@ -1,17 +1,17 @@
 /** Reads and rewrites complete generateContent responses, and spells our own errors in Google's shape. */
-import { parseSpan, ScanError } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes } from '../../conversation/splice.ts';
 import { scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { addUsage, isRecord, jsonList, memberBytes, numberAt, withMembers } from '../event-json.ts';
+import { parseResponse } from '../parse-response.ts';
 import { stringOf, valueOf } from './names.ts';
 import { callIn, hideRecalls, type PartBytes, partsOf, saidIn } from './reply-parts.ts';
 
 const decoder = new TextDecoder();
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
-  const response = parseBody(body);
+  const response = parseResponse(body);
   const candidate = firstCandidate(response);
   const rawUsage = valueOf(response, 'usageMetadata');
   const blocked = stringOf(valueOf(response, 'promptFeedback'), 'blockReason');
@@ -155,13 +155,4 @@ function callFrom({ bytes, value }: PartBytes, index: number): ToolCall {
   // As the model spelled it: its numbers may be larger than ours.
   const args = call && memberBytes(call, 'args');
   return { id: id ?? `#${index}`, name, argumentsJson: args ? decoder.decode(args) : '{}' };
-}
-
-function parseBody(body: Uint8Array): unknown {
-  try {
-    return parseSpan(body, { start: 0, end: body.length });
-  } catch (cause) {
-    if (!(cause instanceof ScanError)) throw cause;
-    throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
-  }
 }

@@ -14,6 +14,7 @@ import {
   stringAt,
   textMember,
   uniqueMembers,
+  toolNamesOf,
 } from '../read-body.ts';
 
 /** Fields that are read as blocks; every other one is parsed whole. */
@@ -44,9 +45,7 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       streaming: stream === true,
       replies: typeof n === 'number' ? n : 1,
       maxOutputTokens: typeof limit === 'number' ? limit : undefined,
-      toolNames: (tools?.parts ?? []).flatMap((part) =>
-        part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],
-      ),
+      toolNames: toolNamesOf(tools),
       preamble: tools ? [tools] : [],
       messages,
     };

@@ -1,14 +1,15 @@
 /** Reads and rewrites complete Chat Completions responses, and spells our own errors in OpenAI's shape. */
-import { parseSpan, ScanError, scanArray } from '../../conversation/json-scan.ts';
+import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes, listSplices } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { addUsage, isRecord, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+import { parseResponse } from '../parse-response.ts';
 
 const decoder = new TextDecoder();
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
-  const completion = parseBody(body);
+  const completion = parseResponse(body);
   const choices = isRecord(completion) ? completion['choices'] : undefined;
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   if (!isRecord(completion) || !isRecord(choice) || !isRecord(choice['message'])) {
@@ -160,13 +161,4 @@ function callFrom(call: unknown): ToolCall {
     name: stringIn(called, 'name') ?? stringIn(custom, 'name') ?? '',
     argumentsJson: stringIn(called, 'arguments') ?? stringIn(custom, 'input') ?? '',
   };
-}
-
-function parseBody(body: Uint8Array): unknown {
-  try {
-    return parseSpan(body, { start: 0, end: body.length });
-  } catch (cause) {
-    if (!(cause instanceof ScanError)) throw cause;
-    throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
-  }
 }

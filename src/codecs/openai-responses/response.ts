@@ -1,5 +1,4 @@
 /** Reads and rewrites complete responses of OpenAI Responses. https://platform.openai.com/docs/api-reference/responses/object */
-import { parseSpan, ScanError } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { ModelReply, ToolCall, Usage } from '../codec.ts';
@@ -13,10 +12,11 @@ import {
   setMembers,
   stringIn,
 } from '../event-json.ts';
+import { parseResponse } from '../parse-response.ts';
 import { callsOfItems, itemsOf, textOfItems, visibleItems } from './output.ts';
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
-  const response = parseBody(body);
+  const response = parseResponse(body);
   if (!isRecord(response) || !Array.isArray(response['output'])) {
     throw new LeporelloError(
       'bad-response',
@@ -79,13 +79,4 @@ export function usageFrom(raw: unknown): Usage | undefined {
     cacheWrite: numberAt(details, 'cache_write_tokens'),
     output: numberAt(raw, 'output_tokens'),
   };
-}
-
-function parseBody(body: Uint8Array): unknown {
-  try {
-    return parseSpan(body, { start: 0, end: body.length });
-  } catch (cause) {
-    if (!(cause instanceof ScanError)) throw cause;
-    throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
-  }
 }

@@ -1,0 +1,50 @@
+/**
+ * The library without a gateway: fold a request body before sending it, answer the model's recall, bring an original back.
+ * Sends nothing. Run from a checkout: `npm run bench examples/fold-in-process.ts`.
+ */
+import { openaiChat } from '../src/codecs/openai-chat/index.ts';
+import { createLeporello } from '../src/index.ts';
+
+// In a program of your own: import { createLeporello } from 'leporello', and openaiChat from 'leporello/codecs/openai-chat'.
+const leporello = createLeporello({ models: { 'gpt-4o': { window: 8_000 } } });
+
+const logs = Array.from(
+  { length: 12 },
+  (_, at) => `service-${at} started\n${`service-${at} is well\n`.repeat(150)}`,
+);
+const body = new TextEncoder().encode(
+  JSON.stringify({
+    model: 'gpt-4o',
+    messages: [
+      { role: 'user', content: 'Look at all logs.' },
+      ...logs.flatMap((log, at) => [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [
+            {
+              id: `call_${at}`,
+              type: 'function',
+              function: { name: 'read_log', arguments: `{"service":${at}}` },
+            },
+          ],
+        },
+        { role: 'tool', tool_call_id: `call_${at}`, content: log },
+      ]),
+    ],
+    tools: [{ type: 'function', function: { name: 'read_log', parameters: { type: 'object' } } }],
+  }),
+);
+
+const prepared = await leporello.prepare({ codec: openaiChat, body });
+const { tokensBefore, tokensAfter, memories, trigger } = prepared.report;
+console.log(
+  `${prepared.outcome.status} by ${trigger}: ${tokensBefore} tokens became ${tokensAfter}; ${memories.length} texts are in memory.`,
+);
+
+// `prepared.body` is what to send. When the model calls `prepared.recallTool`, answer it:
+const answer = await leporello.recall(prepared, JSON.stringify({ id: memories[0], lines: '1-2' }));
+console.log(`The model reads ${memories[0]}:\n${answer}`);
+
+const original = await leporello.original(memories[0]!);
+console.log(`The original has ${original?.length} bytes of JSON.`);
