@@ -52,7 +52,10 @@ export type ModelWindow = {
 export interface Engine {
   /** Never rejects: what goes wrong is the outcome `failed`, with the body as it came. */
   prepare(request: EngineRequest): Promise<Prepared>;
-  /** Sends this conversation as it comes from here on, for when its provider took it only without our edits. Never rejects. */
+  /**
+   * Folds this conversation from here on only where it would not fit, for when its provider took it only without our edits. Never
+   * rejects.
+   */
   leaveAlone(request: EngineRequest): Promise<void>;
 }
 

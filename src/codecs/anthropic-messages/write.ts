@@ -1,25 +1,13 @@
 /** Writes edits and the recall tool into an Anthropic Messages body, byte by byte. */
-import type { Conversation } from '../../conversation/conversation.ts';
-import type { Edit } from '../../conversation/edit.ts';
-
-import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
-import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
-import { appendMessages, appendTool } from '../append.ts';
+import { concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
+import type { Codec, ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
+import { appendMessages } from '../append.ts';
+import { bodyWriter } from '../body-writer.ts';
 import { jsonList, stringIn } from '../event-json.ts';
 import { elementsOf } from './response.ts';
-import { type MessageWriter, messageSplices, shift } from '../write-body.ts';
+import { type MessageWriter, shift } from '../write-body.ts';
 
 const encoder = new TextEncoder();
-
-export function write(
-  conversation: Conversation,
-  edits: readonly Edit[],
-  extra: { readonly recallTool?: RecallTool } = {},
-): Uint8Array {
-  const splices = [...messageSplices(conversation, edits, writer)];
-  if (extra.recallTool) splices.push(appendTool(conversation, toolDefinition(extra.recallTool)));
-  return applySplices(conversation.body, splices);
-}
 
 /**
  * The sent body, the model's turn as it was (signatures included), and one user message with the answers. Empty text blocks, which
@@ -65,3 +53,5 @@ const writer: MessageWriter = {
 function toolDefinition(tool: RecallTool): Uint8Array {
   return jsonBytes({ name: tool.name, description: tool.description, input_schema: tool.parameters });
 }
+
+export const write: Codec['write'] = bodyWriter(writer, toolDefinition);

@@ -14,6 +14,7 @@ import {
   readPreamble,
   startsWith,
   stringAt,
+  toolNamesOf,
 } from '../read-body.ts';
 import { byName, namedMembers, numberOf, spellings, stringOf, valueOf } from './names.ts';
 import { pairByName } from './pair-by-name.ts';
@@ -45,11 +46,7 @@ function readConversation(fields: Fields, body: Uint8Array, reading: Reading, ro
   const system = blocksOf(fields, systemNames, reading, outlineSystem);
   const others = parseOtherFields(fields, blockFields);
   const config = valueOf(others, 'generationConfig');
-  const offered = tools.flatMap((block) =>
-    block.parts.flatMap((part) =>
-      part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],
-    ),
-  );
+  const offered = tools.flatMap((block) => toolNamesOf(block));
   return {
     body,
     model: route.model ?? stringOf(others, 'model'),

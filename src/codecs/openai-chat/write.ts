@@ -1,21 +1,10 @@
 /** Writes edits and the recall tool into a Chat Completions body, byte by byte. */
-import type { Conversation } from '../../conversation/conversation.ts';
-import type { Edit } from '../../conversation/edit.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { applySplices, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
-import { appendMessages, appendTool } from '../append.ts';
-import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
-import { type MessageEdits, type MessageWriter, messageSplices, shift } from '../write-body.ts';
-
-export function write(
-  conversation: Conversation,
-  edits: readonly Edit[],
-  extra: { readonly recallTool?: RecallTool } = {},
-): Uint8Array {
-  const splices = [...messageSplices(conversation, edits, writer)];
-  if (extra.recallTool) splices.push(appendTool(conversation, toolDefinition(extra.recallTool)));
-  return applySplices(conversation.body, splices);
-}
+import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
+import { appendMessages } from '../append.ts';
+import { bodyWriter } from '../body-writer.ts';
+import type { Codec, ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
+import { type MessageEdits, type MessageWriter, shift } from '../write-body.ts';
 
 /** The sent body, the assistant message as it was, and one tool message for each answer. */
 export function continueWith(
@@ -64,3 +53,5 @@ function toolDefinition(tool: RecallTool): Uint8Array {
     function: { name: tool.name, description: tool.description, parameters: tool.parameters },
   });
 }
+
+export const write: Codec['write'] = bodyWriter(writer, toolDefinition);
