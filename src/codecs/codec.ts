@@ -4,6 +4,9 @@
  */
 import type { Conversation, Part, Role } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
+import type { GhostTurn, RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
+
+export type { RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
 
 export interface Codec {
   readonly name: string;
@@ -21,8 +24,8 @@ export interface Codec {
   readonly rules: FormatRules;
   /** Reads a complete (not streamed) successful response. Throws `bad-response`. */
   readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply;
-  /** True when the model waits for recalls alone; false when the client has calls to run, or the reply was cut off. */
-  awaitsRecall(reply: ModelReply): boolean;
+  /** True when the model stopped for its calls; one that was cut off or refused may have left half a call. */
+  isWhole(reply: ModelReply): boolean;
   /**
    * The response as the client may see it: without private calls, with what earlier rounds said in front and the usage of all.
    * `body` comes back itself when no round held a private call.
@@ -32,6 +35,11 @@ export interface Codec {
   openStream(options: StreamOptions): StreamRelay;
   /** The next request after a recall: the sent body with the model's reply and the answers at its end. */
   continueWith(sent: Uint8Array, reply: ModelReply, answers: readonly RecallAnswer[]): Uint8Array;
+  /**
+   * The body with private rounds put back, byte for byte as they were sent, where they stood in the client's copies of the replies.
+   * Left out is what has no place there any more: a copy the client changed, or one of another reply.
+   */
+  insertGhosts(conversation: Conversation, ghosts: readonly PlacedGhost[]): Uint8Array;
   /** Our own errors in the provider's shape, as a JSON body. */
   errorBody(problem: GatewayProblem): Uint8Array;
   /** True when a response says that the request is longer than the model's window, in the provider's own wording. */
@@ -92,8 +100,6 @@ export type RecallTool = {
   readonly parameters: Readonly<Record<string, unknown>>;
 };
 
-export type ToolCall = { readonly id: string; readonly name: string; readonly argumentsJson: string };
-
 /** Tokens of one model call. `input` counts all prompt tokens, those read from and written to a cache included. */
 export type Usage = {
   readonly input: number;
@@ -117,7 +123,8 @@ export type ModelReply = {
   readonly turn: Uint8Array;
 };
 
-export type RecallAnswer = { readonly call: ToolCall; readonly text: string };
+/** What may have been recalled for the reply whose copy begins at message `at`: newest first, of several replies to one request. */
+export type PlacedGhost = { readonly at: number; readonly turns: readonly GhostTurn[] };
 
 export type StreamOptions = {
   /** Name of the recall tool in this request; undefined when it was not injected. */
@@ -148,7 +155,12 @@ export interface StreamRelay {
 }
 
 export type RelayEnd =
-  | { readonly status: 'done'; readonly tail: readonly Uint8Array[] }
+  /** `reply` is what the last round said; undefined when it broke off. It may hold recalls beside the client's calls. */
+  | {
+      readonly status: 'done';
+      readonly tail: readonly Uint8Array[];
+      readonly reply: ModelReply | undefined;
+    }
   | { readonly status: 'recall'; readonly reply: ModelReply };
 
 /** An error the gateway itself must tell a client. */

@@ -17,6 +17,12 @@ export type Fields = {
   get(key: string): Span | undefined;
 };
 
+/** Reads without remembering anything, for what is read apart from any conversation. */
+export const unremembered: Reading = {
+  digest: () => '',
+  outlines: { get: () => undefined, set: () => undefined },
+};
+
 /** How a codec reads one block: the bytes of the block alone, known to be JSON. */
 export type Outliner = (bytes: Uint8Array, reading: Reading) => Outline;
 

@@ -5,7 +5,7 @@
 import type { Conversation, Message, Part, Place, Span } from '../conversation/conversation.ts';
 import { textsOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { listSplices, literalBytes, type Splice } from '../conversation/splice.ts';
+import { type Insertion, listSplices, literalBytes, type Splice } from '../conversation/splice.ts';
 import { LeporelloError } from '../errors.ts';
 
 /** The edits of one message, in the order the codec needs them. */
@@ -23,13 +23,17 @@ export type MessageWriter = {
   dropParts(edits: MessageEdits, body: Uint8Array): readonly Splice[];
 };
 
-/** All splices of an edit set. Throws `bad-edit` for an edit that names no place, and for two texts in one place. */
+/**
+ * All splices of an edit set, and of messages that are added as they are. Throws `bad-edit` for an edit that names no place, and for
+ * two texts in one place.
+ */
 export function messageSplices(
   conversation: Conversation,
   edits: readonly Edit[],
   writer: MessageWriter,
+  added: readonly Insertion[] = [],
 ): readonly Splice[] {
-  if (edits.length === 0) return [];
+  if (edits.length === 0 && added.length === 0) return [];
   const dropped = droppedMessages(conversation, edits);
   const perMessage = groupByMessage(conversation, edits, dropped);
   const insertions = edits.flatMap((edit) =>
@@ -45,7 +49,7 @@ export function messageSplices(
   const spans = conversation.messages.map((message) => message.span);
   // An edit names a message that is there, so the list has elements and its closing bracket does not matter.
   return [
-    ...listSplices(spans, spans.at(-1)?.end ?? 0, (index) => dropped.has(index), insertions),
+    ...listSplices(spans, spans.at(-1)?.end ?? 0, (index) => dropped.has(index), [...insertions, ...added]),
     ...perMessage.flatMap((group) => [
       ...group.replaced.map((edit) => replaceSplice(group.message, edit)),
       ...(group.dropped.size > 0 ? writer.dropParts(group, conversation.body) : []),

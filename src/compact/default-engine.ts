@@ -1,5 +1,6 @@
 /** The engine with everything it usually has: settings in, the defaults for the rest. */
 import { sha256 } from '../memory/digest.ts';
+import { createGhosts } from '../memory/ghosts.ts';
 import { createLedger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
@@ -29,6 +30,7 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engin
   return createEngine({
     vault,
     ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
+    ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs }),
     digest: sha256,
     triggers: defaultTriggers(settings.triggers),
     strategies: defaultStrategies,

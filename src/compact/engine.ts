@@ -9,6 +9,7 @@ import type { Edit } from '../conversation/edit.ts';
 import { originalsOf } from '../conversation/original.ts';
 import { type Chain, prefixChain } from '../conversation/prefix.ts';
 import { LeporelloError } from '../errors.ts';
+import type { Ghosts } from '../memory/ghosts.ts';
 import type { Ledger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import { recallToolFor } from '../recall/tool.ts';
@@ -17,6 +18,7 @@ import { createConversationCounter, createTokenMemo, type TokenMemo } from '../t
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { type Demand, firstDemand, type Trigger } from '../triggers/trigger.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
+import { withGhosts } from './ghosts.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { type PlanInput, planFold } from './plan.ts';
 import { type Pins, protectionOf } from './protection.ts';
@@ -26,6 +28,7 @@ import { whatIsLarge } from './unfit.ts';
 export type EngineOptions = {
   readonly vault: Pick<Vault, 'keep' | 'idOf'>;
   readonly ledger: Ledger;
+  readonly ghosts: Ghosts;
   /** A cryptographic digest of bytes: the identity of prefixes hangs on it. */
   readonly digest: (bytes: Uint8Array) => string;
   readonly triggers: readonly Trigger[];
@@ -121,13 +124,15 @@ async function compact(
   const { options } = workshop;
   const tokenCounter = await options.counterFor(conversation.model);
   const window = await options.windowFor(conversation.model);
-  const input = planInput(workshop, request, conversation, tokenCounter);
-  const memory = foldMemory(workshop, request, conversation);
+  const asCame = foldMemory(workshop, request, conversation);
+  const asSent = await rehydrated(workshop, request, conversation, asCame);
+  const input = planInput(workshop, request, asSent, tokenCounter);
+  const memory = asSent === conversation ? asCame : foldMemory(workshop, request, asSent, 'with ghosts');
   const { start, alone } = await replayFold(input, memory);
   const state = {
     tokens: start.tokens,
     window: window.tokens,
-    reserved: reservedTokens(conversation, window, input.recallTool !== undefined),
+    reserved: reservedTokens(asSent, window, input.recallTool !== undefined),
     messages: start.messages,
   };
   const demand =
@@ -139,17 +144,18 @@ async function compact(
   const result = planned?.draft ?? start;
   if (input.isTooLate())
     throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
-  if (result !== start) await rememberFold(memory, conversation, start.edits, result.edits);
+  if (result !== start) await rememberFold(memory, asSent, start.edits, result.edits);
   const { counter } = input;
   return {
     outcome: outcomeOf(result.edits, planned?.steps),
     body: result.body,
     recallTool: input.recallTool?.name,
-    original: originalFinder(conversation, result.edits),
+    original: originalFinder(asSent, result.edits),
+    remember: (ghost) => options.ghosts.record(asCame.tenant, asCame.links.at(-1)!, ghost),
     room:
       window.tokens === undefined
         ? undefined
-        : window.tokens - reservedTokens(conversation, window, false) - result.tokens,
+        : window.tokens - reservedTokens(asSent, window, false) - result.tokens,
     counter: tokenCounter,
     report: {
       model: conversation.model,
@@ -159,6 +165,7 @@ async function compact(
       replayed: start.edits.length,
       steps: planned?.steps ?? [],
       memories: memoriesOf(result.edits),
+      ghosts: asSent === conversation ? 0 : callsOf(asSent, input.recallTool),
       tokensBefore: counter.total(conversation),
       tokensAfter: result.tokens,
       bytesBefore: conversation.body.length,
@@ -166,6 +173,17 @@ async function compact(
       unfit: whatIsLarge(result, counter, demand?.atMost),
     },
   };
+}
+
+/** Recalls of earlier requests are put back only where the tool they were made with is offered. */
+async function rehydrated(
+  { options, reading }: Workshop,
+  { codec }: EngineRequest,
+  conversation: Conversation,
+  { ledger, tenant, links }: FoldMemory,
+): Promise<Conversation> {
+  if (!offeredTool(options, conversation)) return conversation;
+  return withGhosts({ codec, reading, ghosts: options.ghosts, ledger, tenant, links }, conversation);
 }
 
 function planInput(
@@ -193,9 +211,10 @@ function foldMemory(
   workshop: Workshop,
   { codec, tenant }: EngineRequest,
   conversation: Conversation,
+  kind = 'as it came',
 ): FoldMemory {
   const { vault, ledger } = workshop.options;
-  return { vault, ledger, tenant, links: linksOf(workshop, conversation, `${tenant} ${codec.name}`) };
+  return { vault, ledger, tenant, links: linksOf(workshop, conversation, `${tenant} ${codec.name}`, kind) };
 }
 
 /** Some way below what the provider takes, so that the next turn does not overflow again. */
@@ -208,9 +227,16 @@ function overflowDemand(atMost: number): Demand {
   };
 }
 
-/** A conversation that goes on starts as it did the turn before. */
-function linksOf({ options, chains }: Workshop, conversation: Conversation, root: string): readonly string[] {
-  const key = [root, ...conversation.messages.slice(0, 2).map((message) => message.canonical)].join(' ');
+/** A conversation that goes on starts as it did the turn before; so does the `kind` of it that has ghost turns. */
+function linksOf(
+  { options, chains }: Workshop,
+  conversation: Conversation,
+  root: string,
+  kind: string,
+): readonly string[] {
+  const key = [root, kind, ...conversation.messages.slice(0, 2).map((message) => message.canonical)].join(
+    ' ',
+  );
   const chain = prefixChain(conversation, root, options.digest, chains.get(key));
   chains.set(key, chain);
   return chain.links;
@@ -238,6 +264,11 @@ function outcomeOf(edits: readonly Edit[], steps: readonly FoldStep[] | undefine
   const refused = steps?.find((step) => step.refused !== undefined)?.refused;
   if (refused !== undefined) return { status: 'untouched', reason: refused };
   return { status: 'untouched', reason: steps ? 'nothing to fold' : 'no trigger fired' };
+}
+
+function callsOf({ messages }: Conversation, tool: RecallTool | undefined): number {
+  const parts = messages.flatMap((message) => message.parts);
+  return parts.filter((part) => part.type === 'tool-call' && part.name === tool?.name).length;
 }
 
 function memoriesOf(edits: readonly Edit[]): readonly string[] {

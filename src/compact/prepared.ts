@@ -1,5 +1,6 @@
 /** A request ready to be sent, with what is needed to answer recalls from it. */
 import type { Conversation } from '../conversation/conversation.ts';
+import type { GhostTurn } from '../conversation/ghost-turn.ts';
 import type { FoldReport, Outcome } from '../metrics/receipt.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 
@@ -11,6 +12,8 @@ export type Prepared = {
   readonly recallTool: string | undefined;
   /** The original behind an id of this very conversation, as exact JSON bytes; nothing for any other id. */
   readonly original: (id: string) => Uint8Array | undefined;
+  /** Keeps what was recalled for the reply to this request, to be put back into later ones. Rejects with `store-failed`. */
+  readonly remember: (ghost: GhostTurn) => Promise<void>;
   /** Tokens the window has left beside what is sent and the reply; undefined where nobody knows the window. */
   readonly room: number | undefined;
   /** Undefined when the body could not be read. */
@@ -28,6 +31,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
       window: undefined,
       trigger: undefined,
       replayed: 0,
+      ghosts: 0,
       steps: [],
       memories: [],
       tokensBefore: undefined,
@@ -38,6 +42,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
     },
     recallTool: undefined,
     original: () => undefined,
+    remember: () => Promise.resolve(),
     room: undefined,
     counter: undefined,
   };

@@ -4,9 +4,11 @@
  */
 import type { Codec, ModelReply, RecallAnswer, StreamRelay, Usage } from '../codecs/codec.ts';
 import { answerRecall } from '../compact/answer-recall.ts';
+import { awaitsRecall, recallsBeside } from '../codecs/recalls.ts';
 import type { Prepared } from '../compact/prepared.ts';
 import { LeporelloError } from '../errors.ts';
 import type { RecallReport } from '../metrics/receipt.ts';
+import { type GhostRecorder, recordGhosts } from './ghost-recorder.ts';
 import type { UpstreamResponse } from './http.ts';
 import { readBody } from './http.ts';
 import { openBudget, type RecallBudget, type RecallLimits } from './recall-budget.ts';
@@ -36,8 +38,23 @@ const maxResponseBytes = 64 * 1024 * 1024;
 /** The bytes for the client of a streamed response, as they come. Errors of the first response break the stream off. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const relay = exchange.codec.openStream({ recallTool: exchange.prepared.recallTool });
+  const ghosts = recordGhosts(exchange.prepared, exchange.note.problem);
+  try {
+    yield* relayRounds(exchange, first, relay, ghosts);
+  } finally {
+    await ghosts.left();
+  }
+}
+
+async function* relayRounds(
+  exchange: Exchange,
+  first: UpstreamResponse,
+  relay: StreamRelay,
+  ghosts: GhostRecorder,
+): AsyncGenerator<Uint8Array> {
+  const { codec, prepared, note } = exchange;
   const budget = openBudget(exchange);
-  let sent = exchange.prepared.body;
+  let sent = prepared.body;
   let response = first;
   for (let round = 1; ; round++) {
     try {
@@ -45,31 +62,48 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
     } catch (error) {
       // What broke before any recall breaks for the client as it would have without us.
       if (round === 1) throw error;
-      yield* failed(exchange, relay, error);
+      yield* failed(exchange, relay, ghosts, error);
       return;
     }
     const end = relay.end();
-    exchange.note.used(relay.usage());
+    note.used(relay.usage());
     if (end.status === 'done') {
+      if (end.reply) await completed(exchange, ghosts, end.reply, round, budget);
       yield* end.tail;
       return;
     }
     if (budget.isSpent(round)) {
+      await ghosts.complete(end.reply);
       yield* relay.finish();
       return;
     }
     try {
-      sent = exchange.codec.continueWith(
-        sent,
-        end.reply,
-        await answersTo(exchange, end.reply, round, budget),
-      );
+      const answers = await answersTo(exchange, end.reply, round, budget);
+      ghosts.answered(end.reply, answers);
+      sent = codec.continueWith(sent, end.reply, answers);
       response = await continued(exchange, sent);
     } catch (error) {
-      yield* failed(exchange, relay, error);
+      yield* failed(exchange, relay, ghosts, error);
       return;
     }
   }
+}
+
+/**
+ * Recalls beside the client's own calls are answered now, while what they ask for is at hand, and told to the model when the client's
+ * results come back.
+ */
+async function completed(
+  exchange: Exchange,
+  ghosts: GhostRecorder,
+  last: ModelReply,
+  round: number,
+  budget: RecallBudget,
+): Promise<void> {
+  if (recallsBeside(last) && exchange.codec.isWhole(last)) {
+    ghosts.answered(last, await answersTo(exchange, last, round, budget));
+  }
+  await ghosts.complete(last);
 }
 
 /** The body for the client of a complete response; `response` is the last upstream response, whose status and headers go with it. */
@@ -79,6 +113,7 @@ export async function relayWhole(
 ): Promise<{ readonly response: UpstreamResponse; readonly body: Uint8Array }> {
   const { codec, prepared, note } = exchange;
   const earlier: ModelReply[] = [];
+  const ghosts = recordGhosts(prepared, note.problem);
   const budget = openBudget(exchange);
   let sent = prepared.body;
   let response = first;
@@ -87,10 +122,13 @@ export async function relayWhole(
     const reply = response.status === 200 ? readReply(codec, body, prepared.recallTool) : undefined;
     if (!reply) return { response, body };
     note.used(sumUsage([...earlier, reply]));
-    if (!codec.awaitsRecall(reply) || budget.isSpent(round)) {
+    if (!codec.isWhole(reply) || !awaitsRecall(reply) || budget.isSpent(round)) {
+      await completed(exchange, ghosts, reply, round, budget);
       return { response, body: codec.writeResponse(body, earlier, reply) };
     }
-    sent = codec.continueWith(sent, reply, await answersTo(exchange, reply, round, budget));
+    const answers = await answersTo(exchange, reply, round, budget);
+    ghosts.answered(reply, answers);
+    sent = codec.continueWith(sent, reply, answers);
     earlier.push(reply);
     response = await exchange.send(sent);
     note.upstreamStatus(response.status);
@@ -138,7 +176,13 @@ async function continued(exchange: Exchange, body: Uint8Array): Promise<Upstream
   throw new LeporelloError('upstream-failed', `The upstream answered ${response.status} to a continuation.`);
 }
 
-function failed(exchange: Exchange, relay: StreamRelay, error: unknown): readonly Uint8Array[] {
+function failed(
+  exchange: Exchange,
+  relay: StreamRelay,
+  ghosts: GhostRecorder,
+  error: unknown,
+): readonly Uint8Array[] {
+  ghosts.forget();
   const problem = LeporelloError.isInstance(error) ? error.message : 'unexpected error in a continuation';
   exchange.note.problem(problem);
   return relay.fail({

@@ -15,6 +15,8 @@ export type FoldReport = {
   readonly trigger: string | undefined;
   /** Edits replayed from an earlier fold. */
   readonly replayed: number;
+  /** Private recalls of earlier requests that were put back. */
+  readonly ghosts: number;
   readonly steps: readonly FoldStep[];
   /** Ids of all that is folded in what was sent: each brings its original back. */
   readonly memories: readonly string[];

@@ -2,6 +2,7 @@
 import { createEngine, type Engine, type EngineOptions } from '../compact/engine.ts';
 import { sha256 } from '../memory/digest.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
+import { createGhosts } from '../memory/ghosts.ts';
 import { createLedger } from '../memory/ledger.ts';
 import type { Store } from '../memory/store.ts';
 import { createVault, type Vault } from '../memory/vault.ts';
@@ -26,6 +27,7 @@ export function testEngine(
   const engine = createEngine({
     vault,
     ledger: createLedger({ vault }),
+    ghosts: createGhosts({ vault }),
     digest: sha256,
     triggers: defaultTriggers(triggerOptions),
     strategies: defaultStrategies,

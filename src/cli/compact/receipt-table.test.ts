@@ -8,6 +8,7 @@ const report: FoldReport = {
   window: 8_000,
   trigger: undefined,
   replayed: 0,
+  ghosts: 0,
   steps: [],
   memories: [],
   tokensBefore: 900,
@@ -27,6 +28,7 @@ const receipts: readonly BodyReceipt[] = [
       ...report,
       trigger: 'must-fit',
       replayed: 2,
+      ghosts: 0,
       steps: [
         { strategy: 'drop-failed-calls', edits: 0, tokensSaved: 0, refused: 'a rule' },
         { strategy: 'offload-results', edits: 12, tokensSaved: 9_000 },

@@ -1,6 +1,4 @@
 /** Which models check that their thinking stands in the conversation it was made in. */
-import { stringIn } from '../event-json.ts';
-
 /**
  * Models whose thinking signatures are bound to everything before them: system, tools and every earlier message.
  * "Invalid `signature` in `thinking` block … bound to a different conversation" (docs, preserved thinking, 2026-08).
@@ -10,10 +8,4 @@ const bound = /(?:fable|mythos)-5[-.][12]|(?:opus|sonnet|haiku)-5[-.]5/;
 /** True for a model that refuses thinking whose prefix was edited. */
 export function bindsReasoning(model: string | undefined): boolean {
   return bound.test(model ?? '');
-}
-
-/** Thinking, shown or redacted. */
-export function isReasoning(block: unknown): boolean {
-  const type = stringIn(block, 'type');
-  return type === 'thinking' || type === 'redacted_thinking';
 }

@@ -5,7 +5,6 @@ import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { addUsage, isRecord, jsonList, memberBytes, numberAt, setMembers, stringIn } from '../event-json.ts';
 import { parseResponse } from '../parse-response.ts';
-import { bindsReasoning, isReasoning } from './bound-reasoning.ts';
 
 const decoder = new TextDecoder();
 
@@ -50,9 +49,8 @@ export function replyFrom(message: {
   };
 }
 
-/** Only recalls, and the model waits for them: a reply that was cut off may hold half a call. */
-export function awaitsRecall(reply: ModelReply): boolean {
-  return reply.finish === 'tool_use' && reply.recalls.length > 0 && reply.calls.length === 0;
+export function isWhole(reply: ModelReply): boolean {
+  return reply.finish === 'tool_use';
 }
 
 export function writeResponse(
@@ -63,9 +61,8 @@ export function writeResponse(
   const rounds = [...earlier, reply];
   if (rounds.every((round) => round.recalls.length === 0)) return body;
   const usage = rounds.map((round) => round.rawUsage).reduce(addUsage);
-  const binds = bindsReasoning(stringIn(parseResponse(body), 'model'));
   return setMembers(body, {
-    content: jsonList(rounds.flatMap((round, number) => visibleBlocks(round, number > 0 && binds))),
+    content: jsonList(rounds.flatMap(visibleBlocks)),
     ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
     stop_reason: jsonBytes(clientStop(reply)),
   });
@@ -123,13 +120,12 @@ export function isOverflow(status: number, body: string): boolean {
   return (status === 400 || status === 413) && overflowWordings.some((wording) => wording.test(body));
 }
 
-/** Without private calls, and without thinking that the client could not send back. */
-function visibleBlocks(reply: ModelReply, hidesReasoning: boolean): readonly Uint8Array[] {
+function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
   const recallTool = reply.recalls[0]?.name;
   const isPrivate = (block: unknown) =>
     stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool;
   return elementsOf(reply.turn)
-    .filter(({ value }) => !isPrivate(value) && !(hidesReasoning && isReasoning(value)))
+    .filter(({ value }) => !isPrivate(value))
     .map(({ bytes }) => bytes);
 }
 

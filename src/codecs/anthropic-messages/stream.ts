@@ -15,15 +15,13 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
-import { bindsReasoning, isReasoning } from './bound-reasoning.ts';
-import { awaitsRecall, clientStop, errorBody, replyFrom, usageFrom } from './response.ts';
+import { awaitsRecall } from '../recalls.ts';
+import { clientStop, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 
 /** What the client has got by now, over all rounds. */
 type Relaying = {
   readonly recallTool: string | undefined;
-  /** The model refuses thinking that was made after a recall which the client does not know of. */
-  binds: boolean;
   round: Round;
   nextIndex: number;
   earlierUsage: unknown;
@@ -35,7 +33,7 @@ type Round = {
   readonly recorder: BlockRecorder;
   /** Client-side index of each upstream block; held blocks have none. */
   readonly shown: Map<number, number>;
-  /** Blocks the client does not get: private calls, and thinking that it could not send back. */
+  /** Blocks of private calls, which the client does not get. */
   readonly held: Set<number>;
   usage: unknown;
   finish: string | undefined;
@@ -52,7 +50,6 @@ const encoder = new TextEncoder();
 export function openStream({ recallTool }: StreamOptions): StreamRelay {
   const relaying: Relaying = {
     recallTool,
-    binds: false,
     round: newRound(0),
     nextIndex: 0,
     earlierUsage: undefined,
@@ -68,8 +65,10 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
-      if (!round.stopped || !awaitsRecall(reply))
-        return { status: 'done', tail: ending(round, clientStop(reply), usage()) };
+      if (!round.stopped || !isWhole(reply) || !awaitsRecall(reply)) {
+        const tail = ending(round, clientStop(reply), usage());
+        return { status: 'done', tail, reply: round.stopped ? reply : undefined };
+      }
       relaying.earlierUsage = usage();
       relaying.round = { ...newRound(round.number + 1), ending: round.ending };
       return { status: 'recall', reply };
@@ -84,7 +83,6 @@ const handlers: Readonly<Record<string, Handler>> = {
   message_start(relaying, event, data) {
     const { round } = relaying;
     const message = recordAt(data, 'message');
-    relaying.binds = bindsReasoning(stringIn(message, 'model'));
     round.usage = message['usage'];
     round.ending = [];
     return round.number === 0 ? [event.raw] : [];
@@ -121,8 +119,7 @@ function startBlock(relaying: Relaying, event: StreamEvent, data: Data): readonl
   const index = numberAt(data, 'index');
   const block = data['content_block'];
   if (isRecord(block)) round.recorder.start(index, objectBytes(encoder.encode(event.data), 'content_block'));
-  const isPrivate = stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool;
-  if (isPrivate || (relaying.binds && round.number > 0 && isReasoning(block))) {
+  if (stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool) {
     round.held.add(index);
     return [];
   }

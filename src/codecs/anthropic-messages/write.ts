@@ -1,36 +1,39 @@
 /** Writes edits and the recall tool into an Anthropic Messages body, byte by byte. */
-import { concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
+import type { GhostRound } from '../../conversation/ghost-turn.ts';
+import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import type { Codec, ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
 import { appendMessages } from '../append.ts';
 import { bodyWriter } from '../body-writer.ts';
-import { jsonList, stringIn } from '../event-json.ts';
+import { jsonList, stringIn, withMembers } from '../event-json.ts';
 import { elementsOf } from './response.ts';
 import { type MessageWriter, shift } from '../write-body.ts';
 
-const encoder = new TextEncoder();
-
-/**
- * The sent body, the model's turn as it was (signatures included), and one user message with the answers. Empty text blocks, which
- * the model may give but no request may hold, stay behind ("text content blocks must be non-empty").
- */
+/** The sent body, the model's turn as it was (signatures included), and one user message with the answers. */
 export function continueWith(
   sent: Uint8Array,
-  reply: ModelReply,
+  { turn }: ModelReply,
   answers: readonly RecallAnswer[],
 ): Uint8Array {
-  const results = answers.map(({ call, text }) => ({
-    type: 'tool_result',
-    tool_use_id: call.id,
-    content: text,
-  }));
-  return appendMessages(sent, 'messages', [
-    concatBytes([
-      encoder.encode('{"role":"assistant","content":'),
-      withoutEmptyTexts(reply.turn),
-      encoder.encode('}'),
-    ]),
-    jsonBytes({ role: 'user', content: results }),
-  ]);
+  return appendMessages(sent, 'messages', roundMessages({ turn, answers }));
+}
+
+export function roundMessages({ turn, answers }: GhostRound): readonly Uint8Array[] {
+  const content = jsonList(answerBlocks(answers));
+  return [turnMessage(turn), withMembers(jsonBytes({ role: 'user' }), { content })];
+}
+
+/**
+ * The model's content as a message. Empty text blocks, which the model may give but no request may hold, stay behind ("text content
+ * blocks must be non-empty").
+ */
+export function turnMessage(turn: Uint8Array): Uint8Array {
+  return withMembers(jsonBytes({ role: 'assistant' }), { content: withoutEmptyTexts(turn) });
+}
+
+export function answerBlocks(answers: readonly RecallAnswer[]): readonly Uint8Array[] {
+  return answers.map(({ call, text }) =>
+    jsonBytes({ type: 'tool_result', tool_use_id: call.id, content: text }),
+  );
 }
 
 function withoutEmptyTexts(turn: Uint8Array): Uint8Array {
@@ -41,7 +44,7 @@ function withoutEmptyTexts(turn: Uint8Array): Uint8Array {
   return kept.length === blocks.length ? turn : jsonList(kept.map(({ bytes }) => bytes));
 }
 
-const writer: MessageWriter = {
+export const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ role, content: text }),
   dropParts({ message, dropped }): readonly Splice[] {
     // The parts of a message are the elements of its content array; a string content is one part and never gets here.

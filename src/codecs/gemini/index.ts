@@ -1,8 +1,9 @@
 /** The codec of Gemini generateContent. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
+import { insertGhosts } from './ghosts.ts';
 import { readOn, type Route } from './read.ts';
-import { awaitsRecall, errorBody, isOverflow, readResponse, writeResponse } from './response.ts';
+import { errorBody, isOverflow, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -15,10 +16,11 @@ export function geminiFor(route: Route): Codec {
     write,
     rules,
     readResponse,
-    awaitsRecall,
+    isWhole,
     writeResponse,
     openStream,
     continueWith,
+    insertGhosts,
     errorBody,
     isOverflow,
     explainError,

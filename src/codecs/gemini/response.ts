@@ -46,9 +46,9 @@ export function replyFrom(content: {
   };
 }
 
-/** Only recalls, and whole. This format says STOP for calls too; whatever else it says, the reply was cut off or refused. */
-export function awaitsRecall(reply: ModelReply): boolean {
-  return reply.finish === 'STOP' && reply.recalls.length > 0 && reply.calls.length === 0;
+/** This format says STOP for calls too; whatever else it says, the reply was cut off or refused. */
+export function isWhole(reply: ModelReply): boolean {
+  return reply.finish === 'STOP';
 }
 
 export function writeResponse(

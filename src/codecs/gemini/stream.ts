@@ -23,14 +23,15 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
+import { awaitsRecall } from '../recalls.ts';
 import { callIn, hideRecalls, type PartBytes, partsOf } from './reply-parts.ts';
 import {
-  awaitsRecall,
   candidateContent,
   changeCandidate,
   emptyText,
   errorBody,
   firstCandidate,
+  isWhole,
   replyFrom,
   usageFrom,
 } from './response.ts';
@@ -137,7 +138,12 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     },
     end(): RelayEnd {
       const reply = currentReply();
-      if (round.failed || !awaitsRecall(reply)) return { status: 'done', tail: ending(undefined) };
+      if (round.failed || !isWhole(reply) || !awaitsRecall(reply))
+        return {
+          status: 'done',
+          tail: ending(undefined),
+          reply: round.failed || round.finish === undefined ? undefined : reply,
+        };
       earlierUsage = addUsage(earlierUsage, round.usage);
       round = { ...newRound(round.number + 1, recallTool), ending: round.ending };
       return { status: 'recall', reply };

@@ -1,10 +1,11 @@
 /** Writes edits and the recall tool into a generateContent body, byte by byte. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
+import type { GhostRound } from '../../conversation/ghost-turn.ts';
 import { applySplices, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages } from '../append.ts';
 import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
-import { stringIn, withMembers } from '../event-json.ts';
+import { jsonList, stringIn, withMembers } from '../event-json.ts';
 import {
   droppedMessages,
   type MessageEdits,
@@ -40,24 +41,32 @@ export function writeApart(
 /** The sent body, the model's content as it was (signatures included), and one content of the user's with the answers. */
 export function continueWith(
   sent: Uint8Array,
-  reply: ModelReply,
+  { turn }: ModelReply,
   answers: readonly RecallAnswer[],
 ): Uint8Array {
-  // Ids that we made stand in no call and go into no body.
-  const given = new Set(partsOf(reply.turn).flatMap(({ value }) => callIn(value)?.id ?? []));
-  const parts = answers.map(({ call, text }) => ({
-    functionResponse: {
-      ...(given.has(call.id) ? { id: call.id } : {}),
-      name: call.name,
-      response: { output: text },
-    },
-  }));
-  const hasRole = stringIn(JSON.parse(new TextDecoder().decode(reply.turn)), 'role') !== undefined;
-  const turn = hasRole ? reply.turn : withMembers(reply.turn, { role: jsonBytes('model') });
-  return appendMessages(sent, 'contents', [turn, jsonBytes({ role: 'user', parts })]);
+  return appendMessages(sent, 'contents', roundContents({ turn, answers }));
 }
 
-const writer: MessageWriter = {
+export function roundContents(round: GhostRound): readonly Uint8Array[] {
+  const parts = jsonList(answerParts(round));
+  return [turnContent(round.turn), withMembers(jsonBytes({ role: 'user' }), { parts })];
+}
+
+export function turnContent(turn: Uint8Array): Uint8Array {
+  const hasRole = stringIn(JSON.parse(new TextDecoder().decode(turn)), 'role') !== undefined;
+  return hasRole ? turn : withMembers(turn, { role: jsonBytes('model') });
+}
+
+/** One response for each answer. Ids that we made stand in no call and go into no body. */
+export function answerParts({ turn, answers }: GhostRound): readonly Uint8Array[] {
+  const given = new Set(partsOf(turn).flatMap(({ value }) => callIn(value)?.id ?? []));
+  return answers.map(({ call, text }) => {
+    const id = given.has(call.id) ? { id: call.id } : {};
+    return jsonBytes({ functionResponse: { ...id, name: call.name, response: { output: text } } });
+  });
+}
+
+export const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ role, parts: [{ text }] }),
   dropParts({ message, dropped }: MessageEdits, body: Uint8Array): readonly Splice[] {
     // Only parts of a list can be dropped one by one: a part without brackets is alone.

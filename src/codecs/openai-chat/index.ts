@@ -1,8 +1,9 @@
 /** The codec of OpenAI Chat Completions. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
+import { insertGhosts } from './ghosts.ts';
 import { read } from './read.ts';
-import { awaitsRecall, errorBody, isOverflow, readResponse, writeResponse } from './response.ts';
+import { errorBody, isOverflow, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -14,10 +15,11 @@ export const openaiChat: Codec = {
   write,
   rules,
   readResponse,
-  awaitsRecall,
+  isWhole,
   writeResponse,
   openStream,
   continueWith,
+  insertGhosts,
   errorBody,
   isOverflow,
   explainError,

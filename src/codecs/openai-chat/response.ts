@@ -46,11 +46,9 @@ export function replyFrom(message: {
   };
 }
 
-/** Only recalls, and whole: a reply that was cut off may hold half a call. Not every server says `tool_calls` for the rest. */
-export function awaitsRecall(reply: ModelReply): boolean {
-  const isWhole =
-    reply.finish !== undefined && reply.finish !== 'length' && reply.finish !== 'content_filter';
-  return isWhole && reply.recalls.length > 0 && reply.calls.length === 0;
+/** Not every server says `tool_calls` for calls. */
+export function isWhole(reply: ModelReply): boolean {
+  return reply.finish !== undefined && reply.finish !== 'length' && reply.finish !== 'content_filter';
 }
 
 export function writeResponse(

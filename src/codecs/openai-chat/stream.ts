@@ -5,7 +5,8 @@
 import { jsonBytes } from '../../conversation/splice.ts';
 import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
 import { addUsage, eventBytes, isRecord, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
-import { awaitsRecall, clientFinish, errorBody, replyFrom, usageFrom } from './response.ts';
+import { awaitsRecall } from '../recalls.ts';
+import { clientFinish, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
 import { changeChoice, closedChoice, firstChoice, hasText, parseChunk, withCalls } from './stream-chunk.ts';
 import { type CallKey, callsOf, type Fields, type MessageRecorder, recordMessage } from './stream-message.ts';
 
@@ -61,8 +62,14 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
-      if (round.failed || !awaitsRecall(reply))
-        return { status: 'done', tail: ending(relaying, clientFinish(reply), usage()) };
+      if (round.failed || !isWhole(reply) || !awaitsRecall(reply)) {
+        const tail = ending(relaying, clientFinish(reply), usage());
+        return {
+          status: 'done',
+          tail,
+          reply: round.failed || round.finish === undefined ? undefined : reply,
+        };
+      }
       relaying.earlierUsage = usage();
       relaying.round = { ...newRound(round.number + 1), ending: round.ending };
       return { status: 'recall', reply };

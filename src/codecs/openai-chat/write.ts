@@ -1,4 +1,5 @@
 /** Writes edits and the recall tool into a Chat Completions body, byte by byte. */
+import type { GhostRound } from '../../conversation/ghost-turn.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages } from '../append.ts';
@@ -9,16 +10,19 @@ import { type MessageEdits, type MessageWriter, shift } from '../write-body.ts';
 /** The sent body, the assistant message as it was, and one tool message for each answer. */
 export function continueWith(
   sent: Uint8Array,
-  reply: ModelReply,
+  { turn }: ModelReply,
   answers: readonly RecallAnswer[],
 ): Uint8Array {
-  return appendMessages(sent, 'messages', [
-    reply.turn,
-    ...answers.map(({ call, text }) => jsonBytes({ role: 'tool', tool_call_id: call.id, content: text })),
-  ]);
+  return appendMessages(sent, 'messages', roundMessages({ turn, answers }));
 }
 
-const writer: MessageWriter = {
+/** The assistant message as it was, and one tool message for each answer. */
+export function roundMessages({ turn, answers }: GhostRound): readonly Uint8Array[] {
+  const results = answers.map(({ call, text }) => ({ role: 'tool', tool_call_id: call.id, content: text }));
+  return [turn, ...results.map(jsonBytes)];
+}
+
+export const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ role, content: text }),
   dropParts,
 };

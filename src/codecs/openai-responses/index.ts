@@ -2,8 +2,9 @@
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { errorBody, isOverflow } from './errors.ts';
+import { insertGhosts } from './ghosts.ts';
 import { read } from './read.ts';
-import { awaitsRecall, readResponse, writeResponse } from './response.ts';
+import { isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -15,10 +16,11 @@ export const openaiResponses: Codec = {
   write,
   rules,
   readResponse,
-  awaitsRecall,
+  isWhole,
   writeResponse,
   openStream,
   continueWith,
+  insertGhosts,
   errorBody,
   isOverflow,
   explainError,

@@ -49,9 +49,8 @@ export function replyFrom(given: {
   };
 }
 
-/** Only recalls, and whole: an incomplete response may hold half a call. */
-export function awaitsRecall(reply: ModelReply): boolean {
-  return reply.finish === 'completed' && reply.recalls.length > 0 && reply.calls.length === 0;
+export function isWhole(reply: ModelReply): boolean {
+  return reply.finish === 'completed';
 }
 
 /** Under the id of the last response: what the provider keeps of that one is the whole exchange, so a client may go on from it. */

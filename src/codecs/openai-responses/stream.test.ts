@@ -227,7 +227,7 @@ describe('odd streams', () => {
       numbered(1, end('resp_1', [message('m', 'a'), message('n', 'b')], usage(3, 3))),
     );
     const plain = sse(begin('resp_1'), end('resp_1', [message('m', 'a')]));
-    expect(relayed(open(), plain)).toEqual({ out: plain, end: { status: 'done', tail: [] } });
+    expect(relayed(open(), plain)).toMatchObject({ out: plain, end: { status: 'done', tail: [] } });
   });
 
   it('may end in the middle of an item, which only the last event closes', () => {

@@ -32,6 +32,7 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
+import { awaitsRecall } from '../recalls.ts';
 import { errorEvent } from './errors.ts';
 import { type Item, itemsOf, visibleItems } from './output.ts';
 import { replyFrom, usageFrom } from './response.ts';
@@ -172,9 +173,9 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     },
     end(): RelayEnd {
       const reply = currentReply();
-      const isWhole = round.end === 'completed' && stringIn(round.response, 'status') !== 'incomplete';
-      if (!isWhole || reply.recalls.length === 0 || reply.calls.length > 0)
-        return { status: 'done', tail: ending(reply) };
+      const completed = round.end === 'completed' && stringIn(round.response, 'status') !== 'incomplete';
+      if (!completed || !awaitsRecall(reply))
+        return { status: 'done', tail: ending(reply), reply: completed ? reply : undefined };
       earlierUsage = addUsage(earlierUsage, reply.rawUsage);
       earlierItems.push(...visibleItems(reply));
       round = { ...newRound(round.number + 1, recallTool), ending: round.ending };

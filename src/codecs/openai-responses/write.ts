@@ -1,6 +1,7 @@
 /** Writes edits and the recall tool into an OpenAI Responses body, byte by byte. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
+import type { GhostRound } from '../../conversation/ghost-turn.ts';
 import { scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages, appendTool } from '../append.ts';
@@ -22,22 +23,27 @@ export function write(
   return applySplices(conversation.body, splices);
 }
 
-/**
- * The sent body, the items of the reply as they were (sealed reasoning included), and one output for each answer. Reasoning that
- * led to nothing stays behind: no request may hold it.
- */
+/** The sent body, the items of the reply as they were, and one output for each answer. */
 export function continueWith(
   sent: Uint8Array,
-  reply: ModelReply,
+  { turn }: ModelReply,
   answers: readonly RecallAnswer[],
 ): Uint8Array {
-  const items = itemsOf(reply.turn).filter((item) => isKnownNextTime(sent, item));
-  return appendMessages(asList(sent), 'input', [
-    ...withoutStrayReasoning(items).map(({ bytes }) => bytes),
-    ...answers.map(({ call, text }) =>
-      jsonBytes({ type: 'function_call_output', call_id: call.id, output: text }),
-    ),
-  ]);
+  return appendMessages(asList(sent), 'input', roundItems(sent, { turn, answers }));
+}
+
+/**
+ * The items of the reply as they were, sealed reasoning included, and one output for each answer. Reasoning that led to nothing stays
+ * behind: no request may hold it. `body` is a request of the same conversation.
+ */
+export function roundItems(body: Uint8Array, { turn, answers }: GhostRound): readonly Uint8Array[] {
+  const items = itemsOf(turn).filter((item) => isKnownNextTime(body, item));
+  const outputs = answers.map(({ call, text }) => ({
+    type: 'function_call_output',
+    call_id: call.id,
+    output: text,
+  }));
+  return [...withoutStrayReasoning(items).map(({ bytes }) => bytes), ...outputs.map(jsonBytes)];
 }
 
 /**
@@ -79,7 +85,7 @@ function asList(body: Uint8Array): Uint8Array {
   return applySplices(body, [{ span: input.value, bytes: jsonList([message]) }]);
 }
 
-const writer: MessageWriter = {
+export const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ type: 'message', role, content: text }),
   dropParts({ message, dropped }): readonly Splice[] {
     // Only the content list of a message has several parts; all other items are one.

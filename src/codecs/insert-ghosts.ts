@@ -1,0 +1,202 @@
+/**
+ * Puts ghost turns back into a body: each private round as it was sent, in front of what is left of the client's copy. How a codec
+ * spells a round, and what tells one part from another, is its own.
+ */
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import { bytesOf, decodeLiteral, textOf, textsOf } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import type { GhostRound, GhostTurn } from '../conversation/ghost-turn.ts';
+import { applySplices, type Insertion, type Splice } from '../conversation/splice.ts';
+import type { Codec, PlacedGhost } from './codec.ts';
+import { isRecord } from './event-json.ts';
+import { maybeSame, nothingTaken, type Piece, type Said, type Taken, takeRound } from './ghost-copy.ts';
+import { messageSplices, type MessageWriter } from './write-body.ts';
+
+/** What only a codec knows of ghost turns. */
+export type GhostWriter = {
+  /** A turn of the model, recorded from a response, as the view of a request that holds nothing else. */
+  readTurn(turn: Uint8Array): Conversation;
+  /** What tells one reasoning from another, best first: clients may leave some of it out. None where its words do. */
+  reasoningKeys(bytes: Uint8Array): readonly string[];
+  /** A round as messages: the model's turn, and the answers behind it. */
+  round(conversation: Conversation, round: GhostRound): readonly Uint8Array[];
+  /** A round whose answers stand beside the client's own results, which begin at message `results`. Undefined where they cannot. */
+  besideResults(conversation: Conversation, round: GhostRound, results: number): BesideResults | undefined;
+  /** What a part says that only refers to something the model said before; undefined for all others. */
+  referred?(conversation: Conversation, message: Message, part: Part, ghost: GhostTurn): Saying | undefined;
+};
+
+/** Messages in place of the client's copy, and what is spliced into its results. */
+export type BesideResults = {
+  readonly messages: readonly Uint8Array[];
+  readonly splices: readonly Splice[];
+};
+
+export type Saying = { readonly kind: keyof Said; readonly text: string };
+
+type Placement = {
+  readonly edits: readonly Edit[];
+  readonly added: readonly Insertion[];
+  readonly splices: readonly Splice[];
+};
+
+/** The `insertGhosts` of a codec. */
+export function ghostInserter(writer: GhostWriter, messages: MessageWriter): Codec['insertGhosts'] {
+  return function insertGhosts(conversation, ghosts) {
+    const placed = ghosts.flatMap((ghost) => placeFirst(writer, conversation, ghost) ?? []);
+    if (placed.length === 0) return conversation.body;
+    const edits = placed.flatMap((placement) => placement.edits);
+    const added = placed.flatMap((placement) => placement.added);
+    return applySplices(conversation.body, [
+      ...messageSplices(conversation, edits, messages, added),
+      ...placed.flatMap((placement) => placement.splices),
+    ]);
+  };
+}
+
+function placeFirst(
+  writer: GhostWriter,
+  conversation: Conversation,
+  { at, turns }: PlacedGhost,
+): Placement | undefined {
+  for (const ghost of turns) {
+    const placement = place(writer, conversation, at, ghost);
+    if (placement) return placement;
+  }
+  return undefined;
+}
+
+function place(
+  writer: GhostWriter,
+  conversation: Conversation,
+  at: number,
+  ghost: GhostTurn,
+): Placement | undefined {
+  const copy = copyAt(conversation, at);
+  const last = ghost.rounds.at(-1);
+  if (copy.length === 0 || !last) return undefined;
+  const recallTool = last.answers[0]?.call.name;
+  const shown = (turn: Uint8Array) => shownOf(writer, turn, recallTool);
+  const said = saidInCopy(writer, conversation, copy, ghost);
+  let taken: Taken | undefined = nothingTaken;
+  for (const round of ghost.rounds) taken = taken && takeRound(said, taken, shown(round.turn));
+  if (!taken || (ghost.closing && !maybeSame(said, taken, shown(ghost.closing)))) return undefined;
+  const isBeside = shown(last.turn).calls.length > 0;
+  const beside = isBeside ? writer.besideResults(conversation, last, at + copy.length) : undefined;
+  if (isBeside && (!beside || taken.calls.piece < said.calls.length)) return undefined;
+  const whole = isBeside ? ghost.rounds.slice(0, -1) : ghost.rounds;
+  const bytes = [...whole.flatMap((round) => writer.round(conversation, round)), ...(beside?.messages ?? [])];
+  return {
+    edits: takenAway(said, taken),
+    added: bytes.map((message) => ({ before: at, bytes: message })),
+    splices: beside?.splices ?? [],
+  };
+}
+
+/** The client's copy of one reply: the messages of the model from `at` on. Some clients make several of one. */
+function copyAt({ messages }: Conversation, at: number): readonly Message[] {
+  const rest = messages.slice(at);
+  const end = rest.findIndex((message) => message.role !== 'assistant');
+  return end < 0 ? rest : rest.slice(0, end);
+}
+
+/** What the client was shown of a recorded turn: all but the calls of the recall tool. */
+function shownOf(writer: GhostWriter, turn: Uint8Array, recallTool: string | undefined): Said {
+  const view = writer.readTurn(turn);
+  return collect(view.messages, (message, part) =>
+    part.type === 'tool-call' && part.name === recallTool ? [] : sayingsOf(writer, view, message, part),
+  );
+}
+
+function saidInCopy(
+  writer: GhostWriter,
+  conversation: Conversation,
+  copy: readonly Message[],
+  ghost: GhostTurn,
+): Said {
+  return collect(copy, (message, part) => {
+    const referred = writer.referred?.(conversation, message, part, ghost);
+    return referred ? [referred] : sayingsOf(writer, conversation, message, part).slice(0, 1);
+  });
+}
+
+function collect(
+  messages: readonly Message[],
+  sayings: (message: Message, part: Part) => readonly Saying[],
+): Said {
+  const said: Record<keyof Said, Piece[]> = { texts: [], reasoning: [], calls: [] };
+  for (const message of messages) {
+    message.parts.forEach((part, index) => {
+      const place = { message: message.index, part: index };
+      for (const { kind, text } of sayings(message, part)) said[kind].push({ text, place });
+    });
+  }
+  return said;
+}
+
+/** One saying, or several ways to tell the same reasoning. */
+function sayingsOf(
+  writer: GhostWriter,
+  { body }: Conversation,
+  message: Message,
+  part: Part,
+): readonly Saying[] {
+  const words = () => textsOf(part).map((span) => textOf(body, message, span));
+  switch (part.type) {
+    case 'text':
+      return [{ kind: 'texts', text: words().join('') }];
+    case 'reasoning': {
+      const keys = writer.reasoningKeys(bytesOf(body, message, part.span));
+      return (keys.length > 0 ? keys : [words().join('')]).map((text) => ({ kind: 'reasoning', text }));
+    }
+    case 'tool-call':
+      return [{ kind: 'calls', text: callText(part.name, argumentsOf(bytesOf(body, message, part.input))) }];
+    case 'tool-result':
+    case 'media':
+    case 'tool-definition':
+      return [{ kind: 'calls', text: part.type }];
+    case 'opaque':
+      return [{ kind: 'calls', text: part.kind }];
+  }
+}
+
+/** What tells one call from another: clients may spell arguments anew, so their values count and not their order. */
+export function callText(name: string, argumentsJson: string): string {
+  return `${name} ${JSON.stringify(parsed(argumentsJson), sorted)}`;
+}
+
+/** In some formats arguments are JSON within a string. */
+function argumentsOf(input: Uint8Array): string {
+  return input[0] === '"'.charCodeAt(0) ? decodeLiteral(input) : new TextDecoder().decode(input);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function sorted(_key: string, value: unknown): unknown {
+  return isRecord(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    : value;
+}
+
+/** What the rounds say goes from the copy, for they stand in front of it now; a text that goes on behind them keeps its rest. */
+function takenAway(said: Said, taken: Taken): readonly Edit[] {
+  return (['texts', 'reasoning', 'calls'] as const).flatMap((kind): readonly Edit[] => {
+    const { piece, offset } = taken[kind];
+    const whole = said[kind].slice(0, piece).map(({ place }) => dropped(place));
+    const cut = offset > 0 ? said[kind][piece] : undefined;
+    if (!cut) return whole;
+    const rest = cut.text.slice(offset);
+    const kept: Edit = { kind: 'replace-text', at: { ...cut.place, text: 0 }, stub: rest, memory: '' };
+    return [...whole, rest.trim() === '' ? dropped(cut.place) : kept];
+  });
+}
+
+function dropped(place: { readonly message: number; readonly part: number }): Edit {
+  return { kind: 'drop-part', ...place, memory: undefined };
+}

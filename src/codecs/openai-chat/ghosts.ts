@@ -1,0 +1,18 @@
+/** Ghost turns in Chat Completions: the assistant message as it was, a tool message for each answer, and what the client keeps of it. */
+import { jsonList, withMembers } from '../event-json.ts';
+import { jsonBytes } from '../../conversation/splice.ts';
+import { ghostInserter } from '../insert-ghosts.ts';
+import { unremembered } from '../read-body.ts';
+import { read } from './read.ts';
+import { roundMessages, writer } from './write.ts';
+
+export const insertGhosts = ghostInserter(
+  {
+    readTurn: (turn) => read(withMembers(jsonBytes({}), { messages: jsonList([turn]) }), unremembered),
+    // Servers of this format say it in the open, and a client that keeps it joins that of all rounds in one text.
+    reasoningKeys: () => [],
+    round: (_, round) => roundMessages(round),
+    besideResults: (_, round) => ({ messages: roundMessages(round), splices: [] }),
+  },
+  writer,
+);

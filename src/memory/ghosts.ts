@@ -1,0 +1,121 @@
+/**
+ * Where ghost turns are kept: by the prefix the model replied to, so that any instance finds what was recalled for a reply once a
+ * client sends that reply back. No session id is needed, and branches cannot mix.
+ */
+import { LRUCache } from 'lru-cache';
+import type { GhostTurn } from '../conversation/ghost-turn.ts';
+import { LeporelloError } from '../errors.ts';
+import type { Vault } from './vault.ts';
+
+export interface Ghosts {
+  /** What was recalled for these replies, newest first and in their order; none for most. Rejects with `store-failed`. */
+  find(tenant: string, replies: readonly Reply[]): Promise<readonly (readonly GhostTurn[])[]>;
+  /** Keeps what was recalled for a reply to the prefix `link` stands for. Rejects with `store-failed`, but remembers it here. */
+  record(tenant: string, link: string, ghost: GhostTurn): Promise<void>;
+}
+
+/** A reply in a client's copy: the link of the prefix before it, and the one that has its first message too. */
+export type Reply = { readonly before: string; readonly through: string };
+
+type GhostsOptions = {
+  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany'>;
+  /** How long a ghost turn is kept, in milliseconds. Default 30 days. */
+  readonly ttlMs?: number | undefined;
+};
+
+/** Replies to one prefix that are told apart: a client may ask again, and go on from any of them. */
+const mostTurns = 4;
+
+/** Behind a vault. What this process learns is remembered, bounded, so that a turn that goes on asks for its newest reply alone. */
+export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: GhostsOptions): Ghosts {
+  // By the link through the reply: another reply to the same prefix may have been recalled for later, by another instance.
+  const known = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
+  const made = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
+
+  return {
+    async find(tenant, replies) {
+      const found = replies.map(({ through }) => known.get(keyIn(tenant, through)));
+      const unknown = [...replies.keys()].filter((at) => found[at] === undefined);
+      if (unknown.length > 0) {
+        const keys = unknown.map((at) => keyOf(replies[at]!.before));
+        const records = await vault.getSealedMany(tenant, keys);
+        for (const [order, at] of unknown.entries()) {
+          const { before, through } = replies[at]!;
+          found[at] = parseTurns(records[order]) ?? made.get(keyIn(tenant, before)) ?? [];
+          known.set(keyIn(tenant, through), found[at]);
+        }
+      }
+      return found.map((turns) => turns ?? []);
+    },
+    async record(tenant, link, ghost) {
+      const place = keyIn(tenant, link);
+      const mine = made.get(place) ?? [];
+      // Before anything can fail: this process goes on from it even while the store is down.
+      made.set(place, [ghost, ...mine].slice(0, mostTurns));
+      const [record] = await vault.getSealedMany(tenant, [keyOf(link)]);
+      const turns = [ghost, ...(parseTurns(record) ?? mine)].slice(0, mostTurns);
+      await vault.putSealed(tenant, [keyOf(link)], bytesOf(turns), ttlMs);
+    },
+  };
+}
+
+function sizeCalculation(turns: readonly GhostTurn[]): number {
+  const bytes = turns.flatMap(({ rounds, closing }) => [
+    closing?.length ?? 0,
+    ...rounds.flatMap(({ turn, answers }) => [turn.length, ...answers.map(({ text }) => text.length)]),
+  ]);
+  return bytes.reduce((sum, length) => sum + length, 100);
+}
+
+function keyIn(tenant: string, link: string): string {
+  return `${tenant}/${link}`;
+}
+
+function keyOf(link: string): string {
+  return `ghost/${link}`;
+}
+
+/** Turns are JSON texts, kept as such: their bytes are sent again as they were. */
+type Stored = {
+  readonly version: number;
+  readonly turns: readonly {
+    readonly rounds: readonly {
+      readonly turn: string;
+      readonly answers: GhostTurn['rounds'][0]['answers'];
+    }[];
+    readonly closing?: string;
+  }[];
+};
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+function bytesOf(turns: readonly GhostTurn[]): Uint8Array {
+  const stored: Stored = {
+    version: 1,
+    turns: turns.map(({ rounds, closing }) => ({
+      rounds: rounds.map(({ turn, answers }) => ({ turn: decoder.decode(turn), answers })),
+      ...(closing ? { closing: decoder.decode(closing) } : {}),
+    })),
+  };
+  return encoder.encode(JSON.stringify(stored));
+}
+
+/** Records are sealed by us, so only their version is checked; one of a later version counts as absent. */
+function parseTurns(record: Uint8Array | undefined): readonly GhostTurn[] | undefined {
+  if (!record) return undefined;
+  try {
+    const { version, turns } = JSON.parse(decoder.decode(record)) as Stored;
+    if (version !== 1) return undefined;
+    return turns.map(({ rounds, closing }) => ({
+      rounds: rounds.map(({ turn, answers }) => ({ turn: encoder.encode(turn), answers })),
+      closing: closing === undefined ? undefined : encoder.encode(closing),
+    }));
+  } catch (cause) {
+    throw new LeporelloError(
+      'store-failed',
+      'A ghost turn in the store is not JSON. Delete the data folder to start anew.',
+      { cause },
+    );
+  }
+}
