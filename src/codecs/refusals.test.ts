@@ -4,25 +4,45 @@ import { describe, expect, it } from 'vitest';
 import { messagesFixture } from '../testing/codec-suite/anthropic-messages/fixture.ts';
 import { editSeeds, editsFrom, requests } from '../testing/codec-suite/arbitrary.ts';
 import type { CodecFixture } from '../testing/codec-suite/fixture.ts';
+import { geminiFixture } from '../testing/codec-suite/gemini/fixture.ts';
 import { chatFixture } from '../testing/codec-suite/openai-chat/fixture.ts';
+import { responsesFixture } from '../testing/codec-suite/openai-responses/fixture.ts';
 import { shown, view } from '../testing/codec-suite/views.ts';
 import { chatRefusal } from '../testing/fake-provider/chat-rules.ts';
+import { geminiRefusal } from '../testing/fake-provider/gemini-rules.ts';
 import { messagesRefusal } from '../testing/fake-provider/messages-rules.ts';
+import { responsesRefusal } from '../testing/fake-provider/responses-rules.ts';
 import type { JsonObject, Refusal } from '../testing/fake-provider/script.ts';
 import { anthropicMessages } from './anthropic-messages/index.ts';
 import type { Codec } from './codec.ts';
+import { gemini } from './gemini/index.ts';
 import { openaiChat } from './openai-chat/index.ts';
+import { openaiResponses } from './openai-responses/index.ts';
 
-const cases: readonly (readonly [Codec, CodecFixture, (body: JsonObject) => Refusal | undefined])[] = [
-  [openaiChat, chatFixture, chatRefusal],
+/** The last is what the scripted provider lets pass unless it is strict. */
+const cases: readonly (readonly [
+  Codec,
+  CodecFixture,
+  (body: JsonObject) => Refusal | undefined,
+  taken: string | undefined,
+])[] = [
+  [openaiChat, chatFixture, chatRefusal, undefined],
   [
     anthropicMessages,
     messagesFixture,
     (body) => messagesRefusal(body, { maxTokens: true, strictRoles: false }),
+    'first-is-user',
+  ],
+  [openaiResponses, responsesFixture, (body) => responsesRefusal(body), undefined],
+  [
+    gemini,
+    geminiFixture,
+    (body) => geminiRefusal(body, { model: 'gemini-2.5-pro', strictRoles: true }),
+    undefined,
   ],
 ];
 
-describe.each(cases)('the rules of $name', (codec, fixture, refusal) => {
+describe.each(cases)('the rules of $name', (codec, fixture, refusal, taken) => {
   it('find a conversation broken where a provider refuses it, after any edits', () => {
     let broken = 0;
     fc.assert(
@@ -35,9 +55,7 @@ describe.each(cases)('the rules of $name', (codec, fixture, refusal) => {
             codec.rules.mayEdit(conversation, edit),
           );
           const body = codec.write(conversation, edits);
-          const problems = codec.rules
-            .problems(view(codec, body))
-            .filter(({ rule }) => rule !== 'first-is-user');
+          const problems = codec.rules.problems(view(codec, body)).filter(({ rule }) => rule !== taken);
           const refused = refusal(JSON.parse(shown(body)) as JsonObject);
           expect([problems.length > 0, refused]).toEqual([refused !== undefined, refused]);
           broken += problems.length > 0 ? 1 : 0;

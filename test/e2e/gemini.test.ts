@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RecordedRequest } from '../../src/testing/fake-provider/fake-provider.ts';
-import type { Reply } from '../../src/testing/fake-provider/script.ts';
+import type { ScriptRequest, Turn } from '../../src/testing/fake-provider/script.ts';
 import { startStack } from './stack.ts';
 
 const declaration = {
@@ -25,33 +24,23 @@ function bodyOf(jobs: number): string {
   });
 }
 
-const chunk = (parts: readonly object[], finish?: string) => ({
-  candidates: [{ content: { role: 'model', parts }, ...(finish ? { finishReason: finish } : {}), index: 0 }],
-  usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 2, totalTokenCount: 12 },
-  responseId: 'response-1',
-});
-
 /** Recalls the first memory it sees a stub of, once, then answers with what it got. */
-function provider({ target, body }: RecordedRequest): Reply {
-  const text = new TextDecoder().decode(body);
+function script({ body }: ScriptRequest): Turn {
+  const text = JSON.stringify(body);
   const memory = /mem_[0-9a-z]{16}/.exec(text)?.[0];
   const recalled = /"name":"read_memory","response":\{"output":"job (\d+): step 0/.exec(text)?.[1];
-  const parts =
-    memory && recalled === undefined
-      ? [
-          { text: 'Let me see. ' },
-          { functionCall: { name: 'read_memory', args: { id: memory } }, thoughtSignature: 'own' },
-        ]
-      : [{ text: `It was job ${recalled}.` }];
-  const isStream = target.includes(':streamGenerateContent');
-  const type = isStream ? 'text/event-stream' : 'application/json';
-  const sent = isStream
-    ? parts.map(
-        (part, at) =>
-          `data: ${JSON.stringify(chunk([part], at === parts.length - 1 ? 'STOP' : undefined))}\r\n\r\n`,
-      )
-    : [JSON.stringify(chunk(parts, 'STOP'))];
-  return { type: 'raw', status: 200, headers: { 'content-type': type }, chunks: sent };
+  return {
+    type: 'turn',
+    parts:
+      memory !== undefined && recalled === undefined
+        ? [
+            { type: 'thinking', text: 'Which one was it?', signature: 'b3du' },
+            { type: 'text', text: 'Let me see. ' },
+            { type: 'tool-call', name: 'read_memory', arguments: { id: memory } },
+          ]
+        : [{ type: 'text', text: `It was job ${recalled}.` }],
+    chunkSize: 40,
+  };
 }
 
 const post = (url: string, action: string, body: string) =>
@@ -65,7 +54,7 @@ describe('Gemini through the gateway', () => {
   it.each(['generateContent', 'streamGenerateContent?alt=sse'])(
     'folds, and answers a recall privately: %s',
     async (action) => {
-      await using stack = await startStack([], { models: { '*': { window: 12_000 } } }, { other: provider });
+      await using stack = await startStack(script, { models: { '*': { window: 12_000 } } });
       const response = await post(stack.url, action, bodyOf(30));
       expect(response.headers.get('x-leporello-outcome')).toBe('compacted');
       const text = await response.text();
@@ -80,7 +69,7 @@ describe('Gemini through the gateway', () => {
   );
 
   it('counts what would be sent, and passes the rest', async () => {
-    await using stack = await startStack([], { models: { '*': { window: 12_000 } } }, { other: provider });
+    await using stack = await startStack(script, { models: { '*': { window: 12_000 } } });
     await post(stack.url, 'countTokens', bodyOf(30));
     await post(stack.url, 'streamGenerateContent', bodyOf(30));
     expect(stack.provider.requests[0]!.body.length).toBeLessThan(bodyOf(30).length / 3);

@@ -2,18 +2,18 @@
 import { chatRefusal } from './chat-rules.ts';
 import { isObject } from './json.ts';
 import { argumentsJson, pieces } from './script.ts';
-import type { Answer, JsonObject, TurnPart, WireEvent, WireFormat } from './script.ts';
+import type { Answer, JsonObject, Refusal, TurnPart, WireEvent, WireFormat } from './script.ts';
 
 export const chatFormat: WireFormat = {
   idHeader: 'x-request-id',
-  refusal: chatRefusal,
+  refusal: ({ body }) => chatRefusal(body),
   whole: (answer) => ({
     ...envelope(answer, 'chat.completion'),
     choices: [{ index: 0, message: message(answer), logprobs: null, finish_reason: finishOf(answer) }],
     usage: usageOf(answer),
   }),
   events: (answer) => {
-    const options = answer.request['stream_options'];
+    const options = answer.request.body['stream_options'];
     const withUsage = isObject(options) && options['include_usage'] === true;
     const head = { ...envelope(answer, 'chat.completion.chunk'), ...(withUsage && { usage: null }) };
     const chunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({
@@ -29,10 +29,13 @@ export const chatFormat: WireFormat = {
       { text: 'data: [DONE]\n\n' },
     ];
   },
-  errorBody: (status, { message: text, param, code }) => ({
-    error: { message: text, type: errorType(status), param: param ?? null, code: code ?? null },
-  }),
+  errorBody,
 };
+
+/** The shape of all of this provider's errors, whatever the endpoint. */
+export function errorBody(status: number, { message: text, param, code }: Refusal): JsonObject {
+  return { error: { message: text, type: errorType(status), param: param ?? null, code: code ?? null } };
+}
 
 function event(data: JsonObject, part?: number): WireEvent {
   const text = `data: ${JSON.stringify(data)}\n\n`;
@@ -44,7 +47,7 @@ function envelope({ index, request }: Answer, object: string): JsonObject {
     id: `chatcmpl-${index}`,
     object,
     created: 1_700_000_000 + index,
-    model: request['model'],
+    model: request.model,
     service_tier: 'default',
     system_fingerprint: null,
   };

@@ -1,11 +1,11 @@
 /** Writes a scripted reply to the connection: plain, as a stream with its pauses, hanging or cut. Does all of the timing. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer, JsonObject, Reply, Turn, TurnPart, WireEvent, WireFormat } from './script.ts';
+import type { Answer, ModelRequest, Reply, Turn, TurnPart, WireEvent, WireFormat } from './script.ts';
 
 export type Context = {
   readonly format: WireFormat;
-  readonly request: JsonObject;
+  readonly request: ModelRequest;
   readonly index: number;
   /** Size of the request body. */
   readonly bytes: number;
@@ -63,13 +63,16 @@ async function sendTurn(
   context: Context,
   extent: Extent,
 ): Promise<void> {
+  const { format, request } = context;
   const answer = answerOf(turn, context);
-  if (context.request['stream'] === true) {
-    const events = context.format.events(answer);
+  // Before the last byte is out: with it the client may ask for what is kept.
+  if (extent === 'whole') format.memory?.keep(answer);
+  if (request.reply !== 'whole') {
+    const events = format.events(answer);
     const given = extent === 'whole' ? events : events.slice(0, extent.after);
-    await sendEvents(outgoing, given, turn);
+    await sendEvents(outgoing, given, turn, streamTypes[request.reply]);
   } else {
-    const whole = context.format.whole(answer);
+    const whole = format.whole(answer);
     if (extent === 'whole') sendJson(outgoing, 200, whole);
     else sendHalf(outgoing, JSON.stringify(whole));
   }
@@ -82,11 +85,18 @@ async function sendTurn(
   }
 }
 
-async function sendEvents(outgoing: ServerResponse, events: readonly WireEvent[], turn: Turn): Promise<void> {
-  outgoing.writeHead(200, {
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-cache',
-  });
+const streamTypes = {
+  events: 'text/event-stream; charset=utf-8',
+  array: 'application/json; charset=UTF-8',
+} as const;
+
+async function sendEvents(
+  outgoing: ServerResponse,
+  events: readonly WireEvent[],
+  turn: Turn,
+  contentType: string,
+): Promise<void> {
+  outgoing.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-cache' });
   outgoing.flushHeaders();
   for (const { text, part } of events) {
     const pause = part === undefined ? undefined : turn.pauseBeforePart?.[part];

@@ -194,6 +194,12 @@ describe('other replies', () => {
     ]);
   });
 
+  it('say that the provider is there to whoever asks for no path', async () => {
+    await start([]);
+    const response = await fetch(provider.url, { method: 'HEAD' });
+    expect([response.status, provider.requests[0]!.format]).toEqual([200, 'other']);
+  });
+
   it('count tokens, serve other paths, and say when the script is over or fails', async () => {
     await start([], { other: () => ({ type: 'raw', status: 200, headers: {}, chunks: ['other'] }) });
     const count = await post('/v1/messages/count_tokens?beta=true', { model: 'm', messages: [user] });

@@ -6,7 +6,7 @@ import type { Answer, JsonObject, TurnPart, WireEvent, WireFormat } from './scri
 export function messagesFormat(strictRoles: boolean): WireFormat {
   return {
     idHeader: 'request-id',
-    refusal: (body) => messagesRefusal(body, { maxTokens: true, strictRoles }),
+    refusal: ({ body }) => messagesRefusal(body, { maxTokens: true, strictRoles }),
     whole: (answer) => ({
       ...envelope(answer, usageOf(answer)),
       content: answer.parts.map((part, n) => block(part, callId(answer, n))),
@@ -40,7 +40,7 @@ function envelope({ index, request }: Answer, usage: JsonObject): JsonObject {
     id: `msg_${index}`,
     type: 'message',
     role: 'assistant',
-    model: request['model'],
+    model: request.model,
     content: [],
     stop_reason: null,
     stop_sequence: null,

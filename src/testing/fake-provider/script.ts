@@ -6,8 +6,8 @@
 /** One reply per request, in order, or a function of the request. */
 export type Script = readonly Reply[] | ((request: ScriptRequest) => Reply | Promise<Reply>);
 
-/** `chat` is Chat Completions, `messages` is Messages. */
-export type ScriptFormat = 'chat' | 'messages';
+/** `chat` is Chat Completions, `messages` is Messages, `gemini` is generateContent. */
+export type ScriptFormat = 'chat' | 'messages' | 'responses' | 'gemini';
 
 /** A valid request, as the script sees it. */
 export type ScriptRequest = {
@@ -16,6 +16,11 @@ export type ScriptRequest = {
   readonly body: JsonObject;
   /** How many valid requests came before this one. */
   readonly index: number;
+  /** Wherever the format has it: in the body or in the path. */
+  readonly model: string;
+  readonly streaming: boolean;
+  /** Responses: the kept items that the request goes on from, by its `previous_response_id`. Empty otherwise. */
+  readonly history: readonly JsonObject[];
 };
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -66,6 +71,7 @@ export type TurnPart =
       readonly arguments: string | JsonObject;
       readonly id?: string;
     }
+  /** `signature` is what the client has to send back: a seal on the thinking, or the thinking itself, sealed. */
   | { readonly type: 'thinking'; readonly text: string; readonly signature: string };
 
 /** `input` counts all prompt tokens, those read from and written to a cache included. */
@@ -78,18 +84,41 @@ export type ScriptedUsage = {
 
 /** What a wire format adds to a script. */
 export interface WireFormat {
-  /** Why the provider would refuse this body; undefined when it would not. */
-  refusal(body: JsonObject): Refusal | undefined;
+  /** Why the provider would refuse this request; undefined when it would not. */
+  refusal(request: ModelRequest): Refusal | undefined;
   /** The plain response. */
   whole(answer: Answer): JsonObject;
-  /** The stream, one entry per server-sent event. */
+  /** The stream, one entry per event. */
   events(answer: Answer): readonly WireEvent[];
   errorBody(status: number, refusal: Refusal): JsonObject;
   /** The header that carries the request's id. */
   readonly idHeader: string;
+  /** Of formats that go on from earlier responses. */
+  readonly memory?: FormatMemory;
 }
 
-export type Refusal = { readonly message: string; readonly param?: string; readonly code?: string };
+export interface FormatMemory {
+  /** The items that a request goes on from. */
+  historyOf(request: ModelRequest): readonly JsonObject[];
+  /** Told of each answer that goes out whole, before it does. */
+  keep(answer: Answer): void;
+}
+
+/** What a client asks of a model, wherever it stands in the request. */
+export type ModelRequest = {
+  readonly body: JsonObject;
+  readonly model: string;
+  /** `array` is a stream that is one JSON array, which arrives in pieces. */
+  readonly reply: 'whole' | 'events' | 'array';
+};
+
+/** `status` is 400 unless said. */
+export type Refusal = {
+  readonly message: string;
+  readonly param?: string;
+  readonly code?: string;
+  readonly status?: number;
+};
 
 /** `part` is set on the first event of a part. */
 export type WireEvent = { readonly text: string; readonly part?: number };
@@ -97,7 +126,7 @@ export type WireEvent = { readonly text: string; readonly part?: number };
 /** A turn with all that the script may leave out. */
 export type Answer = {
   readonly index: number;
-  readonly request: JsonObject;
+  readonly request: ModelRequest;
   readonly parts: readonly TurnPart[];
   readonly usage: ScriptedUsage;
   readonly finish: string | undefined;

@@ -75,6 +75,106 @@ describe('the official client of Chat Completions', () => {
   });
 });
 
+describe('the official client of Responses', () => {
+  const tools = ['weather', 'time'].map((name) => ({
+    type: 'function' as const,
+    name,
+    parameters: {},
+    strict: false,
+  }));
+  const start: OpenAI.Responses.ResponseInputItem = { role: 'user', content: 'Weather?' };
+
+  async function client(script: Script): Promise<OpenAI> {
+    provider = await startFakeProvider({ script });
+    return new OpenAI({ baseURL: `${provider.url}/v1`, apiKey: 'k', maxRetries: 0 });
+  }
+
+  async function ask(
+    openai: OpenAI,
+    streamed: boolean,
+    more: Pick<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'input' | 'store' | 'previous_response_id'>,
+  ): Promise<OpenAI.Responses.Response> {
+    const body = { model: 'm', tools, ...more };
+    return streamed ? openai.responses.stream(body).finalResponse() : openai.responses.create(body);
+  }
+
+  it.each([false, true])(
+    'finishes a tool loop that sends everything back (streamed: %s)',
+    async (streamed) => {
+      const openai = await client(thinkingLoop);
+      const reply = await ask(openai, streamed, { input: [start], store: false });
+      expect([reply.output_text, reply.status, reply.usage]).toMatchObject([
+        'Let me look, 😀 wait.',
+        'completed',
+        {
+          input_tokens: 100,
+          input_tokens_details: { cached_tokens: 40, cache_write_tokens: 30 },
+          output_tokens: 20,
+          total_tokens: 120,
+        },
+      ]);
+      expect(reply.output).toMatchObject([
+        {
+          type: 'reasoning',
+          encrypted_content: 'c2ln',
+          summary: [{ type: 'summary_text', text: 'Hm, so.' }],
+        },
+        { type: 'message', content: [{ type: 'output_text', text: 'Let me look, 😀 wait.' }] },
+        { type: 'function_call', call_id: 'call_0_2', name: 'weather', arguments: JSON.stringify(city) },
+        { type: 'function_call', call_id: 'call_0_3', name: 'time', arguments: '{}' },
+      ]);
+      const input = [start, ...itemsToSend(reply), ...outputsOf(reply)];
+      expect((await ask(openai, streamed, { input, store: false })).output_text).toBe('Sunny.');
+    },
+  );
+
+  it.each([false, true])('finishes one that sends only what is new (streamed: %s)', async (streamed) => {
+    const openai = await client(thinkingLoop);
+    const reply = await ask(openai, streamed, { input: [start] });
+    const next = { input: outputsOf(reply), previous_response_id: reply.id };
+    expect((await ask(openai, streamed, next)).output_text).toBe('Sunny.');
+    expect((await openai.responses.retrieve(reply.id)).output_text).toBe('Let me look, 😀 wait.');
+    await openai.responses.delete(reply.id);
+    await expect(openai.responses.retrieve(reply.id)).rejects.toThrow('not found');
+  });
+
+  it('counts, compacts, understands its errors and a broken stream', async () => {
+    const openai = await client([
+      { type: 'error', status: 429 },
+      { type: 'cut', afterEvents: 3 },
+    ]);
+    const body = { model: 'm', input: [start] };
+    expect((await openai.responses.inputTokens.count(body)).input_tokens).toBeGreaterThan(0);
+    const compacted = await openai.responses.compact(body);
+    expect(compacted.output.map(({ type }) => type)).toEqual(['message', 'compaction']);
+    await expect(openai.responses.create(body)).rejects.toThrow(RateLimitError);
+    const orphan = { type: 'function_call_output' as const, call_id: 'a', output: 'r' };
+    await expect(openai.responses.create({ ...body, input: [orphan] })).rejects.toThrow(ChatBadRequest);
+    await expect(openai.responses.stream(body).finalResponse()).rejects.toThrow();
+  });
+});
+
+/** The loop, and thinking before its calls. */
+const thinkingLoop: Script = async (request) => {
+  const turn = typeof loop === 'function' ? await loop(request) : undefined;
+  if (turn?.type !== 'turn') throw new Error('The loop has turns only.');
+  if (request.index % 2 === 1) return turn;
+  return { ...turn, parts: [{ type: 'thinking', text: 'Hm, so.', signature: 'c2ln' }, ...turn.parts] };
+};
+
+/** An output goes back as it came; the types of the official client want it told that it may. */
+function itemsToSend({ output }: OpenAI.Responses.Response): readonly OpenAI.Responses.ResponseInputItem[] {
+  return output as readonly OpenAI.Responses.ResponseInputItem[];
+}
+
+function outputsOf({ output }: OpenAI.Responses.Response): OpenAI.Responses.ResponseInputItem[] {
+  return output.flatMap((item) =>
+    item.type === 'function_call'
+      ? [{ type: 'function_call_output' as const, call_id: item.call_id, output: 'r' }]
+      : [],
+  );
+}
+
 describe('the official client of Messages', () => {
   const tools = ['weather', 'time'].map((name) => ({ name, input_schema: { type: 'object' as const } }));
   const start: Anthropic.MessageParam = { role: 'user', content: 'Weather?' };
