@@ -83,11 +83,11 @@ function place(
   if (!taken || (ghost.closing && !maybeSame(said, taken, shown(ghost.closing)))) return undefined;
   const isBeside = shown(last.turn).calls.length > 0;
   const beside = isBeside ? writer.besideResults(conversation, last, at + copy.length) : undefined;
-  if (isBeside && (!beside || taken.calls.piece < said.calls.length)) return undefined;
+  if (isBeside && (!beside || !isAllTaken(said, taken))) return undefined;
   const whole = isBeside ? ghost.rounds.slice(0, -1) : ghost.rounds;
   const bytes = [...whole.flatMap((round) => writer.round(conversation, round)), ...(beside?.messages ?? [])];
   return {
-    edits: takenAway(said, taken),
+    edits: takenAway(said, isBeside ? everything(said) : taken),
     added: bytes.map((message) => ({ before: at, bytes: message })),
     splices: beside?.splices ?? [],
   };
@@ -182,6 +182,17 @@ function sorted(_key: string, value: unknown): unknown {
   return isRecord(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
     : value;
+}
+
+/** Nothing may stand between the client's calls and their results; texts without a word are how some clients end a reply. */
+function isAllTaken({ texts, calls }: Said, taken: Taken): boolean {
+  const rest = texts.slice(taken.texts.piece).map(({ text }) => text);
+  return taken.calls.piece === calls.length && rest.join('').slice(taken.texts.offset).trim() === '';
+}
+
+function everything({ texts, reasoning, calls }: Said): Taken {
+  const end = ({ length }: readonly Piece[]) => ({ piece: length, offset: 0 });
+  return { texts: end(texts), reasoning: end(reasoning), calls: end(calls) };
 }
 
 /** What the rounds say goes from the copy, for they stand in front of it now; a text that goes on behind them keeps its rest. */
