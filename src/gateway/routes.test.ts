@@ -23,6 +23,18 @@ describe('routes', () => {
       'openai-chat',
       'https://one.example/v1/chat/completions',
     ]);
+    for (const target of ['/v1/responses', '/responses']) {
+      expect(route('POST', `${target}?x=1`)).toEqual([
+        'model',
+        'openai-responses',
+        'https://one.example/v1/responses?x=1',
+      ]);
+      expect(route('POST', `${target}/input_tokens`)).toEqual([
+        'count',
+        'openai-responses',
+        'https://one.example/v1/responses/input_tokens',
+      ]);
+    }
     expect(route('POST', '/v1/messages?beta=true')).toEqual([
       'model',
       'anthropic-messages',
@@ -73,6 +85,19 @@ describe('routes', () => {
       'openai-chat',
       'https://one.example/v1/chat/completions',
     ]);
+    const responses = [
+      ['POST', '/compact'],
+      ['GET', '/resp_1'],
+      ['GET', '/resp_1/input_items?limit=2'],
+      ['DELETE', '/resp_1'],
+      ['POST', '/resp_1/cancel'],
+    ] as const;
+    for (const [method, rest] of responses) {
+      const url = `https://one.example/v1/responses${rest}`;
+      expect(route(method, `/v1/responses${rest}`)).toEqual(['pass', 'openai-chat', url]);
+      // Whatever key a host of the format wants, with the version and without.
+      expect(route(method, `/responses${rest}`, [['x-api-key', 'k']])).toEqual(['pass', 'openai-chat', url]);
+    }
     expect(route('POST', '/v1/messages/batches')).toEqual([
       'pass',
       'anthropic-messages',
@@ -84,6 +109,7 @@ describe('routes', () => {
     expect(route('GET', '/healthz')[0]).toBe('own');
     expect(route('GET', '/_leporello/receipts?limit=3')[0]).toBe('own');
     expect(route('GET', '/')[0]).toBe('unknown');
+    expect(route('GET', '/responsesx')[0]).toBe('unknown');
     expect(route('GET', '/v2/models')[0]).toBe('unknown');
   });
 

@@ -3,6 +3,7 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import type { Codec } from '../codecs/codec.ts';
 import { geminiFor, gemini } from '../codecs/gemini/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { headerOf } from './headers.ts';
 import type { HeaderList } from './http.ts';
 
@@ -35,7 +36,7 @@ export function routeOf(method: string, target: string, headers: HeaderList, url
   if (call) return { kind: call.kind, codec: call.codec, url: joinUrl(urls[call.upstream], target) };
   const named = namedModelRoute(method, path, query);
   if (named) return { ...named, url: joinUrl(urls.gemini, target) };
-  if (!/^\/v1(?:beta\w*)?(?:\/|$)/.test(path)) return { kind: 'unknown' };
+  if (!/^\/(?:v1(?:beta\w*)?|responses)(?:\/|$)/.test(path)) return { kind: 'unknown' };
   const upstream = upstreamOf(path, headers);
   return { kind: 'pass', codec: codecs[upstream], url: joinUrl(urls[upstream], target) };
 }
@@ -44,6 +45,13 @@ const codecs = { openai: openaiChat, anthropic: anthropicMessages, gemini } as c
 
 const modelPaths = [
   { path: /^(?:\/v1)?\/chat\/completions$/, kind: 'model', codec: openaiChat, upstream: 'openai' },
+  { path: /^(?:\/v1)?\/responses$/, kind: 'model', codec: openaiResponses, upstream: 'openai' },
+  {
+    path: /^(?:\/v1)?\/responses\/input_tokens$/,
+    kind: 'count',
+    codec: openaiResponses,
+    upstream: 'openai',
+  },
   { path: /^(?:\/v1)?\/messages$/, kind: 'model', codec: anthropicMessages, upstream: 'anthropic' },
   {
     path: /^(?:\/v1)?\/messages\/count_tokens$/,
@@ -71,6 +79,7 @@ function namedModelRoute(method: string, path: string, query: string | undefined
 /** Several providers have `/v1/models` and `/v1/files`; their clients say whom they mean by their own headers. */
 function upstreamOf(path: string, headers: HeaderList): keyof UpstreamUrls {
   if (/^\/v1\/(?:messages|complete)(?:\/|$)/.test(path)) return 'anthropic';
+  if (/^(?:\/v1)?\/responses(?:\/|$)/.test(path)) return 'openai';
   if (path.startsWith('/v1beta') || headerOf(headers, 'x-goog-api-key') !== undefined) return 'gemini';
   const says = headerOf(headers, 'anthropic-version') ?? headerOf(headers, 'x-api-key');
   return says === undefined ? 'openai' : 'anthropic';

@@ -4,12 +4,13 @@
 export function clientHelp(url: string): string {
   return `Point a client here; its key stays its own.
 
-  OpenAI SDK      OPENAI_BASE_URL=${url}/v1        (or baseURL / base_url)
+  OpenAI SDK      OPENAI_BASE_URL=${url}/v1        (or baseURL / base_url; chat and responses)
   Anthropic SDK   ANTHROPIC_BASE_URL=${url}        (or baseURL / base_url)
   Claude Code     ANTHROPIC_BASE_URL=${url} claude
   Gemini SDK      httpOptions.baseUrl = ${url}     (Gemini CLI: GOOGLE_GEMINI_BASE_URL=${url})
-  Codex           openai_base_url = "${url}/v1"    in ~/.codex/config.toml (the variable is ignored;
-                  its Responses requests pass through unfolded)
+  Codex           openai_base_url = "${url}/v1"    in ~/.codex/config.toml (the variable is ignored);
+                  or as a provider of your own, [model_providers.NAME], with
+                  base_url = "${url}/v1", env_key = "OPENAI_API_KEY", wire_api = "responses"
   curl            curl ${url}/v1/chat/completions -H "authorization: Bearer $OPENAI_API_KEY" \\
                     -H "content-type: application/json" \\
                     -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'
