@@ -97,9 +97,9 @@ const handlers: Readonly<Record<string, Handler>> = {
   message_delta(relaying, event, data) {
     const { round } = relaying;
     round.finish = stringIn(data['delta'], 'stop_reason') ?? round.finish;
-    // Its numbers are running totals of the message: they replace those of the start.
-    if (isRecord(data['usage']))
-      round.usage = { ...(isRecord(round.usage) ? round.usage : {}), ...data['usage'] };
+    // Its numbers are running totals of the message: they replace those of the start. Null takes nothing back.
+    const totals = Object.entries(recordAt(data, 'usage')).filter(([, total]) => total !== null);
+    if (totals.length > 0) round.usage = { ...recordAt(round, 'usage'), ...Object.fromEntries(totals) };
     return keepOrSend(relaying, event);
   },
   message_stop(relaying, event) {

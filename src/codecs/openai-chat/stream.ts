@@ -180,7 +180,9 @@ function show(relaying: Relaying, event: StreamEvent, said: Said, split: boolean
   const shown = changeChoice(encoder.encode(event.data), (choice) =>
     withCalls(split ? setMembers(choice, { finish_reason: jsonBytes(null) }) : choice, visible, keepsRole),
   );
-  return [underFirstId(relaying, event, shown, split ? { usage: undefined } : {})];
+  // Running totals of a continuation would go back behind those of the first response: the end tells the sum.
+  const keepsUsage = !split && relaying.round.number === 0;
+  return [underFirstId(relaying, event, shown, keepsUsage ? {} : { usage: undefined })];
 }
 
 /** What ends the message at the client; what the last chunk said is out already. */
