@@ -4,7 +4,7 @@ import type { ToolCall } from '../../codecs/codec.ts';
 import type { Conversation } from '../../conversation/conversation.ts';
 import { textsOf } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import type { NeutralRequest, NeutralTurn, ScriptedPart, ScriptedTurn } from './fixture.ts';
+import type { NeutralRequest, NeutralTurn, RequestFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 
 /** The name under which the suite offers the recall tool. */
 export const recallName = 'read_memory';
@@ -105,6 +105,23 @@ export function requests(options: { readonly open?: boolean } = {}): fc.Arbitrar
       tools,
       stream,
     }));
+}
+
+/** The same in a format where the user may not speak twice in a row: the assistant says something between. */
+export function requestsFor(
+  { userTwiceInARow }: Pick<RequestFixture, 'userTwiceInARow'>,
+  options: { readonly open?: boolean } = {},
+): fc.Arbitrary<NeutralRequest> {
+  const any = requests(options);
+  if (userTwiceInARow === 'allowed') return any;
+  return any.map((request) => ({
+    ...request,
+    turns: request.turns.flatMap((turn, at) =>
+      turn.say === 'user' && request.turns[at - 1]?.say === 'user'
+        ? [assistant([], 'Go on.', undefined), turn]
+        : [turn],
+    ),
+  }));
 }
 
 function assistant(

@@ -4,13 +4,17 @@
  */
 import type { Codec } from '../../codecs/codec.ts';
 import { appendingCases } from './appending-cases.ts';
+import { chunkingCases } from './chunking-cases.ts';
 import { editingCases } from './editing-cases.ts';
 import type { CodecFixture } from './fixture.ts';
+import { ghostCases } from './ghost-cases.ts';
 import { hostileCases } from './hostile-cases.ts';
 import { prefixCases } from './prefix-cases.ts';
 import { readingCases } from './reading-cases.ts';
+import { recallPlaceCases } from './recall-place-cases.ts';
 import { responseCases } from './response-cases.ts';
 import { streamCases } from './stream-cases.ts';
+import { usageCases } from './usage-cases.ts';
 
 /** Declares the cases every codec must pass; the fixture answers each in its own format. */
 export function codecSuite(codec: Codec, fixture: CodecFixture): void {
@@ -21,4 +25,8 @@ export function codecSuite(codec: Codec, fixture: CodecFixture): void {
   hostileCases(codec, fixture);
   responseCases(codec, fixture);
   streamCases(codec, fixture);
+  chunkingCases(codec, fixture);
+  recallPlaceCases(codec, fixture);
+  usageCases(codec, fixture);
+  ghostCases(codec, fixture);
 }

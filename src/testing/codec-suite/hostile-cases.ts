@@ -5,7 +5,8 @@ import type { Codec } from '../../codecs/codec.ts';
 import type { Conversation } from '../../conversation/conversation.ts';
 import { pairCalls } from '../../conversation/pairing.ts';
 import { LeporelloError } from '../../errors.ts';
-import { editSeeds, editsFrom, requests } from './arbitrary.ts';
+import { editSeeds, editsFrom, requestsFor } from './arbitrary.ts';
+import { eachAnswer } from './each-answer.ts';
 import type { CodecFixture } from './fixture.ts';
 import { jsonValueText, replacedValue } from './json-text.ts';
 import { newReading, shown, textsIn, view } from './views.ts';
@@ -25,19 +26,18 @@ export function hostileCases(codec: Codec, fixture: CodecFixture): void {
       ['a string', '"{}"'],
       ['null', 'null'],
       ['not JSON', 'hello'],
-      ['messages that are no list', '{"model":"m","messages":{}}'],
-      ['messages of null', '{"model":"m","messages":null}'],
-      ['a message that is no object', '{"model":"m","messages":[1]}'],
-      ['a message without a role', '{"model":"m","messages":[{"content":"a"}]}'],
-      ['a message of an unknown role', '{"model":"m","messages":[{"role":"narrator","content":"a"}]}'],
-      [
-        'a message of a role that means something to JavaScript',
-        '{"messages":[{"role":"toString","content":"a"}]}',
-      ],
-      ['messages twice', '{"model":"m","messages":[],"messages":[]}'],
     ])('%s', (_, text) => {
       expect(() => view(codec, text)).toThrow(refused);
     });
+
+    eachAnswer(
+      fixture.refused,
+      (name) => name,
+      (text) => {
+        expect(JSON.parse(text)).toBeTypeOf('object');
+        expect(() => view(codec, text)).toThrow(refused);
+      },
+    );
 
     it.each([
       ['a byte order mark', [0xef, 0xbb, 0xbf, ...valid]],
@@ -52,7 +52,7 @@ export function hostileCases(codec: Codec, fixture: CodecFixture): void {
     it('bytes that are not UTF-8, wherever they stand', () => {
       fc.assert(
         fc.property(
-          requests({ open: true }),
+          requestsFor(fixture, { open: true }),
           fc.nat(),
           fc.constantFrom(0xff, 0xc0, 0xf8),
           (request, seed, byte) => {
@@ -68,9 +68,14 @@ export function hostileCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} reads or refuses, and nothing else,`, () => {
     it('a body with any value replaced by any other', () => {
       fc.assert(
-        fc.property(requests({ open: true }), fc.nat(), jsonValueText(), (request, seed, value) => {
-          holds(codec, fixture.body(request), (text) => replacedValue(text, seed, value));
-        }),
+        fc.property(
+          requestsFor(fixture, { open: true }),
+          fc.nat(),
+          jsonValueText(),
+          (request, seed, value) => {
+            holds(codec, fixture.body(request), (text) => replacedValue(text, seed, value));
+          },
+        ),
         { numRuns: 1500 },
       );
     });
@@ -94,7 +99,7 @@ export function hostileCases(codec: Codec, fixture: CodecFixture): void {
       );
       fc.assert(
         fc.property(
-          requests({ open: true }),
+          requestsFor(fixture, { open: true }),
           fc.nat(),
           byte,
           fc.nat(),
@@ -155,6 +160,15 @@ export function hostileCases(codec: Codec, fixture: CodecFixture): void {
       );
       const twice = { say: 'results', results: [...result.results, ...result.results] } as const;
       expect(rulesBroken(codec, fixture, [user, asked, twice])).toEqual(['one-result-a-call']);
+    });
+
+    it('the user speaks twice in a row, where that is allowed', () => {
+      const twice = ['a', 'b'].map((text) => ({ say: 'user', text }) as const);
+      const { userTwiceInARow } = fixture;
+      const expected = userTwiceInARow === 'allowed' ? [] : [userTwiceInARow.breaks];
+      expect(rulesBroken(codec, fixture, twice)).toEqual(expected);
+      const between = { say: 'assistant', text: 'c', calls: [] } as const;
+      expect(rulesBroken(codec, fixture, [twice[0]!, between, twice[1]!])).toEqual([]);
     });
 
     it('a body without messages breaks a rule', () => {

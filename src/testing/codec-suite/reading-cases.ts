@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../codecs/codec.ts';
 import { bytesOf } from '../../conversation/conversation.ts';
 import { pairCalls } from '../../conversation/pairing.ts';
-import { requests } from './arbitrary.ts';
+import { requestsFor } from './arbitrary.ts';
 import type { CodecFixture, NeutralRequest } from './fixture.ts';
 import { newReading, shown, textsIn, view } from './views.ts';
 
@@ -32,18 +32,21 @@ export function readingCases(codec: Codec, fixture: CodecFixture): void {
 
     it('any conversation: its texts, calls, results and tools, in order', () => {
       fc.assert(
-        fc.property(requests(), (request) => {
+        fc.property(requestsFor(fixture), (request) => {
           const body = fixture.body(request);
-          const conversation = view(codec, body);
+          const streaming = request.stream === true;
+          const { model, route } = fixture;
+          const reader = route.in === 'url' ? route.codecFor({ model, streaming }) : codec;
+          const conversation = view(reader, body);
           expect(conversation.body).toBe(body);
           expect(textsIn(conversation)).toEqual(textsSaid(request));
           expect(callsIn(conversation)).toEqual(callsSaid(request));
           expect(conversation.toolNames).toEqual(request.tools);
-          expect([conversation.streaming, conversation.replies]).toEqual([request.stream === true, 1]);
-          expect(conversation.model).toBeTypeOf('string');
-          expect(codec.rules.problems(conversation)).toEqual([]);
+          expect([conversation.model, conversation.streaming]).toEqual([model, streaming]);
+          expect(conversation.replies).toBe(1);
+          expect(reader.rules.problems(conversation)).toEqual([]);
           expect(pairCalls(conversation).orphans).toEqual([]);
-          expect(codec.write(conversation, [])).toBe(body);
+          expect(reader.write(conversation, [])).toBe(body);
         }),
         { numRuns: 300 },
       );
@@ -51,7 +54,7 @@ export function readingCases(codec: Codec, fixture: CodecFixture): void {
 
     it('the same from what it remembers, wherever a message stands now', () => {
       fc.assert(
-        fc.property(requests(), requests(), (one, other) => {
+        fc.property(requestsFor(fixture), requestsFor(fixture), (one, other) => {
           const reading = newReading();
           codec.read(fixture.body(one), reading);
           const body = fixture.body({ ...other, turns: [...other.turns, ...one.turns.slice(1)] });
@@ -74,7 +77,8 @@ export function readingCases(codec: Codec, fixture: CodecFixture): void {
 
     it('nothing from what another format remembers of the same bytes', () => {
       const body = fixture.body({ turns: [{ say: 'user', text: 'hello' }], tools: ['read'] });
-      const foreign = { of: 'another/messages', role: 'system', parts: [], canonical: '' } as const;
+      const of = `another/${fixture.messagesKey}`;
+      const foreign = { of, role: 'system', parts: [], canonical: '' } as const;
       const outlines = { get: () => foreign, set: () => undefined };
       const { digest } = newReading();
       expect(codec.read(body, { digest, outlines })).toEqual(codec.read(body, newReading()));

@@ -24,6 +24,12 @@ export function sseEvents(sse: string): readonly SseEvent[] {
     });
 }
 
+/** A `fetch` that answers whatever is asked with this stream, for clients that accumulate one. */
+export function fetchOf(sse: string): () => Promise<Response> {
+  const headers = { 'content-type': 'text/event-stream' };
+  return () => Promise.resolve(new Response(sse, { headers }));
+}
+
 /** Throws with the reason unless the condition holds. */
 export function must(condition: boolean, reason: string): asserts condition {
   if (!condition) throw new Error(reason);

@@ -1,7 +1,9 @@
 /** Request bodies of Anthropic Messages for the codec suite. */
-import type { NeutralRequest, NeutralTurn, OddSpelling } from '../fixture.ts';
+import type { NeutralRequest, NeutralTurn, OddSpelling, RequestFixture } from '../fixture.ts';
 
 const encoder = new TextEncoder();
+
+export const model = 'claude-opus-4-6';
 
 function bytes(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
@@ -10,7 +12,7 @@ function bytes(value: unknown): Uint8Array {
 export function body({ turns, tools, stream }: NeutralRequest): Uint8Array {
   const system = turns.flatMap((turn) => (turn.say === 'system' ? [turn.text] : []));
   const marked = {
-    model: 'claude-opus-4-6',
+    model,
     max_tokens: 4096,
     ...(system.length === 0 ? {} : { system: system.map((text) => ({ type: 'text', text })) }),
     // Arguments stand in the body as the model spelled them, which no JavaScript object could carry.
@@ -76,6 +78,17 @@ export const oddBodies: Readonly<Record<OddSpelling, string>> = {
     '{"messages":[{"content":"a","role":"user"},{"role":"assistant","content":"b"}]}',
   'numbers spelled oddly':
     '{"model":"m","temperature":1.0,"top_p":1E-0,"max_tokens":40e2,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{"n":1.50,"e":1e400,"z":-0}}]}]}',
+};
+
+export const refused: RequestFixture['refused'] = {
+  'messages that are no list': '{"model":"m","messages":{}}',
+  'messages of null': '{"model":"m","messages":null}',
+  'a message that is no object': '{"model":"m","messages":[1]}',
+  'a message without a role': '{"model":"m","messages":[{"content":"a"}]}',
+  'a message of an unknown role': '{"model":"m","messages":[{"role":"narrator","content":"a"}]}',
+  'a message of a role that means something to JavaScript':
+    '{"model":"m","messages":[{"role":"toString","content":"a"}]}',
+  'messages twice': '{"model":"m","messages":[],"messages":[]}',
 };
 
 const first = (content: unknown) =>

@@ -9,16 +9,22 @@ export const stops = { stop: 'end_turn', calls: 'tool_use', length: 'max_tokens'
 export type Block =
   | { type: 'text'; text: string }
   | { type: 'thinking'; thinking: string; signature: string }
-  | { type: 'tool_use'; id: string; name: string; input: string };
+  | { type: 'redacted_thinking'; data: string }
+  | { type: 'tool_use' | 'server_tool_use'; id: string; name: string; input: string }
+  | { type: 'web_search_tool_result'; tool_use_id: string };
 
 export function response(turn: ScriptedTurn): Uint8Array {
-  const { usage, ...message } = messageOf(turn);
-  const text = JSON.stringify({ ...message, content: 'CONTENT', usage });
+  return responseSaying(turn, usageOf(turn.usage));
+}
+
+export function responseSaying(turn: ScriptedTurn, usage: unknown): Uint8Array {
+  const text = JSON.stringify({ ...messageOf(turn), content: 'CONTENT', usage });
   const content = turn.parts.map(blockText).join(',');
   return new TextEncoder().encode(text.replace('"CONTENT"', () => `[${content}]`));
 }
 
-export function messageOf({ finish, usage }: Pick<ScriptedTurn, 'finish' | 'usage'>, number = 1) {
+/** A message without its usage. */
+export function messageOf({ finish }: Pick<ScriptedTurn, 'finish'>, number = 1) {
   return {
     id: `msg_${number}`,
     type: 'message',
@@ -27,7 +33,6 @@ export function messageOf({ finish, usage }: Pick<ScriptedTurn, 'finish' | 'usag
     content: [] as readonly unknown[],
     stop_reason: stops[finish],
     stop_sequence: null,
-    usage: usageOf(usage),
   };
 }
 

@@ -10,11 +10,20 @@ function send(data: Typed): string {
 }
 
 export function stream(turn: ScriptedTurn, number: number): string {
-  const { usage, ...message } = messageOf(turn, number);
-  const begun = { ...message, stop_reason: null, usage: { ...usage, output_tokens: 1 } };
-  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = usageOf(
-    turn.usage,
-  );
+  const said = usageOf(turn.usage);
+  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = said;
+  const last = { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens };
+  return streamSaying(turn, number, { ...said, output_tokens: 1 }, [last]);
+}
+
+/** The message with one usage object at its start, and one behind its content for each `message_delta`. */
+export function streamSaying(
+  turn: ScriptedTurn,
+  number: number,
+  start: unknown,
+  ends: readonly unknown[],
+): string {
+  const begun = { ...messageOf(turn, number), stop_reason: null, usage: start };
   return [
     send({ type: 'message_start', message: begun }),
     ...turn.parts.flatMap((part, index) => [
@@ -23,10 +32,9 @@ export function stream(turn: ScriptedTurn, number: number): string {
       ...deltasOf(part).map((delta) => send({ type: 'content_block_delta', index, delta })),
       send({ type: 'content_block_stop', index }),
     ]),
-    send({
-      type: 'message_delta',
-      delta: { stop_reason: stops[turn.finish], stop_sequence: null },
-      usage: { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens },
+    ...ends.map((usage, at) => {
+      const stop_reason = at === ends.length - 1 ? stops[turn.finish] : null;
+      return send({ type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage });
     }),
     send({ type: 'message_stop' }),
   ].join('');
@@ -129,9 +137,7 @@ function take(message: Growing, data: Data): void {
       );
       must(data.index === message.blocks.length, 'a block index leaves a gap');
       message.open =
-        data.content_block.type === 'tool_use'
-          ? { ...data.content_block, input: '' }
-          : { ...data.content_block };
+        'input' in data.content_block ? { ...data.content_block, input: '' } : { ...data.content_block };
       message.blocks.push(message.open);
       break;
     case 'content_block_delta':
@@ -179,8 +185,11 @@ function grow(block: Block, delta: Readonly<Record<string, string>>): void {
       block.signature = delta['signature']!;
       break;
     case 'input_json_delta':
-      must(block.type === 'tool_use', 'an input delta for another block');
+      must('input' in block, 'an input delta for another block');
       block.input += delta['partial_json']!;
+      break;
+    case 'citations_delta':
+      must(block.type === 'text', 'a citation for another block');
       break;
     case undefined:
     default:
@@ -204,6 +213,6 @@ export function heard(sse: string, except: string): readonly string[] {
       type === 'content_block_delta'
         ? Object.entries(delta).map(([key, value]) => (key === 'type' ? '' : value))
         : [];
-    return [...call, ...said].filter((piece) => piece !== '');
+    return [...call, ...said].filter((piece) => typeof piece === 'string' && piece !== '');
   });
 }

@@ -1,5 +1,5 @@
 /** Request bodies of Gemini generateContent for the codec suite. */
-import type { NeutralRequest, NeutralTurn, OddSpelling } from '../fixture.ts';
+import type { NeutralRequest, NeutralTurn, OddSpelling, RequestFixture } from '../fixture.ts';
 
 const encoder = new TextEncoder();
 
@@ -7,10 +7,7 @@ function bytes(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }
 
-/** What the URL would say of streaming; the codec under test is the one of that route. */
-export const streamingLabel = '"labels":{"streams":"yes"}';
-
-export function body({ turns, tools, stream }: NeutralRequest): Uint8Array {
+export function body({ turns, tools }: NeutralRequest): Uint8Array {
   const system = turns.flatMap((turn) => (turn.say === 'system' ? [{ text: turn.text }] : []));
   const marked = {
     contents: turns.flatMap((turn, at) => contentsOf(turn, turns.slice(0, at))),
@@ -24,7 +21,6 @@ export function body({ turns, tools, stream }: NeutralRequest): Uint8Array {
             },
           ],
         }),
-    ...(stream ? { labels: { streams: 'yes' } } : {}),
     generationConfig: { temperature: 1 },
   };
   // Arguments stand in the body as the model spelled them, which no JavaScript object could carry.
@@ -93,6 +89,17 @@ export const oddBodies: Readonly<Record<OddSpelling, string>> = {
     '{"generationConfig":{"temperature":1.0,"topP":1E-0,"maxOutputTokens":40e2},"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1.50,"e":1e400,"z":-0}}}]}]}',
 };
 
+export const refused: RequestFixture['refused'] = {
+  'messages that are no list': '{"contents":{}}',
+  'messages of null': '{"contents":null}',
+  'a message that is no object': '{"contents":[1]}',
+  'a message without a role': { absent: "A content without a role is the user's." },
+  'a message of an unknown role': '{"contents":[{"role":"narrator","parts":[{"text":"a"}]}]}',
+  'a message of a role that means something to JavaScript':
+    '{"contents":[{"role":"toString","parts":[{"text":"a"}]}]}',
+  'messages twice': '{"contents":[],"contents":[]}',
+};
+
 const secret = { text: 'secret' };
 const use = (name: string, id?: string) => ({ functionCall: { id, name, args: { a: 'secret' } } });
 const answer = (name: string, id?: string) => ({
@@ -112,7 +119,7 @@ export const brokenBodies: Readonly<Record<string, Uint8Array>> = {
     user(answer('f', '1'), answer('f', '2')),
   ),
   'calls-answered-next': broken(user(secret), model(use('f'), use('f')), user(answer('f'), secret)),
-  'one-result-a-call': broken(user(secret), model(use('f')), user(answer('f')), user(answer('f'))),
+  'one-result-a-call': broken(user(secret), model(use('f', '1')), user(answer('f', '1'), answer('f', '1'))),
   'results-in-order': broken(user(secret), model(use('f'), use('g')), user(answer('g'), answer('f'))),
   'results-name-calls': broken(user(secret), model(use('f', '1')), user(answer('g', '1'))),
 };

@@ -1,27 +1,44 @@
 /** The answers of Gemini generateContent to the codec suite. */
+import { geminiFor } from '../../../codecs/gemini/index.ts';
 import type { CodecFixture } from '../fixture.ts';
 import { recordedBodies } from '../recorded.ts';
-import { body, brokenBodies, oddBodies } from './bodies.ts';
+import { body, brokenBodies, oddBodies, refused } from './bodies.ts';
+import { exchanges } from './exchanges.ts';
 import { badResponses, otherErrors, overflows, parseError } from './errors.ts';
 import { clientResponse, response } from './responses.ts';
 import { client, heard, stream, streamError } from './streams.ts';
+import { usage } from './usage.ts';
 
 export const geminiFixture: CodecFixture = {
   body,
+  model: 'gemini-2.5-pro',
+  route: { in: 'url', codecFor: geminiFor },
+  messagesKey: 'contents',
+  userTwiceInARow: { breaks: 'roles-alternate' },
+  newNeighbours: 'may become one',
+  turnInRequest: 'whole',
   oddBodies,
+  refused,
   recorded: recordedBodies('gemini'),
   broken: brokenBodies,
-  // Clients of this format neither move marks about nor spell one content in two ways.
-  sameMeaning: [],
+  sameMeaning: {
+    absent: 'Clients of this format neither move marks about nor spell one content in two ways.',
+  },
   movingKeys: new Set(),
   response,
   clientResponse,
+  reasoningShown: { ofEarlierRounds: 'kept', whereOnlyRecallsFollow: 'kept' },
   stream,
   streamError,
   client,
+  official: {
+    absent: 'The official client hands every chunk on as a response of its own: it accumulates nothing.',
+  },
   heard,
+  exchanges,
   parseError,
   overflows,
   otherErrors,
   badResponses,
+  usage,
 };

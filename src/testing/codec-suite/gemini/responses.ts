@@ -23,21 +23,25 @@ export type Reply = {
 };
 
 export function response(turn: ScriptedTurn): Uint8Array {
+  return responseSaying(turn, usageOf(turn.usage));
+}
+
+export function responseSaying(turn: ScriptedTurn, usage: unknown): Uint8Array {
   const parts = turn.parts.map((part) => partText(part, part.pieces.join('')));
-  return new TextEncoder().encode(replyText(parts, usageOf(turn.usage), 1, finishes[turn.finish]));
+  return new TextEncoder().encode(replyText(parts, usage, 1, finishes[turn.finish]));
 }
 
 /** One response or chunk as JSON text. */
 export function replyText(
   parts: readonly string[],
-  usageMetadata: Json,
+  usageMetadata: unknown,
   number: number,
   finish: string | undefined,
 ): string {
   const end = finish === undefined ? '' : `,"finishReason":"${finish}"`;
   const content = `{"parts":[${parts.join(',')}],"role":"model"}`;
-  const usage = JSON.stringify(usageMetadata);
-  return `{"candidates":[{"content":${content}${end},"index":0}],"usageMetadata":${usage},"modelVersion":"gemini-2.5-pro","responseId":"r${number}"}`;
+  const usage = usageMetadata === undefined ? '' : `"usageMetadata":${JSON.stringify(usageMetadata)},`;
+  return `{"candidates":[{"content":${content}${end},"index":0}],${usage}"modelVersion":"gemini-2.5-pro","responseId":"r${number}"}`;
 }
 
 export function usageOf(usage: Usage) {
@@ -123,13 +127,9 @@ export function saidIn(parts: readonly GeminiPart[]): { readonly text: string; r
 
 export function toUsage(raw: Json): Usage {
   const numbers = raw as Readonly<Record<string, number>>;
-  const { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: total } = numbers;
-  const thoughts = numbers['thoughtsTokenCount']!;
-  must(total === input! + output! + thoughts, 'the total is not the sum');
-  return {
-    input: input!,
-    cacheRead: numbers['cachedContentTokenCount']!,
-    cacheWrite: 0,
-    output: output! + thoughts,
-  };
+  const count = (key: string) => numbers[`${key}TokenCount`] ?? 0;
+  const input = count('prompt') + count('toolUsePrompt');
+  const output = count('candidates') + count('thoughts');
+  must(numbers['totalTokenCount'] === input + output, 'the total is not the sum');
+  return { input, cacheRead: count('cachedContent'), cacheWrite: 0, output };
 }

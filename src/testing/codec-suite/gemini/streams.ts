@@ -17,18 +17,27 @@ import {
 } from './responses.ts';
 
 export function stream(turn: ScriptedTurn, number: number): string {
+  // Running totals: only the last chunk has seen all.
+  return streamSaying(turn, number, (at, isLast) => {
+    const output = isLast ? turn.usage.output : Math.min(at, turn.usage.output);
+    return usageOf({ ...turn.usage, output });
+  });
+}
+
+/** The chunks with usage by their number. */
+export function streamSaying(
+  turn: ScriptedTurn,
+  number: number,
+  usage: (chunk: number, isLast: boolean) => unknown,
+): string {
   const pieces = turn.parts.flatMap(piecesOf);
   // A call often comes with the end; behind text the provider sends one more chunk.
   if (turn.parts.at(-1)?.type !== 'call') pieces.push('{"text":""}');
   return pieces
     .map((piece, at) => {
       const isLast = at === pieces.length - 1;
-      // Running totals: only the last chunk has seen all.
-      const usage = usageOf({
-        ...turn.usage,
-        output: isLast ? turn.usage.output : Math.min(at, turn.usage.output),
-      });
-      return sseText(replyText([piece], usage, number, isLast ? finishes[turn.finish] : undefined));
+      const finish = isLast ? finishes[turn.finish] : undefined;
+      return sseText(replyText([piece], usage(at, isLast), number, finish));
     })
     .join('');
 }

@@ -1,7 +1,9 @@
 /** Request bodies of Chat Completions for the codec suite. */
-import type { NeutralRequest, NeutralTurn, OddSpelling } from '../fixture.ts';
+import type { NeutralRequest, NeutralTurn, OddSpelling, RequestFixture } from '../fixture.ts';
 
 const encoder = new TextEncoder();
+
+export const model = 'chat-large';
 
 export function bytes(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
@@ -9,7 +11,7 @@ export function bytes(value: unknown): Uint8Array {
 
 export function body({ turns, tools, stream }: NeutralRequest): Uint8Array {
   return bytes({
-    model: 'chat-large',
+    model,
     messages: turns.flatMap(messagesOf),
     ...(tools.length === 0
       ? {}
@@ -66,6 +68,17 @@ export const oddBodies: Readonly<Record<OddSpelling, string>> = {
     '{"messages":[{"content":"a","role":"user"},{"role":"assistant","content":"b"}]}',
   'numbers spelled oddly':
     '{"model":"m","temperature":1.0,"top_p":1E-0,"max_tokens":-0,"messages":[{"role":"user","content":"a","w":1e400},{"role":"assistant","tool_calls":[{"id":"1","index":0.0,"type":"function","function":{"name":"f","arguments":"{\\"n\\":1.50}"}}]}]}',
+};
+
+export const refused: RequestFixture['refused'] = {
+  'messages that are no list': '{"model":"m","messages":{}}',
+  'messages of null': '{"model":"m","messages":null}',
+  'a message that is no object': '{"model":"m","messages":[1]}',
+  'a message without a role': '{"model":"m","messages":[{"content":"a"}]}',
+  'a message of an unknown role': '{"model":"m","messages":[{"role":"narrator","content":"a"}]}',
+  'a message of a role that means something to JavaScript':
+    '{"model":"m","messages":[{"role":"toString","content":"a"}]}',
+  'messages twice': '{"model":"m","messages":[],"messages":[]}',
 };
 
 const withMarks = (content: unknown, more: object = {}) =>

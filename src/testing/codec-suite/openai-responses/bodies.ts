@@ -1,7 +1,9 @@
 /** Request bodies of OpenAI Responses for the codec suite. */
-import type { NeutralRequest, NeutralTurn, OddSpelling } from '../fixture.ts';
+import type { NeutralRequest, NeutralTurn, OddSpelling, RequestFixture } from '../fixture.ts';
 
 const encoder = new TextEncoder();
+
+export const model = 'responses-large';
 
 export function bytes(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
@@ -9,7 +11,7 @@ export function bytes(value: unknown): Uint8Array {
 
 export function body({ turns, tools, stream }: NeutralRequest): Uint8Array {
   return bytes({
-    model: 'responses-large',
+    model,
     input: turns.flatMap(itemsOf),
     ...(tools.length === 0
       ? {}
@@ -53,7 +55,7 @@ function itemsOf(turn: NeutralTurn): readonly unknown[] {
   }
 }
 
-export function reasoningItem(text: string, id = 'rs_1') {
+export function reasoningItem(text: string, id = 'rs_1_0') {
   return {
     id,
     type: 'reasoning',
@@ -90,6 +92,17 @@ export const oddBodies: Readonly<Record<OddSpelling, string>> = {
   'messages first and last': '{"input":[{"content":"a","role":"user"},{"role":"assistant","content":"b"}]}',
   'numbers spelled oddly':
     '{"model":"m","temperature":1.0,"top_p":1E-0,"max_output_tokens":-0,"input":[{"role":"user","content":"a","w":1e400},{"type":"function_call","call_id":"1","index":0.0,"name":"f","arguments":"{\\"n\\":1.50}"}]}',
+};
+
+export const refused: RequestFixture['refused'] = {
+  'messages that are no list': '{"model":"m","input":{}}',
+  'messages of null': '{"model":"m","input":null}',
+  'a message that is no object': '{"model":"m","input":[1]}',
+  'a message without a role': '{"model":"m","input":[{"type":"message","content":"a"}]}',
+  'a message of an unknown role': '{"model":"m","input":[{"role":"narrator","content":"a"}]}',
+  'a message of a role that means something to JavaScript':
+    '{"model":"m","input":[{"role":"toString","content":"a"}]}',
+  'messages twice': '{"model":"m","input":[],"input":[]}',
 };
 
 const mark = { mode: 'explicit' };

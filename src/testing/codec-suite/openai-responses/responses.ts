@@ -17,17 +17,21 @@ export type Item = {
 };
 
 export function response(turn: ScriptedTurn): Uint8Array {
-  return bytes(responseOf(turn, 1));
+  return responseSaying(turn, usageOf(turn.usage));
+}
+
+export function responseSaying(turn: ScriptedTurn, usage: unknown): Uint8Array {
+  return bytes(responseOf(turn, 1, usage));
 }
 
 /** The finished response object; `number` tells several apart. */
-export function responseOf(turn: ScriptedTurn, number: number) {
+export function responseOf(turn: ScriptedTurn, number: number, usage: unknown) {
   return {
     ...responseHead(number),
     status: turn.finish === 'length' ? 'incomplete' : 'completed',
     incomplete_details: turn.finish === 'length' ? { reason: 'max_output_tokens' } : null,
     output: turn.parts.map((part, at) => itemOf(part, `${number}_${at}`, isCutOff(turn, at))),
-    usage: usageOf(turn.usage),
+    usage: usage ?? null,
   };
 }
 
@@ -72,7 +76,7 @@ export function itemOf(part: ScriptedPart, id: string, isOpen: boolean): Item {
   }
 }
 
-function usageOf(usage: Usage) {
+export function usageOf(usage: Usage) {
   return {
     input_tokens: usage.input,
     input_tokens_details: { cached_tokens: usage.cacheRead, cache_write_tokens: usage.cacheWrite },

@@ -9,12 +9,18 @@ import {
   responseHead,
   responseOf,
   saidIn,
+  usageOf,
   viewOf,
 } from './responses.ts';
 
 type Typed = { readonly type: string } & Readonly<Record<string, unknown>>;
 
 export function stream(turn: ScriptedTurn, number: number): string {
+  return streamSaying(turn, number, usageOf(turn.usage));
+}
+
+/** The last event alone tells usage. */
+export function streamSaying(turn: ScriptedTurn, number: number, usage: unknown): string {
   const end = turn.finish === 'length' ? 'response.incomplete' : 'response.completed';
   const events: readonly Typed[] = [
     { type: 'response.created', response: responseHead(number) },
@@ -22,7 +28,7 @@ export function stream(turn: ScriptedTurn, number: number): string {
     ...turn.parts.flatMap((part, at) =>
       eventsOf(part, at, itemOf(part, `${number}_${at}`, isCutOff(turn, at))),
     ),
-    { type: end, response: responseOf(turn, number) },
+    { type: end, response: responseOf(turn, number, usage) },
   ];
   return events.map((event, at) => sseText({ ...event, sequence_number: at }, event.type)).join('');
 }

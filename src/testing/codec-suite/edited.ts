@@ -1,0 +1,130 @@
+/** What a body should say after edits, reckoned without any codec, and what a written body says in the same words. */
+import {
+  bytesOf,
+  type Conversation,
+  type Message,
+  textOf,
+  textsOf,
+} from '../../conversation/conversation.ts';
+import type { Edit } from '../../conversation/edit.ts';
+import type { RequestFixture } from './fixture.ts';
+import { bytesOfBlock, shown } from './views.ts';
+
+/** What one message says; `bytes` only where nothing of it was to change. */
+export type MessageModel = {
+  /** Open where parts were dropped: a user message may hold nothing but results then. */
+  readonly role: string | undefined;
+  readonly bytes: string | undefined;
+  readonly parts: readonly PartModel[];
+};
+type PartModel = {
+  readonly type: string;
+  readonly texts: readonly string[];
+  readonly bytes: string | undefined;
+};
+
+/** A message as it should be, and where it comes from: the index it had, or undefined for one that was put in. */
+type Expected = MessageModel & { readonly origin: number | undefined; readonly isAssistant: boolean };
+
+/**
+ * What the written conversation says, and what it should say; equal where the edits show exactly. What the expectation leaves open
+ * stays open in both.
+ */
+export function editedModels(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  written: Conversation,
+  { newNeighbours }: Pick<RequestFixture, 'newNeighbours'>,
+): { readonly found: readonly MessageModel[]; readonly expected: readonly MessageModel[] } {
+  const apart = expectedAfter(conversation, edits);
+  const expected = (newNeighbours === 'stay apart' ? apart : joinedLike(apart, written)).map(
+    ({ role, bytes, parts }) => ({ role, bytes, parts }),
+  );
+  return { found: foundIn(written, expected), expected };
+}
+
+function expectedAfter(conversation: Conversation, edits: readonly Edit[]): readonly Expected[] {
+  return conversation.messages.flatMap((message) => {
+    const inserted = edits.flatMap((edit): readonly Expected[] => {
+      if (edit.kind !== 'insert-message' || edit.before !== message.index) return [];
+      const parts = [{ type: 'text', texts: [edit.text], bytes: undefined }];
+      return [{ origin: undefined, isAssistant: false, role: edit.role, bytes: undefined, parts }];
+    });
+    const left = messageAfter(conversation, message, edits);
+    return [...inserted, ...(left ? [left] : [])];
+  });
+}
+
+function messageAfter(
+  { body }: Conversation,
+  message: Message,
+  edits: readonly Edit[],
+): Expected | undefined {
+  const mine = edits.filter(
+    (edit) =>
+      (edit.kind === 'replace-text' && edit.at.message === message.index) ||
+      ((edit.kind === 'drop-part' || edit.kind === 'drop-message') && edit.message === message.index),
+  );
+  const dropped = new Set(mine.map((edit) => (edit.kind === 'drop-part' ? edit.part : undefined)));
+  const parts = message.parts.flatMap((part, index): readonly PartModel[] => {
+    if (dropped.has(index)) return [];
+    const stubs = new Map(
+      mine.flatMap((edit) =>
+        edit.kind === 'replace-text' && edit.at.part === index ? [[edit.at.text, edit.stub] as const] : [],
+      ),
+    );
+    const texts = textsOf(part).map((text, at) => stubs.get(at) ?? textOf(body, message, text));
+    const bytes = stubs.size > 0 ? undefined : shown(bytesOf(body, message, part.span));
+    return [{ type: part.type, texts, bytes }];
+  });
+  const isGone = parts.length === 0 && message.parts.length > 0;
+  if (isGone || mine.some((edit) => edit.kind === 'drop-message')) return undefined;
+  return {
+    origin: message.index,
+    isAssistant: message.role === 'assistant',
+    role: parts.length === message.parts.length ? message.role : undefined,
+    bytes: mine.length === 0 ? bytesOfBlock(body, message) : undefined,
+    parts,
+  };
+}
+
+/**
+ * The expected messages, neighbours as one where the written body has them so and may: of one side, and neighbours since the edits.
+ * Whether they had to become one is for the rules of the format to say.
+ */
+function joinedLike(apart: readonly Expected[], written: Conversation): readonly Expected[] {
+  const left = [...apart];
+  return written.messages
+    .flatMap((message): readonly Expected[] => {
+      let whole = left.shift();
+      if (!whole) return [];
+      let last = whole;
+      while (whole.parts.length < message.parts.length && left[0] && mayJoin(last, left[0])) {
+        last = left.shift()!;
+        const role: string | undefined = whole.role === last.role ? whole.role : undefined;
+        whole = { ...whole, role, bytes: undefined, parts: [...whole.parts, ...last.parts] };
+      }
+      return [whole];
+    })
+    .concat(left);
+}
+
+function mayJoin(before: Expected, next: Expected): boolean {
+  const wereNeighbours = before.origin !== undefined && next.origin === before.origin + 1;
+  return !wereNeighbours && before.isAssistant === next.isAssistant;
+}
+
+/** What the conversation says, in the terms of the model it is held against: what that leaves open stays open. */
+function foundIn(conversation: Conversation, like: readonly MessageModel[]): readonly MessageModel[] {
+  const { body } = conversation;
+  return conversation.messages.map((message, index) => ({
+    role: like[index] && like[index].role === undefined ? undefined : message.role,
+    bytes: like[index]?.bytes === undefined ? undefined : bytesOfBlock(body, message),
+    parts: message.parts.map((part, at) => ({
+      type: part.type,
+      texts: textsOf(part).map((text) => textOf(body, message, text)),
+      bytes:
+        like[index]?.parts[at]?.bytes === undefined ? undefined : shown(bytesOf(body, message, part.span)),
+    })),
+  }));
+}
