@@ -2,28 +2,29 @@
  * Puts ghost turns back into a body: each private round as it was sent, in front of what is left of the client's copy. How a codec
  * spells a round, and what tells one part from another, is its own.
  */
-import type { Conversation, Message, Part } from '../conversation/conversation.ts';
-import { bytesOf, decodeLiteral, textOf, textsOf } from '../conversation/conversation.ts';
+import type { Conversation, Message } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { GhostRound, GhostTurn } from '../conversation/ghost-turn.ts';
 import { applySplices, type Insertion, type Splice } from '../conversation/splice.ts';
 import type { Codec, PlacedGhost } from './codec.ts';
-import { isRecord } from './event-json.ts';
-import { maybeSame, nothingTaken, type Piece, type Said, type Taken, takeRound } from './ghost-copy.ts';
+import {
+  type Mark,
+  maybeSame,
+  nothingTaken,
+  type Piece,
+  type Said,
+  type Taken,
+  takeRound,
+} from './ghost-copy.ts';
+import { type GhostReader, saidInCopy, shownOf } from './ghost-sayings.ts';
 import { messageSplices, type MessageWriter } from './write-body.ts';
 
 /** What only a codec knows of ghost turns. */
-export type GhostWriter = {
-  /** A turn of the model, recorded from a response, as the view of a request that holds nothing else. */
-  readTurn(turn: Uint8Array): Conversation;
-  /** What tells one reasoning from another, best first: clients may leave some of it out. None where its words do. */
-  reasoningKeys(bytes: Uint8Array): readonly string[];
+export type GhostWriter = GhostReader & {
   /** A round as messages: the model's turn, and the answers behind it. */
   round(conversation: Conversation, round: GhostRound): readonly Uint8Array[];
   /** A round whose answers stand beside the client's own results, which begin at message `results`. Undefined where they cannot. */
   besideResults(conversation: Conversation, round: GhostRound, results: number): BesideResults | undefined;
-  /** What a part says that only refers to something the model said before; undefined for all others. */
-  referred?(conversation: Conversation, message: Message, part: Part, ghost: GhostTurn): Saying | undefined;
 };
 
 /** Messages in place of the client's copy, and what is spliced into its results. */
@@ -31,8 +32,6 @@ export type BesideResults = {
   readonly messages: readonly Uint8Array[];
   readonly splices: readonly Splice[];
 };
-
-export type Saying = { readonly kind: keyof Said; readonly text: string };
 
 type Placement = {
   readonly edits: readonly Edit[];
@@ -60,13 +59,13 @@ function placeFirst(
   { at, turns }: PlacedGhost,
 ): Placement | undefined {
   for (const ghost of turns) {
-    const placement = place(writer, conversation, at, ghost);
+    const placement = placementOf(writer, conversation, at, ghost);
     if (placement) return placement;
   }
   return undefined;
 }
 
-function place(
+function placementOf(
   writer: GhostWriter,
   conversation: Conversation,
   at: number,
@@ -100,90 +99,6 @@ function copyAt({ messages }: Conversation, at: number): readonly Message[] {
   return end < 0 ? rest : rest.slice(0, end);
 }
 
-/** What the client was shown of a recorded turn: all but the calls of the recall tool. */
-function shownOf(writer: GhostWriter, turn: Uint8Array, recallTool: string | undefined): Said {
-  const view = writer.readTurn(turn);
-  return collect(view.messages, (message, part) =>
-    part.type === 'tool-call' && part.name === recallTool ? [] : sayingsOf(writer, view, message, part),
-  );
-}
-
-function saidInCopy(
-  writer: GhostWriter,
-  conversation: Conversation,
-  copy: readonly Message[],
-  ghost: GhostTurn,
-): Said {
-  return collect(copy, (message, part) => {
-    const referred = writer.referred?.(conversation, message, part, ghost);
-    return referred ? [referred] : sayingsOf(writer, conversation, message, part).slice(0, 1);
-  });
-}
-
-function collect(
-  messages: readonly Message[],
-  sayings: (message: Message, part: Part) => readonly Saying[],
-): Said {
-  const said: Record<keyof Said, Piece[]> = { texts: [], reasoning: [], calls: [] };
-  for (const message of messages) {
-    message.parts.forEach((part, index) => {
-      const place = { message: message.index, part: index };
-      for (const { kind, text } of sayings(message, part)) said[kind].push({ text, place });
-    });
-  }
-  return said;
-}
-
-/** One saying, or several ways to tell the same reasoning. */
-function sayingsOf(
-  writer: GhostWriter,
-  { body }: Conversation,
-  message: Message,
-  part: Part,
-): readonly Saying[] {
-  const words = () => textsOf(part).map((span) => textOf(body, message, span));
-  switch (part.type) {
-    case 'text':
-      return [{ kind: 'texts', text: words().join('') }];
-    case 'reasoning': {
-      const keys = writer.reasoningKeys(bytesOf(body, message, part.span));
-      return (keys.length > 0 ? keys : [words().join('')]).map((text) => ({ kind: 'reasoning', text }));
-    }
-    case 'tool-call':
-      return [{ kind: 'calls', text: callText(part.name, argumentsOf(bytesOf(body, message, part.input))) }];
-    case 'tool-result':
-    case 'media':
-    case 'tool-definition':
-      return [{ kind: 'calls', text: part.type }];
-    case 'opaque':
-      return [{ kind: 'calls', text: part.kind }];
-  }
-}
-
-/** What tells one call from another: clients may spell arguments anew, so their values count and not their order. */
-export function callText(name: string, argumentsJson: string): string {
-  return `${name} ${JSON.stringify(parsed(argumentsJson), sorted)}`;
-}
-
-/** In some formats arguments are JSON within a string. */
-function argumentsOf(input: Uint8Array): string {
-  return input[0] === '"'.charCodeAt(0) ? decodeLiteral(input) : new TextDecoder().decode(input);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-function sorted(_key: string, value: unknown): unknown {
-  return isRecord(value)
-    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-    : value;
-}
-
 /** Nothing may stand between the client's calls and their results; texts without a word are how some clients end a reply. */
 function isAllTaken({ texts, calls }: Said, taken: Taken): boolean {
   const rest = texts.slice(taken.texts.piece).map(({ text }) => text);
@@ -191,8 +106,11 @@ function isAllTaken({ texts, calls }: Said, taken: Taken): boolean {
 }
 
 function everything({ texts, reasoning, calls }: Said): Taken {
-  const end = ({ length }: readonly Piece[]) => ({ piece: length, offset: 0 });
-  return { texts: end(texts), reasoning: end(reasoning), calls: end(calls) };
+  return { texts: endOf(texts), reasoning: endOf(reasoning), calls: endOf(calls) };
+}
+
+function endOf({ length }: readonly Piece[]): Mark {
+  return { piece: length, offset: 0 };
 }
 
 /** What the rounds say goes from the copy, for they stand in front of it now; a text that goes on behind them keeps its rest. */

@@ -19,12 +19,15 @@ export function protectionOf(
   recallTool: string | undefined,
 ): Protection {
   const kept = keptMessages(conversation);
-  const pinnedTools = new Set([...pins.tools, ...(recallTool === undefined ? [] : [recallTool])]);
-  const pinned = new Set(
-    pairCalls(conversation).pairs.flatMap((pair) =>
-      pair.result && pinnedTools.has(pair.name) ? [placeKey(pair.call), placeKey(pair.result)] : [],
-    ),
-  );
+  const { pairs } = pairCalls(conversation);
+  const placesOf = (isWanted: (tool: string) => boolean) =>
+    new Set(
+      pairs.flatMap((pair) =>
+        pair.result && isWanted(pair.name) ? [placeKey(pair.call), placeKey(pair.result)] : [],
+      ),
+    );
+  const pinned = placesOf((tool) => pins.tools.includes(tool));
+  const recalled = placesOf((tool) => tool === recallTool);
   const holdsPin = (index: number, at: number) => {
     const message = conversation.messages[index];
     const part = message?.parts[at];
@@ -37,6 +40,7 @@ export function protectionOf(
   return {
     message: (index) => kept.has(index),
     part: (message, part) => pinned.has(placeKey({ message, part })) || holdsPin(message, part),
+    recalled: (message, part) => recalled.has(placeKey({ message, part })),
   };
 }
 

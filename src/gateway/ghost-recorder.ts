@@ -16,8 +16,8 @@ export interface GhostRecorder {
 
 /** Never rejects: a store that fails costs the model its memory of a recall, and no more. */
 export function recordGhosts(
-  { remember }: Pick<Prepared, 'remember'>,
-  problem: (text: string) => void,
+  prepared: Pick<Prepared, 'remember'>,
+  note: { problem(text: string): void },
 ): GhostRecorder {
   let rounds: GhostRound[] = [];
 
@@ -26,9 +26,9 @@ export function recordGhosts(
     rounds = [];
     if (ghost.rounds.length === 0) return;
     try {
-      await remember(ghost);
+      await prepared.remember(ghost);
     } catch {
-      problem('what was recalled could not be kept for later requests');
+      note.problem('what was recalled could not be kept for later requests');
     }
   }
 

@@ -38,7 +38,7 @@ const maxResponseBytes = 64 * 1024 * 1024;
 /** The bytes for the client of a streamed response, as they come. Errors of the first response break the stream off. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const relay = exchange.codec.openStream({ recallTool: exchange.prepared.recallTool });
-  const ghosts = recordGhosts(exchange.prepared, exchange.note.problem);
+  const ghosts = recordGhosts(exchange.prepared, exchange.note);
   try {
     yield* relayRounds(exchange, first, relay, ghosts);
   } finally {
@@ -113,7 +113,7 @@ export async function relayWhole(
 ): Promise<{ readonly response: UpstreamResponse; readonly body: Uint8Array }> {
   const { codec, prepared, note } = exchange;
   const earlier: ModelReply[] = [];
-  const ghosts = recordGhosts(prepared, note.problem);
+  const ghosts = recordGhosts(prepared, note);
   const budget = openBudget(exchange);
   let sent = prepared.body;
   let response = first;

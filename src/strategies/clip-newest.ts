@@ -33,7 +33,8 @@ function propose(view: FoldView): readonly Edit[] {
 
 /** Tool results before users' texts, larger before smaller, earlier before later. System texts are never among them. */
 function candidates(view: FoldView): readonly TextSlot[] {
-  const free = (slot: TextSlot) => !view.protects.part(slot.at.message, slot.at.part);
+  const free = ({ at }: TextSlot) =>
+    !view.protects.part(at.message, at.part) && !view.protects.recalled(at.message, at.part);
   const texts = [...openSlots(view, 'text')].filter((slot) => slot.message.role !== 'system' && free(slot));
   return [...bySize([...openSlots(view, 'tool-result')].filter(free)), ...bySize(texts)];
 }

@@ -2,13 +2,15 @@
 import { clipNewest } from './clip-newest.ts';
 import { dropFailedCalls } from './drop-failed-calls.ts';
 import { dropOldest } from './drop-oldest.ts';
+import { dropRecalls } from './drop-recalls.ts';
 import { offloadResults } from './offload-results.ts';
 import type { Strategy } from './strategy.ts';
 
-/** drop-failed-calls, offload-results, drop-oldest, clip-newest. */
+/** drop-failed-calls, offload-results, drop-recalls, drop-oldest, clip-newest. */
 export const defaultStrategies: readonly Strategy[] = [
   dropFailedCalls,
   offloadResults,
+  dropRecalls,
   dropOldest,
   clipNewest,
 ];

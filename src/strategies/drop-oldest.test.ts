@@ -31,7 +31,11 @@ function messagesAfter(amount: number) {
   const view = foldView(conversation, {
     idOf,
     excess: { unit: 'messages', amount },
-    protects: { message: (index) => conversation.messages.length - 1 === index, part: () => false },
+    protects: {
+      message: (index) => conversation.messages.length - 1 === index,
+      part: () => false,
+      recalled: () => false,
+    },
   });
   const after = written(conversation, dropOldest.propose(view));
   return (JSON.parse(new TextDecoder().decode(after.body)) as { messages: unknown }).messages;

@@ -35,7 +35,8 @@ function isCandidate(view: FoldView, slot: TextSlot): boolean {
   return (
     slot.literal.length - 2 >= view.compressionBytesThreshold &&
     !view.protects.message(slot.at.message) &&
-    !view.protects.part(slot.at.message, slot.at.part)
+    !view.protects.part(slot.at.message, slot.at.part) &&
+    !view.protects.recalled(slot.at.message, slot.at.part)
   );
 }
 

@@ -43,6 +43,8 @@ export type Measure = {
 export type Protection = {
   /** Messages that stay whole and verbatim: system, the newest user message, the newest tool batch with its calls. */
   message(index: number): boolean;
-  /** Parts a user has pinned, and what was recalled before. */
+  /** Parts a user has pinned. */
   part(message: number, part: number): boolean;
+  /** What the model asked for again: it goes as a whole or not at all, or else the model would ask once more. */
+  recalled(message: number, part: number): boolean;
 };

@@ -23,7 +23,7 @@ export function foldView(conversation: Conversation, change: Partial<FoldView> =
       part: (_block, part) => span(part.span),
       message: (index) => span(conversation.messages[index]!.span),
     },
-    protects: { message: () => false, part: () => false },
+    protects: { message: () => false, part: () => false, recalled: () => false },
     mayEdit: (edit) => openaiChat.rules.mayEdit(conversation, edit),
     idOf: (original) => `mem_${sha256(original).slice(0, 16)}`,
     recallTool: 'read_memory',
@@ -63,7 +63,11 @@ export function strategySuite(strategy: Strategy): void {
       fc.assert(
         fc.property(conversations, fc.array(fc.nat(12)), (body, kept) => {
           const conversation = readChat(body);
-          const protects: Protection = { message: (index) => kept.includes(index), part: () => false };
+          const protects: Protection = {
+            message: (index) => kept.includes(index),
+            part: () => false,
+            recalled: () => false,
+          };
           const edits = strategy.propose(foldView(conversation, { protects }));
           const touched = edits.flatMap((edit) =>
             edit.kind === 'replace-text'

@@ -22,6 +22,8 @@ export type Stack = AsyncDisposable & {
   readonly logged: readonly string[];
   /** Stops the gateway and starts another on the same data. */
   restart(): Promise<void>;
+  /** Starts one more gateway on the same data; returns its URL. It goes with the stack. */
+  another(): Promise<string>;
 };
 
 export async function startStack(
@@ -39,6 +41,7 @@ export async function startStack(
   const note = (fields: object, message: string) => {
     logged.push(`${message} ${JSON.stringify(fields)}`);
   };
+  const others: { close(): Promise<void> }[] = [];
   let running = await startGateway();
 
   async function startGateway() {
@@ -74,8 +77,13 @@ export async function startStack(
       await running.close();
       running = await startGateway();
     },
+    async another() {
+      const gateway = await startGateway();
+      others.push(gateway);
+      return gateway.url;
+    },
     async [Symbol.asyncDispose]() {
-      await running.close();
+      await Promise.all([running, ...others].map((gateway) => gateway.close()));
       await provider.close();
       await rm(data, { recursive: true });
     },

@@ -2,7 +2,8 @@
 import type { GhostTurn } from '../../conversation/ghost-turn.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { stringIn, withMembers } from '../event-json.ts';
-import { callText, ghostInserter, type Saying } from '../insert-ghosts.ts';
+import { callText, type Saying } from '../ghost-sayings.ts';
+import { ghostInserter } from '../insert-ghosts.ts';
 import { unremembered } from '../read-body.ts';
 import { callsOfItems, isReasoning, type Item, itemsOf, textOfItems } from './output.ts';
 import { read } from './read.ts';

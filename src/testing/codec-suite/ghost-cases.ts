@@ -53,10 +53,10 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
   }
 
   describe(`${codec.name} puts a recall back`, () => {
-    const recall = call('m1', recallName, '{"id":"mem_a"}');
+    const recall = callOf('m1', recallName, '{"id":"mem_a"}');
 
     it('in front of the words that followed it', () => {
-      expectPutBack({ rounds: [turn(recall), turn(text('Two errors.'))], copy: [said('Two errors.')] }, [
+      expectPutBack({ rounds: [turnOf(recall), turnOf(text('Two errors.'))], copy: [said('Two errors.')] }, [
         'What does the log say?',
         'call read_memory {"id":"mem_a"}',
         'result memory 0.0',
@@ -66,7 +66,7 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
     });
 
     it('between words that the client has as one text', () => {
-      const rounds = [turn(text('Let me look. '), recall), turn(text('Two errors.'))];
+      const rounds = [turnOf(text('Let me look. '), recall), turnOf(text('Two errors.'))];
       expectPutBack({ rounds, copy: [said('Let me look. Two errors.')] }, [
         'What does the log say?',
         'Let me look. ',
@@ -78,7 +78,7 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
     });
 
     it('where the client trimmed what it heard, or broke the line', () => {
-      const rounds = [turn(text('Let me look.\n\n'), recall), turn(text(' Two errors.\n'))];
+      const rounds = [turnOf(text('Let me look.\n\n'), recall), turnOf(text(' Two errors.\n'))];
       for (const heard of [
         'Let me look.Two errors.',
         'Let me look.\nTwo errors.',
@@ -98,9 +98,9 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
 
     it('of several rounds, with several recalls at once', () => {
       const rounds = [
-        turn(text('One. '), recall, call('m2', recallName, '{"id":"mem_b"}')),
-        turn(call('m3', recallName, '{"id":"mem_c"}')),
-        turn(text('Two.')),
+        turnOf(text('One. '), recall, callOf('m2', recallName, '{"id":"mem_b"}')),
+        turnOf(callOf('m3', recallName, '{"id":"mem_c"}')),
+        turnOf(text('Two.')),
       ];
       expectPutBack({ rounds, copy: [said('One. Two.')] }, [
         'What does the log say?',
@@ -120,7 +120,7 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
       ['kept', { reasoning: 'Hm. ' }],
       ['dropped', {}],
     ])('with the reasoning that led to it, once, where the client %s it', (_, reasoning) => {
-      const rounds = [turn({ type: 'reasoning', pieces: ['Hm. '] }, recall), turn(text('Two errors.'))];
+      const rounds = [turnOf({ type: 'reasoning', pieces: ['Hm. '] }, recall), turnOf(text('Two errors.'))];
       const copy: NeutralTurn = { say: 'assistant', text: 'Two errors.', calls: [], ...reasoning };
       const { after, model } = later({ rounds, copy: [copy] });
       expect(codec.rules.problems(after)).toEqual([]);
@@ -130,13 +130,13 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
     });
 
     it('before a call that the client ran', () => {
-      const read = call('c1', 'read', '{"path":"a.log","lines":[1,2]}');
+      const read = callOf('c1', 'read', '{"path":"a.log","lines":[1,2]}');
       // The client spells arguments its own way.
       const copy = [
         ran('Let me look. So:', 'c1', 'read', '{"lines": [1, 2], "path": "a.log"}'),
         results('c1', 'empty'),
       ];
-      expectPutBack({ rounds: [turn(text('Let me look. '), recall), turn(text('So:'), read)], copy }, [
+      expectPutBack({ rounds: [turnOf(text('Let me look. '), recall), turnOf(text('So:'), read)], copy }, [
         'What does the log say?',
         'Let me look. ',
         'call read_memory {"id":"mem_a"}',
@@ -149,13 +149,13 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
     });
 
     it('beside a call that the client ran, with its answer beside the result', () => {
-      const read = call('c1', 'read', '{"path":"a.log"}');
+      const read = callOf('c1', 'read', '{"path":"a.log"}');
       for (const parts of [
         [text('Both.'), recall, read],
         [text('Both.'), read, recall],
       ]) {
         const copy = [ran('Both.', 'c1', 'read', '{"path":"a.log"}'), results('c1', 'empty')];
-        const { after } = later({ rounds: [turn(...parts)], copy });
+        const { after } = later({ rounds: [turnOf(...parts)], copy });
         expect(codec.rules.problems(after)).toEqual([]);
         expect(answered(after)).toEqual(
           expect.arrayContaining([
@@ -170,32 +170,32 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
 
     it('of the reply the client went on from, where it asked more than once', () => {
       const other = later({
-        rounds: [turn(recall), turn(text('No error.'))],
+        rounds: [turnOf(recall), turnOf(text('No error.'))],
         copy: [said('No error.')],
       }).ghost;
-      const rounds = [turn(call('m2', recallName, '{"id":"mem_b"}')), turn(text('Two errors.'))];
+      const rounds = [turnOf(callOf('m2', recallName, '{"id":"mem_b"}')), turnOf(text('Two errors.'))];
       const { after } = later({ rounds, copy: [said('Two errors.')] }, [other]);
       expect(linesOf(after)).toContain('call read_memory {"id":"mem_b"}');
       expect(linesOf(after)).not.toContain('call read_memory {"id":"mem_a"}');
     });
 
     it.each<[string, Told]>([
-      ['the copy says something else', { rounds: [turn(text('One. '), recall)], copy: [said('Two.')] }],
+      ['the copy says something else', { rounds: [turnOf(text('One. '), recall)], copy: [said('Two.')] }],
       [
         'the copy ends otherwise',
-        { rounds: [turn(recall), turn(text('Two errors.'))], copy: [said('No error.')] },
+        { rounds: [turnOf(recall), turnOf(text('Two errors.'))], copy: [said('No error.')] },
       ],
       [
         'the client called with other arguments',
         {
-          rounds: [turn(recall, call('c1', 'read', '{"path":"a"}'))],
+          rounds: [turnOf(recall, callOf('c1', 'read', '{"path":"a"}'))],
           copy: [ran('', 'c1', 'read', '{"path":"b"}'), results('c1', 'x')],
         },
       ],
       [
         'the client called something more',
         {
-          rounds: [turn(text('One.'), recall, call('c1', 'read', '{}'))],
+          rounds: [turnOf(text('One.'), recall, callOf('c1', 'read', '{}'))],
           copy: [
             {
               say: 'assistant',
@@ -215,7 +215,7 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
           ],
         },
       ],
-      ['the client kept nothing of the reply', { rounds: [turn(recall), turn(text('Two.'))], copy: [] }],
+      ['the client kept nothing of the reply', { rounds: [turnOf(recall), turnOf(text('Two.'))], copy: [] }],
     ])('not where %s', (_, told) => {
       expectLeftOut(told);
     });
@@ -252,7 +252,7 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
   });
 }
 
-function turn(...parts: readonly ScriptedPart[]): ScriptedTurn {
+function turnOf(...parts: readonly ScriptedPart[]): ScriptedTurn {
   const finish = parts.some((part) => part.type === 'call') ? 'calls' : 'stop';
   return { parts, finish, usage: { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 } };
 }
@@ -261,7 +261,7 @@ function text(words: string): ScriptedPart {
   return { type: 'text', pieces: [words] };
 }
 
-function call(id: string, name: string, argumentsJson: string): ScriptedPart {
+function callOf(id: string, name: string, argumentsJson: string): ScriptedPart {
   return { type: 'call', id, name, pieces: [argumentsJson] };
 }
 

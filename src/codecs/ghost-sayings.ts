@@ -1,0 +1,102 @@
+/** What a reply says, in words in which the model's own turn and a client's copy of it can be compared. */
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import { bytesOf, decodeLiteral, textOf, textsOf } from '../conversation/conversation.ts';
+import type { GhostTurn } from '../conversation/ghost-turn.ts';
+import { isRecord } from './event-json.ts';
+import type { Piece, Said } from './ghost-copy.ts';
+
+/** What only a codec knows of reading replies. */
+export type GhostReader = {
+  /** A turn of the model, recorded from a response, as the view of a request that holds nothing else. */
+  readTurn(turn: Uint8Array): Conversation;
+  /** What tells one reasoning from another, best first: clients may leave some of it out. None where its words do. */
+  reasoningKeys(bytes: Uint8Array): readonly string[];
+  /** What a part says that only refers to something the model said before; undefined for all others. */
+  referred?(conversation: Conversation, message: Message, part: Part, ghost: GhostTurn): Saying | undefined;
+};
+
+export type Saying = { readonly kind: keyof Said; readonly text: string };
+
+/** What the client was shown of a recorded turn: all but the calls of the recall tool. */
+export function shownOf(reader: GhostReader, turn: Uint8Array, recallTool: string | undefined): Said {
+  const view = reader.readTurn(turn);
+  return collect(view.messages, (message, part) =>
+    part.type === 'tool-call' && part.name === recallTool ? [] : sayingsOf(reader, view, message, part),
+  );
+}
+
+export function saidInCopy(
+  reader: GhostReader,
+  conversation: Conversation,
+  copy: readonly Message[],
+  ghost: GhostTurn,
+): Said {
+  return collect(copy, (message, part) => {
+    const referred = reader.referred?.(conversation, message, part, ghost);
+    return referred ? [referred] : sayingsOf(reader, conversation, message, part).slice(0, 1);
+  });
+}
+
+function collect(
+  messages: readonly Message[],
+  sayings: (message: Message, part: Part) => readonly Saying[],
+): Said {
+  const said: Record<keyof Said, Piece[]> = { texts: [], reasoning: [], calls: [] };
+  for (const message of messages) {
+    message.parts.forEach((part, index) => {
+      const place = { message: message.index, part: index };
+      for (const { kind, text } of sayings(message, part)) said[kind].push({ text, place });
+    });
+  }
+  return said;
+}
+
+/** One saying, or several ways to tell the same reasoning. */
+function sayingsOf(
+  reader: GhostReader,
+  { body }: Conversation,
+  message: Message,
+  part: Part,
+): readonly Saying[] {
+  const words = () => textsOf(part).map((span) => textOf(body, message, span));
+  switch (part.type) {
+    case 'text':
+      return [{ kind: 'texts', text: words().join('') }];
+    case 'reasoning': {
+      const keys = reader.reasoningKeys(bytesOf(body, message, part.span));
+      return (keys.length > 0 ? keys : [words().join('')]).map((text) => ({ kind: 'reasoning', text }));
+    }
+    case 'tool-call':
+      return [{ kind: 'calls', text: callText(part.name, argumentsOf(bytesOf(body, message, part.input))) }];
+    case 'tool-result':
+    case 'media':
+    case 'tool-definition':
+      return [{ kind: 'calls', text: part.type }];
+    case 'opaque':
+      return [{ kind: 'calls', text: part.kind }];
+  }
+}
+
+/** What tells one call from another: clients may spell arguments anew, so their values count and not their order. */
+export function callText(name: string, argumentsJson: string): string {
+  return `${name} ${JSON.stringify(parsed(argumentsJson), sorted)}`;
+}
+
+/** In some formats arguments are JSON within a string. */
+function argumentsOf(input: Uint8Array): string {
+  return input[0] === '"'.charCodeAt(0) ? decodeLiteral(input) : new TextDecoder().decode(input);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function sorted(_key: string, value: unknown): unknown {
+  return isRecord(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    : value;
+}
