@@ -58,6 +58,36 @@ export async function runOpenai(options: AgentOptions): Promise<Run> {
   }
 }
 
+export async function runResponses(options: AgentOptions): Promise<Run> {
+  const client = new OpenAI({
+    baseURL: `${options.url}/v1`,
+    apiKey: options.apiKey ?? 'dummy',
+    maxRetries: 0,
+  });
+  const input: OpenAI.Responses.ResponseInputItem[] = [{ role: 'user', content: options.task }];
+  const seen = { toolsRun: [] as string[], outcomes: [] as (string | null)[], usage: [] as unknown[] };
+  for (;;) {
+    const request = {
+      model: options.model,
+      input,
+      store: false,
+      tools: [{ type: 'function' as const, name: 'read_file', description, parameters, strict: false }],
+    };
+    const reply = options.streaming
+      ? await client.responses.stream(request).finalResponse()
+      : await client.responses.create(request);
+    seen.usage.push(reply.usage);
+    input.push(...(reply.output as readonly OpenAI.Responses.ResponseInputItem[]));
+    const calls = reply.output.flatMap((item) => (item.type === 'function_call' ? [item] : []));
+    if (calls.length === 0) return { answer: reply.output_text, ...seen };
+    for (const call of calls) {
+      seen.toolsRun.push(call.name);
+      const output = options.runTool(call.name, JSON.parse(call.arguments));
+      input.push({ type: 'function_call_output', call_id: call.call_id, output });
+    }
+  }
+}
+
 export async function runAnthropic(options: AgentOptions): Promise<Run> {
   const client = new Anthropic({ baseURL: options.url, apiKey: options.apiKey ?? 'dummy', maxRetries: 0 });
   const messages: Anthropic.MessageParam[] = [{ role: 'user', content: options.task }];

@@ -1,29 +1,107 @@
-/** Request bodies for tests that speak to the gateway with plain fetch. */
+/** Request bodies for tests that speak to the gateway with plain fetch, in every format; what comes back is in replies.ts. */
 
-export const formats = ['chat', 'messages'] as const;
+export const formats = ['chat', 'messages', 'responses', 'gemini'] as const;
 export type Format = (typeof formats)[number];
 
-export const paths: Readonly<Record<Format, string>> = {
-  chat: '/v1/chat/completions',
-  messages: '/v1/messages',
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What one format calls things. */
+type Shape = {
+  readonly path: string;
+  /** Of a stream, where the path says so. */
+  readonly streamPath?: string;
+  /** What asks for a stream in the body. */
+  readonly stream: Fields;
+  /** The field that holds the conversation, and the one that holds what a message says. */
+  readonly messages: string;
+  readonly content: string;
+  readonly settings: Fields;
+  readonly user: (text: string) => unknown;
+  /** A call of the tool `run` and its result, as messages. */
+  readonly job: (id: string, result: string) => readonly unknown[];
+  /** Fields of a request with these standing instructions before these messages. */
+  readonly withRules: (text: string, messages: readonly unknown[]) => Fields;
 };
 
-const models: Readonly<Record<Format, string>> = { chat: 'gpt-4o', messages: 'claude-sonnet-5' };
+const tool = { name: 'run', description: 'Runs.' };
+const sayUser = (content: string) => ({ role: 'user', content });
+
+export const shapes: Readonly<Record<Format, Shape>> = {
+  chat: {
+    path: '/v1/chat/completions',
+    stream: { stream: true, stream_options: { include_usage: true } },
+    messages: 'messages',
+    content: 'content',
+    settings: { model: 'gpt-4o', max_tokens: 100, tools: [{ type: 'function', function: tool }] },
+    user: sayUser,
+    job: (id, content) => [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id, type: 'function', function: { name: 'run', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: id, content },
+    ],
+    withRules: (text, messages) => ({ messages: [{ role: 'system', content: text }, ...messages] }),
+  },
+  messages: {
+    path: '/v1/messages',
+    stream: { stream: true },
+    messages: 'messages',
+    content: 'content',
+    settings: {
+      model: 'claude-sonnet-5',
+      max_tokens: 100,
+      tools: [{ ...tool, input_schema: { type: 'object' } }],
+    },
+    user: sayUser,
+    job: (id, content) => [
+      { role: 'assistant', content: [{ type: 'tool_use', id, name: 'run', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content }] },
+    ],
+    withRules: (text, messages) => ({ system: [{ type: 'text', text }], messages }),
+  },
+  responses: {
+    path: '/v1/responses',
+    stream: { stream: true },
+    messages: 'input',
+    content: 'content',
+    settings: {
+      model: 'gpt-4o',
+      max_output_tokens: 100,
+      store: false,
+      tools: [{ type: 'function', ...tool, parameters: { type: 'object' }, strict: false }],
+    },
+    user: sayUser,
+    job: (call_id, output) => [
+      { type: 'function_call', call_id, name: 'run', arguments: '{}' },
+      { type: 'function_call_output', call_id, output },
+    ],
+    withRules: (instructions, input) => ({ instructions, input }),
+  },
+  gemini: {
+    path: '/v1beta/models/gemini-3-pro:generateContent',
+    streamPath: '/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse',
+    stream: {},
+    messages: 'contents',
+    content: 'parts',
+    settings: { generationConfig: { maxOutputTokens: 100 }, tools: [{ functionDeclarations: [tool] }] },
+    user: (text) => ({ role: 'user', parts: [{ text }] }),
+    job: (id, output) => [
+      {
+        role: 'model',
+        parts: [{ functionCall: { id, name: 'run', args: {} }, thoughtSignature: 'c2lnbmVk' }],
+      },
+      { role: 'user', parts: [{ functionResponse: { id, name: 'run', response: { output } } }] },
+    ],
+    withRules: (text, contents) => ({ systemInstruction: { parts: [{ text }] }, contents }),
+  },
+};
 
 /** A request that offers one tool, so that the gateway adds its own. */
-export function requestBody(format: Format, change: Readonly<Record<string, unknown>> = {}): string {
-  const tool = { name: 'run', description: 'Runs.' };
-  return JSON.stringify({
-    model: models[format],
-    max_tokens: 100,
-    messages: [{ role: 'user', content: 'Go' }],
-    tools: [
-      format === 'chat'
-        ? { type: 'function', function: tool }
-        : { ...tool, input_schema: { type: 'object' } },
-    ],
-    ...change,
-  });
+export function requestBody(format: Format, change: Fields = {}): string {
+  const { settings, messages, user } = shapes[format];
+  return JSON.stringify({ ...settings, [messages]: [user('Go')], ...change });
 }
 
 export function post(
@@ -32,7 +110,21 @@ export function post(
   body: RequestInit['body'],
   headers: Record<string, string> = {},
 ): Promise<Response> {
-  return fetch(url + paths[format], {
+  return send(url + shapes[format].path, body, headers);
+}
+
+/** The same request, to be answered with a stream. */
+export function postStream(url: string, format: Format, change: Fields = {}): Promise<Response> {
+  const { path, streamPath, stream } = shapes[format];
+  return send(url + (streamPath ?? path), requestBody(format, { ...stream, ...change }), {});
+}
+
+function send(
+  url: string,
+  body: RequestInit['body'],
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  return fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: 'Bearer dummy', ...headers },
     body: body ?? null,
@@ -41,25 +133,9 @@ export function post(
 
 /** A conversation of so many jobs, each with a result of about 1,000 tokens. */
 export function longBody(format: Format, jobs: number): string {
-  const messages = Array.from({ length: jobs }, (_, at) =>
-    format === 'chat'
-      ? [
-          {
-            role: 'assistant',
-            content: null,
-            tool_calls: [{ id: `call_${at}`, type: 'function', function: { name: 'run', arguments: '{}' } }],
-          },
-          { role: 'tool', tool_call_id: `call_${at}`, content: result(at) },
-        ]
-      : [
-          { role: 'assistant', content: [{ type: 'tool_use', id: `call_${at}`, name: 'run', input: {} }] },
-          {
-            role: 'user',
-            content: [{ type: 'tool_result', tool_use_id: `call_${at}`, content: result(at) }],
-          },
-        ],
-  );
-  return requestBody(format, { messages: [{ role: 'user', content: 'Run all jobs.' }, ...messages.flat()] });
+  const { messages, user, job } = shapes[format];
+  const done = Array.from({ length: jobs }, (_, at) => job(`call_${at}`, result(at)));
+  return requestBody(format, { [messages]: [user('Run all jobs.'), ...done.flat()] });
 }
 
 function result(at: number): string {

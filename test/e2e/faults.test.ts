@@ -1,27 +1,31 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../../src/errors.ts';
 import { inMemoryStore } from '../../src/memory/in-memory.ts';
-import { formats, longBody, post, requestBody } from './bodies.ts';
+import { formats, longBody, post, requestBody, shapes } from './bodies.ts';
+import { masked, replies } from './replies.ts';
 import { startStack } from './stack.ts';
 
 const hello = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }) as const;
 const small = { models: { '*': { window: 12_000 } } };
 
-/** What a provider's error body holds in either shape. */
-type ErrorBody = { readonly error: { readonly type: string; readonly message: string } };
+/** What a provider's error body holds in every shape. */
+type ErrorBody = { readonly error: { readonly message: string } };
 
 describe.each(formats)('no %s request is lost', (format) => {
+  const { messages, content, user, withRules } = shapes[format];
+  const said = replies[format];
+
   it.each([
     ['what is not JSON', 'not json at all'],
     ['JSON cut short', requestBody(format).slice(0, -5)],
     ['an array', '[1,2,3]'],
-    ['messages of the wrong type', requestBody(format, { messages: 'hello' })],
-    ['a message of the wrong type', requestBody(format, { messages: [7] })],
-    ['content of the wrong type', requestBody(format, { messages: [{ role: 'user', content: 7 }] })],
+    ['messages of the wrong type', requestBody(format, { [messages]: { role: 7 } })],
+    ['a message of the wrong type', requestBody(format, { [messages]: [7] })],
+    ['content of the wrong type', requestBody(format, { [messages]: [{ role: 'user', [content]: 7 }] })],
     ['missing messages', '{"model":"m"}'],
     ['tools of the wrong type', requestBody(format, { tools: 'none' })],
     ['an empty body', ''],
-    ['a key that stands twice', '{"messages":[],"messages":[]}'],
+    ['a key that stands twice', `{"${messages}":[],"${messages}":[]}`],
   ])('%s goes to the provider as it came, and so does its refusal', async (_, body) => {
     await using stack = await startStack(hello);
     const direct = await post(stack.provider.url, format, body);
@@ -34,15 +38,16 @@ describe.each(formats)('no %s request is lost', (format) => {
 
   it("orphan results and repeated call ids are the client's own affair", async () => {
     await using stack = await startStack(hello, small);
-    const body = JSON.parse(longBody(format, 30)) as { messages: object[] };
-    const twice = { ...body, messages: [...body.messages, ...body.messages.slice(1)] };
+    const body = JSON.parse(longBody(format, 30)) as Record<string, object[]>;
+    const all = body[messages]!;
+    const twice = { ...body, [messages]: [...all, ...all.slice(1)] };
     const repeated = await post(stack.url, format, JSON.stringify(twice));
     expect(repeated.status).toBe(200);
     expect(repeated.headers.get('x-leporello-outcome')).toBe('compacted');
     const orphan = await post(
       stack.url,
       format,
-      JSON.stringify({ ...body, messages: [body.messages[0], ...body.messages.slice(2)] }),
+      JSON.stringify({ ...body, [messages]: [all[0], ...all.slice(2)] }),
     );
     expect(orphan.status).toBe(400);
   });
@@ -58,7 +63,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     const response = await post(stack.url, format, body);
     expect(response.status).toBe(413);
     const { error } = (await response.json()) as ErrorBody;
-    expect(error.type).toBe(format === 'chat' ? 'invalid_request_error' : 'request_too_large');
+    expect(error).toMatchObject(said.bodyTooLarge);
     expect(error.message).toBe(
       'The body is larger than the 67108864 bytes that are taken. Send a smaller one or raise the limit.',
     );
@@ -80,27 +85,18 @@ describe.each(formats)('no %s request is lost', (format) => {
   });
 
   it("an overflow that no fold could prevent is the provider's own error, and says what is too large", async () => {
-    const message =
-      format === 'chat'
-        ? "This model's maximum context length is 2000 tokens."
-        : 'prompt is too long: 9000 tokens > 2000 maximum';
-    const error = { message, type: 'invalid_request_error', code: 'context_length_exceeded' };
+    const error = { message: said.overflow, type: 'invalid_request_error', code: 'some_code' };
     await using stack = await startStack(
       () => ({ type: 'error', status: 400, body: { type: 'error', error } }),
       { models: { '*': { window: 2_000 } } },
     );
-    const messages = [{ role: 'user', content: 'Go' }];
-    const rules = { type: 'text', text: 'Obey. '.repeat(5_000) };
-    const body =
-      format === 'chat'
-        ? { messages: [{ role: 'system', content: [rules] }, ...messages] }
-        : { system: [rules], messages };
+    const body = withRules('Obey. '.repeat(5_000), [user('Go')]);
     const response = await post(stack.url, format, requestBody(format, body));
     expect(response.status).toBe(400);
     const told = (await response.json()) as { error: Record<string, string> };
-    expect(told.error).toMatchObject({ type: 'invalid_request_error', code: 'context_length_exceeded' });
-    expect(told.error['message']!.startsWith(`${message} Leporello could fold no more: `)).toBe(true);
-    expect(told.error['message']).toMatch(format === 'chat' ? /message 0 \(system\) \d+/ : /fit: system \d+/);
+    expect(told.error).toMatchObject({ type: 'invalid_request_error', code: 'some_code' });
+    expect(told.error['message']!.startsWith(`${said.overflow} Leporello could fold no more: `)).toBe(true);
+    expect(told.error['message']).toMatch(said.rulesTooLarge);
   });
 
   it("an upstream that is down is a 502 in the provider's shape", async () => {
@@ -109,7 +105,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(response.status).toBe(502);
     expect(response.headers.get('x-leporello-receipt')).not.toBeNull();
     const { error } = (await response.json()) as ErrorBody;
-    expect(error.type).toBe(format === 'chat' ? 'server_error' : 'api_error');
+    expect(error).toMatchObject(said.upstreamDown);
     expect(error.message).toContain('127.0.0.1:9');
   });
 
@@ -148,8 +144,3 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(await response.text()).toBe('{"weird":true}');
   });
 });
-
-/** The scripted provider numbers and dates its responses. */
-function masked(body: string): string {
-  return body.replace(/"(?:msg_|chatcmpl-|req_)\w+"|(?<="created":)\d+/g, '"N"');
-}

@@ -1,13 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Reply, ScriptRequest } from '../../src/testing/fake-provider/script.ts';
-import { type Format, formats, longBody, post, requestBody } from './bodies.ts';
+import { formats, longBody, post, requestBody } from './bodies.ts';
+import { replies } from './replies.ts';
 import { startStack } from './stack.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
-const wordings: Readonly<Record<Format, string>> = {
-  chat: "This model's maximum context length is 20000 tokens.",
-  messages: 'prompt is too long: 30000 tokens > 20000 maximum',
-};
 const refusal = (message: string): Reply => ({
   type: 'error',
   status: 400,
@@ -21,7 +18,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
   it('as too long is folded harder until it is taken, and stays so', async () => {
     // The window we know is larger than the real one.
     await using stack = await startStack(
-      (request) => (sizeOf(request) > 40_000 ? refusal(wordings[format]) : hello),
+      (request) => (sizeOf(request) > 40_000 ? refusal(replies[format].overflow) : hello),
       {
         triggers: { tokenBudget: false },
       },
@@ -38,12 +35,12 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
   });
 
   it('as too long, whatever is folded, comes back refused after a few tries', async () => {
-    await using stack = await startStack(() => refusal(wordings[format]), {
+    await using stack = await startStack(() => refusal(replies[format].overflow), {
       triggers: { tokenBudget: false },
     });
     const response = await post(stack.url, format, longBody(format, 30));
     expect(response.status).toBe(400);
-    expect(JSON.stringify(await response.json())).toContain(wordings[format]);
+    expect(JSON.stringify(await response.json())).toContain(replies[format].overflow);
     expect(sizes(stack).length).toBeLessThanOrEqual(4);
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ScriptRequest, Turn } from '../../src/testing/fake-provider/script.ts';
-import { type AgentOptions, type Run, runAnthropic, runOpenai } from './agent.ts';
+import { type AgentOptions, type Run, runAnthropic, runOpenai, runResponses } from './agent.ts';
+import { masked } from './replies.ts';
 import { startStack } from './stack.ts';
 
 const files = ['a.log', 'b.log', 'c.log', 'd.log', 'e.log', 'f.log', 'g.log', 'h.log', 'i.log', 'j.log'];
@@ -16,7 +17,7 @@ const contentOf = (path: string) =>
 /** Reads all files one after the other, then asks memory for the first, then answers. */
 function script({ body }: ScriptRequest): Turn {
   const text = JSON.stringify(body);
-  const results = text.match(/"tool_result"|"role":"tool"/g)?.length ?? 0;
+  const results = text.match(/"tool_result"|"role":"tool"|"function_call_output"/g)?.length ?? 0;
   const next = files[results];
   if (next !== undefined) {
     return {
@@ -48,6 +49,7 @@ function script({ body }: ScriptRequest): Turn {
 
 const clients: readonly [string, (options: AgentOptions) => Promise<Run>, string][] = [
   ['openai', runOpenai, 'gpt-4o'],
+  ['openai (Responses)', runResponses, 'gpt-4o'],
   ['@anthropic-ai/sdk', runAnthropic, 'claude-sonnet-5'],
 ];
 
@@ -85,7 +87,8 @@ describe.each(clients)('the official %s client', (_, run, model) => {
     const before = stack.provider.requests.length;
     await stack.restart();
     await run({ ...options, url: stack.url });
-    const bodies = stack.provider.requests.map((request) => new TextDecoder().decode(request.body));
+    // The provider numbers the items it gives, and gives them a second time.
+    const bodies = stack.provider.requests.map((request) => masked(new TextDecoder().decode(request.body)));
     expect(bodies.slice(before).map((body, at) => body === bodies[at])).toEqual(
       bodies.slice(before).map(() => true),
     );
