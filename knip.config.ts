@@ -7,6 +7,7 @@ const config: KnipConfig = {
     ...publishedSources(readManifest()),
     'bench/*.ts',
     'examples/*.ts',
+    'test/clients/run.ts',
     'scripts/*.mjs',
     'scripts/bootstrap/leash.mjs',
   ],

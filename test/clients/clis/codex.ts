@@ -1,0 +1,57 @@
+/** Codex: Responses. Its built-in provider asks for a WebSocket first and must go on without one; a provider of one's own does not. */
+import { type Client, dummyKey, type Rims, type Setup } from '../client.ts';
+
+const usual = `
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[otel]
+exporter = "none"
+`;
+
+function setup({ model, task }: Rims, config: string): Setup {
+  return {
+    args: [
+      'exec',
+      '--skip-git-repo-check',
+      '--dangerously-bypass-approvals-and-sandbox',
+      '--model',
+      model,
+      task,
+    ],
+    env: { OPENAI_API_KEY: dummyKey, CODEX_API_KEY: dummyKey, RUST_LOG: 'warn' },
+    files: { '.codex/config.toml': config + usual },
+  };
+}
+
+export const codex: Client = {
+  name: 'codex',
+  install: '@openai/codex@0.169.0',
+  command: 'codex',
+  variants: [
+    {
+      format: 'responses-built-in',
+      model: 'gpt-6.1-sol',
+      setup: (rims) => setup(rims, `openai_base_url = "${rims.url}/v1"\n`),
+      also: (exchanges) =>
+        exchanges.some(({ target, status }) => target.startsWith('/v1/responses') && status === 426)
+          ? []
+          : ['it never asked for a WebSocket'],
+    },
+    {
+      format: 'responses-own',
+      model: 'gpt-5.6',
+      setup: (rims) =>
+        setup(
+          rims,
+          `model_provider = "gateway"
+[model_providers.gateway]
+name = "gateway"
+base_url = "${rims.url}/v1"
+env_key = "OPENAI_API_KEY"
+wire_api = "responses"
+`,
+        ),
+    },
+  ],
+};

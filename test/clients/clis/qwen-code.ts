@@ -1,0 +1,25 @@
+/** Qwen Code: Chat Completions. */
+import { type Client, dummyKey } from '../client.ts';
+
+export const qwenCode: Client = {
+  name: 'qwen-code',
+  install: '@qwen-code/qwen-code@0.24.4',
+  command: 'qwen',
+  variants: [
+    {
+      format: 'chat',
+      model: 'qwen3-coder-plus',
+      setup: ({ url, model, task }) => ({
+        args: ['--auth-type', 'openai', '--approval-mode', 'yolo', '--model', model, task],
+        env: { OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: dummyKey, OPENAI_MODEL: model },
+        files: {
+          '.qwen/settings.json': JSON.stringify({
+            general: { enableAutoUpdate: false, disableAutoUpdate: true, disableUpdateNag: true },
+            privacy: { usageStatisticsEnabled: false },
+            telemetry: { enabled: false },
+          }),
+        },
+      }),
+    },
+  ],
+};

@@ -1,0 +1,75 @@
+/** The two loops that each client goes through: one that fits the window, and one that does not, so that the model asks memory. Pure. */
+import type { Receipt } from '../../src/metrics/receipt.ts';
+import type { Step } from './scripted-model.ts';
+
+export type Loop = {
+  readonly name: 'plain' | 'folded';
+  readonly steps: readonly Step[];
+  readonly tokensPerFile: number;
+  /** Longest prompt that the gateway is told the model takes. */
+  readonly window: number;
+  /** Fraction of the window that a fold is to leave. */
+  readonly foldTo: number;
+};
+
+export const task = 'Read the log files and tell me their secrets.';
+
+export const plainLoop: Loop = {
+  name: 'plain',
+  steps: [
+    { read: ['part-01.log'] },
+    { read: ['part-02.log', 'part-03.log'] },
+    { answer: ['part-01.log', 'part-02.log', 'part-03.log'] },
+  ],
+  tokensPerFile: 300,
+  window: 1_000_000,
+  foldTo: 0.5,
+};
+
+/** Fraction of the window above which the gateway folds, as is its default. */
+const folding = { trigger: 0.85 };
+
+const old = Array.from({ length: 10 }, (_, at) => `part-${String(at + 1).padStart(2, '0')}.log`);
+
+/** What a loop that fits says of a client, in tokens as the gateway counts them. */
+export type Sizes = {
+  /** The first request: all of it is the client's own and cannot be folded. */
+  readonly prompt: number;
+  /** What a file of so many tokens comes to in this client, line numbers and wrapping included. */
+  readonly file: { readonly of: number; readonly takes: number };
+};
+
+/** From the receipts of the plain loop. Side calls are smaller than any request with tools. */
+export function sizesOf(receipts: readonly Receipt[]): Sizes {
+  const counts = receipts.map(({ tokensBefore }) => tokensBefore ?? 0).toSorted((a, b) => b - a);
+  const [, second = 0, first = 0] = counts;
+  return { prompt: first, file: { of: plainLoop.tokensPerFile, takes: second - first } };
+}
+
+/** Six files beside the client's prompt are too much for the window, and three are left of them after a fold. */
+export function foldedLoop({ prompt, file }: Sizes): Loop {
+  const tokensPerFile = Math.max(1_500, Math.round(prompt / 8));
+  const takes = (tokensPerFile / file.of) * file.takes;
+  const window = (prompt + 6 * takes) / folding.trigger;
+  return {
+    name: 'folded',
+    steps: [
+      ...old.slice(0, 3).map((name) => ({ read: [name] })),
+      { read: old.slice(3, 5) },
+      ...old.slice(5).map((name) => ({ read: [name] })),
+      // Alone, and what the model does next comes in the same reply to the client.
+      { recall: old[0]! },
+      { read: ['part-11.log', 'part-12.log'] },
+      // Beside calls of the client's.
+      { recall: old[1]!, read: ['part-13.log', 'part-14.log'] },
+      { answer: [old[0]!, old[1]!, 'part-11.log', 'part-12.log', 'part-13.log', 'part-14.log'] },
+    ],
+    tokensPerFile,
+    window: Math.round(window),
+    foldTo: (prompt + 3 * takes) / window,
+  };
+}
+
+export function filesOf({ steps }: Loop): readonly string[] {
+  return steps.flatMap(({ read = [] }) => read);
+}

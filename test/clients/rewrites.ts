@@ -1,0 +1,27 @@
+/** How often a conversation was not just continued: what had been sent stood there in other words. Pure. */
+import type { RecordedRequest } from '../../src/testing/fake-provider/fake-provider.ts';
+import { isObject, objectsIn, parseJson } from '../../src/testing/fake-provider/json.ts';
+import { offeredTools } from './offered-tools.ts';
+
+/** Over the requests that offer tools, in the order they were sent; each costs the provider's cache, so each wants a reason. */
+export function rewrites(sent: readonly RecordedRequest[]): number {
+  const conversations = sent.flatMap(({ body }) => {
+    const parsed = parseJson(body);
+    // The recall tool alone is no agent's request.
+    if (!isObject(parsed) || offeredTools(parsed).length < 2) return [];
+    return [messagesOf(parsed).map((message) => JSON.stringify(message, withoutMarks))];
+  });
+  return conversations.filter((now, at) => {
+    const before = conversations[at - 1] ?? [];
+    return before.some((message, index) => message !== now[index]);
+  }).length;
+}
+
+function messagesOf(body: Readonly<Record<string, unknown>>) {
+  return objectsIn(body['messages'] ?? body['input'] ?? body['contents']);
+}
+
+/** Marks for the cache move on by themselves, at most clients. */
+function withoutMarks(key: string, value: unknown): unknown {
+  return key === 'cache_control' ? undefined : value;
+}

@@ -1,0 +1,75 @@
+/** Runs a CLI once, headless, in a home of its own, until it ends or its time is over. */
+import { spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Setup } from './client.ts';
+import { path } from './install.ts';
+
+export type ClientRun = {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly ms: number;
+};
+
+const longest = 120_000;
+
+/** Nothing of our own environment reaches the client: no key, no proxy, no setting. */
+const quiet = {
+  CI: 'true',
+  NO_COLOR: '1',
+  TERM: 'dumb',
+  LANG: 'C.UTF-8',
+  DO_NOT_TRACK: '1',
+  DISABLE_TELEMETRY: '1',
+  DISABLE_AUTOUPDATER: '1',
+  DISABLE_ERROR_REPORTING: '1',
+};
+
+export async function runClient(
+  command: string,
+  setup: Setup,
+  places: { readonly home: string; readonly folder: string },
+): Promise<ClientRun> {
+  const { home, folder } = places;
+  for (const [name, content] of Object.entries(setup.files ?? {})) {
+    await mkdir(dirname(join(home, name)), { recursive: true });
+    await writeFile(join(home, name), content);
+  }
+  const started = performance.now();
+  const child = spawn(command, setup.args, {
+    cwd: folder,
+    env: { PATH: path, HOME: home, TMPDIR: home, ...quiet, ...setup.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that what it started goes with it.
+    detached: true,
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const kill = () => endGroup(child.pid);
+  const timer = setTimeout(kill, longest);
+  process.once('exit', kill);
+  try {
+    const { code, signal } = await new Promise<Pick<ClientRun, 'code' | 'signal'>>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (exit, by) => resolve({ code: exit, signal: by }));
+    });
+    return { code, signal, stdout, stderr, ms: performance.now() - started };
+  } finally {
+    clearTimeout(timer);
+    process.off('exit', kill);
+    kill();
+  }
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group is gone already.
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Real agent CLIs through the gateway: installs each (once, pinned), and lets it go through its loops against the scripted provider.
+ * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`.
+ */
+import { parseArgs } from 'node:util';
+import type { Client, Variant } from './client.ts';
+import { claudeCode } from './clis/claude-code.ts';
+import { codex } from './clis/codex.ts';
+import { geminiCli } from './clis/gemini-cli.ts';
+import { opencode } from './clis/opencode.ts';
+import { pi } from './clis/pi.ts';
+import { qwenCode } from './clis/qwen-code.ts';
+import { writeBodies, writeFailure } from './evidence-files.ts';
+import { install } from './install.ts';
+import { figuresOf, problemsOf } from './judge.ts';
+import { foldedLoop, type Loop, plainLoop, sizesOf } from './loops.ts';
+import { playLoop } from './play-loop.ts';
+
+const clients: readonly Client[] = [codex, claudeCode, geminiCli, opencode, pi, qwenCode];
+
+const { values, positionals: names } = parseArgs({
+  allowPositionals: true,
+  options: { bodies: { type: 'string' } },
+});
+const all = clients.flatMap((client) => client.variants.map((variant) => ({ client, variant })));
+const unknown = names.filter((name) => !all.some((one) => isCalled(one, name)));
+const counts = { passed: 0, failed: 0 };
+
+if (unknown.length > 0) {
+  say(`No client is called ${unknown.join(', ')}. There are: ${all.map(nameOf).join(', ')}.`);
+  process.exitCode = 2;
+} else {
+  // A client runs in a process group of its own and ends when this process exits, which no signal makes it do by itself.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  const chosen = all.filter((one) => names.length === 0 || names.some((name) => isCalled(one, name)));
+  for (const one of chosen) await drive(one);
+  say(`${counts.passed} passed, ${counts.failed} failed`);
+  if (counts.failed > 0) process.exitCode = 1;
+}
+
+type Chosen = { readonly client: Client; readonly variant: Variant };
+
+function nameOf({ client, variant }: Chosen): string {
+  return `${client.name}/${variant.format}`;
+}
+
+function isCalled(one: Chosen, name: string): boolean {
+  return one.client.name === name || nameOf(one) === name;
+}
+
+async function drive(one: Chosen): Promise<void> {
+  try {
+    const command = await install(one.client);
+    const receipts = await judged(one, command, plainLoop);
+    if (receipts.length >= plainLoop.steps.length) await judged(one, command, foldedLoop(sizesOf(receipts)));
+  } catch (error) {
+    counts.failed++;
+    say(`FAILED ${nameOf(one)}: ${String(error)}`);
+  }
+}
+
+/** Resolves to the receipts of the loop. */
+async function judged(one: Chosen, command: string, loop: Loop) {
+  const played = await playLoop(command, one.variant, loop);
+  const problems = problemsOf(loop, one.variant, played);
+  const result = problems.length === 0 ? 'passed' : 'failed';
+  counts[result]++;
+  say(`${result} ${nameOf(one).padEnd(30)} ${loop.name.padEnd(6)}  ${figuresOf(played)}`);
+  const file = nameOf(one).replaceAll('/', '-');
+  if (values.bodies !== undefined && loop.name === 'plain') await writeBodies(values.bodies, file, played);
+  for (const problem of problems) say(`       ${problem}`);
+  if (problems.length > 0) say(`       see ${await writeFailure(`${file}-${loop.name}`, played)}`);
+  return played.receipts;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
