@@ -44,6 +44,8 @@ export interface Codec {
   errorBody(problem: GatewayProblem): Uint8Array;
   /** True when a response says that the request is longer than the model's window, in the provider's own wording. */
   isOverflow(status: number, body: string): boolean;
+  /** True when a response refuses reasoning for where it stands, and would take the request without any. */
+  refusesReasoning(status: number, body: string): boolean;
   /** A provider's error with a sentence added to its message; the same array when it is not an error of this format. */
   explainError(body: Uint8Array, sentence: string): Uint8Array;
 }

@@ -18,6 +18,7 @@ import { createConversationCounter, createTokenMemo, type TokenMemo } from '../t
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { type Demand, firstDemand, type Trigger } from '../triggers/trigger.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
+import { dropReasoning } from './drop-reasoning.ts';
 import { withGhosts } from './ghosts.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { type PlanInput, planFold } from './plan.ts';
@@ -68,9 +69,14 @@ export type EngineRequest = {
   readonly tenant: string;
   /** Says that nobody waits any more: then nothing more is planned, and no fold is recorded that was not sent. Default: never. */
   readonly isTooLate?: () => boolean;
-  /** Tokens the provider would take at most, where it said that what was sent is too long. Folds, whatever the triggers say. */
-  readonly atMost?: number;
+  /** Why the provider refused what was sent before for this request. */
+  readonly refusal?: Refusal;
 };
+
+/** Too long: folds to so many tokens at most, whatever the triggers say. Reasoning: takes it out. */
+export type Refusal =
+  | { readonly reason: 'too long'; readonly atMost: number }
+  | { readonly reason: 'reasoning' };
 
 /** An engine from its parts; `createLeporello` has the usual ones. What it remembers of blocks is bounded by `maxParts`. */
 export function createEngine(options: EngineOptions): Engine {
@@ -135,16 +141,22 @@ async function compact(
     reserved: reservedTokens(asSent, window, input.recallTool !== undefined),
     messages: start.messages,
   };
+  const { refusal } = request;
   const demand =
-    request.atMost === undefined ? firstDemand(options.triggers, state) : overflowDemand(request.atMost);
-  if (alone && !demand?.force) {
+    refusal?.reason === 'too long' ? overflowDemand(refusal.atMost) : firstDemand(options.triggers, state);
+  const planned =
+    refusal?.reason === 'reasoning'
+      ? dropReasoning(input, start)
+      : demand && (demand.force || !alone)
+        ? planFold(input, start, demand, options.strategies)
+        : undefined;
+  if (alone && !planned && start.edits.length === 0) {
     return unprepared(request.body, { status: 'untouched', reason: 'left alone' }, conversation);
   }
-  const planned = demand && planFold(input, start, demand, options.strategies);
   const result = planned?.draft ?? start;
   if (input.isTooLate())
     throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
-  if (result !== start) await rememberFold(memory, asSent, start.edits, result.edits);
+  if (result !== start) await rememberFold(memory, asSent, start.edits, { edits: result.edits, alone });
   const { counter } = input;
   return {
     outcome: outcomeOf(result.edits, planned?.steps),

@@ -2,7 +2,7 @@
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { originalsOf } from '../conversation/original.ts';
-import type { FoundFold, Ledger } from '../memory/ledger.ts';
+import type { Fold, FoundFold, Ledger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import { newProblems } from './check.ts';
 import { type Draft, draft, type PlanInput } from './plan.ts';
@@ -21,7 +21,7 @@ export type FoldMemory = {
 export async function replayFold(input: PlanInput, memory: FoldMemory): Promise<Replayed> {
   const found = await memory.ledger.find(memory.tenant, memory.links);
   const alone = found?.fold.alone ?? false;
-  if (!found || alone || !isReplayable(input.conversation, found)) return { start: draft(input, []), alone };
+  if (!found || !isReplayable(input.conversation, found)) return { start: draft(input, []), alone };
   const replayed = draft(input, found.fold.edits);
   const broken = newProblems(input.codec.rules, input.conversation, replayed.sent);
   return { start: broken.length > 0 ? draft(input, []) : replayed, alone };
@@ -35,7 +35,7 @@ export async function rememberFold(
   memory: FoldMemory,
   conversation: Conversation,
   before: readonly Edit[],
-  edits: readonly Edit[],
+  { edits, alone }: Omit<Fold, 'length'>,
 ): Promise<void> {
   const kept = new Set(before);
   const originals = originalsOf(
@@ -47,7 +47,7 @@ export async function rememberFold(
     [...originals].map(([id, original]) => ({ id, original })),
   );
   const lastTouched = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
-  await memory.ledger.record(memory.tenant, memory.links, lastTouched + 1, { edits, alone: false });
+  await memory.ledger.record(memory.tenant, memory.links, lastTouched + 1, { edits, alone });
 }
 
 /** From here on the conversation is folded only to make it fit: its provider refused our edits. Rejects with `store-failed`. */

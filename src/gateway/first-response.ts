@@ -1,8 +1,10 @@
 /**
  * Sends a prepared request and, where the provider refuses it for what we may have caused, tries again: folded harder when it says
- * that the request is too long, as the client's own bytes when it does not like the folded ones. Bounded; any other answer stands.
+ * that the request is too long, without reasoning when it refuses that, as the client's own bytes when it does not like the folded
+ * ones. Bounded; any other answer stands.
  */
 import type { Codec } from '../codecs/codec.ts';
+import type { Refusal as EngineRefusal } from '../compact/engine.ts';
 import { type Prepared, unprepared } from '../compact/prepared.ts';
 import type { UpstreamResponse } from './http.ts';
 import { peekBody } from './peek-body.ts';
@@ -14,8 +16,8 @@ export type Sending = {
   readonly body: Uint8Array;
   readonly prepared: Prepared;
   readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
-  /** Prepares the same request for at most so many tokens. */
-  readonly prepareFor: (atMost: number) => Promise<Prepared>;
+  /** Prepares the same request anew, for what it was refused for. */
+  readonly prepareAgain: (refusal: EngineRefusal) => Promise<Prepared>;
   /** Tells that this conversation is to be sent as it comes from now on. */
   readonly leaveAlone: () => Promise<void>;
 };
@@ -36,6 +38,13 @@ export async function sendPrepared(sending: Sending): Promise<Sent> {
     if (!smaller) break;
     prepared = smaller;
     refusal = await refusalOf(await sending.send(prepared.body));
+  }
+  if (sending.codec.refusesReasoning(refusal.response.status, refusal.text ?? '')) {
+    const without = await sending.prepareAgain({ reason: 'reasoning' });
+    if (without.body.length < prepared.body.length) {
+      prepared = without;
+      refusal = await refusalOf(await sending.send(prepared.body));
+    }
   }
   // The recall tool alone is an edit, too: a client at its provider's limit of tools is refused for it.
   const wasEdited = prepared.body !== sending.body;
@@ -64,7 +73,7 @@ function isOverflow({ codec }: Sending, { response, text }: Refusal): boolean {
 async function foldHarder(sending: Sending, refused: Prepared): Promise<Prepared | undefined> {
   const tokens = refused.report.tokensAfter;
   if (tokens === undefined) return undefined;
-  const smaller = await sending.prepareFor(Math.floor(tokens * 0.75));
+  const smaller = await sending.prepareAgain({ reason: 'too long', atMost: Math.floor(tokens * 0.75) });
   const shrank = smaller.outcome.status === 'compacted' && (smaller.report.tokensAfter ?? tokens) < tokens;
   return shrank ? smaller : undefined;
 }

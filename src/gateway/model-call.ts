@@ -57,8 +57,8 @@ async function forward(call: Call): Promise<GatewayResponse> {
       body: call.engineRequest.body,
       prepared,
       send: call.send,
-      prepareFor: (atMost) =>
-        prepareInTime(options.engine, { ...call.engineRequest, atMost }, options.prepareDeadlineMs),
+      prepareAgain: (refusal) =>
+        prepareInTime(options.engine, { ...call.engineRequest, refusal }, options.prepareDeadlineMs),
       leaveAlone: () => options.engine.leaveAlone(call.engineRequest),
     });
   } catch (error) {

@@ -3,7 +3,7 @@ import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { insertGhosts } from './ghosts.ts';
 import { read } from './read.ts';
-import { errorBody, isOverflow, isWhole, readResponse, writeResponse } from './response.ts';
+import { errorBody, isOverflow, isWhole, readResponse, refusesReasoning, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -22,5 +22,6 @@ export const anthropicMessages: Codec = {
   insertGhosts,
   errorBody,
   isOverflow,
+  refusesReasoning,
   explainError,
 };

@@ -120,6 +120,11 @@ export function isOverflow(status: number, body: string): boolean {
   return (status === 400 || status === 413) && overflowWordings.some((wording) => wording.test(body));
 }
 
+/** "Invalid `signature` in `thinking` block … bound to a different conversation" (docs, preserved thinking). */
+export function refusesReasoning(status: number, body: string): boolean {
+  return status === 400 && /invalid .?signature.? in .?thinking.? block/i.test(body);
+}
+
 function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
   const recallTool = reply.recalls[0]?.name;
   const isPrivate = (block: unknown) =>

@@ -23,6 +23,8 @@ export function geminiFor(route: Route): Codec {
     insertGhosts,
     errorBody,
     isOverflow,
+    // What is signed are calls, and they cannot stand without their signature.
+    refusesReasoning: () => false,
     explainError,
   };
 }

@@ -22,5 +22,7 @@ export const openaiChat: Codec = {
   insertGhosts,
   errorBody,
   isOverflow,
+  // Nothing in this format seals reasoning.
+  refusesReasoning: () => false,
   explainError,
 };

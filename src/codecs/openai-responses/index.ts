@@ -23,5 +23,7 @@ export const openaiResponses: Codec = {
   insertGhosts,
   errorBody,
   isOverflow,
+  // Calls cannot stand without the reasoning that led to them.
+  refusesReasoning: () => false,
   explainError,
 };

@@ -1,0 +1,29 @@
+/**
+ * Takes all reasoning out of a conversation whose provider refused it: sealed reasoning is bound to what stood before it, and what was
+ * made over a fold or a recall that is no longer known (another gateway, a lost store) would be refused for ever.
+ */
+import type { Edit } from '../conversation/edit.ts';
+import { placeKey } from '../conversation/pairing.ts';
+import type { FoldStep } from '../metrics/receipt.ts';
+import { newProblems } from './check.ts';
+import { type Draft, draft, type PlanInput } from './plan.ts';
+
+/** Undefined when there is none, and when the rest would not be valid. */
+export function dropReasoning(
+  input: PlanInput,
+  start: Draft,
+): { readonly draft: Draft; readonly steps: readonly FoldStep[] } | undefined {
+  const gone = new Set(start.edits.flatMap((edit) => (edit.kind === 'drop-part' ? [placeKey(edit)] : [])));
+  const dropped = input.conversation.messages.flatMap(({ index: message, parts }) =>
+    parts.flatMap(({ type }, part): readonly Edit[] =>
+      type === 'reasoning' && !gone.has(placeKey({ message, part }))
+        ? [{ kind: 'drop-part', message, part, memory: undefined }]
+        : [],
+    ),
+  );
+  if (dropped.length === 0) return undefined;
+  const result = draft(input, [...start.edits, ...dropped]);
+  if (newProblems(input.codec.rules, start.sent, result.sent).length > 0) return undefined;
+  const tokensSaved = start.tokens - result.tokens;
+  return { draft: result, steps: [{ strategy: 'drop-reasoning', edits: dropped.length, tokensSaved }] };
+}
