@@ -1,0 +1,135 @@
+/**
+ * What every SDK is put through: a model that reads ten files one after the other and tells a secret of the first; in a second user
+ * turn tells one of another and reads one more file; and is thanked. A secret it no longer sees it reads from memory: in the first
+ * turn with a word and before an answer, in the second without a word and before a call. Pure.
+ */
+import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../../src/testing/fake-provider/script.ts';
+
+export const tool = { name: 'read_file', description: 'Reads a file of the project.' } as const;
+
+export const parameters = {
+  type: 'object' as const,
+  properties: { path: { type: 'string' } },
+  required: ['path'],
+};
+
+export const files = [
+  'a.log',
+  'b.log',
+  'c.log',
+  'd.log',
+  'e.log',
+  'f.log',
+  'g.log',
+  'h.log',
+  'i.log',
+  'j.log',
+];
+
+/** What the user says, one turn after the other. */
+export const asks = [
+  'Read all files. What is the secret of a.log?',
+  'Find the secret of b.log. Then read k.log.',
+  'Thank you.',
+] as const;
+
+/** About 2,000 tokens, with one line to be looked for. */
+export function contentOf(path: string): string {
+  const secret = `the secret of ${path} is ${path.charCodeAt(0) * 11}`;
+  return Array.from(
+    { length: 180 },
+    (_, at) => `${path} ${at}: ${at === 77 ? secret : 'all is well'}\n`,
+  ).join('');
+}
+
+/** Tokens of each reply of the model, whatever is in it: what the client is told shows how many replies it got as one. */
+export const usageOfOne = { input: 1_000, output: 10, cacheRead: 0, cacheWrite: 0 } as const;
+
+/** The model. With `reasoning` every reply of it begins with a thought. */
+export function model({ reasoning }: { readonly reasoning: boolean }): (request: ScriptRequest) => Turn {
+  return ({ body, history, index }) => {
+    const parts = nextParts([body, ...history]);
+    const thought: TurnPart = {
+      type: 'thinking',
+      text: `Thought ${index}.`,
+      signature: btoa(`signature ${index}`),
+    };
+    return { type: 'turn', parts: reasoning ? [thought, ...parts] : parts, usage: usageOfOne };
+  };
+}
+
+function nextParts(seen: readonly JsonObject[]): readonly TurnPart[] {
+  const texts = textsIn(seen);
+  const read = new Set(pathsRead(seen));
+  switch (asks.findLast((ask) => texts.includes(ask))) {
+    case asks[0]:
+      return (
+        reading(files.find((path) => !read.has(path))) ??
+        recalling(texts, 'a.log', text('Let me look again. ')) ??
+        telling(texts, 'a.log')
+      );
+    case asks[1]:
+      return (
+        recalling(texts, 'b.log') ??
+        reading(read.has('k.log') ? undefined : 'k.log') ??
+        telling(texts, 'b.log')
+      );
+    case asks[2]:
+    case undefined:
+      return [text('Bye.')];
+  }
+}
+
+function reading(path: string | undefined): readonly TurnPart[] | undefined {
+  return path === undefined ? undefined : [text(`I read ${path}. `), call(tool.name, { path })];
+}
+
+/** A look into memory for a secret that is not in sight. */
+function recalling(
+  texts: readonly string[],
+  path: string,
+  ...before: readonly TurnPart[]
+): readonly TurnPart[] | undefined {
+  const id = secretIn(texts, path) === undefined ? memoryOf(texts, path) : undefined;
+  return id === undefined ? undefined : [...before, call('read_memory', { id, query: `secret of ${path}` })];
+}
+
+function telling(texts: readonly string[], path: string): readonly TurnPart[] {
+  return [text(`It is ${secretIn(texts, path) ?? 'nowhere'}.`)];
+}
+
+function text(said: string): TurnPart {
+  return { type: 'text', text: said };
+}
+
+function call(name: string, input: JsonObject): TurnPart {
+  return { type: 'tool-call', name, arguments: input };
+}
+
+export function secretIn(texts: readonly string[], path: string): string | undefined {
+  const line = new RegExp(`the secret of ${path} is (\\d+)`);
+  return texts.map((seen) => line.exec(seen)?.[1]).find((secret) => secret !== undefined);
+}
+
+/** The stub of a file's own result, else that of the messages it went with. */
+function memoryOf(texts: readonly string[], path: string): string | undefined {
+  const stubs = texts.flatMap((one) => one.match(/\[Folded [^\]]*mem_[0-9a-z]{16}[^\]]*\]/g) ?? []);
+  const stub =
+    stubs.find((one) => one.includes(path)) ?? stubs.find((one) => one.includes('earlier messages'));
+  return stub?.match(/mem_[0-9a-z]{16}/)?.[0];
+}
+
+/** All strings in a body, whatever its format. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** The paths of all calls of the client's tool in a body, whatever its format. */
+function pathsRead(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { name, arguments: json, input, args } = value as JsonObject;
+  const given = typeof json === 'string' ? (JSON.parse(json) as unknown) : (input ?? args);
+  const path = name === tool.name ? (given as { path?: string } | undefined)?.path : undefined;
+  return path === undefined ? Object.values(value).flatMap(pathsRead) : [path];
+}
