@@ -1,0 +1,58 @@
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { anthropicMessages } from './anthropic-messages/index.ts';
+import type { Codec } from './codec.ts';
+import { gemini } from './gemini/index.ts';
+import { openaiChat } from './openai-chat/index.ts';
+import { openaiResponses } from './openai-responses/index.ts';
+
+const page = readFileSync('docs/wire-formats.md', 'utf8');
+const overflow = page.slice(page.indexOf('## Overflow'));
+
+const formats: readonly (readonly [title: string, codec: Codec, source: string])[] = [
+  ['Chat Completions', openaiChat, 'openai-chat/response.ts'],
+  ['Messages', anthropicMessages, 'anthropic-messages/response.ts'],
+  ['Responses', openaiResponses, 'openai-responses/errors.ts'],
+  ['generateContent', gemini, 'gemini/response.ts'],
+];
+
+/** What the table quotes for a format; code in it is written as code. */
+function quoted(title: string): readonly string[] {
+  return overflow
+    .split('\n')
+    .filter((line) => line.startsWith(`| ${title} |`))
+    .map((line) => line.split(' | ')[1]!.replace(/ \|$/, '').replaceAll('`', ''));
+}
+
+/** The wordings as the codec spells them: each a regular expression in a line of its own. */
+function wordings(source: string): readonly RegExp[] {
+  const text = readFileSync(`src/codecs/${source}`, 'utf8');
+  const [, list = ''] = /overflowWordings: readonly RegExp\[\] = \[\n(.*?)\n\];/s.exec(text) ?? [];
+  return [...list.matchAll(/^ *\/(?!\/)(.+)\/([a-z]*),$/gm)].map(
+    ([, pattern = '', flags]) => new RegExp(pattern, flags),
+  );
+}
+
+describe('docs/wire-formats.md', () => {
+  it.each(formats)('quotes every overflow that %s recognises, and no other', (title, codec, source) => {
+    const said = quoted(title);
+    expect(said.filter((sentence) => !codec.isOverflow(400, sentence))).toEqual([]);
+    const known = wordings(source);
+    expect(known).not.toEqual([]);
+    expect(known.filter((wording) => !said.some((sentence) => wording.test(sentence)))).toEqual([]);
+  });
+
+  it('names only tests that there are', () => {
+    const tests = globSync(['src/**/*.test.ts', 'src/testing/**/*-cases.ts', 'test/**/*.test.ts'])
+      .map((path) => readFileSync(path, 'utf8'))
+      .join('\n');
+    const rows = page.split('\n').filter((line) => line.startsWith('|'));
+    const cells = rows.map((row) => row.split(' | ')[2] ?? '').filter((cell) => cell.startsWith('"'));
+    const lines = [...page.matchAll(/^(?:[^\n]*\. )?Tests: ("[^]*?")\.$/gm)].map(([, names = '']) => names);
+    const named = [...cells, ...lines].flatMap((names) =>
+      [...names.matchAll(/"([^"]+)"/g)].map(([, name = '']) => name.replaceAll(/\s+/g, ' ')),
+    );
+    expect(named.length).toBeGreaterThan(60);
+    expect(named.filter((name) => !tests.includes(`'${name}'`))).toEqual([]);
+  });
+});
