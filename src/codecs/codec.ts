@@ -5,6 +5,7 @@
 import type { Conversation, Part, Role } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { GhostTurn, RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
+import type { KeptReply } from '../conversation/kept-reply.ts';
 
 export type { RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
 
@@ -40,6 +41,11 @@ export interface Codec {
    * Left out is what has no place there any more: a copy the client changed, or one of another reply.
    */
   insertGhosts(conversation: Conversation, ghosts: readonly PlacedGhost[]): Uint8Array;
+  /**
+   * The body of a request with `goesOnFrom` that goes on from another reply, with the answers owed in front of what the client says.
+   * Only where providers keep replies; everywhere else a request has its whole history.
+   */
+  goOnFrom?(conversation: Conversation, kept: KeptReply): Uint8Array;
   /** Our own errors in the provider's shape, as a JSON body. */
   errorBody(problem: GatewayProblem): Uint8Array;
   /** True when a response says that the request is longer than the model's window, in the provider's own wording. */
@@ -123,6 +129,11 @@ export type ModelReply = {
   readonly finish: string | undefined;
   /** The assistant turn as the provider's own JSON bytes, to be sent back verbatim in a continuation. */
   readonly turn: Uint8Array;
+  /**
+   * The name under which the provider keeps this reply, if it does. Of several rounds a client knows one: the first of a stream, the
+   * last of a complete response.
+   */
+  readonly keptAs?: string | undefined;
 };
 
 /** What may have been recalled for the reply whose copy begins at message `at`: newest first, of several replies to one request. */

@@ -1,6 +1,7 @@
 /** The engine with everything it usually has: settings in, the defaults for the rest. */
 import { sha256 } from '../memory/digest.ts';
 import { createGhosts } from '../memory/ghosts.ts';
+import { createKeptReplies } from '../memory/kept-replies.ts';
 import { createLedger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
@@ -31,6 +32,7 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engin
     vault,
     ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
     ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs }),
+    keptReplies: createKeptReplies({ vault, ttlMs: settings.memoryTtlMs }),
     digest: sha256,
     triggers: defaultTriggers(settings.triggers),
     strategies: defaultStrategies,

@@ -10,6 +10,7 @@ import { originalsOf } from '../conversation/original.ts';
 import { type Chain, prefixChain } from '../conversation/prefix.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Ghosts } from '../memory/ghosts.ts';
+import type { KeptReplies } from '../memory/kept-replies.ts';
 import type { Ledger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import { recallToolFor } from '../recall/tool.ts';
@@ -20,6 +21,7 @@ import { type Demand, firstDemand, type Trigger } from '../triggers/trigger.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
 import { dropReasoning } from './drop-reasoning.ts';
 import { withGhosts } from './ghosts.ts';
+import { withKeptReply } from './kept-replies.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { type PlanInput, planFold } from './plan.ts';
 import { type Pins, protectionOf } from './protection.ts';
@@ -30,6 +32,7 @@ export type EngineOptions = {
   readonly vault: Pick<Vault, 'keep' | 'idOf'>;
   readonly ledger: Ledger;
   readonly ghosts: Ghosts;
+  readonly keptReplies: KeptReplies;
   /** A cryptographic digest of bytes: the identity of prefixes hangs on it. */
   readonly digest: (bytes: Uint8Array) => string;
   readonly triggers: readonly Trigger[];
@@ -97,7 +100,8 @@ export function createEngine(options: EngineOptions): Engine {
       let conversation: Conversation | undefined;
       try {
         conversation = request.codec.read(request.body, workshop.reading);
-        return await compact(workshop, request, conversation);
+        const kept = { ...request, reading: workshop.reading, keptReplies: options.keptReplies };
+        return await compact(workshop, request, await withKeptReply(kept, conversation));
       } catch (error) {
         const status = isUnread(error) ? 'untouched' : 'failed';
         return unprepared(request.body, { status, reason: reasonOf(error) }, conversation);
@@ -105,7 +109,10 @@ export function createEngine(options: EngineOptions): Engine {
     },
     async leaveAlone(request) {
       try {
-        await leaveAlone(foldMemory(workshop, request, request.codec.read(request.body, workshop.reading)));
+        const conversation = request.codec.read(request.body, workshop.reading);
+        // One without its history begins like many others, and no fold is ever made of it.
+        if (conversation.goesOnFrom !== undefined) return;
+        await leaveAlone(foldMemory(workshop, request, conversation));
       } catch {
         // Then the next refusal is met anew.
       }
@@ -151,7 +158,7 @@ async function compact(
         ? planFold(input, start, demand, options.strategies)
         : undefined;
   if (alone && !planned && start.edits.length === 0) {
-    return unprepared(request.body, { status: 'untouched', reason: 'left alone' }, conversation);
+    return unprepared(conversation.body, { status: 'untouched', reason: 'left alone' }, conversation);
   }
   const result = planned?.draft ?? start;
   if (input.isTooLate())
@@ -164,6 +171,7 @@ async function compact(
     recallTool: input.recallTool?.name,
     original: originalFinder(asSent, result.edits),
     remember: (ghost) => options.ghosts.record(asCame.tenant, asCame.links.at(-1)!, ghost),
+    keepReply: (knownAs, reply) => options.keptReplies.record(asCame.tenant, knownAs, reply),
     room:
       window.tokens === undefined
         ? undefined

@@ -1,6 +1,7 @@
 /** A request ready to be sent, with what is needed to answer recalls from it. */
 import type { Conversation } from '../conversation/conversation.ts';
 import type { GhostTurn } from '../conversation/ghost-turn.ts';
+import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { FoldReport, Outcome } from '../metrics/receipt.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 
@@ -14,6 +15,8 @@ export type Prepared = {
   readonly original: (id: string) => Uint8Array | undefined;
   /** Keeps what was recalled for the reply to this request, to be put back into later ones. Rejects with `store-failed`. */
   readonly remember: (ghost: GhostTurn) => Promise<void>;
+  /** Keeps how to go on from the reply that the client knows by this name. Rejects with `store-failed`. */
+  readonly keepReply: (knownAs: string, reply: KeptReply) => Promise<void>;
   /** Tokens the window has left beside what is sent and the reply; undefined where nobody knows the window. */
   readonly room: number | undefined;
   /** Undefined when the body could not be read. */
@@ -43,6 +46,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
     recallTool: undefined,
     original: () => undefined,
     remember: () => Promise.resolve(),
+    keepReply: () => Promise.resolve(),
     room: undefined,
     counter: undefined,
   };

@@ -78,6 +78,8 @@ export type Conversation = {
   /** System text and tool definitions that stand beside the messages: counted, never edited. */
   readonly preamble: readonly Block[];
   readonly messages: readonly Message[];
+  /** The reply this request goes on from by the name the provider keeps it under: the history stands there, not in the body. */
+  readonly goesOnFrom?: string | undefined;
 };
 
 /** Where a text stands: `text` counts the literals in the part's `texts`. */

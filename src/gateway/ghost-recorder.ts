@@ -3,6 +3,7 @@ import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
 import { recallsBeside } from '../codecs/recalls.ts';
 import type { Prepared } from '../compact/prepared.ts';
 import type { GhostRound } from '../conversation/ghost-turn.ts';
+import type { KeptReply } from '../conversation/kept-reply.ts';
 
 export interface GhostRecorder {
   answered(reply: ModelReply, answers: readonly RecallAnswer[]): void;
@@ -10,36 +11,66 @@ export interface GhostRecorder {
   complete(last: ModelReply): Promise<void>;
   /** The client left: what was recalled until then may stand in its history all the same. Does nothing after one of the others. */
   left(): Promise<void>;
-  /** The client was told of an error: it will not keep this reply. */
-  forget(): void;
+  /** The client is told of an error: it will not keep this reply. Where the provider does, one can go on from it all the same. */
+  forget(): Promise<void>;
 }
 
-/** Never rejects: a store that fails costs the model its memory of a recall, and no more. */
+/** What the model is told of a call that nobody answered while there was time. */
+const unread = 'Memory was not read: the answer had ended. Go on with what is there.';
+
+/**
+ * Never rejects: while the store fails, what was recalled is remembered by this process alone. `knows` says which round's name the
+ * client has for a reply that the provider keeps.
+ */
 export function recordGhosts(
-  prepared: Pick<Prepared, 'remember'>,
+  prepared: Pick<Prepared, 'remember' | 'keepReply'>,
   note: { problem(text: string): void },
+  knows: 'first' | 'last',
 ): GhostRecorder {
   let rounds: GhostRound[] = [];
+  let known: string | undefined;
+  let kept: KeptReply | undefined;
+
+  /** From here a later request can go on. */
+  function reached({ keptAs }: ModelReply, owed: readonly RecallAnswer[]): void {
+    if (keptAs === undefined) return;
+    if (knows === 'last') known = keptAs;
+    else known ??= keptAs;
+    kept = { name: keptAs, owed };
+  }
 
   async function keep(closing: Uint8Array | undefined): Promise<void> {
-    const ghost = { rounds, closing };
+    const records: Promise<void>[] = [];
+    if (rounds.length > 0) records.push(prepared.remember({ rounds, closing }));
+    if (known !== undefined && kept && (kept.name !== known || kept.owed.length > 0))
+      records.push(prepared.keepReply(known, kept));
     rounds = [];
-    if (ghost.rounds.length === 0) return;
+    kept = undefined;
     try {
-      await prepared.remember(ghost);
+      await Promise.all(records);
     } catch {
       note.problem('what was recalled could not be kept for later requests');
     }
   }
 
   return {
-    answered: ({ turn }, answers) => {
-      rounds.push({ turn, answers });
+    answered(reply, answers) {
+      rounds.push({ turn: reply.turn, answers });
+      reached(reply, answers);
     },
-    complete: (last) => keep(recallsBeside(last) ? undefined : last.turn),
+    complete(last) {
+      const isAnswered = rounds.at(-1)?.turn === last.turn;
+      if (!isAnswered)
+        reached(
+          last,
+          last.recalls.map((call) => ({ call, text: unread })),
+        );
+      return keep(recallsBeside(last) ? undefined : last.turn);
+    },
     left: () => keep(undefined),
     forget() {
       rounds = [];
+      return keep(undefined);
     },
   };
 }

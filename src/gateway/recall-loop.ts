@@ -38,7 +38,7 @@ const maxResponseBytes = 64 * 1024 * 1024;
 /** The bytes for the client of a streamed response, as they come. Errors of the first response break the stream off. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const relay = exchange.codec.openStream({ recallTool: exchange.prepared.recallTool });
-  const ghosts = recordGhosts(exchange.prepared, exchange.note);
+  const ghosts = recordGhosts(exchange.prepared, exchange.note, 'first');
   try {
     yield* relayRounds(exchange, first, relay, ghosts);
   } finally {
@@ -62,13 +62,13 @@ async function* relayRounds(
     } catch (error) {
       // What broke before any recall breaks for the client as it would have without us.
       if (round === 1) throw error;
-      yield* failed(exchange, relay, ghosts, error);
+      yield* await failed(exchange, relay, ghosts, error);
       return;
     }
     const end = relay.end();
     note.used(relay.usage());
     if (end.status === 'done') {
-      if (end.reply) await completed(exchange, ghosts, end.reply, round, budget);
+      await (end.reply ? completed(exchange, ghosts, end.reply, round, budget) : ghosts.left());
       yield* end.tail;
       return;
     }
@@ -83,7 +83,7 @@ async function* relayRounds(
       sent = codec.continueWith(sent, end.reply, answers);
       response = await continued(exchange, sent);
     } catch (error) {
-      yield* failed(exchange, relay, ghosts, error);
+      yield* await failed(exchange, relay, ghosts, error);
       return;
     }
   }
@@ -113,7 +113,7 @@ export async function relayWhole(
 ): Promise<{ readonly response: UpstreamResponse; readonly body: Uint8Array }> {
   const { codec, prepared, note } = exchange;
   const earlier: ModelReply[] = [];
-  const ghosts = recordGhosts(prepared, note);
+  const ghosts = recordGhosts(prepared, note, 'last');
   const budget = openBudget(exchange);
   let sent = prepared.body;
   let response = first;
@@ -176,13 +176,13 @@ async function continued(exchange: Exchange, body: Uint8Array): Promise<Upstream
   throw new LeporelloError('upstream-failed', `The upstream answered ${response.status} to a continuation.`);
 }
 
-function failed(
+async function failed(
   exchange: Exchange,
   relay: StreamRelay,
   ghosts: GhostRecorder,
   error: unknown,
-): readonly Uint8Array[] {
-  ghosts.forget();
+): Promise<readonly Uint8Array[]> {
+  await ghosts.forget();
   const problem = LeporelloError.isInstance(error) ? error.message : 'unexpected error in a continuation';
   exchange.note.problem(problem);
   return relay.fail({

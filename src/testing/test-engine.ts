@@ -3,6 +3,7 @@ import { createEngine, type Engine, type EngineOptions } from '../compact/engine
 import { sha256 } from '../memory/digest.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { createGhosts } from '../memory/ghosts.ts';
+import { createKeptReplies } from '../memory/kept-replies.ts';
 import { createLedger } from '../memory/ledger.ts';
 import type { Store } from '../memory/store.ts';
 import { createVault, type Vault } from '../memory/vault.ts';
@@ -28,6 +29,7 @@ export function testEngine(
     vault,
     ledger: createLedger({ vault }),
     ghosts: createGhosts({ vault }),
+    keptReplies: createKeptReplies({ vault }),
     digest: sha256,
     triggers: defaultTriggers(triggerOptions),
     strategies: defaultStrategies,

@@ -3,6 +3,7 @@ import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { errorBody, isOverflow } from './errors.ts';
 import { insertGhosts } from './ghosts.ts';
+import { goOnFrom } from './kept.ts';
 import { read } from './read.ts';
 import { isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
@@ -21,6 +22,7 @@ export const openaiResponses: Codec = {
   openStream,
   continueWith,
   insertGhosts,
+  goOnFrom,
   errorBody,
   isOverflow,
   // Calls cannot stand without the reasoning that led to them.

@@ -37,7 +37,7 @@ function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outline
   const instructions = readPreamble(fields, 'instructions', reading, outlineInstructions);
   const tools = readPreamble(fields, 'tools', reading, outlineTools);
   const others = parseOtherFields(fields, blockFields);
-  const { model, stream, max_output_tokens } = others;
+  const { model, stream, max_output_tokens, previous_response_id } = others;
   const additional = messages.flatMap(({ span, parts }) =>
     parts.some((part) => part.type === 'opaque' && declaring.has(part.kind)) ? namesInside(body, span) : [],
   );
@@ -51,6 +51,7 @@ function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outline
     toolNames: takesNoTool(others) ? [] : [...additional, ...own],
     preamble: [tools, instructions].filter((block) => block !== undefined),
     messages,
+    goesOnFrom: typeof previous_response_id === 'string' ? previous_response_id : undefined,
   };
 }
 

@@ -46,6 +46,10 @@ export function replyFrom(given: {
       stringIn(recordAt(given.response, 'incomplete_details'), 'reason') ??
       stringIn(given.response, 'status'),
     turn: given.turn,
+    keptAs:
+      isRecord(given.response) && given.response['store'] !== false
+        ? stringIn(given.response, 'id')
+        : undefined,
   };
 }
 

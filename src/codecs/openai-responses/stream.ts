@@ -7,8 +7,8 @@
  * events keeps it where the recall stood; a recall put back there makes the turn what it was, and until then the rule
  * `reasoning-is-followed` names it.
  *
- * The first id must stay, for clients take another for another response. What the provider keeps under it ends with the private call,
- * so a request that went on from it by `previous_response_id` would be refused: recalls are for clients that send their history.
+ * The first id must stay, for clients take another for another response. What the provider keeps under it ends with the private call:
+ * a request that goes on from it by `previous_response_id` must name the last response instead (kept.ts).
  */
 import { jsonBytes } from '../../conversation/splice.ts';
 import type {
@@ -50,7 +50,7 @@ type Round = {
   response: Fields | undefined;
   /** That event and a mark behind it, kept back once a call was held; a continuation starts with those of the round before. */
   ending: StreamEvent[];
-  end: 'completed' | 'other' | undefined;
+  end: 'completed' | 'incomplete' | 'other' | undefined;
 };
 
 const encoder = new TextEncoder();
@@ -117,7 +117,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 
   function takeEnd(event: StreamEvent, data: Fields, type: string): readonly Uint8Array[] {
     round.response = recordAt(data, 'response');
-    round.end = type === 'response.completed' ? 'completed' : 'other';
+    round.end = endOf(type, round.response);
     firstId ??= stringIn(round.response, 'id');
     // Some servers stream no items and say them all here; one that was cut off may have ended nowhere else.
     if (!isPlain() || round.recorder.items().length === 0)
@@ -173,9 +173,10 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     },
     end(): RelayEnd {
       const reply = currentReply();
-      const completed = round.end === 'completed' && stringIn(round.response, 'status') !== 'incomplete';
-      if (!completed || !awaitsRecall(reply))
-        return { status: 'done', tail: ending(reply), reply: completed ? reply : undefined };
+      if (round.end !== 'completed' || !awaitsRecall(reply)) {
+        const isSaid = round.end === 'completed' || round.end === 'incomplete';
+        return { status: 'done', tail: ending(reply), reply: isSaid ? reply : undefined };
+      }
       earlierUsage = addUsage(earlierUsage, reply.rawUsage);
       earlierItems.push(...visibleItems(reply));
       round = { ...newRound(round.number + 1, recallTool), ending: round.ending };
@@ -194,6 +195,13 @@ const ends: ReadonlySet<string> = new Set([
   'response.failed',
   'response.cancelled',
 ]);
+
+/** Some servers complete what is incomplete by its status. */
+function endOf(type: string, response: Fields | undefined): Round['end'] {
+  const isCutOff = type === 'response.incomplete' || stringIn(response, 'status') === 'incomplete';
+  if (isCutOff) return 'incomplete';
+  return type === 'response.completed' ? 'completed' : 'other';
+}
 
 function newRound(number: number, recallTool: string | undefined): Round {
   return {

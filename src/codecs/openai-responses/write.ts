@@ -38,12 +38,11 @@ export function continueWith(
  */
 export function roundItems(body: Uint8Array, { turn, answers }: GhostRound): readonly Uint8Array[] {
   const items = itemsOf(turn).filter((item) => isKnownNextTime(body, item));
-  const outputs = answers.map(({ call, text }) => ({
-    type: 'function_call_output',
-    call_id: call.id,
-    output: text,
-  }));
-  return [...withoutStrayReasoning(items).map(({ bytes }) => bytes), ...outputs.map(jsonBytes)];
+  return [...withoutStrayReasoning(items).map(({ bytes }) => bytes), ...answers.map(answerItem)];
+}
+
+export function answerItem({ call, text }: RecallAnswer): Uint8Array {
+  return jsonBytes({ type: 'function_call_output', call_id: call.id, output: text });
 }
 
 /**
@@ -78,7 +77,7 @@ function userMessage(text: Uint8Array): Uint8Array {
 }
 
 /** An input that is one text as the list with one message of the user that it stands for. */
-function asList(body: Uint8Array): Uint8Array {
+export function asList(body: Uint8Array): Uint8Array {
   const input = scanObject(body, skipSpace(body, 0)).members.find((member) => member.key === 'input');
   if (!input || !startsWith(body, input.value, '"')) return body;
   const message = userMessage(body.subarray(input.value.start, input.value.end));

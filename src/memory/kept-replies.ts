@@ -1,0 +1,71 @@
+/**
+ * Where it is kept how to go on from a reply that the provider keeps: by the name the client knows it under, for what the provider has
+ * under that name may end with a private call.
+ */
+import { LRUCache } from 'lru-cache';
+import type { KeptReply } from '../conversation/kept-reply.ts';
+import { LeporelloError } from '../errors.ts';
+import { sha256 } from './digest.ts';
+import type { Vault } from './vault.ts';
+
+export interface KeptReplies {
+  /** Undefined for most: they can be gone on from as they are. Rejects with `store-failed`. */
+  find(tenant: string, knownAs: string): Promise<KeptReply | undefined>;
+  /** Rejects with `store-failed`, but remembers it here. */
+  record(tenant: string, knownAs: string, reply: KeptReply): Promise<void>;
+}
+
+type KeptRepliesOptions = {
+  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany'>;
+  /** How long one is kept, in milliseconds. Default 30 days. */
+  readonly ttlMs?: number | undefined;
+};
+
+/** Behind a vault. What this process learns is remembered, bounded, so that it goes on even while the store is down. */
+export function createKeptReplies({
+  vault,
+  ttlMs = 30 * 24 * 60 * 60 * 1_000,
+}: KeptRepliesOptions): KeptReplies {
+  const known = new LRUCache<string, KeptReply>({
+    maxSize: 16 * 1024 * 1024,
+    sizeCalculation: ({ owed }) => owed.reduce((sum, { text }) => sum + text.length, 200),
+  });
+
+  return {
+    async find(tenant, knownAs) {
+      const place = `${tenant}/${knownAs}`;
+      const here = known.get(place);
+      if (here) return here;
+      const [record] = await vault.getSealedMany(tenant, [keyOf(knownAs)]);
+      const reply = parseReply(record);
+      if (reply) known.set(place, reply);
+      return reply;
+    },
+    async record(tenant, knownAs, reply) {
+      // Before anything can fail.
+      known.set(`${tenant}/${knownAs}`, reply);
+      const content = new TextEncoder().encode(JSON.stringify({ version: 1, ...reply }));
+      await vault.putSealed(tenant, [keyOf(knownAs)], content, ttlMs);
+    },
+  };
+}
+
+/** Names come from outside, and keys are stored in clear. */
+function keyOf(knownAs: string): string {
+  return `kept/${sha256(new TextEncoder().encode(knownAs))}`;
+}
+
+/** Records are sealed by us, so only their version is checked; one of a later version counts as absent. */
+function parseReply(record: Uint8Array | undefined): KeptReply | undefined {
+  if (!record) return undefined;
+  try {
+    const stored = JSON.parse(new TextDecoder().decode(record)) as KeptReply & { readonly version: number };
+    return stored.version === 1 ? { name: stored.name, owed: stored.owed } : undefined;
+  } catch (cause) {
+    throw new LeporelloError(
+      'store-failed',
+      'A kept reply in the store is not JSON. Delete the data folder to start anew.',
+      { cause },
+    );
+  }
+}
