@@ -11,6 +11,8 @@ export type Client = {
   /** The command in `node_modules/.bin`. */
   readonly command: string;
   readonly variants: readonly Variant[];
+  /** Why a second run cannot go on where the first ended; undefined where it can. */
+  readonly cannotResume?: string;
 };
 
 export type Variant = {
@@ -18,6 +20,8 @@ export type Variant = {
   readonly format: string;
   /** What the model is called in the client's requests. */
   readonly model: string;
+  /** False for a model that binds its thinking to all that stands before it: in a running turn nothing could be folded. */
+  readonly thinks?: false;
   readonly setup: (rims: Rims) => Setup;
   /** What must be true of the run beside what holds for all clients: problems in words. */
   readonly also?: (
@@ -30,6 +34,8 @@ export type Rims = {
   readonly url: string;
   readonly model: string;
   readonly task: string;
+  /** Whether the last session in this folder goes on. */
+  readonly isResumed: boolean;
   /** The folder the client works in. */
   readonly folder: string;
 };

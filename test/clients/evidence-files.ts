@@ -9,12 +9,13 @@ import { isObject, parseJson } from '../../src/testing/fake-provider/json.ts';
 /** Resolves to the folder. */
 export async function writeFailure(
   name: string,
-  { run, exchanges, sent, receipts }: Evidence,
+  { runs, exchanges, sent, receipts }: Evidence,
 ): Promise<string> {
   const folder = join(workshop, 'failed', name);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'output.txt'), `${run.stdout}\n--- standard error\n${run.stderr}`);
+  const output = runs.map(({ stdout, stderr }) => `${stdout}\n--- standard error\n${stderr}\n`);
+  await writeFile(join(folder, 'output.txt'), output.join('\n--- next run\n'));
   await writeFile(join(folder, 'client-to-gateway.jsonl'), lines(exchanges));
   const told = sent.map(({ body, ...rest }) => ({ ...rest, body: new TextDecoder().decode(body) }));
   await writeFile(join(folder, 'gateway-to-provider.jsonl'), lines(told));

@@ -29,6 +29,13 @@ describe('rewrites', () => {
     expect(rewrites([request('a'), request('a', 'b'), request('a', 'b', 'c')])).toBe(0);
   });
 
+  it('are none where a text is spelled as a block and then as a string', () => {
+    const body = (content: unknown) =>
+      new TextEncoder().encode(JSON.stringify({ tools, messages: [{ role: 'user', content }] }));
+    const marked = [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }];
+    expect(rewrites([marked, 'a'].map((content) => ({ ...request(), body: body(content) })))).toBe(0);
+  });
+
   it('are counted where something already sent changed or went', () => {
     expect(rewrites([request('a', 'b'), request('A', 'b', 'c'), request('A', 'c')])).toBe(2);
   });

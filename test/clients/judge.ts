@@ -2,7 +2,7 @@
 import type { Receipt } from '../../src/metrics/receipt.ts';
 import type { RecordedRequest } from '../../src/testing/fake-provider/fake-provider.ts';
 import type { Variant } from './client.ts';
-import type { Loop } from './loops.ts';
+import { type Loop, type Session, stepsOf } from './loops.ts';
 import { rewrites } from './rewrites.ts';
 import type { ClientRun } from './run-client.ts';
 import { sawRecall } from './saw-recall.ts';
@@ -11,7 +11,8 @@ import { secretOf } from './secret-files.ts';
 import type { Exchange } from './tap.ts';
 
 export type Evidence = {
-  readonly run: ClientRun;
+  /** One for each session; those after one that failed are left out. */
+  readonly runs: readonly ClientRun[];
   readonly exchanges: readonly Exchange[];
   readonly receipts: readonly Receipt[];
   readonly model: ScriptedModel;
@@ -21,31 +22,42 @@ export type Evidence = {
 
 /** What is wrong, in words; nothing when the client went through its loop as it should. */
 export function problemsOf(loop: Loop, variant: Variant, evidence: Evidence): readonly string[] {
-  const { run, exchanges, receipts, model, sent } = evidence;
-  const { answer = [] } = loop.steps.at(-1)!;
-  const secrets = answer.map(secretOf).join(', ');
+  const { runs, exchanges, receipts, model, sent } = evidence;
+  const steps = stepsOf(loop);
   const calls = sent.filter(({ format }) => format !== 'other' && format !== 'count-tokens').length;
   const refused = calls - model.asked();
   const told = exchanges.filter(sawRecall).length;
   const folds = foldsIn(receipts);
   const recalls = recallsIn(receipts);
-  const wanted = loop.steps.flatMap(({ recall }) => recall ?? []).length;
-  const kept = model.recallsInLastRequest().length;
+  const wanted = steps.flatMap(({ recall }) => recall ?? []).length;
+  const putBack = model.putBack().length;
   const rewritten = rewrites(sent);
   const musts: readonly (readonly [boolean, string])[] = [
-    [run.code === 0, `it ended with ${run.code ?? run.signal}`],
-    [run.stdout.includes(secrets), `its output has no "${secrets}"`],
     [refused === 0, `the provider refused ${refused} of ${calls} requests`],
     [told === 0, `the client was told of read_memory in ${told} exchanges`],
     [loop.name !== 'plain' || folds === 0, `${folds} folds in a window that is large enough`],
     [loop.name !== 'folded' || folds > 0, 'nothing was folded'],
     [recalls.length === wanted, `${recalls.length} recalls instead of ${wanted}`],
     [recalls.every(({ found }) => found), 'a recall found nothing'],
-    [kept === wanted, `${kept} of ${wanted} recalls stand in the last request`],
+    [putBack === wanted, `${putBack} of ${wanted} recalls were put back into what the client wrote`],
     [rewritten <= folds, `what had been sent was rewritten ${rewritten} times, by ${folds} folds`],
   ];
   const own = variant.also?.(exchanges) ?? [];
-  return [...musts.flatMap(([holds, problem]) => (holds ? [] : problem)), ...failures(receipts), ...own];
+  return [
+    ...loop.sessions.flatMap((session, at) => runProblems(session, runs[at])),
+    ...musts.flatMap(([holds, problem]) => (holds ? [] : problem)),
+    ...failures(receipts),
+    ...own,
+  ];
+}
+
+function runProblems({ task, steps }: Session, run: ClientRun | undefined): readonly string[] {
+  if (!run) return [`it never came to "${task}"`];
+  const secrets = (steps.at(-1)?.answer ?? []).map(secretOf).join(', ');
+  return [
+    ...(run.code === 0 ? [] : [`it ended with ${run.code ?? run.signal}`]),
+    ...(run.stdout.includes(secrets) ? [] : [`its output has no "${secrets}"`]),
+  ];
 }
 
 /** What the gateway itself says went wrong. */
@@ -57,9 +69,15 @@ function failures(receipts: readonly Receipt[]): readonly string[] {
 }
 
 /** One line of figures for people. */
-export function figuresOf({ exchanges, receipts, run }: Evidence): string {
-  const counts = `${exchanges.length} exchanges, ${foldsIn(receipts)} folds, ${recallsIn(receipts).length} recalls`;
-  return `${counts}, ${(run.ms / 1000).toFixed(1)} s`;
+export function figuresOf({ exchanges, receipts, runs }: Evidence): string {
+  const seconds = runs.reduce((sum, { ms }) => sum + ms, 0) / 1000;
+  const counts = [
+    `${runs.length} runs`,
+    `${exchanges.length} exchanges`,
+    `${foldsIn(receipts)} folds`,
+    `${recallsIn(receipts).length} recalls`,
+  ];
+  return `${counts.join(', ')}, ${seconds.toFixed(1)} s`;
 }
 
 const foldsIn = (receipts: readonly Receipt[]) =>

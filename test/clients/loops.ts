@@ -4,7 +4,8 @@ import type { Step } from './scripted-model.ts';
 
 export type Loop = {
   readonly name: 'plain' | 'folded';
-  readonly steps: readonly Step[];
+  /** Each is a run of the client; the gateway is started anew between them. */
+  readonly sessions: readonly Session[];
   readonly tokensPerFile: number;
   /** Longest prompt that the gateway is told the model takes. */
   readonly window: number;
@@ -12,14 +13,21 @@ export type Loop = {
   readonly foldTo: number;
 };
 
-export const task = 'Read the log files and tell me their secrets.';
+export type Session = { readonly task: string; readonly steps: readonly Step[] };
+
+const task = 'Read the log files and tell me their secrets.';
 
 export const plainLoop: Loop = {
   name: 'plain',
-  steps: [
-    { read: ['part-01.log'] },
-    { read: ['part-02.log', 'part-03.log'] },
-    { answer: ['part-01.log', 'part-02.log', 'part-03.log'] },
+  sessions: [
+    {
+      task,
+      steps: [
+        { read: ['part-01.log'] },
+        { read: ['part-02.log', 'part-03.log'] },
+        { answer: ['part-01.log', 'part-02.log', 'part-03.log'] },
+      ],
+    },
   ],
   tokensPerFile: 300,
   window: 1_000_000,
@@ -30,6 +38,32 @@ export const plainLoop: Loop = {
 const folding = { trigger: 0.85 };
 
 const old = Array.from({ length: 10 }, (_, at) => `part-${String(at + 1).padStart(2, '0')}.log`);
+
+const firstSession: Session = {
+  task,
+  steps: [
+    ...old.slice(0, 3).map((name) => ({ read: [name] })),
+    { read: old.slice(3, 5) },
+    ...old.slice(5).map((name) => ({ read: [name] })),
+    // Alone, and what the model does next comes in the same reply to the client.
+    { recall: old[0]! },
+    { read: ['part-11.log', 'part-12.log'] },
+    // Beside calls of the client's.
+    { recall: old[1]!, read: ['part-13.log', 'part-14.log'] },
+    { answer: [old[0]!, old[1]!, 'part-11.log', 'part-12.log', 'part-13.log', 'part-14.log'] },
+  ],
+};
+
+/** Goes on where the first ended: what was folded and recalled there is found again, by what the client wrote down of it. */
+const secondSession: Session = {
+  task: 'Read the other files too, and look at the third one again.',
+  steps: [
+    { read: ['part-15.log'] },
+    { recall: old[2]! },
+    { read: ['part-16.log'] },
+    { answer: [old[0]!, old[2]!, 'part-15.log', 'part-16.log'] },
+  ],
+};
 
 /** What a loop that fits says of a client, in tokens as the gateway counts them. */
 export type Sizes = {
@@ -47,29 +81,19 @@ export function sizesOf(receipts: readonly Receipt[]): Sizes {
 }
 
 /** Six files beside the client's prompt are too much for the window, and three are left of them after a fold. */
-export function foldedLoop({ prompt, file }: Sizes): Loop {
+export function foldedLoop({ prompt, file }: Sizes, canResume: boolean): Loop {
   const tokensPerFile = Math.max(1_500, Math.round(prompt / 8));
   const takes = (tokensPerFile / file.of) * file.takes;
   const window = (prompt + 6 * takes) / folding.trigger;
   return {
     name: 'folded',
-    steps: [
-      ...old.slice(0, 3).map((name) => ({ read: [name] })),
-      { read: old.slice(3, 5) },
-      ...old.slice(5).map((name) => ({ read: [name] })),
-      // Alone, and what the model does next comes in the same reply to the client.
-      { recall: old[0]! },
-      { read: ['part-11.log', 'part-12.log'] },
-      // Beside calls of the client's.
-      { recall: old[1]!, read: ['part-13.log', 'part-14.log'] },
-      { answer: [old[0]!, old[1]!, 'part-11.log', 'part-12.log', 'part-13.log', 'part-14.log'] },
-    ],
+    sessions: canResume ? [firstSession, secondSession] : [firstSession],
     tokensPerFile,
     window: Math.round(window),
     foldTo: (prompt + 3 * takes) / window,
   };
 }
 
-export function filesOf({ steps }: Loop): readonly string[] {
-  return steps.flatMap(({ read = [] }) => read);
+export function stepsOf({ sessions }: Loop): readonly Step[] {
+  return sessions.flatMap(({ steps }) => steps);
 }

@@ -6,8 +6,8 @@ import { startStack } from '../e2e/stack.ts';
 import type { Variant } from './client.ts';
 import { workshop } from './install.ts';
 import type { Evidence } from './judge.ts';
-import { filesOf, type Loop, task } from './loops.ts';
-import { runClient } from './run-client.ts';
+import { type Loop, stepsOf } from './loops.ts';
+import { type ClientRun, runClient } from './run-client.ts';
 import { scriptedModel } from './scripted-model.ts';
 import { contentOf } from './secret-files.ts';
 import { startTap } from './tap.ts';
@@ -20,21 +20,28 @@ export async function playLoop(command: string, variant: Variant, loop: Loop): P
   try {
     const folder = join(home, 'project');
     await mkdir(folder);
-    for (const file of filesOf(loop)) {
+    const steps = stepsOf(loop);
+    for (const file of steps.flatMap(({ read = [] }) => read)) {
       await writeFile(join(folder, file), contentOf(file, loop.tokensPerFile));
     }
-    const model = scriptedModel(loop.steps, folder);
+    const model = scriptedModel(steps, folder, variant.thinks !== false);
     await using stack = await startStack(model.script, {
       models: { '*': { maxInput: loop.window } },
       triggers: { windowFraction: { target: loop.foldTo } },
       adminToken,
     });
-    await using tap = await startTap(stack.url);
-    const { model: name } = variant;
-    const setup = variant.setup({ url: tap.url, model: name, task, folder });
-    const run = await runClient(command, setup, { home, folder });
-    const receipts = await receiptsOf(stack.url);
-    return { run, exchanges: tap.exchanges, receipts, model, sent: stack.provider.requests };
+    await using tap = await startTap(() => stack.url);
+    const runs: ClientRun[] = [];
+    const receipts: Receipt[] = [];
+    for (const [at, { task }] of loop.sessions.entries()) {
+      const isResumed = at > 0;
+      if (isResumed) await stack.restart();
+      const setup = variant.setup({ url: tap.url, model: variant.model, task, folder, isResumed });
+      runs.push(await runClient(command, setup, { home, folder }));
+      receipts.push(...(await receiptsOf(stack.url)));
+      if (runs.at(-1)?.code !== 0) break;
+    }
+    return { runs, exchanges: tap.exchanges, receipts, model, sent: stack.provider.requests };
   } finally {
     await rm(home, { recursive: true, force: true, maxRetries: 5 });
   }

@@ -9,7 +9,7 @@ export function rewrites(sent: readonly RecordedRequest[]): number {
     const parsed = parseJson(body);
     // The recall tool alone is no agent's request.
     if (!isObject(parsed) || offeredTools(parsed).length < 2) return [];
-    return [messagesOf(parsed).map((message) => JSON.stringify(message, withoutMarks))];
+    return [messagesOf(parsed).map((message) => JSON.stringify(message, said))];
   });
   return conversations.filter((now, at) => {
     const before = conversations[at - 1] ?? [];
@@ -21,7 +21,8 @@ function messagesOf(body: Readonly<Record<string, unknown>>) {
   return objectsIn(body['messages'] ?? body['input'] ?? body['contents']);
 }
 
-/** Marks for the cache move on by themselves, at most clients. */
-function withoutMarks(key: string, value: unknown): unknown {
-  return key === 'cache_control' ? undefined : value;
+/** Marks for the cache move on by themselves, and a text that no longer bears one may be spelled as a string again. */
+function said(key: string, value: unknown): unknown {
+  if (key === 'cache_control') return undefined;
+  return key === 'content' && typeof value === 'string' ? [{ type: 'text', text: value }] : value;
 }

@@ -13,7 +13,7 @@ import { qwenCode } from './clis/qwen-code.ts';
 import { writeBodies, writeFailure } from './evidence-files.ts';
 import { install } from './install.ts';
 import { figuresOf, problemsOf } from './judge.ts';
-import { foldedLoop, type Loop, plainLoop, sizesOf } from './loops.ts';
+import { foldedLoop, type Loop, plainLoop, sizesOf, stepsOf } from './loops.ts';
 import { playLoop } from './play-loop.ts';
 
 const clients: readonly Client[] = [codex, claudeCode, geminiCli, opencode, pi, qwenCode];
@@ -52,7 +52,10 @@ async function drive(one: Chosen): Promise<void> {
   try {
     const command = await install(one.client);
     const receipts = await judged(one, command, plainLoop);
-    if (receipts.length >= plainLoop.steps.length) await judged(one, command, foldedLoop(sizesOf(receipts)));
+    if (receipts.length < stepsOf(plainLoop).length) return;
+    const { cannotResume } = one.client;
+    await judged(one, command, foldedLoop(sizesOf(receipts), cannotResume === undefined));
+    if (cannotResume !== undefined) say(`       no second session: ${cannotResume}`);
   } catch (error) {
     counts.failed++;
     say(`FAILED ${nameOf(one)}: ${String(error)}`);
@@ -67,7 +70,7 @@ async function judged(one: Chosen, command: string, loop: Loop) {
   counts[result]++;
   say(`${result} ${nameOf(one).padEnd(30)} ${loop.name.padEnd(6)}  ${figuresOf(played)}`);
   const file = nameOf(one).replaceAll('/', '-');
-  if (values.bodies !== undefined && loop.name === 'plain') await writeBodies(values.bodies, file, played);
+  if (values.bodies !== undefined) await writeBodies(values.bodies, `${file}-${loop.name}`, played);
   for (const problem of problems) say(`       ${problem}`);
   if (problems.length > 0) say(`       see ${await writeFailure(`${file}-${loop.name}`, played)}`);
   return played.receipts;

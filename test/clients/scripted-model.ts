@@ -2,14 +2,14 @@
  * The model of a run: it reads files by whatever tool the client offers, asks memory for what it read long ago, and says what it
  * found. It goes by steps and believes nothing: what it needs and does not see in a request is an error that ends the run.
  */
-import { isObject } from '../../src/testing/fake-provider/json.ts';
-import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import type { ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
 import { offeredTools, type OfferedTool, readingCall } from './offered-tools.ts';
 import { secretIn } from './secret-files.ts';
+import { sideAnswer } from './side-answer.ts';
 
 /** What the model does in one reply to the client's own request, or to the gateway's after a recall. */
 export type Step = {
-  /** Files whose folded contents are asked of memory: private, the client sees nothing of it. */
+  /** A folded file that is asked of memory: private, the client sees nothing of it. */
   readonly recall?: string;
   /** Files that the client is asked to read, all at once. */
   readonly read?: readonly string[];
@@ -21,35 +21,37 @@ export type ScriptedModel = {
   readonly script: (request: ScriptRequest) => Turn;
   /** How many requests the provider found valid, those without tools included. */
   readonly asked: () => number;
-  /** Recalls that the provider found in the last request of the loop: those of earlier turns have been put back there. */
-  readonly recallsInLastRequest: () => readonly string[];
+  /** Files whose recalls the first request after them held that the client wrote: they had been put back into its copy. */
+  readonly putBack: () => readonly string[];
 };
 
-export function scriptedModel(steps: readonly Step[], folder: string): ScriptedModel {
+export function scriptedModel(steps: readonly Step[], folder: string, thinks: boolean): ScriptedModel {
   const known = new Map<string, string>();
   let asked = 0;
   let at = 0;
-  let last = '';
+  const putBack: string[] = [];
 
-  function reply({ body, history }: Pick<ScriptRequest, 'body'> & Partial<ScriptRequest>): Turn {
+  function reply({ body, history }: ScriptRequest): Turn {
     asked++;
     const tools = offeredTools(body);
     if (!readingCall(tools, '')) return { type: 'turn', parts: [{ type: 'text', text: sideAnswer(body) }] };
     const step = steps[at++];
     if (!step) throw new Error(`The loop has ${steps.length} steps and this request asks for one more.`);
-    const text = JSON.stringify([history ?? [], body]);
-    last = text;
+    const text = JSON.stringify([history, body]);
     const before = steps[at - 2];
     for (const file of [...(before?.read ?? []), ...(before?.recall ? [before.recall] : [])]) {
       known.set(file, seen(file, text));
     }
+    const returned = writtenAfter(steps, at - 1)?.recall;
+    if (returned !== undefined && secretIn(returned, text) !== undefined) putBack.push(returned);
     return { type: 'turn', parts: partsOf(step, text, tools) };
   }
 
   function partsOf(step: Step, text: string, tools: readonly OfferedTool[]): readonly TurnPart[] {
+    const parts: TurnPart[] = [];
     const thinking = `Step ${at} of ${steps.length}.`;
     // Some clients send a seal back only if it is base64.
-    const parts: TurnPart[] = [{ type: 'thinking', text: thinking, signature: btoa(`sealed: ${thinking}`) }];
+    if (thinks) parts.push({ type: 'thinking', text: thinking, signature: btoa(`sealed: ${thinking}`) });
     if (step.answer) {
       const told = step.answer.map((file) => known.get(file) ?? 'unknown').join(', ');
       return [...parts, { type: 'text', text: `The secrets are ${told}.` }];
@@ -73,11 +75,15 @@ export function scriptedModel(steps: readonly Step[], folder: string): ScriptedM
   return {
     script: reply,
     asked: () => asked,
-    recallsInLastRequest: () =>
-      steps.flatMap(({ recall }) =>
-        recall !== undefined && secretIn(recall, last) !== undefined ? [recall] : [],
-      ),
+    putBack: () => putBack,
   };
+}
+
+/** The step whose recall the client wrote around in this request, if it did: one alone is first answered in the same reply. */
+function writtenAfter(steps: readonly Step[], at: number): Step | undefined {
+  return [steps[at - 1], steps[at - 2]].find(
+    (step, back) => step?.recall && (back === 0) === Boolean(step.read),
+  );
 }
 
 /** What the request says of a file that was just read. */
@@ -95,49 +101,4 @@ function memoryOf(file: string, text: string): string {
   const stub = stubs.find(([words]) => words.includes(file)) ?? stubs[0];
   if (!stub) throw new Error(`The request has neither ${file} nor a stub.`);
   return stub[1]!;
-}
-
-/** Requests without tools want a title or a choice: a text, or the least that their schema allows. */
-function sideAnswer(body: JsonObject): string {
-  const schema = schemaIn(body);
-  return schema ? JSON.stringify(leastOf(schema)) : 'Reading log files';
-}
-
-function schemaIn(body: JsonObject): JsonObject | undefined {
-  for (const path of schemaPaths) {
-    const found = path.reduce<unknown>((value, key) => (isObject(value) ? value[key] : undefined), body);
-    if (isObject(found)) return found;
-  }
-  return undefined;
-}
-
-const schemaPaths = [
-  ['response_format', 'json_schema', 'schema'],
-  ['text', 'format', 'schema'],
-  ['output_config', 'format', 'schema'],
-  ['generationConfig', 'responseJsonSchema'],
-  ['generationConfig', 'responseSchema'],
-];
-
-function leastOf(schema: JsonObject): unknown {
-  if (Array.isArray(schema['enum'])) return schema['enum'][0];
-  const { properties } = schema;
-  switch (String(schema['type']).toLowerCase()) {
-    case 'object':
-      return Object.fromEntries(
-        Object.entries(isObject(properties) ? properties : {}).map(([name, inner]) => [
-          name,
-          isObject(inner) ? leastOf(inner) : '',
-        ]),
-      );
-    case 'array':
-      return [];
-    case 'boolean':
-      return false;
-    case 'integer':
-    case 'number':
-      return 1;
-    default:
-      return 'Reading log files';
-  }
 }

@@ -19,10 +19,11 @@ export type Exchange = {
 
 export type Tap = AsyncDisposable & { readonly url: string; readonly exchanges: readonly Exchange[] };
 
-export async function startTap(gateway: string): Promise<Tap> {
+/** `gateway` tells its address anew for each request. */
+export async function startTap(gateway: () => string): Promise<Tap> {
   const exchanges: Exchange[] = [];
   const server = createServer((incoming, outgoing) => {
-    serve(gateway, incoming, outgoing).then(
+    serve(gateway(), incoming, outgoing).then(
       (exchange) => exchanges.push(exchange),
       () => outgoing.destroy(),
     );

@@ -9,10 +9,11 @@ enabled = false
 exporter = "none"
 `;
 
-function setup({ model, task }: Rims, config: string): Setup {
+function setup({ model, task, isResumed }: Rims, config: string): Setup {
   return {
     args: [
       'exec',
+      ...(isResumed ? ['resume', '--last'] : []),
       '--skip-git-repo-check',
       '--dangerously-bypass-approvals-and-sandbox',
       '--model',

@@ -5,6 +5,7 @@ export const geminiCli: Client = {
   name: 'gemini-cli',
   install: '@google/gemini-cli@0.61.0',
   command: 'gemini',
+  cannotResume: 'it sends each function response twice, which the provider refuses',
   variants: [
     {
       format: 'gemini',

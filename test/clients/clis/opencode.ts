@@ -5,8 +5,8 @@ function variant(format: string, npm: string, base: string, model: string): Vari
   return {
     format,
     model,
-    setup: ({ url, task }) => ({
-      args: ['run', '--pure', '--model', `gateway/${model}`, task],
+    setup: ({ url, task, isResumed }) => ({
+      args: ['run', ...(isResumed ? ['--continue'] : []), '--pure', '--model', `gateway/${model}`, task],
       env: {
         OPENCODE_DISABLE_AUTOUPDATE: '1',
         OPENCODE_DISABLE_MODELS_FETCH: '1',

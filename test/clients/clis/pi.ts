@@ -6,8 +6,18 @@ function variant(format: string, api: string, base: string, model: string): Vari
   return {
     format,
     model,
-    setup: ({ url, task }) => ({
-      args: ['--print', '--provider', 'gateway', '--model', model, '--tools', 'read', task],
+    setup: ({ url, task, isResumed }) => ({
+      args: [
+        ...(isResumed ? ['--continue'] : []),
+        '--print',
+        '--provider',
+        'gateway',
+        '--model',
+        model,
+        '--tools',
+        'read',
+        task,
+      ],
       env: { PI_OFFLINE: '1', PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' },
       files: {
         '.pi/agent/models.json': JSON.stringify({

@@ -5,6 +5,7 @@ export const qwenCode: Client = {
   name: 'qwen-code',
   install: '@qwen-code/qwen-code@0.24.4',
   command: 'qwen',
+  cannotResume: 'it writes its first message anew, which makes another conversation of it',
   variants: [
     {
       format: 'chat',
