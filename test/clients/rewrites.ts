@@ -1,6 +1,7 @@
 /** How often a conversation was not just continued: what had been sent stood there in other words. Pure. */
 import type { RecordedRequest } from '../../src/testing/fake-provider/fake-provider.ts';
 import { isObject, objectsIn, parseJson } from '../../src/testing/fake-provider/json.ts';
+import type { JsonObject } from '../../src/testing/fake-provider/script.ts';
 import { offeredTools } from './offered-tools.ts';
 
 /** Over the requests that offer tools, in the order they were sent; each costs the provider's cache, so each wants a reason. */
@@ -9,7 +10,7 @@ export function rewrites(sent: readonly RecordedRequest[]): number {
     const parsed = parseJson(body);
     // The recall tool alone is no agent's request.
     if (!isObject(parsed) || offeredTools(parsed).length < 2) return [];
-    return [messagesOf(parsed).map((message) => JSON.stringify(message, said))];
+    return [prefixOf(parsed).map((part) => JSON.stringify(part, said) ?? '')];
   });
   return conversations.filter((now, at) => {
     const before = conversations[at - 1] ?? [];
@@ -17,8 +18,11 @@ export function rewrites(sent: readonly RecordedRequest[]): number {
   }).length;
 }
 
-function messagesOf(body: Readonly<Record<string, unknown>>) {
-  return objectsIn(body['messages'] ?? body['input'] ?? body['contents']);
+/** In the order a provider reads and caches it. */
+function prefixOf(body: JsonObject): readonly unknown[] {
+  const { tools, system, instructions, systemInstruction } = body;
+  const messages = objectsIn(body['messages'] ?? body['input'] ?? body['contents']);
+  return [tools, system, instructions, systemInstruction, ...messages];
 }
 
 /** Marks for the cache move on by themselves, and a text that no longer bears one may be spelled as a string again. */
