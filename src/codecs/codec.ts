@@ -90,11 +90,13 @@ export type FormatRules = {
   mayEdit(conversation: Conversation, edit: Edit): boolean;
   /**
    * What must go together with these edits so that the provider takes the result (reasoning bound to the prefix, say), or
-   * why they cannot be made now. Edits that need nothing come back as they are.
+   * why they cannot be made now. Edits that need nothing come back as they are. `force`: the request does not fit without them, so
+   * more may go with them than a wish is worth.
    */
   complete(
     conversation: Conversation,
     edits: readonly Edit[],
+    force?: boolean,
   ):
     | { readonly status: 'ok'; readonly edits: readonly Edit[] }
     | { readonly status: 'refused'; readonly reason: string };

@@ -110,7 +110,7 @@ function runStrategy(
     const from = strategy.lastResort ? start : best;
     const proposed = strategy.propose(viewOf(input, from, demand, asked));
     if (proposed.length === 0) break;
-    const next = tryEdits(input, replayed, from, proposed);
+    const next = tryEdits(input, demand, replayed, from, proposed);
     if ('refused' in next) {
       refused = next.refused;
       break;
@@ -128,12 +128,13 @@ function runStrategy(
 
 function tryEdits(
   input: PlanInput,
+  demand: Demand,
   replayed: readonly Edit[],
   from: Draft,
   proposed: readonly Edit[],
 ): Draft | { readonly refused: string } {
   const fresh = [...from.edits.slice(replayed.length), ...proposed];
-  const completed = input.codec.rules.complete(input.conversation, fresh);
+  const completed = input.codec.rules.complete(input.conversation, fresh, demand.force);
   if (completed.status === 'refused') return { refused: completed.reason };
   const already = new Set(replayed.map(placeOf));
   const added = completed.edits.filter((edit) => edit.kind !== 'drop-part' || !already.has(placeOf(edit)));

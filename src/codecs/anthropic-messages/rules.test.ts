@@ -154,6 +154,17 @@ describe('what goes together with edits', () => {
     });
   });
 
+  it('is all thinking, that of the running turn too, where the request would not fit otherwise', () => {
+    const thinking = bound.messages.flatMap(({ index, parts }) =>
+      parts.flatMap(({ type }, part) => (type === 'reasoning' ? [dropPart(index, part)] : [])),
+    );
+    expect(thinking.length).toBeGreaterThan(2);
+    expect(rules.complete(bound, [replace(2)], true)).toEqual({
+      status: 'ok',
+      edits: [replace(2), ...thinking],
+    });
+  });
+
   it('leaves out thinking that goes anyway', () => {
     const fresh = { ...bound, messages: bound.messages.slice(0, 6) };
     const edits = [drop(1), drop(2), dropPart(3, 0)];

@@ -44,11 +44,15 @@ function mustStand(message: Message): boolean {
 
 /**
  * For models that bind reasoning to the prefix. An edit behind all reasoning touches no prefix: it is taken as it is. One before
- * goes together with all reasoning ("thinking may be removed from the start of history, never from between kept blocks"), which
- * is possible only while the running turn has none. The edits are those not yet sent: what later reasoning was made after is part
- * of the prefix it is bound to.
+ * goes together with all reasoning ("thinking may be removed from the start of history, never from between kept blocks"). That of the
+ * running turn is worth more than a fold that is only wished for; where the request would not fit it goes, too. The edits are those not
+ * yet sent: what later reasoning was made after is part of the prefix it is bound to.
  */
-function complete(conversation: Conversation, edits: readonly Edit[]): ReturnType<FormatRules['complete']> {
+function complete(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  force = false,
+): ReturnType<FormatRules['complete']> {
   if (edits.length === 0 || !bindsReasoning(conversation.model)) return { status: 'ok', edits };
   const goes = new Set(
     edits.map((edit) =>
@@ -65,7 +69,7 @@ function complete(conversation: Conversation, edits: readonly Edit[]): ReturnTyp
   );
   const newest = kept.at(-1);
   if (!newest || !edits.some((edit) => isBefore(edit, newest))) return { status: 'ok', edits };
-  if (newest.message >= thinkingStart(conversation)) {
+  if (!force && newest.message >= thinkingStart(conversation)) {
     return {
       status: 'refused',
       reason: 'The running turn holds reasoning that is bound to everything before it.',
