@@ -101,10 +101,13 @@ export function createEngine(options: EngineOptions): Engine {
       try {
         conversation = request.codec.read(request.body, workshop.reading);
         const kept = { ...request, reading: workshop.reading, keptReplies: options.keptReplies };
-        return await compact(workshop, request, await withKeptReply(kept, conversation));
+        conversation = await withKeptReply(kept, conversation);
+        return await compact(workshop, request, conversation);
       } catch (error) {
         const status = isUnread(error) ? 'untouched' : 'failed';
-        return unprepared(request.body, { status, reason: reasonOf(error) }, conversation);
+        // Not what came where that goes on from a private call, for no provider takes it.
+        const body = conversation?.body ?? request.body;
+        return unprepared(body, { status, reason: reasonOf(error) }, conversation);
       }
     },
     async leaveAlone(request) {

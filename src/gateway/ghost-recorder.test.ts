@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
+import { recordGhosts } from './ghost-recorder.ts';
+
+const call = (id: string) => ({ id, name: 'read_memory', argumentsJson: '{}' });
+const answers = (id: string): readonly RecallAnswer[] => [{ call: call(id), text: `answer ${id}` }];
+
+/** A reply with one recall, or with words alone. */
+function replyOf(keptAs: string | undefined, recall?: string): ModelReply {
+  return {
+    text: '',
+    recalls: recall === undefined ? [] : [call(recall)],
+    calls: [],
+    usage: undefined,
+    rawUsage: undefined,
+    finish: 'completed',
+    turn: new TextEncoder().encode(`turn ${keptAs}`),
+    keptAs,
+  };
+}
+
+function recorder(knows: 'first' | 'last', fails = false) {
+  const kept: unknown[] = [];
+  const problems: string[] = [];
+  const keep = (record: unknown) => {
+    kept.push(record);
+    return fails ? Promise.reject(new Error('down')) : Promise.resolve();
+  };
+  const ghosts = recordGhosts(
+    {
+      remember: ({ rounds, closing }) => keep([rounds.length, closing && new TextDecoder().decode(closing)]),
+      keepReply: (knownAs, { name, owed }) => keep([knownAs, name, owed.map(({ text }) => text)]),
+    },
+    { problem: (text) => problems.push(text) },
+    knows,
+  );
+  return { ghosts, kept, problems };
+}
+
+const unread = 'Memory was not read: the answer had ended. Go on with what is there.';
+
+describe('a reply without recalls', () => {
+  it.each(['first', 'last'] as const)(
+    'leaves nothing to be kept (the client knows the %s)',
+    async (knows) => {
+      const { ghosts, kept } = recorder(knows);
+      await ghosts.complete(replyOf('r1'));
+      await ghosts.left();
+      expect(kept).toEqual([]);
+    },
+  );
+});
+
+describe('a reply with recalls', () => {
+  it('can be gone on from where it ended', async () => {
+    const { ghosts, kept } = recorder('first');
+    ghosts.answered(replyOf('r1', 'a'), answers('a'));
+    ghosts.answered(replyOf('r2', 'b'), answers('b'));
+    await ghosts.complete(replyOf('r3'));
+    await ghosts.left();
+    expect(kept).toEqual([
+      [2, 'turn r3'],
+      ['r1', 'r3', []],
+    ]);
+  });
+
+  it('can be gone on from as it is by a client that knows its end', async () => {
+    const { ghosts, kept } = recorder('last');
+    ghosts.answered(replyOf('r1', 'a'), answers('a'));
+    await ghosts.complete(replyOf('r2'));
+    expect(kept).toEqual([[1, 'turn r2']]);
+  });
+
+  it.each([
+    ['first', 'r1'],
+    ['last', 'r2'],
+  ] as const)('may owe the answers of its last round (the client knows the %s)', async (knows, knownAs) => {
+    const { ghosts, kept } = recorder(knows);
+    ghosts.answered(replyOf('r1', 'a'), answers('a'));
+    const last = { ...replyOf('r2', 'b'), calls: [{ ...call('c'), name: 'run' }] };
+    ghosts.answered(last, answers('b'));
+    await ghosts.complete(last);
+    expect(kept).toEqual([
+      [2, undefined],
+      [knownAs, 'r2', ['answer b']],
+    ]);
+  });
+
+  it('may end in one that nobody answered', async () => {
+    const { ghosts, kept } = recorder('last');
+    await ghosts.complete(replyOf('r1', 'a'));
+    expect(kept).toEqual([['r1', 'r1', [unread]]]);
+  });
+
+  it.each([
+    ['the client left', 'left', [[1, undefined]]],
+    ['the client was told of an error', 'forget', []],
+  ] as const)('can be gone on from behind its last answer when %s', async (_, end, ghost) => {
+    const { ghosts, kept } = recorder('first');
+    ghosts.answered(replyOf('r1', 'a'), answers('a'));
+    await ghosts[end]();
+    await ghosts.left();
+    expect(kept).toEqual([...ghost, ['r1', 'r1', ['answer a']]]);
+  });
+
+  it('cannot be gone on from where the provider keeps none', async () => {
+    const { ghosts, kept } = recorder('first');
+    ghosts.answered(replyOf(undefined, 'a'), answers('a'));
+    await ghosts.complete(replyOf(undefined));
+    expect(kept).toEqual([[1, 'turn undefined']]);
+  });
+
+  it('costs no request when the store fails', async () => {
+    const { ghosts, kept, problems } = recorder('first', true);
+    ghosts.answered(replyOf('r1', 'a'), answers('a'));
+    await ghosts.complete(replyOf('r2'));
+    expect([kept.length, problems]).toEqual([2, ['what was recalled could not be kept for later requests']]);
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import type { KeptReply } from '../conversation/kept-reply.ts';
+import { inMemoryStore } from './in-memory.ts';
+import { createKeptReplies, type KeptReplies } from './kept-replies.ts';
+import type { Store } from './store.ts';
+import { createVault } from './vault.ts';
+
+const secret = new Uint8Array(32).fill(1);
+const open = (store: Store = inMemoryStore(), ttlMs?: number): KeptReplies =>
+  createKeptReplies({ vault: createVault({ store, secret }), ttlMs });
+
+const call = { id: 'call_1', name: 'read_memory', argumentsJson: '{"id":"mem_1"}' };
+const reply: KeptReply = { name: 'resp_2', owed: [{ call, text: 'Line 1: "all is well" \u2028' }] };
+
+describe('kept replies', () => {
+  it('are found under the name the client knows, and no other', async () => {
+    const kept = open();
+    await kept.record('t', 'resp_1', reply);
+    expect(await kept.find('t', 'resp_1')).toEqual(reply);
+    expect(await kept.find('t', 'resp_2')).toBeUndefined();
+  });
+
+  it('are the same in another process, also after that one looked in vain', async () => {
+    const store = inMemoryStore();
+    const [one, other] = [open(store), open(store)];
+    expect(await other.find('t', 'resp_1')).toBeUndefined();
+    await one.record('t', 'resp_1', reply);
+    expect(await other.find('t', 'resp_1')).toEqual(reply);
+  });
+
+  it('are the newest that was recorded', async () => {
+    const store = inMemoryStore();
+    const kept = open(store);
+    await kept.record('t', 'resp_1', reply);
+    await kept.record('t', 'resp_1', { name: 'resp_3', owed: [] });
+    for (const one of [kept, open(store)])
+      expect(await one.find('t', 'resp_1')).toEqual({ name: 'resp_3', owed: [] });
+  });
+
+  it('keep tenants apart', async () => {
+    const kept = open();
+    await kept.record('t', 'resp_1', reply);
+    expect(await kept.find('u', 'resp_1')).toBeUndefined();
+  });
+
+  it('may have any name, and none stands in the store in clear', async () => {
+    const store = inMemoryStore();
+    const names = ['', '../../x', 'a/b', '\u0000', 'x'.repeat(10_000)];
+    const keys: string[] = [];
+    const watched: Store = {
+      ...store,
+      putMany(entries) {
+        keys.push(...entries.map(({ key }) => key));
+        return store.putMany(entries);
+      },
+    };
+    for (const name of names) await open(watched).record('t', name, { name, owed: [] });
+    for (const name of names) expect(await open(store).find('t', name)).toEqual({ name, owed: [] });
+    expect(keys.every((key) => /^sealed\/t\/kept\/[\w-]{16,64}$/.test(key))).toBe(true);
+  });
+
+  it('expire in the store', async () => {
+    const store = inMemoryStore();
+    await open(store, -1).record('t', 'resp_1', reply);
+    expect(await open(store).find('t', 'resp_1')).toBeUndefined();
+  });
+
+  it('are remembered by this process when the store fails, which is said', async () => {
+    const store = inMemoryStore();
+    const kept = open(store);
+    await store.close();
+    await expect(kept.record('t', 'resp_1', reply)).rejects.toMatchObject({ code: 'store-failed' });
+    expect(await kept.find('t', 'resp_1')).toEqual(reply);
+    await expect(kept.find('t', 'resp_2')).rejects.toMatchObject({ code: 'store-failed' });
+  });
+});

@@ -1,0 +1,221 @@
+/**
+ * A client of Responses that goes on by `previous_response_id` from a reply with private recalls: the provider, which keeps every
+ * response and takes no request that leaves a call unanswered, takes them all.
+ */
+import OpenAI from 'openai';
+import { describe, expect, it } from 'vitest';
+import { inMemoryStore } from '../../src/memory/in-memory.ts';
+import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import { longBody, post, requestBody } from './bodies.ts';
+import { type Stack, startStack } from './stack.ts';
+
+type Params = OpenAI.Responses.ResponseCreateParamsNonStreaming;
+type Body = Pick<Params, 'model' | 'tools' | 'input' | 'previous_response_id' | 'store'>;
+type Play = Pick<Turn, 'parts' | 'finish'>;
+
+const small = { models: { '*': { window: 12_000 } } };
+const long: Body = { ...(JSON.parse(longBody('responses', 30)) as Body), store: true };
+const text = (said: string): TurnPart => ({ type: 'text', text: said });
+const call = (name: string, args: JsonObject = {}): TurnPart => ({
+  type: 'tool-call',
+  name,
+  arguments: args,
+});
+const thought: TurnPart = { type: 'thinking', text: 'Which was it?', signature: 'c2VhbGVk' };
+/** The id is put in where the request is answered. */
+const recall = call('read_memory', { query: 'step 0' });
+
+/** One turn for each request. A recall asks for what the request has a stub of. */
+function plays(...turns: readonly Play[]): (request: ScriptRequest) => Turn {
+  return ({ index, body }) => {
+    const id = /mem_[0-9a-z]{16}/.exec(JSON.stringify(body))?.[0] ?? 'mem_none';
+    const { parts, ...rest } = turns[index]!;
+    return {
+      type: 'turn',
+      ...rest,
+      parts: parts.map((part) => (part === recall ? call('read_memory', { id }) : part)),
+    };
+  };
+}
+
+function clientOf(url: string, apiKey = 'dummy'): OpenAI {
+  return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
+}
+
+function ask(client: OpenAI, body: Body, streamed: boolean): Promise<OpenAI.Responses.Response> {
+  return streamed ? client.responses.stream(body).finalResponse() : client.responses.create(body);
+}
+
+/** What a client of that kind sends next: the outputs of the calls it was given, or a word. */
+function nextOf(reply: OpenAI.Responses.Response): Body {
+  const outputs = reply.output.flatMap((item) =>
+    item.type === 'function_call'
+      ? [{ type: 'function_call_output' as const, call_id: item.call_id, output: 'ok' }]
+      : [],
+  );
+  const { model, tools } = long;
+  return {
+    model: model!,
+    tools: tools!,
+    previous_response_id: reply.id,
+    input: outputs.length > 0 ? outputs : 'Thank you.',
+  };
+}
+
+function sentTo({ provider }: Stack, at: number): JsonObject & { readonly input: unknown } {
+  return JSON.parse(new TextDecoder().decode(provider.requests[at]!.body)) as JsonObject & { input: unknown };
+}
+
+/** Items in a word each: texts, names of calls, and whose outputs they are. */
+function outline(input: unknown): readonly string[] {
+  if (typeof input === 'string') return [input];
+  return (input as readonly JsonObject[]).map((item) => {
+    const { type, name, output, call_id: id } = item;
+    if (type === 'function_call') return `${String(name)} ${String(id)}`;
+    if (type !== 'function_call_output') return JSON.stringify(item['content'] ?? type);
+    const told = /Memory was not read|No more memory|job 0: step 0/.exec(String(output))?.[0];
+    return `output of ${String(id)}: ${told ?? String(output)}`;
+  });
+}
+
+const cases: readonly {
+  readonly what: string;
+  readonly turns: readonly Play[];
+  /** Where the next request goes on from, and what it says, where that is not what the client said. */
+  readonly name: string;
+  readonly input?: readonly string[];
+  readonly maxRounds?: number;
+}[] = [
+  {
+    what: 'one recall',
+    turns: [{ parts: [text('Let me look. '), recall] }, { parts: [text('None.')] }],
+    name: 'resp_1',
+  },
+  {
+    what: 'several rounds',
+    turns: [{ parts: [recall, recall] }, { parts: [recall] }, { parts: [text('None.')] }],
+    name: 'resp_2',
+  },
+  {
+    what: 'reasoning before each',
+    turns: [{ parts: [thought, recall] }, { parts: [thought, text('None.')] }],
+    name: 'resp_1',
+  },
+  {
+    what: 'a recall beside a call of the client',
+    turns: [{ parts: [thought, recall, call('run'), recall] }],
+    name: 'resp_0',
+    input: [
+      'output of call_0_1: job 0: step 0',
+      'output of call_0_3: job 0: step 0',
+      'output of call_0_2: ok',
+    ],
+  },
+  {
+    what: 'a recall, then one beside calls of the client',
+    turns: [{ parts: [recall] }, { parts: [call('run'), call('run'), recall] }],
+    name: 'resp_1',
+    input: ['output of call_1_2: job 0: step 0', 'output of call_1_0: ok', 'output of call_1_1: ok'],
+  },
+  {
+    what: 'a recall, then calls of the client alone',
+    turns: [{ parts: [recall] }, { parts: [call('run')] }],
+    name: 'resp_1',
+    input: ['output of call_1_0: ok'],
+  },
+  {
+    what: 'an answer that is cut off behind a recall',
+    turns: [{ parts: [recall] }, { parts: [text('There are')], finish: 'max_output_tokens' }],
+    name: 'resp_1',
+  },
+  {
+    what: 'a recall that is cut off',
+    turns: [{ parts: [text('Let me look. '), recall], finish: 'max_output_tokens' }],
+    name: 'resp_0',
+    input: ['output of call_0_1: Memory was not read', '"Thank you."'],
+  },
+  {
+    what: 'a model that goes on recalling',
+    turns: [{ parts: [recall] }, { parts: [recall] }, { parts: [text('Once more. '), recall] }],
+    name: 'resp_2',
+    input: ['output of call_2_1: Memory was not read', '"Thank you."'],
+    maxRounds: 1,
+  },
+];
+
+describe.each([false, true])(
+  'a client that goes on from a reply the provider keeps (streamed: %s)',
+  (streamed) => {
+    it.each(cases)('is taken after $what', async ({ turns, name, input = ['Thank you.'], maxRounds = 5 }) => {
+      const script = plays(...turns, { parts: [text('Bye.')] }, { parts: [text('Yes?')] });
+      await using stack = await startStack(script, { ...small, recall: { maxRounds } });
+      const client = clientOf(stack.url);
+      const first = await ask(client, long, streamed);
+      expect(JSON.stringify(first.output)).not.toContain('read_memory');
+      const second = await ask(client, nextOf(first), streamed);
+      expect(second.output_text).toBe('Bye.');
+      const sent = sentTo(stack, turns.length);
+      expect([sent['previous_response_id'], outline(sent.input)]).toEqual([name, input]);
+      expect(sent['tools']).toEqual(long.tools);
+      expect((await ask(client, nextOf(second), streamed)).output_text).toBe('Yes?');
+      expect(sentTo(stack, turns.length + 1)['previous_response_id']).toBe(second.id);
+      // None was refused and sent again.
+      expect(stack.provider.requests.length).toBe(turns.length + 2);
+    });
+
+    it('is taken after a restart, and by another gateway on the same store', async () => {
+      const turns = [{ parts: [recall] }, { parts: [recall, call('run')] }];
+      const bye = { parts: [text('Bye.')] };
+      await using stack = await startStack(plays(...turns, bye, bye), small);
+      const first = await ask(clientOf(stack.url), long, streamed);
+      const other = clientOf(await stack.another());
+      expect((await ask(other, nextOf(first), streamed)).output_text).toBe('Bye.');
+      await stack.restart();
+      expect((await ask(clientOf(stack.url), nextOf(first), streamed)).output_text).toBe('Bye.');
+      expect(sentTo(stack, 3)).toEqual(sentTo(stack, 2));
+      expect(stack.provider.requests.length).toBe(4);
+    });
+
+    it('is taken while the store is down, by the gateway that answered the recall', async () => {
+      const store = inMemoryStore();
+      const reply = plays(
+        { parts: [recall] },
+        { parts: [text('None.'), call('run')] },
+        { parts: [text('Bye.')] },
+      );
+      const script = async (asked: ScriptRequest) => {
+        if (asked.index > 0) await store.close();
+        return reply(asked);
+      };
+      await using stack = await startStack(script, small, { store });
+      const first = await ask(clientOf(stack.url), long, streamed);
+      expect((await ask(clientOf(stack.url), nextOf(first), streamed)).output_text).toBe('Bye.');
+    });
+
+    it('is sent as it came where nothing is kept, and for another tenant', async () => {
+      const turns = plays({ parts: [recall, call('run')] }, { parts: [recall, call('run')] });
+      await using stack = await startStack(turns, small);
+      const unkept = await ask(clientOf(stack.url), { ...long, store: false }, streamed);
+      await expect(ask(clientOf(stack.url), nextOf(unkept), streamed)).rejects.toMatchObject({
+        code: 'previous_response_not_found',
+      });
+      const kept = await ask(clientOf(stack.url), long, streamed);
+      await expect(ask(clientOf(stack.url, 'other'), nextOf(kept), streamed)).rejects.toThrow(
+        'No tool output found for function call call_1_0.',
+      );
+      expect([1, 3].map((at) => outline(sentTo(stack, at).input))).toEqual([
+        ['output of call_0_1: ok'],
+        ['output of call_1_1: ok'],
+      ]);
+    });
+  },
+);
+
+describe('a conversation that the provider keeps', () => {
+  it('is offered no recall, so that nothing private stands in it', async () => {
+    await using stack = await startStack(plays({ parts: [text('Hello.')] }), small);
+    const body = requestBody('responses', { ...long, conversation: 'conv_1' });
+    expect((await post(stack.url, 'responses', body)).status).toBe(200);
+    expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toBe(body);
+  });
+});
