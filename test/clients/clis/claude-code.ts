@@ -7,7 +7,7 @@ export const claudeCode: Client = {
   command: 'claude',
   variants: [
     { format: 'messages', model: 'claude-sonnet-4-6', setup },
-    { format: 'messages-bound', model: 'claude-sonnet-5-5', thinks: false, setup },
+    { format: 'messages-bound', model: 'claude-sonnet-5-5', setup },
   ],
 };
 
