@@ -171,6 +171,7 @@ async function compact(
   return {
     outcome: outcomeOf(result.edits, planned?.steps),
     body: result.body,
+    mayGoAsItCame: conversation.body === request.body,
     recallTool: input.recallTool?.name,
     original: originalFinder(asSent, result.edits),
     remember: (ghost) => options.ghosts.record(asCame.tenant, asCame.links.at(-1)!, ghost),

@@ -8,6 +8,8 @@ import type { TokenCounter } from '../tokens/token-counter.ts';
 export type Prepared = {
   readonly outcome: Outcome;
   readonly body: Uint8Array;
+  /** False where no provider takes the client's own bytes: they go on from a reply in which a private call waits for its answer. */
+  readonly mayGoAsItCame: boolean;
   readonly report: FoldReport;
   /** Name of the recall tool the body offers; undefined when it offers none. */
   readonly recallTool: string | undefined;
@@ -28,6 +30,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
   return {
     outcome,
     body,
+    mayGoAsItCame: true,
     report: {
       model: conversation?.model,
       counter: undefined,

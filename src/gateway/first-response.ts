@@ -47,7 +47,7 @@ export async function sendPrepared(sending: Sending): Promise<Sent> {
     }
   }
   // The recall tool alone is an edit, too: a client at its provider's limit of tools is refused for it.
-  const wasEdited = prepared.body !== sending.body;
+  const wasEdited = prepared.mayGoAsItCame && prepared.body !== sending.body;
   if (refusal.text === undefined || !wasEdited || isOverflow(sending, refusal) || !originalMayFit(prepared)) {
     return { prepared, response: refusal.response };
   }

@@ -192,6 +192,16 @@ describe.each([false, true])(
       expect((await ask(clientOf(stack.url), nextOf(first), streamed)).output_text).toBe('Bye.');
     });
 
+    it('hears what the provider says to a mistake of its own', async () => {
+      await using stack = await startStack(plays({ parts: [recall, call('run')] }), small);
+      const first = await ask(clientOf(stack.url), long, streamed);
+      const mistaken = { ...nextOf(first), input: 'I have no output for you.' };
+      await expect(ask(clientOf(stack.url), mistaken, streamed)).rejects.toThrow(
+        'No tool output found for function call call_0_1.',
+      );
+      expect(stack.provider.requests.length).toBe(2);
+    });
+
     it('is sent as it came where nothing is kept, and for another tenant', async () => {
       const turns = plays({ parts: [recall, call('run')] }, { parts: [recall, call('run')] });
       await using stack = await startStack(turns, small);
