@@ -8,7 +8,7 @@ import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
-import { createEngine, type Engine } from './engine.ts';
+import { createEngine, type Engine, type EngineMode } from './engine.ts';
 import type { Pins } from './protection.ts';
 
 /** What a user can set of folding. Everything has a default. */
@@ -19,6 +19,8 @@ export type FoldSettings = {
   readonly pins?: Pins;
   /** Windows, tokenizers and reply limits by model name or glob. */
   readonly models?: ModelOverrides;
+  /** `observe` reckons everything and changes nothing. Default `fold`. */
+  readonly mode?: EngineMode;
   /** Whether the recall tool is offered. Default true. */
   readonly offerRecall?: boolean;
   /** How long originals and folds are kept, in milliseconds. Default 30 days. */
@@ -41,6 +43,7 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engin
       const { window, maxInput } = await loadModelInfo(model, models);
       return { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined };
     },
+    mode: settings.mode,
     offerRecall: settings.offerRecall,
     pins: settings.pins,
     compressionBytesThreshold: settings.compressionBytesThreshold,

@@ -39,6 +39,8 @@ export type EngineOptions = {
   readonly strategies: readonly Strategy[];
   readonly counterFor: (model: string | undefined) => Promise<TokenCounter>;
   readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
+  /** `observe` reckons everything and changes nothing: the report says what would have been sent. Default `fold`. */
+  readonly mode?: EngineMode | undefined;
   /** Whether to offer the recall tool to requests that have tools. Default true. */
   readonly offerRecall?: boolean | undefined;
   readonly pins?: Pins | undefined;
@@ -47,6 +49,8 @@ export type EngineOptions = {
   /** How much is remembered of blocks read before, in parts of some 200 bytes. Default 400,000. */
   readonly maxParts?: number;
 };
+
+export type EngineMode = 'fold' | 'observe';
 
 /** What a model takes. */
 export type ModelWindow = {
@@ -102,7 +106,8 @@ export function createEngine(options: EngineOptions): Engine {
         conversation = request.codec.read(request.body, workshop.reading);
         const kept = { ...request, reading: workshop.reading, keptReplies: options.keptReplies };
         conversation = await withKeptReply(kept, conversation);
-        return await compact(workshop, request, conversation);
+        const prepared = await compact(workshop, request, conversation);
+        return options.mode === 'observe' ? observed(prepared, request, conversation) : prepared;
       } catch (error) {
         const status = isUnread(error) ? 'untouched' : 'failed';
         // Not what came where that goes on from a private call, for no provider takes it.
@@ -121,6 +126,11 @@ export function createEngine(options: EngineOptions): Engine {
       }
     },
   };
+}
+
+/** The client's own bytes, with the report of what would have been sent. */
+function observed(prepared: Prepared, { body }: EngineRequest, conversation: Conversation): Prepared {
+  return { ...unprepared(body, { status: 'observed' }, conversation), report: prepared.report };
 }
 
 /** What an engine has at hand for every request: its parts, and what it remembers of earlier ones. */
@@ -237,8 +247,13 @@ function foldMemory(
   conversation: Conversation,
   kind = 'as it came',
 ): FoldMemory {
-  const { vault, ledger } = workshop.options;
-  return { vault, ledger, tenant, links: linksOf(workshop, conversation, `${tenant} ${codec.name}`, kind) };
+  const { vault, ledger, mode } = workshop.options;
+  const root = `${tenant} ${codec.name}`;
+  if (mode !== 'observe')
+    return { vault, ledger, tenant, links: linksOf(workshop, conversation, root, kind) };
+  // What is only observed was never sent: nobody who folds may find it, and there is no original to keep.
+  const links = linksOf(workshop, conversation, `observed ${root}`, kind);
+  return { vault: { keep: () => Promise.resolve() }, ledger, tenant, links };
 }
 
 /** Some way below what the provider takes, so that the next turn does not overflow again. */

@@ -3,6 +3,8 @@
 export type Outcome =
   | { readonly status: 'untouched'; readonly reason: string }
   | { readonly status: 'compacted' }
+  /** Nothing was changed; the report says what would have been sent. */
+  | { readonly status: 'observed' }
   /** Something inside went wrong; the original bytes went out. */
   | { readonly status: 'failed'; readonly reason: string };
 

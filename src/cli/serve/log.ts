@@ -37,7 +37,8 @@ function readable(line: string): string {
 
 /** `POST /v1/messages  200  compacted 12301 > 6002 tokens  8 ms` */
 function requestLine({ method, path, status, outcome, tokensBefore, tokensAfter, ms }: Fields): string {
-  const counted = outcome === 'compacted' ? `${tokensBefore} > ${tokensAfter}` : tokensBefore;
+  const isReckoned = outcome === 'compacted' || outcome === 'observed';
+  const counted = isReckoned ? `${tokensBefore} > ${tokensAfter}` : tokensBefore;
   const tokens = counted === undefined ? '' : ` ${counted} tokens`;
   return [`${method} ${path}`, status, outcome === undefined ? '' : `${outcome}${tokens}`, `${ms} ms`]
     .filter((piece) => piece !== '')
