@@ -56,6 +56,7 @@ describe('loadConfig', () => {
         openaiUrl: 'https://api.openai.com/v1',
         anthropicUrl: 'https://api.anthropic.com',
         geminiUrl: 'https://generativelanguage.googleapis.com',
+        mode: 'fold',
         triggers: {
           mustFit: {},
           windowFraction: { trigger: 0.85, target: 0.5 },
@@ -187,7 +188,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount.',
-        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, triggers, compressionBytesThreshold, pins, models, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, triggers, compressionBytesThreshold, pins, models, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [

@@ -141,6 +141,10 @@ export const configSchema = z.strictObject({
   openaiUrl: upstream('https://api.openai.com/v1', 'Upstream of the OpenAI formats.'),
   anthropicUrl: upstream('https://api.anthropic.com', 'Upstream of the Anthropic format.'),
   geminiUrl: upstream('https://generativelanguage.googleapis.com', 'Upstream of the Gemini format.'),
+  mode: told(z.enum(['fold', 'observe']).default('fold'), {
+    allowed: 'fold or observe',
+    about: 'observe sends every request as it came and reports what folding would have sent.',
+  }),
   triggers: z
     .strictObject({
       mustFit: told(mustFit.schema.prefault({}), mustFit.meta),

@@ -14,6 +14,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
   const { recall, limits, memory, adminToken, tenant } = config;
   const allowedHosts = config.allowedHosts ?? (isLoopback(config.host) ? loopbackHosts : undefined);
   return {
+    mode: config.mode,
     triggers: config.triggers,
     compressionBytesThreshold: config.compressionBytesThreshold,
     pins: config.pins,

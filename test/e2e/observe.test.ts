@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { formats, longBody, post } from './bodies.ts';
+import { startStack } from './stack.ts';
+
+it.each(formats)(
+  'a gateway that observes sends a %s request as it came, and tells what it would have saved',
+  async (format) => {
+    await using stack = await startStack([{ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }], {
+      mode: 'observe',
+      models: { '*': { window: 10_000 } },
+    });
+    const body = longBody(format, 30);
+    const response = await post(stack.url, format, body);
+    expect(response.status).toBe(200);
+    expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toBe(body);
+    const told = ['outcome', 'tokens-before', 'tokens-after'].map((name) =>
+      response.headers.get(`x-leporello-${name}`),
+    );
+    expect(told[0]).toBe('observed');
+    expect(Number(told[2])).toBeLessThan(Number(told[1]) * 0.8);
+  },
+);
