@@ -5,47 +5,69 @@
  */
 import type { PartPlace } from '../conversation/pairing.ts';
 
-/** What a reply consists of, kind by kind, each in order. `calls` are those of the client, and whatever else is no text. */
+/** What a reply consists of, kind by kind, each in order. */
 export type Said = {
   readonly texts: readonly Piece[];
   readonly reasoning: readonly Piece[];
+  /** Calls that the client runs. */
   readonly calls: readonly Piece[];
+  /** What the provider ran by itself, media, refusals: whatever else is no text. */
+  readonly others: readonly Piece[];
 };
 
-/** One part of a reply: its text, or what tells one call or one reasoning from another; and where it stands. */
-export type Piece = { readonly text: string; readonly place: PartPlace };
+/** One part of a reply: its text, or what tells it from another of its kind; and where it stands. */
+export type Piece = {
+  readonly text: string;
+  /** It is there as a whole or not at all: a key, a reference. Words may be merged with others and cut. */
+  readonly isWhole: boolean;
+  readonly place: PartPlace;
+};
 
 /** How much of a copy was taken, kind by kind: whole pieces, and characters of the one behind them. */
-export type Taken = { readonly texts: Mark; readonly reasoning: Mark; readonly calls: Mark };
+export type Taken = Readonly<Record<keyof Said, Mark>>;
 export type Mark = { readonly piece: number; readonly offset: number };
 
 const start: Mark = { piece: 0, offset: 0 };
 
-export const nothingTaken: Taken = { texts: start, reasoning: start, calls: start };
+export const nothingTaken: Taken = { texts: start, reasoning: start, calls: start, others: start };
 
-/** The copy behind a round; undefined when the copy says something else there. Reasoning may be missing: many clients drop it. */
+/** The copy behind a round; undefined when it has other words or calls there. The rest may be missing: many clients drop it. */
 export function takeRound(copy: Said, from: Taken, round: Said): Taken | undefined {
-  const texts = takeTexts(copy.texts, from.texts, textOf(round.texts));
+  // A round without a word takes none: an empty text in the copy may carry the seal of what comes next.
+  const texts =
+    round.texts.length === 0 ? from.texts : takeTexts(copy.texts, from.texts, textOf(round.texts));
   const calls = takeCalls(copy.calls, from.calls, round.calls);
   if (!texts || !calls) return undefined;
-  const reasoning = round.reasoning.reduce(
-    (mark, piece) => takeTexts(copy.reasoning, mark, piece.text) ?? mark,
-    from.reasoning,
-  );
-  return { texts, reasoning, calls };
+  const takeIfThere = (kind: 'reasoning' | 'others') =>
+    round[kind].reduce((mark, { text }) => takeTexts(copy[kind], mark, text) ?? mark, from[kind]);
+  return { texts, reasoning: takeIfThere('reasoning'), calls, others: takeIfThere('others') };
 }
 
 /** True when the rest of the copy may be this reply, as far as the client has either: one begins as the other does. */
 export function maybeSame(copy: Said, from: Taken, reply: Said): boolean {
-  const said = squeezed(textOf(reply.texts));
-  const rest = squeezed(textOf(copy.texts.slice(from.texts.piece)).slice(from.texts.offset));
-  return said.startsWith(rest) || rest.startsWith(said);
+  const rest = {
+    text: squeezed(textOf(copy.texts.slice(from.texts.piece)).slice(from.texts.offset)),
+    calls: copy.calls.slice(from.calls.piece),
+  };
+  const said = { text: squeezed(textOf(reply.texts)), calls: reply.calls };
+  return beginsWith(said, rest) || beginsWith(rest, said);
 }
 
-/** Behind so many characters of the copy as the text has; white space at the ends of pieces may be missing or more. */
+type Words = { readonly text: string; readonly calls: readonly Piece[] };
+
+function beginsWith(whole: Words, beginning: Words): boolean {
+  return (
+    whole.text.startsWith(beginning.text) &&
+    beginning.calls.every(({ text }, index) => whole.calls[index]?.text === text)
+  );
+}
+
+/** Behind so many characters of the copy as the text has; white space may be missing or more. Never within a piece that is whole. */
 function takeTexts(pieces: readonly Piece[], from: Mark, text: string): Mark | undefined {
   let { piece, offset } = from;
-  let at = 0;
+  // Most often the text stands there as it is.
+  let at = pieces[piece]?.text.startsWith(text, offset) === true ? text.length : 0;
+  offset += at;
   while (at < text.length) {
     const here = pieces[piece]?.text;
     if (here !== undefined && offset === here.length) {
@@ -58,7 +80,8 @@ function takeTexts(pieces: readonly Piece[], from: Mark, text: string): Mark | u
     else if (isSpace(here?.[offset])) offset++;
     else return undefined;
   }
-  return pieces[piece]?.text.length === offset ? { piece: piece + 1, offset: 0 } : { piece, offset };
+  if (pieces[piece]?.text.length === offset) return { piece: piece + 1, offset: 0 };
+  return offset > 0 && pieces[piece]?.isWhole === true ? undefined : { piece, offset };
 }
 
 function takeCalls(pieces: readonly Piece[], from: Mark, calls: readonly Piece[]): Mark | undefined {

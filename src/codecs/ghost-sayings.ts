@@ -11,11 +11,16 @@ export type GhostReader = {
   readTurn(turn: Uint8Array): Conversation;
   /** What tells one reasoning from another, best first: clients may leave some of it out. None where its words do. */
   reasoningKeys(bytes: Uint8Array): readonly string[];
-  /** What a part says that only refers to something the model said before; undefined for all others. */
-  referred?(conversation: Conversation, message: Message, part: Part, ghost: GhostTurn): Saying | undefined;
+  /** What a part stands for that only refers to it, as a turn of its own; undefined for all others. */
+  referred?(
+    conversation: Conversation,
+    message: Message,
+    part: Part,
+    ghost: GhostTurn,
+  ): Uint8Array | undefined;
 };
 
-export type Saying = { readonly kind: keyof Said; readonly text: string };
+type Saying = { readonly kind: keyof Said } & Pick<Piece, 'text' | 'isWhole'>;
 
 /** What the client was shown of a recorded turn: all but the calls of the recall tool. */
 export function shownOf(reader: GhostReader, turn: Uint8Array, recallTool: string | undefined): Said {
@@ -33,26 +38,52 @@ export function saidInCopy(
 ): Said {
   return collect(copy, (message, part) => {
     const referred = reader.referred?.(conversation, message, part, ghost);
-    return referred ? [referred] : sayingsOf(reader, conversation, message, part).slice(0, 1);
+    if (referred) return sayingsOfReferred(reader, referred);
+    return sayingsOf(reader, conversation, message, part).slice(0, 1);
   });
+}
+
+function sayingsOfReferred(reader: GhostReader, turn: Uint8Array): readonly Saying[] {
+  const view = reader.readTurn(turn);
+  return view.messages.flatMap((message) =>
+    message.parts.flatMap((part) =>
+      sayingsOf(reader, view, message, part)
+        .slice(0, 1)
+        .map((saying) => ({ ...saying, isWhole: true })),
+    ),
+  );
 }
 
 function collect(
   messages: readonly Message[],
   sayings: (message: Message, part: Part) => readonly Saying[],
 ): Said {
-  const said: Record<keyof Said, Piece[]> = { texts: [], reasoning: [], calls: [] };
+  const said: Record<keyof Said, Piece[]> = { texts: [], reasoning: [], calls: [], others: [] };
   for (const message of messages) {
     message.parts.forEach((part, index) => {
       const place = { message: message.index, part: index };
-      for (const { kind, text } of sayings(message, part)) said[kind].push({ text, place });
+      for (const { kind, text, isWhole } of sayings(message, part)) said[kind].push({ text, isWhole, place });
     });
   }
   return said;
 }
 
+/** Sayings by part: parts read once serve every later body. */
+const known = new WeakMap<Part, readonly Saying[]>();
+
 /** One saying, or several ways to tell the same reasoning. */
 function sayingsOf(
+  reader: GhostReader,
+  conversation: Conversation,
+  message: Message,
+  part: Part,
+): readonly Saying[] {
+  const sayings = known.get(part) ?? readSayings(reader, conversation, message, part);
+  known.set(part, sayings);
+  return sayings;
+}
+
+function readSayings(
   reader: GhostReader,
   { body }: Conversation,
   message: Message,
@@ -61,25 +92,28 @@ function sayingsOf(
   const words = () => textsOf(part).map((span) => textOf(body, message, span));
   switch (part.type) {
     case 'text':
-      return [{ kind: 'texts', text: words().join('') }];
+      return [{ kind: 'texts', text: words().join(''), isWhole: false }];
     case 'reasoning': {
       const keys = reader.reasoningKeys(bytesOf(body, message, part.span));
-      return (keys.length > 0 ? keys : [words().join('')]).map((text) => ({ kind: 'reasoning', text }));
+      if (keys.length === 0) return [{ kind: 'reasoning', text: words().join(''), isWhole: false }];
+      return keys.map((text) => ({ kind: 'reasoning', text, isWhole: true }));
     }
-    case 'tool-call':
-      return [{ kind: 'calls', text: callText(part.name, argumentsOf(bytesOf(body, message, part.input))) }];
+    case 'tool-call': {
+      const text = callText(part.name, argumentsOf(bytesOf(body, message, part.input)));
+      return [{ kind: 'calls', text, isWhole: true }];
+    }
     case 'tool-result':
     case 'media':
     case 'tool-definition':
-      return [{ kind: 'calls', text: part.type }];
+      return [{ kind: 'others', text: part.type, isWhole: true }];
     case 'opaque':
-      return [{ kind: 'calls', text: part.kind }];
+      return [{ kind: 'others', text: part.kind, isWhole: true }];
   }
 }
 
-/** What tells one call from another: clients may spell arguments anew, so their values count and not their order. */
-export function callText(name: string, argumentsJson: string): string {
-  return `${name} ${JSON.stringify(parsed(argumentsJson), sorted)}`;
+/** What tells one call from another: clients may spell arguments anew, so their values count and not their order. None are `{}`. */
+function callText(name: string, argumentsJson: string): string {
+  return `${name} ${JSON.stringify(parsed(argumentsJson.trim() || '{}'), sorted)}`;
 }
 
 /** In some formats arguments are JSON within a string. */

@@ -17,11 +17,12 @@ import {
   takeRound,
 } from './ghost-copy.ts';
 import { type GhostReader, saidInCopy, shownOf } from './ghost-sayings.ts';
+import { remembered } from './remembered.ts';
 import { messageSplices, type MessageWriter } from './write-body.ts';
 
 /** What only a codec knows of ghost turns. */
 export type GhostWriter = GhostReader & {
-  /** A round as messages: the model's turn, and the answers behind it. */
+  /** A round as messages: the model's turn, and the answers behind it. Asked in every request, so it should be remembered. */
   round(conversation: Conversation, round: GhostRound): readonly Uint8Array[];
   /** A round whose answers stand beside the client's own results, which begin at message `results`. Undefined where they cannot. */
   besideResults(conversation: Conversation, round: GhostRound, results: number): BesideResults | undefined;
@@ -39,10 +40,17 @@ type Placement = {
   readonly splices: readonly Splice[];
 };
 
+/** What the client was shown of a ghost turn, round by round and at last. */
+type Shown = { readonly rounds: readonly Said[]; readonly closing: Said | undefined };
+
+type Placer = GhostWriter & { shown(ghost: GhostTurn): Shown };
+
 /** The `insertGhosts` of a codec. */
 export function ghostInserter(writer: GhostWriter, messages: MessageWriter): Codec['insertGhosts'] {
+  // A ghost turn stands in every later request of its conversation.
+  const placer = { ...writer, shown: remembered((ghost: GhostTurn) => readShown(writer, ghost)) };
   return function insertGhosts(conversation, ghosts) {
-    const placed = ghosts.flatMap((ghost) => placeFirst(writer, conversation, ghost) ?? []);
+    const placed = ghosts.flatMap((ghost) => placeFirst(placer, conversation, ghost) ?? []);
     if (placed.length === 0) return conversation.body;
     const edits = placed.flatMap((placement) => placement.edits);
     const added = placed.flatMap((placement) => placement.added);
@@ -53,60 +61,74 @@ export function ghostInserter(writer: GhostWriter, messages: MessageWriter): Cod
   };
 }
 
+function readShown(reader: GhostReader, { rounds, closing }: GhostTurn): Shown {
+  const recallTool = rounds.at(-1)?.answers[0]?.call.name;
+  return {
+    rounds: rounds.map(({ turn }) => shownOf(reader, turn, recallTool)),
+    closing: closing && shownOf(reader, closing, recallTool),
+  };
+}
+
 function placeFirst(
-  writer: GhostWriter,
+  placer: Placer,
   conversation: Conversation,
   { at, turns }: PlacedGhost,
 ): Placement | undefined {
+  const copy = copyAt(conversation, at);
   for (const ghost of turns) {
-    const placement = placementOf(writer, conversation, at, ghost);
+    const placement = placementOf(placer, conversation, copy, ghost);
     if (placement) return placement;
   }
   return undefined;
 }
 
 function placementOf(
-  writer: GhostWriter,
+  placer: Placer,
   conversation: Conversation,
-  at: number,
+  copy: readonly Message[],
   ghost: GhostTurn,
 ): Placement | undefined {
-  const copy = copyAt(conversation, at);
+  const shown = placer.shown(ghost);
+  const said = saidInCopy(placer, conversation, copy, ghost);
+  const taken = takenBy(shown, said);
+  const [first] = copy;
   const last = ghost.rounds.at(-1);
-  if (copy.length === 0 || !last) return undefined;
-  const recallTool = last.answers[0]?.call.name;
-  const shown = (turn: Uint8Array) => shownOf(writer, turn, recallTool);
-  const said = saidInCopy(writer, conversation, copy, ghost);
-  let taken: Taken | undefined = nothingTaken;
-  for (const round of ghost.rounds) taken = taken && takeRound(said, taken, shown(round.turn));
-  if (!taken || (ghost.closing && !maybeSame(said, taken, shown(ghost.closing)))) return undefined;
-  const isBeside = shown(last.turn).calls.length > 0;
-  const beside = isBeside ? writer.besideResults(conversation, last, at + copy.length) : undefined;
+  if (!first || !last || !taken) return undefined;
+  const isBeside = shown.rounds.at(-1)!.calls.length > 0;
+  const beside = isBeside ? placer.besideResults(conversation, last, first.index + copy.length) : undefined;
   if (isBeside && (!beside || !isAllTaken(said, taken))) return undefined;
   const whole = isBeside ? ghost.rounds.slice(0, -1) : ghost.rounds;
-  const bytes = [...whole.flatMap((round) => writer.round(conversation, round)), ...(beside?.messages ?? [])];
+  const bytes = [...whole.flatMap((round) => placer.round(conversation, round)), ...(beside?.messages ?? [])];
   return {
     edits: takenAway(said, isBeside ? everything(said) : taken),
-    added: bytes.map((message) => ({ before: at, bytes: message })),
+    added: bytes.map((message) => ({ before: first.index, bytes: message })),
     splices: beside?.splices ?? [],
   };
 }
 
+/** How much of the copy the rounds say; undefined when it is a copy of something else. */
+function takenBy({ rounds, closing }: Shown, said: Said): Taken | undefined {
+  let taken: Taken | undefined = nothingTaken;
+  for (const round of rounds) taken = taken && takeRound(said, taken, round);
+  return taken && closing && !maybeSame(said, taken, closing) ? undefined : taken;
+}
+
 /** The client's copy of one reply: the messages of the model from `at` on. Some clients make several of one. */
 function copyAt({ messages }: Conversation, at: number): readonly Message[] {
-  const rest = messages.slice(at);
-  const end = rest.findIndex((message) => message.role !== 'assistant');
-  return end < 0 ? rest : rest.slice(0, end);
+  let end = at;
+  while (messages[end]?.role === 'assistant') end++;
+  return messages.slice(at, end);
 }
 
 /** Nothing may stand between the client's calls and their results; texts without a word are how some clients end a reply. */
-function isAllTaken({ texts, calls }: Said, taken: Taken): boolean {
+function isAllTaken({ texts, calls, others }: Said, taken: Taken): boolean {
   const rest = texts.slice(taken.texts.piece).map(({ text }) => text);
-  return taken.calls.piece === calls.length && rest.join('').slice(taken.texts.offset).trim() === '';
+  const isAll = taken.calls.piece === calls.length && taken.others.piece === others.length;
+  return isAll && rest.join('').slice(taken.texts.offset).trim() === '';
 }
 
-function everything({ texts, reasoning, calls }: Said): Taken {
-  return { texts: endOf(texts), reasoning: endOf(reasoning), calls: endOf(calls) };
+function everything({ texts, reasoning, calls, others }: Said): Taken {
+  return { texts: endOf(texts), reasoning: endOf(reasoning), calls: endOf(calls), others: endOf(others) };
 }
 
 function endOf({ length }: readonly Piece[]): Mark {
@@ -115,7 +137,7 @@ function endOf({ length }: readonly Piece[]): Mark {
 
 /** What the rounds say goes from the copy, for they stand in front of it now; a text that goes on behind them keeps its rest. */
 function takenAway(said: Said, taken: Taken): readonly Edit[] {
-  return (['texts', 'reasoning', 'calls'] as const).flatMap((kind): readonly Edit[] => {
+  return (['texts', 'reasoning', 'calls', 'others'] as const).flatMap((kind): readonly Edit[] => {
     const { piece, offset } = taken[kind];
     const whole = said[kind].slice(0, piece).map(({ place }) => dropped(place));
     const cut = offset > 0 ? said[kind][piece] : undefined;

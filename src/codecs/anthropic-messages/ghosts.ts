@@ -6,8 +6,11 @@ import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.t
 import { jsonList, stringIn, withMembers } from '../event-json.ts';
 import { ghostInserter } from '../insert-ghosts.ts';
 import { startsWith, unremembered } from '../read-body.ts';
+import { remembered } from '../remembered.ts';
 import { read } from './read.ts';
 import { answerBlocks, roundMessages, turnMessage, writer } from './write.ts';
+
+const messagesOf = remembered(roundMessages);
 
 export const insertGhosts = ghostInserter(
   {
@@ -18,7 +21,7 @@ export const insertGhosts = ghostInserter(
       const key = stringIn(block, 'signature') ?? stringIn(block, 'data');
       return key === undefined ? [] : [key];
     },
-    round: (_, round) => roundMessages(round),
+    round: (_, round) => messagesOf(round),
     besideResults(conversation, round, results) {
       const splice = resultsSplice(conversation, round, results);
       return splice && { messages: [turnMessage(round.turn)], splices: [splice] };

@@ -1,17 +1,21 @@
 /** Ghost turns in generateContent: the model's content as it was, and the answers in the user's content behind it. */
-import type { Conversation } from '../../conversation/conversation.ts';
+import type { Conversation, Part } from '../../conversation/conversation.ts';
 import type { GhostRound } from '../../conversation/ghost-turn.ts';
 import { scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
-import { jsonList, withMembers } from '../event-json.ts';
+import { jsonList, memberBytes, withMembers } from '../event-json.ts';
 import { ghostInserter } from '../insert-ghosts.ts';
 import { startsWith, unremembered } from '../read-body.ts';
-import { namedMembers } from './names.ts';
+import { remembered } from '../remembered.ts';
+import { namedMembers, spellings } from './names.ts';
+import { nameInId } from './read-part.ts';
 import { readOn } from './read.ts';
 import { callIn, partsOf } from './reply-parts.ts';
 import { answerParts, roundContents, turnContent, writer } from './write.ts';
 
 const read = readOn({ model: undefined, streaming: false });
+
+const contentsOf = remembered(roundContents);
 
 export const insertGhosts = ghostInserter(
   {
@@ -19,14 +23,50 @@ export const insertGhosts = ghostInserter(
       read(withMembers(jsonBytes({}), { contents: jsonList([turnContent(turn)]) }), unremembered),
     // Thoughts are summaries in words; what is signed is signed on other parts.
     reasoningKeys: () => [],
-    round: (_, round) => roundContents(round),
+    round: (_, round) => contentsOf(round),
     besideResults(conversation, round, results) {
       const splices = resultSplices(conversation, round, results);
-      return splices && { messages: [turnContent(round.turn)], splices };
+      const turn = withIds(round, idsOfCalls(conversation, results));
+      return splices && { messages: [turnContent(turn)], splices };
     },
   },
   writer,
 );
+
+/** Ids of the calls in the client's copy that ends in front of message `results`; undefined for a call without one. */
+function idsOfCalls({ messages }: Conversation, results: number): readonly (string | undefined)[] {
+  let start = results;
+  while (messages[start - 1]?.role === 'assistant') start--;
+  const calls = messages.slice(start, results).flatMap(({ parts }) => parts.filter(isCall));
+  return calls.map(({ id }) => (nameInId(id) === undefined ? id : undefined));
+}
+
+function isCall(part: Part): part is Part & { readonly type: 'tool-call' } {
+  return part.type === 'tool-call';
+}
+
+/**
+ * The model's content, with the client's ids in calls that the provider gave none: some clients make ids up, and their responses name
+ * those. The client's calls stand in the order of the ids.
+ */
+function withIds({ turn, answers }: GhostRound, ids: readonly (string | undefined)[]): Uint8Array {
+  const recallTool = answers[0]?.call.name;
+  const parts = partsOf(turn);
+  let next = 0;
+  const named = parts.map(({ bytes, value }) => {
+    const call = callIn(value);
+    if (!call || call.name === recallTool) return bytes;
+    const id = ids[next++];
+    return call.id !== undefined || id === undefined ? bytes : withId(bytes, id);
+  });
+  const isSame = named.every((bytes, index) => bytes === parts[index]?.bytes);
+  return isSame ? turn : withMembers(turn, { parts: jsonList(named) });
+}
+
+function withId(part: Uint8Array, id: string): Uint8Array {
+  const key = spellings('functionCall').find((name) => memberBytes(part, name) !== undefined)!;
+  return withMembers(part, { [key]: withMembers(memberBytes(part, key)!, { id: jsonBytes(id) }) });
+}
 
 /** Among the client's responses, which stand in the order of the calls: "the same order and count". */
 function resultSplices(

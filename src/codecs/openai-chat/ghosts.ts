@@ -3,16 +3,19 @@ import { jsonList, withMembers } from '../event-json.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { ghostInserter } from '../insert-ghosts.ts';
 import { unremembered } from '../read-body.ts';
+import { remembered } from '../remembered.ts';
 import { read } from './read.ts';
 import { roundMessages, writer } from './write.ts';
+
+const messagesOf = remembered(roundMessages);
 
 export const insertGhosts = ghostInserter(
   {
     readTurn: (turn) => read(withMembers(jsonBytes({}), { messages: jsonList([turn]) }), unremembered),
     // Servers of this format say it in the open, and a client that keeps it joins that of all rounds in one text.
     reasoningKeys: () => [],
-    round: (_, round) => roundMessages(round),
-    besideResults: (_, round) => ({ messages: roundMessages(round), splices: [] }),
+    round: (_, round) => messagesOf(round),
+    besideResults: (_, round) => ({ messages: messagesOf(round), splices: [] }),
   },
   writer,
 );

@@ -1,14 +1,26 @@
 /** Ghost turns in OpenAI Responses: the items as they were, and an output for each answer behind them. */
-import type { GhostTurn } from '../../conversation/ghost-turn.ts';
+import type { Conversation } from '../../conversation/conversation.ts';
+import type { GhostRound, GhostTurn } from '../../conversation/ghost-turn.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
-import { stringIn, withMembers } from '../event-json.ts';
-import { callText, type Saying } from '../ghost-sayings.ts';
+import { jsonList, memberBytes, stringIn, withMembers } from '../event-json.ts';
 import { ghostInserter } from '../insert-ghosts.ts';
 import { unremembered } from '../read-body.ts';
-import { callsOfItems, isReasoning, type Item, itemsOf, textOfItems } from './output.ts';
+import { remembered } from '../remembered.ts';
+import { itemsOf } from './output.ts';
 import { read } from './read.ts';
 import { itemText } from './structure.ts';
 import { roundItems, writer } from './write.ts';
+
+/** A small body that stands for those of a conversation: whether the provider keeps what it says is all that a round asks of one. */
+const kept = jsonBytes({});
+const notKept = jsonBytes({ store: false });
+const itemsWhereKept = remembered((round: GhostRound) => roundItems(kept, round));
+const itemsWhereNotKept = remembered((round: GhostRound) => roundItems(notKept, round));
+const isKept = remembered(({ body }: Conversation) => memberBytes(body, 'store')?.[0] !== 'f'.charCodeAt(0));
+
+function itemsFor(conversation: Conversation, round: GhostRound): readonly Uint8Array[] {
+  return isKept(conversation) ? itemsWhereKept(round) : itemsWhereNotKept(round);
+}
 
 export const insertGhosts = ghostInserter(
   {
@@ -17,28 +29,19 @@ export const insertGhosts = ghostInserter(
       const item: unknown = JSON.parse(new TextDecoder().decode(bytes));
       return ['id', 'encrypted_content'].flatMap((key) => stringIn(item, key) ?? []);
     },
-    round: ({ body }, round) => roundItems(body, round),
-    besideResults: ({ body }, round) => ({ messages: roundItems(body, round), splices: [] }),
+    round: itemsFor,
+    besideResults: (conversation, round) => ({ messages: itemsFor(conversation, round), splices: [] }),
     referred(conversation, message, part, ghost) {
       if (part.type !== 'opaque' || part.kind !== 'item_reference') return undefined;
-      const item = saidBefore(ghost).find(
-        ({ value }) => stringIn(value, 'id') === itemText(conversation, message, 'id'),
-      );
-      return item && sayingOf(item);
+      return saidBefore(ghost).get(itemText(conversation, message, 'id') ?? '');
     },
   },
   writer,
 );
 
-/** A client whose history the provider keeps sends references in place of what the model said. */
-function saidBefore({ rounds, closing }: GhostTurn): readonly Item[] {
-  const turns = rounds.map(({ turn }) => turn);
-  return [...turns, ...(closing ? [closing] : [])].flatMap(itemsOf);
-}
-
-function sayingOf(item: Item): Saying {
-  if (isReasoning(item)) return { kind: 'reasoning', text: stringIn(item.value, 'id') ?? '' };
-  const [call] = callsOfItems([item]);
-  if (call) return { kind: 'calls', text: callText(call.name, call.argumentsJson) };
-  return { kind: 'texts', text: textOfItems([item]) };
-}
+/** Items by id, each as a turn. A client whose history the provider keeps sends references in place of what the model said. */
+const saidBefore = remembered(({ rounds, closing }: GhostTurn): ReadonlyMap<string, Uint8Array> => {
+  const turns = [...rounds.map(({ turn }) => turn), ...(closing ? [closing] : [])];
+  const items = turns.flatMap(itemsOf);
+  return new Map(items.map(({ bytes, value }) => [stringIn(value, 'id') ?? '', jsonList([bytes])]));
+});
