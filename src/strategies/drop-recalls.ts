@@ -2,7 +2,7 @@
  * Drops what the model recalled in earlier turns, oldest first: the private calls together with their answers. What they brought stays
  * recallable under the id it was recalled by, so nothing is lost but the asking again.
  */
-import type { Conversation } from '../conversation/conversation.ts';
+import type { Conversation, Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import type { FoldView, Strategy } from './strategy.ts';
@@ -11,74 +11,98 @@ import { touched } from './text-slots.ts';
 export const dropRecalls: Strategy = { name: 'drop-recalls', lastResort: false, propose };
 
 function propose(view: FoldView): readonly Edit[] {
+  const isFree = freeMessages(view);
   const edits: Edit[] = [];
   let saved = 0;
   for (const round of roundsOf(view)) {
     if (saved >= view.excess.amount) break;
     const dropped = editsFor(view, round);
-    if (dropped.length === 0 || !dropped.every(view.mayEdit)) continue;
+    if (dropped.length === 0 || !dropped.every((edit) => isFree(edit.message) && view.mayEdit(edit)))
+      continue;
     edits.push(...dropped);
     saved += dropped.reduce((sum, edit) => sum + gainOf(view, edit), 0);
   }
   return edits;
 }
 
-/** The answered recalls of each message that makes some, where nothing of them is protected or gone. */
-function roundsOf(view: FoldView): readonly (readonly PartPlace[])[] {
-  const gone = touched(view.edits);
-  const isFree = ({ message, part }: PartPlace) =>
-    !view.protects.message(message) &&
-    !view.protects.part(message, part) &&
-    !gone.messages.has(message) &&
-    !gone.parts.has(placeKey({ message, part }));
+/** Neighbouring messages of the model, which are one turn: some formats give reasoning and each call a message of its own. */
+type Round = {
+  readonly turn: readonly number[];
+  /** The recalls in it that are answered, and the answers. */
+  readonly recalls: readonly PartPlace[];
+};
+
+/** The rounds in which the model recalled, where nothing of the recalls is pinned or gone. */
+function roundsOf(view: FoldView): readonly Round[] {
+  const gone = touched(view.edits).parts;
   const rounds = new Map<number, PartPlace[]>();
   for (const pair of pairCalls(view.conversation).pairs) {
     if (!isRecall(view, pair)) continue;
-    rounds.set(pair.call.message, [...(rounds.get(pair.call.message) ?? []), pair.call, pair.result]);
+    const start = startOfTurn(view.conversation, pair.call.message);
+    rounds.set(start, [...(rounds.get(start) ?? []), pair.call, pair.result]);
   }
-  return [...rounds.values()].filter((places) => places.every(isFree));
+  return [...rounds]
+    .filter(([, recalls]) =>
+      recalls.every((place) => !view.protects.part(place.message, place.part) && !gone.has(placeKey(place))),
+    )
+    .map(([start, recalls]) => ({ turn: turnFrom(view.conversation, start), recalls }));
 }
 
 function isRecall(view: FoldView, pair: Pair): pair is Pair & { readonly result: PartPlace } {
   return pair.name === view.recallTool && pair.result !== undefined;
 }
 
-/** Messages that hold nothing else go whole, with the reasoning that led to the recalls; of others only the parts go. */
-function editsFor({ conversation }: FoldView, places: readonly PartPlace[]): readonly Edit[] {
-  const going = new Set(places.map(placeKey));
-  const whole = new Set(
-    places.map(({ message }) => message).filter((index) => isNothingElse(conversation, index, going)),
-  );
-  const parts = places.filter(({ message }) => !whole.has(message));
-  // Reasoning that led to the recall must not stand alone.
-  if (parts.some(({ message }) => holdsSigned(conversation, message))) return [];
-  return [
-    ...[...whole].map((message): Edit => ({ kind: 'drop-message', message, memory: undefined })),
-    ...parts.map((place): Edit => ({ kind: 'drop-part', ...place, memory: undefined })),
-  ];
+function startOfTurn({ messages }: Conversation, index: number): number {
+  let start = index;
+  while (messages[start - 1]?.role === 'assistant') start--;
+  return start;
 }
 
-function isNothingElse({ messages }: Conversation, index: number, going: ReadonlySet<string>): boolean {
-  return messages[index]!.parts.every(
-    ({ type }, part) => type === 'reasoning' || going.has(placeKey({ message: index, part })),
-  );
+function turnFrom({ messages }: Conversation, start: number): readonly number[] {
+  let end = start;
+  while (messages[end]?.role === 'assistant') end++;
+  return messages.slice(start, end).map(({ index }) => index);
 }
 
-function holdsSigned({ messages }: Conversation, index: number): boolean {
-  return messages[index]!.parts.some((part) => part.type === 'reasoning' && part.signed);
+type Drop = Extract<Edit, { readonly kind: 'drop-message' | 'drop-part' }>;
+
+/**
+ * Messages that hold nothing else go whole, with the reasoning that led to the recalls; of others only the parts go. Sealed reasoning
+ * that led to something else as well must not be left without what it led to.
+ */
+function editsFor({ conversation: { messages } }: FoldView, { turn, recalls }: Round): readonly Drop[] {
+  const going = new Set(recalls.map(placeKey));
+  const isWhole = (message: number) =>
+    messages[message]!.parts.every(
+      ({ type }, part) => type === 'reasoning' || going.has(placeKey({ message, part })),
+    );
+  const isAll = turn.every(isWhole);
+  if (!isAll && turn.some((message) => messages[message]!.parts.some(isSealed))) return [];
+  const concerned = new Set([...(isAll ? turn : []), ...recalls.map(({ message }) => message)]);
+  return [...concerned]
+    .toSorted((a, b) => a - b)
+    .flatMap((message): readonly Drop[] =>
+      isWhole(message)
+        ? [{ kind: 'drop-message', message, memory: undefined }]
+        : recalls
+            .filter((place) => place.message === message)
+            .map((place) => ({ kind: 'drop-part', ...place, memory: undefined })),
+    );
 }
 
-function gainOf(view: FoldView, edit: Edit): number {
+function isSealed(part: Part): boolean {
+  return part.type === 'reasoning' && part.signed;
+}
+
+/** Messages that are neither protected nor gone. */
+function freeMessages(view: FoldView): (message: number) => boolean {
+  const gone = touched(view.edits).messages;
+  return (message) => !view.protects.message(message) && !gone.has(message);
+}
+
+function gainOf(view: FoldView, edit: Drop): number {
   const inMessages = view.excess.unit === 'messages';
-  switch (edit.kind) {
-    case 'drop-message':
-      return inMessages ? 1 : view.measure.message(edit.message);
-    case 'drop-part': {
-      const message = view.conversation.messages[edit.message]!;
-      return inMessages ? 0 : view.measure.part(message, message.parts[edit.part]!);
-    }
-    case 'replace-text':
-    case 'insert-message':
-      return 0;
-  }
+  if (edit.kind === 'drop-message') return inMessages ? 1 : view.measure.message(edit.message);
+  const message = view.conversation.messages[edit.message]!;
+  return inMessages ? 0 : view.measure.part(message, message.parts[edit.part]!);
 }
