@@ -17,8 +17,9 @@ import { recallToolFor } from '../recall/tool.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import { createConversationCounter, createTokenMemo, type TokenMemo } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import { type Demand, firstDemand, type Trigger } from '../triggers/trigger.ts';
+import { type Demand, type Economy, firstDemand, type Trigger } from '../triggers/trigger.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
+import { deadWeight } from './dead-weight.ts';
 import { dropReasoning } from './drop-reasoning.ts';
 import { withGhosts } from './ghosts.ts';
 import { withKeptReply } from './kept-replies.ts';
@@ -39,6 +40,10 @@ export type EngineOptions = {
   readonly strategies: readonly Strategy[];
   readonly counterFor: (model: string | undefined) => Promise<TokenCounter>;
   readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
+  /** What prompt tokens cost relative to those that are not cached; undefined where nobody knows. Default: nobody knows. */
+  readonly pricesFor?: (model: string | undefined) => Promise<Pick<Economy, 'read' | 'write'> | undefined>;
+  /** Requests for which a result counts as used after it came. Default 8. */
+  readonly usedFor?: number | undefined;
   /** `observe` reckons everything and changes nothing: the report says what would have been sent. Default `fold`. */
   readonly mode?: EngineMode | undefined;
   /** Whether to offer the recall tool to requests that have tools. Default true. */
@@ -155,7 +160,9 @@ async function compact(
   const input = planInput(workshop, request, asSent, tokenCounter);
   const memory = asSent === conversation ? asCame : foldMemory(workshop, request, asSent, 'with ghosts');
   const { start, alone } = await replayFold(input, memory);
+  const prices = await options.pricesFor?.(conversation.model);
   const state = {
+    economy: prices && { ...prices, dead: () => deadWeight(input, start, { usedFor: options.usedFor ?? 8 }) },
     tokens: start.tokens,
     window: window.tokens,
     reserved: reservedTokens(asSent, window, input.recallTool !== undefined),

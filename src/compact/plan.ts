@@ -160,12 +160,16 @@ function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): F
       part: (block, part) => counter.part(conversation, block, part),
       message: (index) => counter.message(conversation, index),
     },
-    protects: input.protects,
+    protects: demand.only ? onlyThese(demand.only, input.protects) : input.protects,
     mayEdit: (edit) => codec.rules.mayEdit(conversation, edit),
     idOf: input.idOf,
     recallTool: input.recallTool?.name,
     compressionBytesThreshold: input.compressionBytesThreshold,
   };
+}
+
+function onlyThese(only: ReadonlySet<number>, protects: Protection): Protection {
+  return { ...protects, message: (index) => !only.has(index) || protects.message(index) };
 }
 
 function amount(state: Draft, demand: Demand): number {

@@ -28,6 +28,12 @@ export function fraction(
   throw refusal(key, value, `a number above 0 ${bounds}`, 'why' in range ? range.why : undefined);
 }
 
+/** Returns `value` when it is a number of at least `least`. */
+export function numberFrom(key: string, value: number, least: number): number {
+  if (Number.isFinite(value) && value >= least) return value;
+  throw refusal(key, value, `a number of at least ${least}`, undefined);
+}
+
 function refusal(key: string, value: unknown, allowed: string, why: string | undefined): LeporelloError {
   const reason = why === undefined ? '' : ` (${why})`;
   return new LeporelloError('bad-config', `${key} is ${String(value)}, but must be ${allowed}${reason}.`);

@@ -1,6 +1,8 @@
 /**
  * The triggers in their order of priority, as the configuration wants them. A list of one's own serves `firstDemand` as well.
  */
+import { createCacheRent } from './cache-rent.ts';
+import type { CacheRentOptions } from './cache-rent.ts';
 import { createMessageCount } from './message-count.ts';
 import type { MessageCountOptions } from './message-count.ts';
 import { createMustFit } from './must-fit.ts';
@@ -18,11 +20,18 @@ export type TriggerOptions = {
   readonly windowFraction?: WindowFractionOptions | false | undefined;
   readonly tokenBudget?: TokenBudgetOptions | false | undefined;
   readonly messageCount?: MessageCountOptions | false | undefined;
+  readonly cacheRent?: CacheRentOptions | false | undefined;
 };
 
-/** must-fit, window-fraction, token-budget, message-count. Throws `bad-config` for options out of range. */
+/** must-fit, window-fraction, token-budget, message-count, cache-rent. Throws `bad-config` for options out of range. */
 export function defaultTriggers(options: TriggerOptions = {}): readonly Trigger[] {
-  const { mustFit = {}, windowFraction = {}, tokenBudget = {}, messageCount = false } = options;
+  const {
+    mustFit = {},
+    windowFraction = {},
+    tokenBudget = {},
+    messageCount = false,
+    cacheRent = false,
+  } = options;
   const triggers: Trigger[] = [];
   const lowMark = windowFraction === false ? undefined : windowFraction.target;
   const fraction = windowFraction === false ? undefined : createWindowFraction(windowFraction);
@@ -30,5 +39,6 @@ export function defaultTriggers(options: TriggerOptions = {}): readonly Trigger[
   if (fraction !== undefined) triggers.push(fraction);
   if (tokenBudget !== false) triggers.push(createTokenBudget(tokenBudget));
   if (messageCount !== false) triggers.push(createMessageCount(messageCount));
+  if (cacheRent !== false) triggers.push(createCacheRent(cacheRent));
   return triggers;
 }

@@ -13,6 +13,29 @@ export type TriggerState = {
   readonly reserved: number;
   /** Messages as they would be sent, without system and preamble. */
   readonly messages: number;
+  /** What tokens cost, where that is known. */
+  readonly economy?: Economy | undefined;
+};
+
+/** Prices of one prompt token, relative to one that is not cached. */
+export type Economy = {
+  /** Read from the provider's cache; 1 where it does not cache. */
+  readonly read: number;
+  /** Written to it; 1 where that costs nothing extra. */
+  readonly write: number;
+  /** What could go, in the order of the conversation. Reckoned when asked for. */
+  readonly dead: () => readonly Dead[];
+};
+
+/** A message of results that nobody is expected to use again. */
+export type Dead = {
+  readonly message: number;
+  /** Tokens that taking it out would save. */
+  readonly tokens: number;
+  /** Requests it was sent with since it went dead. */
+  readonly requests: number;
+  /** Tokens sent from it on to the end, its own among them. */
+  readonly behind: number;
 };
 
 export type Demand = {
@@ -24,6 +47,8 @@ export type Demand = {
   readonly atMost: number | undefined;
   /** True when even the newest content may be clipped, as the last resort, to come under `atMost`. */
   readonly force: boolean;
+  /** Messages (of the conversation, by index) that alone may be folded. Default: whatever is free. */
+  readonly only?: ReadonlySet<number>;
 };
 
 export interface Trigger {

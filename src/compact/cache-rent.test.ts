@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import { testEngine } from '../testing/test-engine.ts';
+
+/** About 1,000 tokens each. */
+const log = (at: number) =>
+  Array.from({ length: 100 }, (_, line) => `job ${at}: step ${line} took ${line * 7} ms\n`).join('');
+const steps = (turns: number): readonly Step[] => [
+  { user: 'Run all jobs.' },
+  ...Array.from({ length: turns }, (_, at) => ({
+    calls: [{ name: 'run', input: `{"n":${at}}`, result: log(at) }],
+  })),
+];
+const request = (turns: number) => ({
+  codec: openaiChat,
+  body: chatBody(steps(turns), { tools: ['run'], model: 'gpt-4o' }),
+  tenant: 'tenant',
+});
+
+const engineAt = (prices: { readonly read: number; readonly write: number }) =>
+  testEngine({
+    window: 1_000_000,
+    triggerOptions: { tokenBudget: false, cacheRent: {} },
+    pricesFor: () => Promise.resolve(prices),
+    usedFor: 4,
+  }).engine;
+
+/** The numbers of turns at which something was folded. */
+async function foldsOf(prices: {
+  readonly read: number;
+  readonly write: number;
+}): Promise<readonly number[]> {
+  const engine = engineAt(prices);
+  const folds: number[] = [];
+  for (let turns = 1; turns <= 60; turns++) {
+    const { report } = await engine.prepare(request(turns));
+    if (report.trigger === 'cache-rent' && report.steps.some(({ edits }) => edits > 0)) folds.push(turns);
+  }
+  return folds;
+}
+
+describe('folds that pay', () => {
+  it('are rare where the provider caches', async () => {
+    const folds = await foldsOf({ read: 0.1, write: 1.25 });
+    expect(folds.length).toBeGreaterThan(1);
+    expect(folds.length).toBeLessThan(6);
+  });
+
+  it('come early and often where it does not', async () => {
+    const folds = await foldsOf({ read: 1, write: 1 });
+    expect(folds[0]).toBeLessThan(10);
+    expect(folds.length).toBeGreaterThan(20);
+  });
+
+  it('leave alone what came a few requests ago, and keep the same bytes between', async () => {
+    const engine = engineAt({ read: 1, write: 1 });
+    const { report, body } = await engine.prepare(request(30));
+    expect(report.trigger).toBe('cache-rent');
+    const sent = new TextDecoder().decode(body);
+    for (const turn of [26, 27, 28, 29]) expect(sent).toContain(`job ${turn}: step 50 took`);
+    expect(sent).not.toContain('job 20: step 50 took');
+    expect((await engine.prepare(request(30))).body).toEqual(body);
+  });
+});

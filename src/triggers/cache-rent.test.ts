@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { createCacheRent } from './cache-rent.ts';
+import type { Dead, TriggerState } from './trigger.ts';
+
+/** Reading costs a tenth, writing a quarter more. */
+const cached = { read: 0.1, write: 1.25 };
+const uncached = { read: 1, write: 1 };
+
+const dead = (message: number, tokens: number, requests: number, behind: number): Dead => ({
+  message,
+  tokens,
+  requests,
+  behind,
+});
+
+function state(
+  prices: { readonly read: number; readonly write: number },
+  ...list: readonly Dead[]
+): TriggerState {
+  return {
+    tokens: 50_000,
+    window: 200_000,
+    reserved: 0,
+    messages: 40,
+    economy: { ...prices, dead: () => list },
+  };
+}
+
+describe('cache-rent', () => {
+  const trigger = createCacheRent({ least: 1_000 });
+
+  it('is silent where nobody knows what tokens cost', () => {
+    expect(trigger.demand({ tokens: 50_000, window: 200_000, reserved: 0, messages: 40 })).toBeUndefined();
+  });
+
+  it('fires once the rent that was paid reaches the price of writing anew what stands behind', () => {
+    // Price 1.15 x 20,000 = 23,000; rent 0.1 x 10,000 a request.
+    expect(trigger.demand(state(cached, dead(5, 10_000, 22, 30_000)))).toBeUndefined();
+    expect(trigger.demand(state(cached, dead(5, 10_000, 23, 30_000)))).toEqual({
+      trigger: 'cache-rent',
+      goal: { unit: 'tokens', target: 40_000 },
+      atMost: undefined,
+      force: false,
+      only: new Set([5]),
+    });
+  });
+
+  it('leaves alone what stands so far in front that its price is not paid yet', () => {
+    const early = dead(3, 1_000, 60, 50_000);
+    const late = dead(30, 10_000, 20, 15_000);
+    expect(trigger.demand(state(cached, early, late))).toMatchObject({
+      goal: { target: 40_000 },
+      only: new Set([30]),
+    });
+  });
+
+  it('takes what stands in front with it where that pays as well', () => {
+    const early = dead(3, 10_000, 60, 30_000);
+    const late = dead(30, 10_000, 20, 15_000);
+    expect(trigger.demand(state(cached, early, late))).toMatchObject({
+      goal: { target: 30_000 },
+      only: new Set([3, 30]),
+    });
+  });
+
+  it('fires at once where nothing is cached, but not for a trifle', () => {
+    expect(trigger.demand(state(uncached, dead(5, 1_000, 1, 40_000)))).toMatchObject({ only: new Set([5]) });
+    expect(trigger.demand(state(uncached, dead(5, 999, 90, 40_000)))).toBeUndefined();
+  });
+
+  it('waits longer for the patient', () => {
+    const patient = createCacheRent({ least: 1_000, patience: 2 });
+    expect(patient.demand(state(cached, dead(5, 10_000, 45, 30_000)))).toBeUndefined();
+    expect(patient.demand(state(cached, dead(5, 10_000, 46, 30_000)))).toBeDefined();
+  });
+
+  it.each([{ least: -1 }, { patience: Number.NaN }])('refuses %o', (options) => {
+    expect(() => createCacheRent(options)).toThrow(
+      `cacheRent.${Object.keys(options)[0]} is ${Object.values(options)[0]}, but must be a number of at least 0.`,
+    );
+  });
+});

@@ -1,0 +1,63 @@
+/**
+ * Fires when old results have cost as much rent as it costs to be rid of them. A result nobody uses any more is read from the cache with
+ * every request: that is its rent. Taking it out re-bills everything behind it once: that is the price. Folding when the rent paid
+ * reaches the price costs at most twice what the best decision in hindsight would have cost (ski rental, Karlin et al. 1988).
+ * Where nothing is cached the price is nothing, so what is dead goes at once.
+ */
+import { numberFrom } from './allowed.ts';
+import type { Dead, Trigger } from './trigger.ts';
+
+export type CacheRentOptions = {
+  /** Tokens a fold must take out at least. Default 2,000. */
+  readonly least?: number | undefined;
+  /** How many times the price the rent must reach. Default 1. */
+  readonly patience?: number | undefined;
+};
+
+/** Throws `bad-config` for options out of range. */
+export function createCacheRent(options: CacheRentOptions = {}): Trigger {
+  const least = numberFrom('cacheRent.least', options.least ?? 2_000, 0);
+  const patience = numberFrom('cacheRent.patience', options.patience ?? 1, 0);
+  const name = 'cache-rent';
+  return {
+    name,
+    demand({ tokens, economy }) {
+      if (!economy) return undefined;
+      const { read, write, dead } = economy;
+      const best = bestStretch(
+        dead(),
+        least,
+        (rent, behind) => rent * read - patience * (write - read) * behind,
+      );
+      if (!best) return undefined;
+      return {
+        trigger: name,
+        goal: { unit: 'tokens', target: tokens - best.tokens },
+        atMost: undefined,
+        force: false,
+        only: new Set(best.messages),
+      };
+    },
+  };
+}
+
+type Stretch = { readonly tokens: number; readonly messages: readonly number[] };
+
+/** Of all that is dead from some message on, the stretch that gains most; undefined when none gains. */
+function bestStretch(
+  dead: readonly Dead[],
+  least: number,
+  gainOf: (rent: number, behind: number) => number,
+): Stretch | undefined {
+  let best: { readonly gain: number; readonly from: number; readonly tokens: number } | undefined;
+  let rent = 0;
+  let tokens = 0;
+  for (let from = dead.length - 1; from >= 0; from--) {
+    const one = dead[from]!;
+    rent += one.tokens * one.requests;
+    tokens += one.tokens;
+    const gain = gainOf(rent, one.behind - tokens);
+    if (tokens >= least && gain >= 0 && gain >= (best?.gain ?? 0)) best = { gain, from, tokens };
+  }
+  return best && { tokens: best.tokens, messages: dead.slice(best.from).map(({ message }) => message) };
+}
