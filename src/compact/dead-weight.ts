@@ -45,7 +45,7 @@ export function deadWeight(input: PlanInput, start: Draft, { usedFor }: DeadWeig
       behind: behind(conversation.messages.length - index),
     });
   }
-  return dead.reverse();
+  return dead.toReversed();
 }
 
 /** Tokens of the last so many messages that are sent; edits stand in front of what they leave alone. */
