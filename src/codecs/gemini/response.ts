@@ -1,4 +1,5 @@
 /** Reads and rewrites complete generateContent responses, and spells our own errors in Google's shape. */
+import type { Span } from '../../conversation/conversation.ts';
 import { applySplices, jsonBytes } from '../../conversation/splice.ts';
 import { scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
@@ -73,12 +74,19 @@ export const emptyText = jsonBytes({ text: '' });
 
 /** Changes the first candidate of a response, byte for byte the rest. */
 export function changeCandidate(body: Uint8Array, change: (candidate: Uint8Array) => Uint8Array): Uint8Array {
+  const found = candidateIn(body);
+  if (!found) return body;
+  const { candidates, span } = found;
+  const bytes = change(candidates.subarray(span.start, span.end));
+  return withMembers(body, { candidates: applySplices(candidates, [{ span, bytes }]) });
+}
+
+/** The list of candidates, and where the first stands in it. */
+function candidateIn(body: Uint8Array): { readonly candidates: Uint8Array; readonly span: Span } | undefined {
   const candidates = memberBytes(body, 'candidates');
-  const first =
-    candidates && candidates[0] === OPEN_BRACKET ? scanArray(candidates, 0).elements[0] : undefined;
-  if (!candidates || !first || candidates[first.start] !== OPEN_BRACE) return body;
-  const bytes = change(candidates.subarray(first.start, first.end));
-  return withMembers(body, { candidates: applySplices(candidates, [{ span: first, bytes }]) });
+  if (candidates?.[0] !== OPEN_BRACKET) return undefined;
+  const [span] = scanArray(candidates, 0).elements;
+  return span && candidates[span.start] === OPEN_BRACE ? { candidates, span } : undefined;
 }
 
 const OPEN_BRACKET = '['.charCodeAt(0);
@@ -93,12 +101,10 @@ export function firstCandidate(response: unknown): Readonly<Record<string, unkno
 
 /** The content of the first candidate as bytes, where it is an object. */
 export function candidateContent(body: Uint8Array): Uint8Array | undefined {
-  let content: Uint8Array | undefined;
-  changeCandidate(body, (candidate) => {
-    content = memberBytes(candidate, 'content');
-    return candidate;
-  });
-  return content && content[0] === '{'.charCodeAt(0) ? content : undefined;
+  const found = candidateIn(body);
+  const content =
+    found && memberBytes(found.candidates.subarray(found.span.start, found.span.end), 'content');
+  return content?.[0] === OPEN_BRACE ? content : undefined;
 }
 
 /** Cached tokens are counted in `promptTokenCount`; those of the provider's own tools and of thinking are counted beside. */

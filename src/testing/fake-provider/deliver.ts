@@ -98,10 +98,11 @@ async function sendEvents(
 ): Promise<void> {
   outgoing.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-cache' });
   outgoing.flushHeaders();
+  const gone = closed(outgoing);
   for (const { text, part } of events) {
     const pause = part === undefined ? undefined : turn.pauseBeforePart?.[part];
     if (pause !== undefined) {
-      await Promise.race([typeof pause === 'number' ? sleep(pause) : pause, closed(outgoing)]);
+      await Promise.race([typeof pause === 'number' ? sleep(pause) : pause, gone]);
     }
     if (outgoing.destroyed) return;
     await write(outgoing, text);
