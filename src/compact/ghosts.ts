@@ -27,21 +27,35 @@ export async function withGhosts(request: GhostRequest, conversation: Conversati
   if (ghosts.length === 0) return conversation;
   const found = await request.ledger.find(request.tenant, request.links);
   if (found?.fold.alone) return conversation;
-  return inserted(request, conversation, ghosts) ?? validOnes(request, conversation, ghosts);
+  const whole = inserted(request, conversation, ghosts);
+  return whole ?? inserted(request, conversation, validOnes(request, conversation, ghosts)) ?? conversation;
 }
 
 async function ghostsOf(
   { ghosts, tenant, links }: GhostRequest,
   { messages }: Conversation,
 ): Promise<readonly PlacedGhost[]> {
-  const starts = messages.filter(
-    ({ role, index }) => role === 'assistant' && index > 0 && messages[index - 1]?.role !== 'assistant',
-  );
-  const replies = starts.map(({ index }) => ({ before: links[index]!, through: links[index + 1]! }));
+  const copies = copiesIn(messages);
+  const replies = copies.map(({ start, end }) => ({ before: links[start]!, through: links[end]! }));
   const found = await ghosts.find(tenant, replies);
-  return starts
-    .map(({ index }, order) => ({ at: index, turns: found[order] ?? [] }))
+  return copies
+    .map(({ start }, order) => ({ at: start, turns: found[order] ?? [] }))
     .filter(({ turns }) => turns.length > 0);
+}
+
+type Stretch = { readonly start: number; readonly end: number };
+
+/** Where the client's copies of replies stand: neighbouring messages of the model, behind some of another side. */
+function copiesIn(messages: Conversation['messages']): readonly Stretch[] {
+  const isReply = (index: number) => messages[index]?.role === 'assistant';
+  const copies: Stretch[] = [];
+  for (let start = 1; start < messages.length; start++) {
+    if (!isReply(start) || isReply(start - 1)) continue;
+    let end = start;
+    while (isReply(end)) end++;
+    copies.push({ start, end });
+  }
+  return copies;
 }
 
 /** Undefined when the result breaks a rule that the client's own conversation keeps. */
@@ -56,11 +70,15 @@ function inserted(
   return newProblems(codec.rules, conversation, whole).length > 0 ? undefined : whole;
 }
 
+/** Of ghosts that cannot all be put back those that can, looked for by halves: most often all but one can. */
 function validOnes(
   request: GhostRequest,
   conversation: Conversation,
   ghosts: readonly PlacedGhost[],
-): Conversation {
-  const valid = ghosts.filter((ghost) => inserted(request, conversation, [ghost]) !== undefined);
-  return inserted(request, conversation, valid) ?? conversation;
+): readonly PlacedGhost[] {
+  if (ghosts.length <= 1) return [];
+  const middle = Math.floor(ghosts.length / 2);
+  return [ghosts.slice(0, middle), ghosts.slice(middle)].flatMap((half) =>
+    inserted(request, conversation, half) ? half : validOnes(request, conversation, half),
+  );
 }

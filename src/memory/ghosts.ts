@@ -14,7 +14,7 @@ export interface Ghosts {
   record(tenant: string, link: string, ghost: GhostTurn): Promise<void>;
 }
 
-/** A reply in a client's copy: the link of the prefix before it, and the one that has its first message too. */
+/** A reply in a client's copy: the link of the prefix before it, and the one behind the whole copy. */
 export type Reply = { readonly before: string; readonly through: string };
 
 type GhostsOptions = {
@@ -28,7 +28,7 @@ const mostTurns = 4;
 
 /** Behind a vault. What this process learns is remembered, bounded, so that a turn that goes on asks for its newest reply alone. */
 export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: GhostsOptions): Ghosts {
-  // By the link through the reply: another reply to the same prefix may have been recalled for later, by another instance.
+  // By the link behind the copy: another reply to the same prefix may have been recalled for later, by another instance.
   const known = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
   const made = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
 
@@ -41,7 +41,7 @@ export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ghost
         const records = await vault.getSealedMany(tenant, keys);
         for (const [order, at] of unknown.entries()) {
           const { before, through } = replies[at]!;
-          found[at] = parseTurns(records[order]) ?? made.get(keyIn(tenant, before)) ?? [];
+          found[at] = merged(made.get(keyIn(tenant, before)), parseTurns(records[order]));
           known.set(keyIn(tenant, through), found[at]);
         }
       }
@@ -49,14 +49,24 @@ export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ghost
     },
     async record(tenant, link, ghost) {
       const place = keyIn(tenant, link);
-      const mine = made.get(place) ?? [];
-      // Before anything can fail: this process goes on from it even while the store is down.
-      made.set(place, [ghost, ...mine].slice(0, mostTurns));
+      const mine = merged([ghost], made.get(place));
+      // Before anything can fail: this process goes on from it although the store does not have it.
+      made.set(place, mine);
       const [record] = await vault.getSealedMany(tenant, [keyOf(link)]);
-      const turns = [ghost, ...(parseTurns(record) ?? mine)].slice(0, mostTurns);
-      await vault.putSealed(tenant, [keyOf(link)], bytesOf(turns), ttlMs);
+      await vault.putSealed(tenant, [keyOf(link)], bytesOf(merged(mine, parseTurns(record))), ttlMs);
     },
   };
+}
+
+/** The newest turns, each once: of those that stand in both lists the later decides, which all instances share. */
+function merged(
+  newer: readonly GhostTurn[] | undefined = [],
+  older: readonly GhostTurn[] | undefined = [],
+): readonly GhostTurn[] {
+  if (newer.length === 0 || older.length === 0) return older.length === 0 ? newer : older;
+  const there = new Set(older.map((turn) => JSON.stringify(storedOf(turn))));
+  const fresh = newer.filter((turn) => !there.has(JSON.stringify(storedOf(turn))));
+  return [...fresh, ...older].slice(0, mostTurns);
 }
 
 function sizeCalculation(turns: readonly GhostTurn[]): number {
@@ -78,27 +88,30 @@ function keyOf(link: string): string {
 /** Turns are JSON texts, kept as such: their bytes are sent again as they were. */
 type Stored = {
   readonly version: number;
-  readonly turns: readonly {
-    readonly rounds: readonly {
-      readonly turn: string;
-      readonly answers: GhostTurn['rounds'][0]['answers'];
-    }[];
-    readonly closing?: string;
+  readonly turns: readonly StoredTurn[];
+};
+
+type StoredTurn = {
+  readonly rounds: readonly {
+    readonly turn: string;
+    readonly answers: GhostTurn['rounds'][0]['answers'];
   }[];
+  readonly closing?: string;
 };
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 function bytesOf(turns: readonly GhostTurn[]): Uint8Array {
-  const stored: Stored = {
-    version: 1,
-    turns: turns.map(({ rounds, closing }) => ({
-      rounds: rounds.map(({ turn, answers }) => ({ turn: decoder.decode(turn), answers })),
-      ...(closing ? { closing: decoder.decode(closing) } : {}),
-    })),
-  };
+  const stored: Stored = { version: 1, turns: turns.map(storedOf) };
   return encoder.encode(JSON.stringify(stored));
+}
+
+function storedOf({ rounds, closing }: GhostTurn): StoredTurn {
+  return {
+    rounds: rounds.map(({ turn, answers }) => ({ turn: decoder.decode(turn), answers })),
+    ...(closing ? { closing: decoder.decode(closing) } : {}),
+  };
 }
 
 /** Records are sealed by us, so only their version is checked; one of a later version counts as absent. */

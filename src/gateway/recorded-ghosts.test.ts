@@ -1,0 +1,181 @@
+/** What the recorder keeps of a reply, seen from the next request: over a real engine, and through a live stream. */
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
+import type { Engine } from '../compact/engine.ts';
+import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
+import type { ScriptedPart } from '../testing/codec-suite/fixture.ts';
+import { chatFixture } from '../testing/codec-suite/openai-chat/fixture.ts';
+import { outline } from '../testing/codec-suite/outline.ts';
+import { testEngine } from '../testing/test-engine.ts';
+import { recordGhosts } from './ghost-recorder.ts';
+import type { UpstreamResponse } from './http.ts';
+import { relayStream } from './recall-loop.ts';
+
+const asked: readonly Step[] = [{ user: 'What does the log say?' }];
+
+function prepare(engine: Engine, steps: readonly Step[]) {
+  return engine.prepare({ codec: openaiChat, body: chatBody(steps, { tools: ['read_file'] }), tenant: 't' });
+}
+
+/** Messages of what is sent for these steps, in lines. */
+async function sent(engine: Engine, steps: readonly Step[]): Promise<readonly string[]> {
+  return outline(readChat((await prepare(engine, steps)).body)).filter((line) => !line.startsWith('beside'));
+}
+
+const text = (words: string): ScriptedPart => ({ type: 'text', pieces: [words] });
+const recall = (id: string): ScriptedPart => ({
+  type: 'call',
+  id,
+  name: 'read_memory',
+  pieces: ['{"id":"mem_a"}'],
+});
+const readFile: ScriptedPart = { type: 'call', id: 'call_1', name: 'read_file', pieces: ['{}'] };
+
+function turn(...parts: readonly ScriptedPart[]) {
+  const finish = parts.some(({ type }) => type === 'call') ? 'calls' : 'stop';
+  return { parts, finish, usage: { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 } } as const;
+}
+
+const reply = (...parts: readonly ScriptedPart[]): ModelReply =>
+  openaiChat.readResponse(chatFixture.response(turn(...parts)), 'read_memory');
+
+const answersTo = ({ recalls }: ModelReply, words: string): readonly RecallAnswer[] =>
+  recalls.map((call) => ({ call, text: words }));
+
+/** A recorder of the reply to what was asked, over a real engine. */
+async function recorder() {
+  const { engine } = testEngine();
+  const note = { problem: (said: string) => expect.unreachable(said) };
+  return { engine, ghosts: recordGhosts(await prepare(engine, asked), note, 'first') };
+}
+
+const lookLines = [
+  'user: "What does the log say?"',
+  'assistant: "I look. ", call m1 read_memory("{\\"id\\":\\"mem_a\\"}")',
+  'tool: result m1 ["all of it"]',
+];
+
+const look = reply(text('I look. '), recall('m1'));
+const told = (...words: readonly string[]): readonly Step[] => [
+  ...asked,
+  { assistant: words.join('') },
+  { user: 'And now?' },
+];
+
+describe('what was recorded of a reply comes back', () => {
+  it('with what the model said at last', async () => {
+    const { engine, ghosts } = await recorder();
+    ghosts.answered(look, answersTo(look, 'all of it'));
+    await ghosts.complete(reply(text('Two errors.')));
+    expect(await sent(engine, told('I look. Two errors.'))).toEqual([
+      ...lookLines,
+      'assistant: "Two errors."',
+      'user: "And now?"',
+    ]);
+    expect(await sent(engine, told('I look. No error.'))).toEqual([
+      'user: "What does the log say?"',
+      'assistant: "I look. No error."',
+      'user: "And now?"',
+    ]);
+  });
+
+  it('round by round', async () => {
+    const { engine, ghosts } = await recorder();
+    ghosts.answered(look, answersTo(look, 'all of it'));
+    const again = reply(recall('m2'), recall('m3'));
+    ghosts.answered(again, answersTo(again, 'more'));
+    await ghosts.complete(reply(text('Two errors.')));
+    expect(await sent(engine, told('I look. Two errors.'))).toEqual([
+      ...lookLines,
+      'assistant: call m2 read_memory("{\\"id\\":\\"mem_a\\"}"), call m3 read_memory("{\\"id\\":\\"mem_a\\"}")',
+      'tool: result m2 ["more"]',
+      'tool: result m3 ["more"]',
+      'assistant: "Two errors."',
+      'user: "And now?"',
+    ]);
+  });
+
+  it('with its own turn where the last recall stood beside a call of the client', async () => {
+    const { engine, ghosts } = await recorder();
+    const both = reply(text('Both. '), recall('m1'), readFile);
+    ghosts.answered(both, answersTo(both, 'all of it'));
+    await ghosts.complete(both);
+    const steps: readonly Step[] = [
+      ...asked,
+      { text: 'Both. ', calls: [{ name: 'read_file', result: 'ok' }] },
+    ];
+    expect(await sent(engine, steps)).toEqual([
+      'user: "What does the log say?"',
+      'assistant: "Both. ", call m1 read_memory("{\\"id\\":\\"mem_a\\"}"), call call_1 read_file("{}")',
+      'tool: result m1 ["all of it"]',
+      'tool: result call_1 ["ok"]',
+    ]);
+  });
+
+  it('as far as it came where the client left', async () => {
+    const { engine, ghosts } = await recorder();
+    ghosts.answered(look, answersTo(look, 'all of it'));
+    await ghosts.left();
+    expect(await sent(engine, told('I look. Two er'))).toEqual([
+      ...lookLines,
+      'assistant: "Two er"',
+      'user: "And now?"',
+    ]);
+  });
+
+  it('never where the client was told of an error', async () => {
+    const { engine, ghosts } = await recorder();
+    ghosts.answered(look, answersTo(look, 'all of it'));
+    await ghosts.forget();
+    await ghosts.left();
+    expect(await sent(engine, told('I look. '))).toHaveLength(3);
+  });
+
+  it('with its end where the client left after it', async () => {
+    const { engine, ghosts } = await recorder();
+    ghosts.answered(look, answersTo(look, 'all of it'));
+    await ghosts.complete(reply(text('Two errors.')));
+    await ghosts.left();
+    // Without its end it would be taken for a reply that goes on otherwise.
+    expect(await sent(engine, told('I look. No error.'))).toHaveLength(3);
+  });
+});
+
+describe('a client that stops reading in the middle of a stream', () => {
+  /** A response with this turn as its stream. */
+  const streamed = (number: number, ...parts: readonly ScriptedPart[]): UpstreamResponse => ({
+    status: 200,
+    headers: [],
+    body: (async function* () {
+      yield await Promise.resolve(new TextEncoder().encode(chatFixture.stream(turn(...parts), number)));
+    })(),
+  });
+
+  it('and goes on finds what was recalled until then', async () => {
+    const { engine } = testEngine();
+    const nothing = () => undefined;
+    const stream = relayStream(
+      {
+        codec: openaiChat,
+        prepared: await prepare(engine, asked),
+        recall: { maxRounds: 5, maxTokens: 8_000 },
+        send: () => Promise.resolve(streamed(1, { type: 'text', pieces: ['Two ', 'errors.'] })),
+        note: { recalled: nothing, used: nothing, upstreamStatus: nothing, problem: nothing },
+      },
+      streamed(0, text('I look. '), recall('m1')),
+    );
+    let heard = '';
+    for await (const bytes of stream) {
+      heard += new TextDecoder().decode(bytes);
+      if (heard.includes('Two ')) break;
+    }
+    expect(heard).not.toContain('errors.');
+    expect(await sent(engine, told('I look. Two '))).toEqual([
+      ...lookLines.slice(0, 2),
+      expect.stringMatching(/^tool: result m1 \[".*mem_a.*"\]$/) as string,
+      'assistant: "Two "',
+      'user: "And now?"',
+    ]);
+  });
+});

@@ -1,0 +1,211 @@
+import { describe, expect, it } from 'vitest';
+import type { GhostTurn } from '../conversation/ghost-turn.ts';
+import { LeporelloError } from '../errors.ts';
+import { createGhosts, type Ghosts, type Reply } from './ghosts.ts';
+import { inMemoryStore } from './in-memory.ts';
+import type { Store } from './store.ts';
+import { createVault } from './vault.ts';
+
+const secret = new Uint8Array(32).fill(1);
+const vaultOn = (store: Store) => createVault({ store, secret });
+const open = (store: Store = inMemoryStore(), ttlMs?: number): Ghosts =>
+  createGhosts({ vault: vaultOn(store), ttlMs });
+
+const encoder = new TextEncoder();
+
+/** A round in which the model asked for `id`, spelled as no JavaScript object would be. */
+const ghost = (id: string, closing?: string): GhostTurn => ({
+  rounds: [
+    {
+      turn: encoder.encode(`{ "n": 12345678901234567890, "é": "\\ud83d", "asks": "${id}" }`),
+      answers: [
+        {
+          call: { id: 'call_1', name: 'read_memory', argumentsJson: `{"id": "${id}"}` },
+          text: 'Line 1\u2028\u0000',
+        },
+      ],
+    },
+  ],
+  closing: closing === undefined ? undefined : encoder.encode(`{"text":"${closing}"}`),
+});
+
+/** The copy of a reply to the prefix of link `before`; another copy has another link behind it. */
+const reply = (before: string, copy = 'copy'): Reply => ({ before, through: `${before} ${copy}` });
+
+/** A store that counts what is asked for and fails at what `broken` holds. */
+function watched() {
+  const store = inMemoryStore();
+  const broken = new Set<'getMany' | 'putMany'>();
+  const asked: (readonly string[])[] = [];
+  const gone = () => Promise.reject(new LeporelloError('store-failed', 'The disk is gone.'));
+  const watching: Store = {
+    ...store,
+    getMany(keys) {
+      asked.push(keys);
+      return broken.has('getMany') ? gone() : store.getMany(keys);
+    },
+    putMany: (entries) => (broken.has('putMany') ? gone() : store.putMany(entries)),
+  };
+  return { store: watching, broken, asked };
+}
+
+describe('ghost turns', () => {
+  it('are found by the prefix that was replied to, to the byte, in the order of the replies', async () => {
+    const ghosts = open();
+    await ghosts.record('t', 'a', ghost('mem_1', 'One.'));
+    await ghosts.record('t', 'c', ghost('mem_2'));
+    expect(await ghosts.find('t', [reply('a'), reply('b'), reply('c')])).toEqual([
+      [ghost('mem_1', 'One.')],
+      [],
+      [ghost('mem_2')],
+    ]);
+    expect(await ghosts.find('t', [reply('c'), reply('a')])).toEqual([
+      [ghost('mem_2')],
+      [ghost('mem_1', 'One.')],
+    ]);
+    expect(await ghosts.find('t', [])).toEqual([]);
+  });
+
+  it('of several replies to one prefix are all found, the newest four, newest first', async () => {
+    const store = inMemoryStore();
+    const ghosts = open(store);
+    for (let at = 1; at <= 6; at++) await ghosts.record('t', 'a', ghost(`mem_${at}`));
+    const newest = [ghost('mem_6'), ghost('mem_5'), ghost('mem_4'), ghost('mem_3')];
+    expect(await ghosts.find('t', [reply('a')])).toEqual([newest]);
+    expect(await open(store).find('t', [reply('a')])).toEqual([newest]);
+  });
+
+  it('of the very same reply are kept once', async () => {
+    const store = inMemoryStore();
+    const ghosts = open(store);
+    await ghosts.record('t', 'a', ghost('mem_1'));
+    await ghosts.record('t', 'a', ghost('mem_2'));
+    await ghosts.record('t', 'a', ghost('mem_1'));
+    for (const one of [ghosts, open(store)])
+      expect(await one.find('t', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+  });
+
+  it('keep tenants apart', async () => {
+    const ghosts = open();
+    await ghosts.record('t', 'a', ghost('mem_1'));
+    expect(await ghosts.find('u', [reply('a')])).toEqual([[]]);
+  });
+
+  it('are the same in another process on the same store, of several of them too', async () => {
+    const store = inMemoryStore();
+    const [one, other] = [open(store), open(store)];
+    await one.record('t', 'a', ghost('mem_1'));
+    await other.record('t', 'a', ghost('mem_2'));
+    for (const ghosts of [one, other, open(store)])
+      expect(await ghosts.find('t', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+  });
+
+  it('are found for another reply to a prefix whose first one was looked up before', async () => {
+    const store = inMemoryStore();
+    const [one, other] = [open(store), open(store)];
+    await one.record('t', 'a', ghost('mem_1'));
+    expect(await one.find('t', [reply('a', 'first')])).toEqual([[ghost('mem_1')]]);
+    await other.record('t', 'a', ghost('mem_2'));
+    expect(await one.find('t', [reply('a', 'second')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+  });
+
+  it('stay as they were first found, so that what was sent is sent again', async () => {
+    const store = inMemoryStore();
+    const ghosts = open(store);
+    expect(await ghosts.find('t', [reply('a')])).toEqual([[]]);
+    await open(store).record('t', 'a', ghost('mem_1'));
+    expect(await ghosts.find('t', [reply('a')])).toEqual([[]]);
+  });
+
+  it('are asked for once, all in one round trip', async () => {
+    const { store, asked } = watched();
+    const ghosts = open(store);
+    await ghosts.find('t', [reply('a'), reply('b')]);
+    await ghosts.find('t', [reply('a'), reply('b'), reply('c')]);
+    await ghosts.find('t', [reply('a'), reply('b'), reply('c')]);
+    expect(asked).toEqual([['sealed/t/ghost/a', 'sealed/t/ghost/b'], ['sealed/t/ghost/c']]);
+  });
+
+  it('expire in the store', async () => {
+    const store = inMemoryStore();
+    await open(store, -1).record('t', 'a', ghost('mem_1'));
+    expect(await open(store).find('t', [reply('a')])).toEqual([[]]);
+  });
+
+  it('are not in the store in clear', async () => {
+    const store = inMemoryStore();
+    await open(store).record('t', 'a', ghost('mem_1'));
+    const record = await store.get('sealed/t/ghost/a');
+    expect(new TextDecoder().decode(record)).not.toContain('Line 1');
+  });
+});
+
+describe('ghost turns whose store fails', () => {
+  it.each(['getMany', 'putMany'] as const)(
+    'at %s as they are recorded are remembered here, which is said',
+    async (method) => {
+      const { store, broken } = watched();
+      const ghosts = open(store);
+      await ghosts.record('t', 'a', ghost('mem_1'));
+      broken.add(method);
+      const failed = ghosts.record('t', 'a', ghost('mem_2'));
+      await expect(failed).rejects.toMatchObject({ code: 'store-failed' });
+      broken.clear();
+      expect(await ghosts.find('t', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+      expect(await open(store).find('t', [reply('a')])).toEqual([[ghost('mem_1')]]);
+    },
+  );
+
+  it('go to the store with the next one', async () => {
+    const { store, broken } = watched();
+    const ghosts = open(store);
+    broken.add('putMany');
+    await expect(ghosts.record('t', 'a', ghost('mem_1'))).rejects.toThrow('The disk is gone.');
+    broken.clear();
+    await ghosts.record('t', 'a', ghost('mem_2'));
+    expect(await open(store).find('t', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+  });
+
+  it('are found as far as this process knows them; for others the failure is said, and nothing is learnt', async () => {
+    const { store, broken } = watched();
+    const ghosts = open(store);
+    await open(store).record('t', 'a', ghost('mem_1'));
+    await open(store).record('t', 'b', ghost('mem_2'));
+    await ghosts.find('t', [reply('a')]);
+    broken.add('getMany');
+    expect(await ghosts.find('t', [reply('a')])).toEqual([[ghost('mem_1')]]);
+    await expect(ghosts.find('t', [reply('a'), reply('b')])).rejects.toMatchObject({ code: 'store-failed' });
+    broken.clear();
+    expect(await ghosts.find('t', [reply('b')])).toEqual([[ghost('mem_2')]]);
+  });
+});
+
+describe('a record of ghost turns', () => {
+  const withRecord = async (content: string) => {
+    const store = inMemoryStore();
+    await vaultOn(store).putSealed('t', ['ghost/a'], encoder.encode(content), 60_000);
+    return store;
+  };
+
+  it('of a later version counts as absent', async () => {
+    const store = await withRecord('{"version":2,"turns":"spelled otherwise"}');
+    expect(await open(store).find('t', [reply('a')])).toEqual([[]]);
+  });
+
+  it('that was damaged is missing', async () => {
+    const store = inMemoryStore();
+    await open(store).record('t', 'a', ghost('mem_1'));
+    const value = (await store.get('sealed/t/ghost/a'))!;
+    value[value.length - 1]! ^= 1;
+    await store.putMany([{ key: 'sealed/t/ghost/a', value, expiresAt: undefined }]);
+    expect(await open(store).find('t', [reply('a')])).toEqual([[]]);
+  });
+
+  it('that is no JSON is said to be so, without what it holds', async () => {
+    const store = await withRecord('secret');
+    await expect(open(store).find('t', [reply('a')])).rejects.toMatchObject({
+      code: 'store-failed',
+      message: 'A ghost turn in the store is not JSON. Delete the data folder to start anew.',
+    });
+  });
+});
