@@ -79,6 +79,7 @@ const faces: Readonly<Record<string, Names | undefined>> = {
     values: ['serveNode', 'undiciUpstream'],
     types: ['NodeServer', 'NodeServerOptions', 'UndiciUpstreamOptions'],
   },
+  './stores/redis': { values: ['redisStore'], types: ['RedisClient', 'RedisOptions'] },
   './stores/sqlite': { values: ['sqliteStore'], types: ['SqliteOptions'] },
   './testing': {
     values: ['codecSuite', 'foldView', 'startFakeProvider', 'storeSuite', 'strategySuite'],

@@ -68,7 +68,7 @@ describe('loadConfig', () => {
         models: {},
         recall: { enabled: true, maxRounds: 5, maxTokens: 8_000 },
         limits: { maxBodyBytes: 67_108_864, prepareDeadlineMs: 2_000, drainMs: 30_000 },
-        memory: { ttlDays: 30 },
+        memory: { ttlDays: 30, redis: false },
         logLevel: 'info',
       },
       dataDir: '/home/ada/.leporello',
@@ -122,6 +122,19 @@ describe('loadConfig', () => {
       env: { LEPORELLO_TRIGGERS_TOKEN_BUDGET_TRIGGER: '50000' },
     });
     expect(config.triggers.tokenBudget).toEqual({ trigger: 50_000, target: 40_000, buffer: 1_000 });
+  });
+
+  it('keeps memory in Redis where one of its options is set, or all of them are left to the defaults', async () => {
+    const redis = { host: '127.0.0.1', port: 6379, database: 0, tls: false, timeoutMs: 1_000 };
+    const variables = {
+      LEPORELLO_MEMORY_REDIS_HOST: 'cache.internal',
+      LEPORELLO_MEMORY_REDIS_PASSWORD: '1234',
+      LEPORELLO_MEMORY_REDIS_TIMEOUT_MS: '200',
+    };
+    const some = { ...redis, host: 'cache.internal', password: '1234', timeoutMs: 200 };
+    expect((await load({ env: variables })).config.memory.redis).toEqual(some);
+    expect((await load({ env: { LEPORELLO_MEMORY_REDIS: 'true' } })).config.memory.redis).toEqual(redis);
+    expect((await load({ file: { memory: { redis: {} } } })).config.memory.redis).toEqual(redis);
   });
 
   it('counts an empty variable as not set', async () => {
@@ -251,6 +264,34 @@ describe('an error of the configuration', () => {
         `anthropicUrl is "host:80" (from LEPORELLO_ANTHROPIC_URL), but must be ${url}.`,
         'adminToken is not allowed (from LEPORELLO_ADMIN_TOKEN), but must be at least 16 characters.',
       ],
+    ],
+    [
+      'never prints a secret of Redis',
+      {
+        env: {
+          LEPORELLO_MEMORY_REDIS_HOST: 'redis://:hu/sh@host:6379',
+          LEPORELLO_MEMORY_REDIS_PASSWORD: '',
+        },
+        file: { memory: { redis: { password: 12345, port: 0, passwrod: 'hush' } } },
+      },
+      [
+        'memory.redis.host is "redis://...@host:6379" (from LEPORELLO_MEMORY_REDIS_HOST), but must be a host name or an address, without scheme and port.',
+        'memory.redis.port is 0 (in config.json), but must be a whole number from 1 to 65535.',
+        'memory.redis.password is not allowed (in config.json), but must be at least one character.',
+        'memory.redis.passwrod (in config.json) is not an option. Did you mean memory.redis.password? Known there: host, port, username, password, database, tls, timeoutMs.',
+      ],
+    ],
+    [
+      'never prints what may hold one',
+      { env: { LEPORELLO_MEMORY_REDIS: '{"password":"hush"' }, file: { memory: 'redis://:hush@host' } },
+      [
+        'memory.redis is not allowed (from LEPORELLO_MEMORY_REDIS), but must be false, or an object with host, port, username, password, database, tls and timeoutMs.',
+      ],
+    ],
+    [
+      'never prints what stands before an @',
+      { file: { memory: ':hush@host' } },
+      ['memory is "...@host" (in config.json), but must be an object.'],
     ],
     [
       'knows what Kubernetes does',

@@ -11,6 +11,11 @@ export type StoreFixture = {
   readonly open: (clock: Clock) => Store | Promise<Store>;
   /** Opens the place of the last `open` again; its store is closed by then. Only for stores that outlive a process. */
   readonly reopen?: (clock: Clock) => Store | Promise<Store>;
+  /**
+   * Who takes the room of expired entries back: the store as it writes (the default), or what is behind it, by a clock that no
+   * test owns. Then the store's own test shows that it does.
+   */
+  readonly sweeps?: 'as it writes' | 'by itself';
 };
 
 /** Keys are any well-formed text; lone surrogates are not (no store keeps UTF-16). */
@@ -58,6 +63,7 @@ export function storeSuite(name: string, fixture: StoreFixture): void {
     content(setting);
     copying(setting);
     expiry(setting);
+    if (fixture.sweeps !== 'by itself') sweeping(setting);
     closing(setting);
     const { reopen } = fixture;
     if (reopen === undefined) return;
@@ -240,7 +246,9 @@ function expiry({ open, setClock }: Setting): void {
     setClock(9_000_000_000_000);
     expect(await store.getMany(['longer', 'ever'])).toEqual([undefined, bytes(2)]);
   });
+}
 
+function sweeping({ open, setClock }: Setting): void {
   it('sweeps expired entries away as it writes', async () => {
     const store = await open();
     const brief = Array.from({ length: 40 }, (_, i) => `brief${i}`);

@@ -27,7 +27,7 @@ export async function compact(args: CompactArgs, terminal: Terminal): Promise<nu
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const input = await openInput(args.file, terminal);
   try {
-    const memory = await openMemory(dataDir, terminal.env);
+    const memory = await openMemory(dataDir, terminal.env, config.memory.redis);
     try {
       const settings = gatewaySettings(config, args.window);
       const vault = withoutFolds(createVault({ ...memory, ttlMs: settings.memoryTtlMs }));

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMemoryId } from '../../memory/memory-id.ts';
+import { redisStore } from '../../memory/redis.ts';
 import { loadSecret } from '../../memory/secret.ts';
 import { sqliteStore } from '../../memory/sqlite.ts';
 import { createVault } from '../../memory/vault.ts';
@@ -13,13 +14,13 @@ import { selectPath } from '../../recall/select-path.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import type { RecallArgs } from '../args.ts';
 import { loadConfig } from '../config.ts';
-import { storeFile } from '../open-memory.ts';
+import { type Redis, spellRedis, storeFile } from '../open-memory.ts';
 import type { Environment, Terminal } from '../terminal.ts';
 
 /** Resolves with the exit code: 1 when there is no such memory. */
 export async function recall(args: RecallArgs, terminal: Terminal): Promise<number> {
-  const { dataDir } = await loadConfig(args.settings, terminal);
-  const found = await find(args.id, dataDir, terminal.env);
+  const { config, dataDir } = await loadConfig(args.settings, terminal);
+  const found = await find(args.id, dataDir, config.memory.redis, terminal.env);
   if (found.status === 'missing') {
     terminal.err(`leporello: ${found.why}\n`);
     return 1;
@@ -45,25 +46,29 @@ type Found =
   | { readonly status: 'found'; readonly original: Uint8Array }
   | { readonly status: 'missing'; readonly why: string };
 
-async function find(id: string, dataDir: string | undefined, env: Environment): Promise<Found> {
+async function find(id: string, dataDir: string | undefined, redis: Redis, env: Environment): Promise<Found> {
   if (!isMemoryId(id))
     return missing(`${JSON.stringify(id)} is no memory id: those are mem_ and 16 characters.`);
-  if (dataDir === undefined)
+  const isGiven = env['LEPORELLO_SECRET'] !== undefined;
+  if (dataDir === undefined && !(redis && isGiven))
     return missing('This user has no home folder: name the data folder with --data.');
-  const file = storeFile(dataDir);
-  if (!existsSync(file)) return missing(`Nothing is kept in ${dataDir}. Is it another data folder (--data)?`);
-  if (env['LEPORELLO_SECRET'] === undefined && !existsSync(join(dataDir, 'secret'))) {
+  const folder = dataDir ?? '';
+  if (redis === false && !existsSync(storeFile(folder)))
+    return missing(`Nothing is kept in ${folder}. Is it another data folder (--data)?`);
+  if (!isGiven && !existsSync(join(folder, 'secret'))) {
     return missing(
-      `The secret of ${dataDir} is gone: restore the file secret there, or set LEPORELLO_SECRET.`,
+      `The secret of ${folder} is gone: restore the file secret there, or set LEPORELLO_SECRET.`,
     );
   }
-  const secret = await loadSecret({ dataDir, env });
-  const store = await sqliteStore({ file });
+  const secret = await loadSecret({ dataDir: folder, env });
+  const store = redis === false ? await sqliteStore({ file: storeFile(folder) }) : await redisStore(redis);
   try {
     const recalled = await createVault({ store, secret }).recallAny(id);
     if (recalled.status === 'found') return recalled;
     return missing(
-      `No memory ${id} in ${dataDir}. It may have expired, or it was kept in another data folder (--data) or under another secret.`,
+      redis === false
+        ? `No memory ${id} in ${folder}. It may have expired, or it was kept in another data folder (--data) or under another secret.`
+        : `No memory ${id} in ${spellRedis(redis)}. It may have expired, or it was kept under another secret.`,
     );
   } finally {
     await store.close();

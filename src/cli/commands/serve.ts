@@ -8,7 +8,7 @@ import type { ServeArgs } from '../args.ts';
 import { loadConfig } from '../config.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
-import { openMemoryOrDoWithout } from '../open-memory.ts';
+import { openMemoryOrDoWithout, spellRedis } from '../open-memory.ts';
 import { clientHelp, isLoopback, urlFor } from '../serve/clients.ts';
 import { listenProblem } from '../serve/listen-problem.ts';
 import { createLog, type Log } from '../serve/log.ts';
@@ -19,7 +19,7 @@ import type { Terminal } from '../terminal.ts';
 export async function serve(args: ServeArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir, unknownVariables } = await loadConfig(args.settings, terminal);
   const log = createLog(terminal, config.logLevel);
-  const memory = await openMemoryOrDoWithout(dataDir, terminal.env);
+  const memory = await openMemoryOrDoWithout(dataDir, terminal.env, config.memory.redis);
   // Some upstreams compress although they are asked not to; a call in such a response could not be seen.
   const upstream = undiciUpstream();
   const handler = assembleGateway(gatewaySettings(config), { ...memory, upstream, log });
@@ -27,9 +27,9 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   try {
     await warmUp();
     const server = await listen(withRequestLog(handler, log), config, log);
-    const data = memory.lost === undefined ? dataDir : undefined;
-    await terminal.out(startText(server, args.json, data, memory.store.name)).catch(() => undefined);
-    warn(log, config, memory.lost, unknownVariables);
+    const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
+    await terminal.out(startText(server, args.json, place, memory.store.name)).catch(() => undefined);
+    warn(log, config, memory, unknownVariables);
     await drain(server, stopped, config.limits.drainMs, log);
     return 0;
   } finally {
@@ -85,20 +85,35 @@ function whenStopped(terminal: Terminal): Stopped {
   return { first: first.promise, second: second.promise, forget };
 }
 
-function startText(server: NodeServer, json: boolean, data: string | undefined, store: string): string {
+/** Where memory is, for people. */
+function placeOf({ memory: { redis } }: Config, dataDir: string | undefined): string | undefined {
+  return redis === false ? dataDir : spellRedis(redis);
+}
+
+function startText(server: NodeServer, json: boolean, place: string | undefined, store: string): string {
   const url = urlFor(server.host, server.port);
-  if (json)
-    return `${JSON.stringify({ url, host: server.host, port: server.port, store, data: data ?? null })}\n`;
-  const memory = data === undefined ? 'memory: in this process alone' : `memory: ${data}`;
+  if (json) {
+    const data = store === 'sqlite' && place !== undefined ? place : null;
+    return `${JSON.stringify({ url, host: server.host, port: server.port, store, data })}\n`;
+  }
+  const memory = place === undefined ? 'memory: in this process alone' : `memory: ${place}`;
   return `Leporello listens on ${url}   ${memory}\n\n${clientHelp(url)}\n`;
 }
 
-function warn(log: Log, { host }: Config, lost: string | undefined, unknown: readonly string[]): void {
+function warn(
+  log: Log,
+  { host }: Config,
+  { lost, away }: { readonly lost?: string; readonly away?: string },
+  unknown: readonly string[],
+): void {
   if (lost !== undefined) {
     log.warn(
       { reason: lost },
       'the data folder cannot be used: requests are served and folded, but originals and folds are lost when this process ends',
     );
+  }
+  if (away !== undefined) {
+    log.warn({ reason: away }, 'Redis cannot be used now: until it can, requests go through as they came');
   }
   if (!isLoopback(host)) {
     log.warn(

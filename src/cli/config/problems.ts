@@ -54,8 +54,8 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** Short, on one line, and without what stands before an @ in a URL: that is a password. */
+/** Short, on one line, and without what stands before an @, in a URL or what is nearly one: that is a password. */
 function shown(value: unknown): string {
-  const text = (JSON.stringify(value) ?? 'missing').replaceAll(/\/\/[^/@"]*@/g, '//...@');
+  const text = (JSON.stringify(value) ?? 'missing').replaceAll(/"(\w+:\/\/)?[^"]*@/g, '"$1...@');
   return text.length > 80 ? `${text.slice(0, 79).toWellFormed()}…` : text;
 }

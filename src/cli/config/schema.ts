@@ -116,6 +116,43 @@ const messageCount = switchable(
   'Folds when a request has more messages than target and buffer together; false turns it off.',
 );
 
+/** What would be a URL, or begin with a password. */
+const hostName = z.string().regex(/^[^\s/@]+$/);
+
+const redis = switchable(
+  z.strictObject({
+    host: told(hostName.default('127.0.0.1'), {
+      allowed: 'a host name or an address, without scheme and port',
+      about: 'Where the server is.',
+    }),
+    port: whole(1, 6379, 'Its port.', 65_535),
+    username: told(z.string().min(1).optional(), {
+      allowed: 'a name of at least one character',
+      about: 'User of the server.',
+      otherwise: 'that of the server',
+    }),
+    password: told(z.string().min(1).optional(), {
+      allowed: 'at least one character',
+      about: 'Password of the user.',
+      secret: true,
+      otherwise: 'none',
+    }),
+    database: whole(0, 0, 'Number of the database.'),
+    tls: told(z.boolean().default(false), {
+      allowed: 'true or false',
+      about: 'Whether the connection is encrypted.',
+    }),
+    timeoutMs: whole(
+      1,
+      1_000,
+      'Milliseconds that a call may take; then its request goes on unfolded.',
+      60_000,
+    ),
+  }),
+  'host, port, username, password, database, tls and timeoutMs',
+  'Keeps originals and folds in a Redis or Valkey server, for several gateways with one memory; false for the data folder.',
+);
+
 const texts = z.array(z.string().min(1)).default([]);
 
 const model = z.strictObject({
@@ -203,6 +240,8 @@ export const configSchema = z.strictObject({
         allowed: 'a number of days above 0 and at most 36500',
         about: 'Days that originals and folds are kept after they were last needed.',
       }),
+      // As a whole it holds the password.
+      redis: told(redis.schema.default(false), { ...redis.meta, secret: true }),
     })
     .prefault({}),
   tenant: told(

@@ -1,0 +1,129 @@
+/** Memory in Redis, as the commands use it. What they do with a data folder is told in their own tests. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type FakeProvider, startFakeProvider } from '../testing/fake-provider/fake-provider.ts';
+import { isRedisMissing, type RedisProcess, startRedis } from '../testing/redis-server.ts';
+import { run } from './run.ts';
+import { type TestTerminal, testTerminal } from './test-terminal.ts';
+
+const sample = readFileSync('src/cli/samples/missing-invoices.json', 'utf8');
+
+describe.skipIf(isRedisMissing)('memory in Redis', () => {
+  let folder: string;
+  let provider: FakeProvider;
+  let redis: RedisProcess;
+  let env: Readonly<Record<string, string>>;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'leporello-redis-cli-'));
+    provider = await startFakeProvider({
+      script: () => ({ type: 'turn', parts: [{ type: 'text', text: 'Hello' }] }),
+    });
+    redis = await startRedis('--requirepass', 'hush hush', '--appendonly', 'yes', '--appendfsync', 'always');
+    env = {
+      HOME: folder,
+      LEPORELLO_OPENAI_URL: `${provider.url}/v1`,
+      LEPORELLO_MODELS: '{"*":{"window":8000}}',
+      LEPORELLO_MEMORY_REDIS_PORT: String(redis.port),
+      LEPORELLO_MEMORY_REDIS_PASSWORD: 'hush hush',
+    };
+  });
+
+  afterEach(async () => {
+    await provider.close();
+    await redis[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function serve(variables = env, argv: readonly string[] = ['--json']) {
+    const terminal = testTerminal({ cwd: folder, env: variables });
+    const ended = run(['serve', '--port', '0', ...argv], terminal);
+    await terminal.shows('\n');
+    const url = /http:\/\/[\d.]+:\d+/.exec(terminal.written.out())![0];
+    return {
+      terminal,
+      async outcome() {
+        const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', body: sample });
+        expect(response.status).toBe(200);
+        return response.headers.get('x-leporello-outcome');
+      },
+      async stop() {
+        terminal.stop();
+        expect(await ended).toBe(0);
+      },
+    };
+  }
+
+  const everythingSaid = ({ written }: TestTerminal) => written.out() + written.err();
+
+  it('is served, read by recall, and needs no data folder where the secret is given', async () => {
+    const shared = {
+      ...env,
+      LEPORELLO_DATA: '/dev/null/nowhere',
+      LEPORELLO_SECRET: 'a secret that two gateways share',
+    };
+    const gateway = await serve(shared);
+    expect(JSON.parse(gateway.terminal.written.out())).toMatchObject({ store: 'redis', data: null });
+    expect(await gateway.outcome()).toBe('compacted');
+    await gateway.stop();
+    expect(everythingSaid(gateway.terminal)).not.toContain('hush');
+
+    const [id] = /mem_\w{16}/.exec(new TextDecoder().decode(provider.requests[0]!.body))!;
+    const reader = testTerminal({ cwd: folder, env: shared });
+    expect(await run(['recall', id, '--raw'], reader)).toBe(0);
+    expect(sample).toContain(reader.written.out().slice(1, 100));
+
+    const stranger = { ...shared, LEPORELLO_SECRET: 'a secret that nobody shares with us' };
+    const other = testTerminal({ cwd: folder, env: stranger });
+    expect(await run(['recall', id], other)).toBe(1);
+    expect(other.written.err()).toBe(
+      `leporello: No memory ${id} in Redis at 127.0.0.1:${redis.port}. It may have expired, or it was kept under another secret.\n`,
+    );
+  });
+
+  it('is shown to a person by its place', async () => {
+    const gateway = await serve(env, []);
+    expect(gateway.terminal.written.out()).toContain(`   memory: Redis at 127.0.0.1:${redis.port}\n`);
+    await gateway.stop();
+  });
+
+  it('may come later: until then requests go through as they came', async () => {
+    await redis.kill();
+    const gateway = await serve();
+    await gateway.terminal.shows('until it can');
+    expect(JSON.parse(gateway.terminal.written.err().split('\n')[0]!)).toEqual({
+      level: 'warn',
+      time: expect.any(String),
+      reason: `The Redis store at 127.0.0.1:${redis.port} failed: connect ECONNREFUSED 127.0.0.1:${redis.port}. Start it, or check host and port.`,
+      msg: 'Redis cannot be used now: until it can, requests go through as they came',
+    });
+    expect(await gateway.outcome()).toBe('failed');
+    expect(new TextDecoder().decode(provider.requests[0]!.body)).toBe(sample);
+    await redis.restart();
+    await vi.waitFor(async () => expect(await gateway.outcome()).toBe('compacted'), 30_000);
+    await gateway.stop();
+  });
+
+  it('that refuses us is told of without the password', async () => {
+    const gateway = await serve({ ...env, LEPORELLO_MEMORY_REDIS_PASSWORD: 'hush' });
+    expect(await gateway.outcome()).toBe('failed');
+    await gateway.stop();
+    expect(everythingSaid(gateway.terminal)).toContain('WRONGPASS');
+    expect(everythingSaid(gateway.terminal)).not.toContain('hush');
+  });
+
+  it('is where compact keeps what it folds, and without it compact refuses', async () => {
+    const terminal = testTerminal({ cwd: folder, env, input: [sample] });
+    expect(await run(['compact', '-'], terminal)).toBe(0);
+    const [id] = /mem_\w{16}/.exec(terminal.written.out())!;
+    expect(await run(['recall', id], testTerminal({ cwd: folder, env }))).toBe(0);
+
+    await redis.kill();
+    const refused = testTerminal({ cwd: folder, env, input: [sample] });
+    expect(await run(['compact', '-'], refused)).toBe(1);
+    expect(refused.written.out()).toBe('');
+    expect(refused.written.err()).toMatch(/^leporello: The Redis store at .* failed: connect ECONNREFUSED/);
+  });
+});

@@ -1,0 +1,97 @@
+/**
+ * A real Redis or Valkey server for tests: an empty one on a free port of the loopback, in a folder of its own. Where none is installed
+ * the tests that need one are skipped with a line that says so, but for CI, which sets REQUIRE_REDIS: there they fail.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const binary = ['redis-server', 'valkey-server'].find(
+  (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined,
+);
+
+/** For `describe.skipIf`. */
+export const isRedisMissing: boolean = binary === undefined && process.env['REQUIRE_REDIS'] === undefined;
+
+if (isRedisMissing)
+  process.stdout.write(
+    'Skipped: tests that need a Redis. Neither redis-server nor valkey-server is here; install one of them.\n',
+  );
+
+export type RedisProcess = AsyncDisposable & {
+  readonly port: number;
+  /** As `kill -9` does it. */
+  kill(): Promise<void>;
+  /** Starts again on the same port, with what lies in its folder. */
+  restart(): Promise<void>;
+  /** From here on it says nothing, though its connections stay. */
+  freeze(): void;
+  thaw(): void;
+};
+
+/**
+ * `settings` are those of redis.conf, as flags: `'--appendonly', 'yes'`; `PORT` in one is its port. It keeps nothing on disk unless they
+ * say so.
+ */
+export async function startRedis(...settings: readonly string[]): Promise<RedisProcess> {
+  if (binary === undefined)
+    throw new Error('REQUIRE_REDIS is set, but neither redis-server nor valkey-server is here: install one.');
+  const folder = await mkdtemp(join(tmpdir(), 'leporello-redis-'));
+  const port = await freePort();
+  const own = ['--port', 'PORT', '--bind', '127.0.0.1', '--dir', folder, '--save', ''];
+  const flags = [...own, ...settings].map((flag) => flag.replace('PORT', String(port)));
+  let running = await launch(binary, flags);
+  const killWithUs = (): void => void running.kill('SIGKILL');
+  process.once('exit', killWithUs);
+
+  async function kill(): Promise<void> {
+    if (running.exitCode !== null || running.signalCode !== null) return;
+    running.kill('SIGKILL');
+    await once(running, 'exit');
+  }
+
+  return {
+    port,
+    kill,
+    async restart() {
+      await kill();
+      running = await launch(binary, flags);
+    },
+    freeze: () => void running.kill('SIGSTOP'),
+    thaw: () => void running.kill('SIGCONT'),
+    async [Symbol.asyncDispose]() {
+      await kill();
+      process.off('exit', killWithUs);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launch(program: string, flags: readonly string[]): Promise<ChildProcess> {
+  const child = spawn(program, flags, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (said.includes('eady to accept connections')) return;
+      said += text;
+      if (said.includes('eady to accept connections')) resolve();
+    });
+    child.once('error', reject);
+    child.once('exit', () => reject(new Error(`${program} ${flags.join(' ')} ended: ${said}`)));
+  });
+  return child;
+}
+
+/** Free a moment ago: the server cannot choose one by itself. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('The loopback gave no port.');
+  return address.port;
+}
