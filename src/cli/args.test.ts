@@ -132,7 +132,10 @@ describe('parseArgs', () => {
     ['serve --set port', '--set is port, but must be KEY=VALUE, as in --set port=8788.'],
     ['compact', 'compact needs a file: leporello compact FILE, or - for standard input.'],
     ['compact a b', 'compact takes one of these: a b.'],
-    ['compact a --format xml', '--format is xml, but must be one of auto, chat, anthropic.'],
+    [
+      'compact a --format xml',
+      '--format is xml, but must be one of auto, chat, responses, anthropic, gemini.',
+    ],
     ['compact a --window 0', '--window is 0, but must be a whole number of at least 1.'],
     ['compact a --window 8k', '--window is 8k, but must be a whole number of at least 1.'],
     ['recall', 'recall needs the id of a memory, as in leporello recall mem_5h8v0c2k9qtz31ax.'],

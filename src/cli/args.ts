@@ -35,7 +35,7 @@ export type CompactArgs = {
 };
 
 export type Format = (typeof formats)[number];
-const formats = ['auto', 'chat', 'anthropic'] as const;
+const formats = ['auto', 'chat', 'responses', 'anthropic', 'gemini'] as const;
 
 export type RecallArgs = {
   readonly command: 'recall';

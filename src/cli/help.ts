@@ -90,9 +90,11 @@ one for each that came in; what was not folded stays as it was, byte for byte. A
 goes to standard error.
 
 Flags
-  --format FORMAT      auto (default), chat or anthropic
+  --format FORMAT      chat (Chat Completions), responses, anthropic (Messages), gemini (generateContent),
+                       or auto (default): by what a body holds
   --model MODEL        count and take the window as for this model, also where a body names another;
-                       bodies without a model count as gpt-4o (chat) or claude-sonnet-4-5 (anthropic)
+                       bodies without a model count as gpt-4o (chat), gpt-5 (responses),
+                       claude-sonnet-4-5 (anthropic) or gemini-2.5-pro (gemini)
   --window TOKENS      the window; default: the model's
   --threshold BYTES    smaller tool results are never folded; default 1000
   --out FILE           write there, when all is done; gzipped when the name ends in .gz

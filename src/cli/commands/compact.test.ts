@@ -75,6 +75,25 @@ describe('leporello compact', () => {
     expect(err).toMatch(/^id +outcome .*\nlarge +compacted +must-fit .*\nsmall +untouched +- .*\ntotal/);
   });
 
+  it('knows each format by what a body holds, and writes it back in the same', async () => {
+    const codecs = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'];
+    const bodies = codecs.map((codec) => readFileSync(`src/codecs/${codec}/fixtures/pi.json`, 'utf8'));
+    const { code, out, err } = await compacts([put('bodies.jsonl', bodies.join('\n')), '--window', '700']);
+    expect(code).toBe(0);
+    expect(err).toMatch(/\n4 bodies: 4 compacted; /);
+    const folded = out.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(folded.map((body) => Object.keys(body))).toEqual(
+      bodies.map((body) => Object.keys(JSON.parse(body) as object)),
+    );
+    const lists = ['messages', 'input', 'messages', 'contents'].map((list, at) => folded[at]![list]);
+    expect(lists.map((list) => /\[Folded \d+ earlier messages/.test(JSON.stringify(list)))).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+  });
+
   it('reads gzip and standard input alike, and writes gzip where asked', async () => {
     const plain = await compacts([put('runs.jsonl', jsonl), '--window', '8000']);
     const packed = gzipSync(jsonl);
@@ -109,7 +128,7 @@ describe('leporello compact', () => {
     expect(notes.slice(1)).toEqual([
       'line 3: passed on as it is: not a JSON object',
       'line 5: passed on as it is: The body is not a Chat Completions request: a message has no known role.',
-      "line 6: passed on as it is: it has no list 'messages'",
+      "line 6: passed on as it is: it has no list 'messages', 'input' or 'contents'",
     ]);
     expect(err).toMatch(/\n6 bodies: 2 untouched, 4 bad; 0\.0 % of the tokens saved\n$/);
   });
@@ -132,6 +151,13 @@ describe('leporello compact', () => {
       'claude-sonnet-4-5',
       expect.any(String),
       expect.any(Number),
+    ]);
+    const input = put('input.jsonl', '{"input":[]}\n{"contents":[{"parts":[{"text":"a"}]}]}\n');
+    const { err } = await compacts([input, '--json']);
+    const lines = err.trim().split('\n').slice(0, 2);
+    expect(lines.map((line) => (JSON.parse(line) as { model: string }).model)).toEqual([
+      'gpt-5',
+      'gemini-2.5-pro',
     ]);
     expect(await models('--model', 'gpt-4', '--window', '99')).toEqual(['gpt-4', 'cl100k_base', 99]);
   });

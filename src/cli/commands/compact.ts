@@ -7,7 +7,7 @@ import { LeporelloError } from '../../errors.ts';
 import { createVault, type Vault } from '../../memory/vault.ts';
 import type { CompactArgs } from '../args.ts';
 import { byteLines } from '../compact/byte-lines.ts';
-import { identify, usualModel } from '../compact/identify.ts';
+import { identify, type Wire } from '../compact/identify.ts';
 import { type Input, openInput } from '../compact/open-input.ts';
 import { openOutput, type Output } from '../compact/open-output.ts';
 import { type BodyReceipt, receiptLines, receiptTable, type ReceiptView } from '../compact/receipt-table.ts';
@@ -98,7 +98,7 @@ async function compactOne(
     const outcome = { status: 'bad', reason: known.reason } as const;
     return { bytes, receipt: { line: number, id: `line ${number}`, outcome, report: undefined, ms: 0 } };
   }
-  const codec = withModel(known.codec, args.model);
+  const codec = withModel(known.wire, args.model);
   const prepared = await engine.prepare({ codec, body: bytes, tenant });
   const ms = performance.now() - started;
   const receipt = { line: number, id: known.id ?? `line ${number}`, ...toldOf(prepared), ms };
@@ -117,12 +117,12 @@ function isGood({ outcome, report }: BodyReceipt): boolean {
 }
 
 /** Only the view names the model: the body keeps its bytes. */
-function withModel(codec: Codec, model: string | undefined): Codec {
+function withModel({ codec, usualModel }: Wire, model: string | undefined): Codec {
   return {
     ...codec,
     read(body, reading) {
       const conversation = codec.read(body, reading);
-      return { ...conversation, model: model ?? conversation.model ?? usualModel(codec) };
+      return { ...conversation, model: model ?? conversation.model ?? usualModel };
     },
   };
 }

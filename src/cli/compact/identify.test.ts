@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { Format } from '../args.ts';
 import { identify } from './identify.ts';
 
-function identified(value: unknown, format: 'auto' | 'chat' | 'anthropic' = 'auto'): string {
+function identified(value: unknown, format: Format = 'auto'): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   const found = identify(new TextEncoder().encode(text), format, 1_000);
-  return found.status === 'bad' ? found.reason : `${found.codec.name} ${found.id ?? '-'}`;
+  return found.status === 'bad' ? found.reason : `${found.wire.codec.name} ${found.id ?? '-'}`;
 }
 
 const user = { role: 'user', content: 'Hello' };
@@ -35,6 +36,10 @@ describe('identify', () => {
       { system: [], messages: [user, { role: 'system', content: '' }] },
       'anthropic-messages -',
     ],
+    ['a list of items', { id: 'run/2', input: [user] }, 'openai-responses run/2'],
+    ['an input that is one text', { input: 'Hello' }, 'openai-responses -'],
+    ['contents', { contents: [{ parts: [{ text: 'Hello' }] }] }, 'gemini -'],
+    ['messages, whatever stands beside them', { input: 'Hello', messages: [user] }, 'openai-chat -'],
   ])('tells the format by %s', (_, body, expected) => {
     expect(identified(body)).toBe(expected);
   });
@@ -42,12 +47,16 @@ describe('identify', () => {
   it('takes the format that is asked for', () => {
     expect(identified({ messages: [user] }, 'anthropic')).toBe('anthropic-messages -');
     expect(identified({ system: '', messages: [result] }, 'chat')).toBe('openai-chat -');
+    expect(identified({ messages: [], input: [] }, 'responses')).toBe('openai-responses -');
+    expect(identified({ messages: [], contents: [] }, 'gemini')).toBe('gemini -');
+    expect(identified({ messages: [] }, 'gemini')).toBe("it has no list 'contents'");
+    expect(identified({ contents: 'Hello' }, 'gemini')).toBe("it has no list 'contents'");
   });
 
   it.each([
     ['[]', 'not a JSON object'],
-    ['{"a":1}', "it has no list 'messages'"],
-    ['{"messages":{}}', "it has no list 'messages'"],
+    ['{"a":1}', "it has no list 'messages', 'input' or 'contents'"],
+    ['{"messages":{},"input":7,"contents":""}', "it has no list 'messages', 'input' or 'contents'"],
     ['x'.repeat(1_001), 'it has 1001 bytes, more than the 1000 of limits.maxBodyBytes'],
   ])('says what is wrong with %s', (text, reason) => {
     expect(identified(text)).toBe(reason);

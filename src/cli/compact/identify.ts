@@ -1,17 +1,36 @@
 /** Finds out what a record is: its id, and the wire format it is written in. Pure. */
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../codecs/codec.ts';
+import { gemini } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import type { Format } from '../args.ts';
 
 export type Identified =
-  | { readonly status: 'ok'; readonly id: string | undefined; readonly codec: Codec }
+  | { readonly status: 'ok'; readonly id: string | undefined; readonly wire: Wire }
   | { readonly status: 'bad'; readonly reason: string };
 
-/** Names the model, for counting and for the window, of bodies that name none. */
-export function usualModel(codec: Codec): string {
-  return codec === anthropicMessages ? 'claude-sonnet-4-5' : 'gpt-4o';
-}
+export type Wire = {
+  readonly codec: Codec;
+  /** The field that holds the messages. */
+  readonly list: string;
+  /** One text may stand there for a message of the user. */
+  readonly mayBeText: boolean;
+  /** Named for counting and for the window of bodies that name no model. */
+  readonly usualModel: string;
+};
+
+const wires: Readonly<Record<Exclude<Format, 'auto'>, Wire>> = {
+  chat: { codec: openaiChat, list: 'messages', mayBeText: false, usualModel: 'gpt-4o' },
+  responses: { codec: openaiResponses, list: 'input', mayBeText: true, usualModel: 'gpt-5' },
+  anthropic: {
+    codec: anthropicMessages,
+    list: 'messages',
+    mayBeText: false,
+    usualModel: 'claude-sonnet-4-5',
+  },
+  gemini: { codec: gemini, list: 'contents', mayBeText: false, usualModel: 'gemini-2.5-pro' },
+};
 
 export function identify(bytes: Uint8Array, format: Format, maxBytes: number): Identified {
   if (bytes.length > maxBytes) {
@@ -28,14 +47,24 @@ export function identify(bytes: Uint8Array, format: Format, maxBytes: number): I
     };
   }
   if (!isRecord(value)) return { status: 'bad', reason: 'not a JSON object' };
-  if (!Array.isArray(value['messages'])) return { status: 'bad', reason: "it has no list 'messages'" };
+  const found = format === 'auto' ? formatOf(value) : format;
+  if (found === undefined)
+    return { status: 'bad', reason: "it has no list 'messages', 'input' or 'contents'" };
+  const wire = wires[found];
+  if (!holdsMessages(value, wire)) return { status: 'bad', reason: `it has no list '${wire.list}'` };
   const { id } = value;
-  return {
-    status: 'ok',
-    id: typeof id === 'string' && id !== '' ? id : undefined,
-    codec:
-      format === 'anthropic' || (format === 'auto' && isAnthropic(value)) ? anthropicMessages : openaiChat,
-  };
+  return { status: 'ok', id: typeof id === 'string' && id !== '' ? id : undefined, wire };
+}
+
+/** Each list of messages has a name of its own, but for those of two formats. */
+function formatOf(body: Readonly<Record<string, unknown>>): Exclude<Format, 'auto'> | undefined {
+  if (holdsMessages(body, wires.chat)) return isAnthropic(body) ? 'anthropic' : 'chat';
+  if (holdsMessages(body, wires.gemini)) return 'gemini';
+  return holdsMessages(body, wires.responses) ? 'responses' : undefined;
+}
+
+function holdsMessages(body: Readonly<Record<string, unknown>>, { list, mayBeText }: Wire): boolean {
+  return Array.isArray(body[list]) || (mayBeText && typeof body[list] === 'string');
 }
 
 /** By what only one of the formats has, the surest first; what both could be is told by the name of the model. */

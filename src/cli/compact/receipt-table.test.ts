@@ -90,6 +90,7 @@ describe('receiptLines', () => {
       replayed: 0,
       steps: [],
       memories: [],
+      ghosts: 0,
       tokensBefore: 900,
       tokensAfter: 900,
       bytesBefore: 4_000,
