@@ -110,6 +110,14 @@ describe('odd messages', () => {
     ['"role":"user","content":[{"type":"image_url"}]', 'user: image()'],
     ['"role":"user","content":[{"type":"toString"}]', 'user: opaque toString'],
     ['"role":"assistant","reasoning_content":null,"content":"a"', 'assistant: "a"'],
+    [
+      '"role":"assistant","reasoning_content":null,"reasoning":"b","content":"a"',
+      'assistant: reasoning "b", "a"',
+    ],
+    [
+      '"role":"assistant","content":"a","reasoning_content":"b","reasoning":"b"',
+      'assistant: reasoning "b", reasoning "b", "a"',
+    ],
     ['"role":"tool","tool_call_id":"a"', 'tool: result a []'],
     ['"role":"tool","tool_call_id":"a","content":null', 'tool: result a []'],
     ['"role":"tool","tool_call_id":"a","content":[5]', undefined],

@@ -69,15 +69,18 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   return { role, parts, canonical: canonical(role) };
 }
 
+/** Servers call it one or the other; clients that do not know which send it back as both. */
+const reasoningMembers = ['reasoning_content', 'reasoning'] as const;
+
 /** What a message says: its own reasoning, its content, its refusal, its calls. */
 function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, said: string): readonly Part[] {
-  const reasoning = textMember(bytes, byKey.get('reasoning_content') ?? byKey.get('reasoning'));
   const content = byKey.get('content')?.value;
   const calls = byKey.get('tool_calls')?.value;
   return [
-    ...(reasoning
-      ? [{ type: 'reasoning', span: reasoning, texts: [reasoning], signed: false } as const]
-      : []),
+    ...reasoningMembers.flatMap((key): readonly Part[] => {
+      const text = textMember(bytes, byKey.get(key));
+      return text ? [{ type: 'reasoning', span: text, texts: [text], signed: false }] : [];
+    }),
     ...(content ? outlineContent(bytes, content) : []),
     ...(calls && startsWith(bytes, calls, '[')
       ? scanArray(bytes, calls.start).elements.map((span) => outlineCall(bytes, span))
