@@ -21,9 +21,8 @@ const request = (turns: number) => ({
 const engineAt = (prices: { readonly read: number; readonly write: number }) =>
   testEngine({
     window: 1_000_000,
-    triggerOptions: { tokenBudget: false, cacheRent: {} },
+    triggerOptions: { tokenBudget: false, cacheRent: { usedFor: 4 } },
     pricesFor: () => Promise.resolve(prices),
-    usedFor: 4,
   }).engine;
 
 /** The numbers of turns at which something was folded. */

@@ -7,15 +7,11 @@ import { touched } from '../strategies/text-slots.ts';
 import type { Dead } from '../triggers/trigger.ts';
 import type { Draft, PlanInput } from './plan.ts';
 
-export type DeadWeightOptions = {
-  /** Requests for which a result counts as used after it came. */
-  readonly usedFor: number;
-};
-
 /** Tokens of a stub and of the wrapping that stays. */
 const stubTokens = 90;
 
-export function deadWeight(input: PlanInput, start: Draft, { usedFor }: DeadWeightOptions): readonly Dead[] {
+/** `usedFor`: requests for which a result counts as used after it came. */
+export function deadWeight(input: PlanInput, start: Draft, usedFor: number): readonly Dead[] {
   const { conversation, counter, protects } = input;
   const gone = touched(start.edits);
   const isOpen = ({ index, role, parts }: Message) =>

@@ -2,6 +2,8 @@
 import { sha256 } from '../memory/digest.ts';
 import { createGhosts } from '../memory/ghosts.ts';
 import { createKeptReplies } from '../memory/kept-replies.ts';
+import { createPriceList, type PriceOverrides } from '../metrics/prices.ts';
+import { loadCatalog } from '../tokens/catalog.ts';
 import { createLedger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
@@ -21,6 +23,8 @@ export type FoldSettings = {
   readonly models?: ModelOverrides;
   /** `observe` reckons everything and changes nothing. Default `fold`. */
   readonly mode?: EngineMode;
+  /** USD per million tokens by model name or glob, beside the catalogue: a fold that only saves money is made where it pays. */
+  readonly prices?: PriceOverrides;
   /** Whether the recall tool is offered. Default true. */
   readonly offerRecall?: boolean;
   /** How long originals and folds are kept, in milliseconds. Default 30 days. */
@@ -42,6 +46,10 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engin
     async windowFor(model) {
       const { window, maxInput } = await loadModelInfo(model, models);
       return { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined };
+    },
+    async pricesFor(model) {
+      const price = createPriceList(await loadCatalog(), settings.prices).priceOf(model);
+      return price && { read: price.cacheRead / price.input, write: price.cacheWrite / price.input };
     },
     mode: settings.mode,
     offerRecall: settings.offerRecall,

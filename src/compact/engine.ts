@@ -42,8 +42,6 @@ export type EngineOptions = {
   readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
   /** What prompt tokens cost relative to those that are not cached; undefined where nobody knows. Default: nobody knows. */
   readonly pricesFor?: (model: string | undefined) => Promise<Pick<Economy, 'read' | 'write'> | undefined>;
-  /** Requests for which a result counts as used after it came. Default 8. */
-  readonly usedFor?: number | undefined;
   /** `observe` reckons everything and changes nothing: the report says what would have been sent. Default `fold`. */
   readonly mode?: EngineMode | undefined;
   /** Whether to offer the recall tool to requests that have tools. Default true. */
@@ -162,7 +160,7 @@ async function compact(
   const { start, alone } = await replayFold(input, memory);
   const prices = await options.pricesFor?.(conversation.model);
   const state = {
-    economy: prices && { ...prices, dead: () => deadWeight(input, start, { usedFor: options.usedFor ?? 8 }) },
+    economy: prices && { ...prices, dead: (usedFor: number) => deadWeight(input, start, usedFor) },
     tokens: start.tokens,
     window: window.tokens,
     reserved: reservedTokens(asSent, window, input.recallTool !== undefined),

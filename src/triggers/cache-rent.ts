@@ -4,10 +4,12 @@
  * reaches the price costs at most twice what the best decision in hindsight would have cost (ski rental, Karlin et al. 1988).
  * Where nothing is cached the price is nothing, so what is dead goes at once.
  */
-import { numberFrom } from './allowed.ts';
+import { numberFrom, wholeNumber } from './allowed.ts';
 import type { Dead, Trigger } from './trigger.ts';
 
 export type CacheRentOptions = {
+  /** Requests for which a result counts as used after it came. Default 8. */
+  readonly usedFor?: number | undefined;
   /** Tokens a fold must take out at least. Default 2,000. */
   readonly least?: number | undefined;
   /** How many times the price the rent must reach. Default 1. */
@@ -16,6 +18,7 @@ export type CacheRentOptions = {
 
 /** Throws `bad-config` for options out of range. */
 export function createCacheRent(options: CacheRentOptions = {}): Trigger {
+  const usedFor = wholeNumber('cacheRent.usedFor', options.usedFor ?? 8, { least: 0 });
   const least = numberFrom('cacheRent.least', options.least ?? 2_000, 0);
   const patience = numberFrom('cacheRent.patience', options.patience ?? 1, 0);
   const name = 'cache-rent';
@@ -25,7 +28,7 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
       if (!economy) return undefined;
       const { read, write, dead } = economy;
       const best = bestStretch(
-        dead(),
+        dead(usedFor),
         least,
         (rent, behind) => rent * read - patience * (write - read) * behind,
       );

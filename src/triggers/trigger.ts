@@ -23,8 +23,8 @@ export type Economy = {
   readonly read: number;
   /** Written to it; 1 where that costs nothing extra. */
   readonly write: number;
-  /** What could go, in the order of the conversation. Reckoned when asked for. */
-  readonly dead: () => readonly Dead[];
+  /** What could go, in the order of the conversation, where a result counts as used for so many requests. Reckoned when asked for. */
+  readonly dead: (usedFor: number) => readonly Dead[];
 };
 
 /** A message of results that nobody is expected to use again. */
