@@ -9,7 +9,7 @@ import type { SourceFile } from './source-file.ts';
 /** From the top floor down. A room is a folder of src, or a file `room.ts` or `room-*.ts` beside the folders. */
 const floors: readonly (readonly string[])[] = [
   ['cli'],
-  ['gateway', 'adapters', 'index'],
+  ['gateway', 'adapters', 'replay', 'index'],
   ['compact'],
   ['strategies', 'recall'],
   ['triggers', 'codecs', 'summarizers', 'memory', 'tokens', 'content', 'metrics'],

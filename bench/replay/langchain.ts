@@ -1,0 +1,69 @@
+/** LangChain's context editing as a policy: its own middleware with its own defaults, over the state of an agent. */
+import {
+  AIMessage,
+  type BaseMessage,
+  HumanMessage,
+  SystemMessage,
+  ToolMessage,
+} from '@langchain/core/messages';
+import { contextEditingMiddleware } from 'langchain';
+import type { Policy } from '../../src/replay/policy.ts';
+import { type ChatMessage, createChatState } from './chat-state.ts';
+
+/** Over 100,000 tokens all tool results but the last three are cleared. It edits the state itself, so what is cleared stays so. */
+export const langchainContextEditing: Policy = {
+  name: 'LangChain contextEditing',
+  hasMemory: false,
+  open() {
+    const { wrapModelCall } = contextEditingMiddleware();
+    if (typeof wrapModelCall !== 'function')
+      throw new Error('contextEditingMiddleware has no wrapModelCall: another version?');
+    const state: BaseMessage[] = [];
+    const written = new WeakMap<BaseMessage, Uint8Array>();
+    const chat = createChatState();
+    return {
+      async send({ conversation }) {
+        for (const { message, bytes } of chat.added(conversation)) {
+          const next = fromChat(message);
+          written.set(next, bytes);
+          state.push(next);
+        }
+        // All that context editing looks at.
+        const request = { messages: state } as Parameters<typeof wrapModelCall>[0];
+        await wrapModelCall(request, () => new AIMessage(''));
+        const messages = state.map((message) => written.get(message) ?? toChat(message, written));
+        return { body: chat.body(conversation, messages), prepared: undefined };
+      },
+    };
+  },
+};
+
+function fromChat(message: ChatMessage): BaseMessage {
+  const content = message.content ?? '';
+  switch (message.role) {
+    case 'system':
+      return new SystemMessage(content);
+    case 'user':
+      return new HumanMessage(content);
+    case 'assistant': {
+      const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: json } }) => ({
+        id,
+        name,
+        args: JSON.parse(json) as Record<string, unknown>,
+      }));
+      return new AIMessage({ content, tool_calls: calls });
+    }
+    case 'tool':
+      return new ToolMessage({ content, tool_call_id: message.tool_call_id ?? '' });
+  }
+}
+
+/** Only tool messages are made anew. */
+function toChat(message: BaseMessage, written: WeakMap<BaseMessage, Uint8Array>): Uint8Array {
+  if (!ToolMessage.isInstance(message))
+    throw new Error(`A ${message.type} message was edited: another version?`);
+  const { tool_call_id, content } = message;
+  const bytes = new TextEncoder().encode(JSON.stringify({ role: 'tool', tool_call_id, content }));
+  written.set(message, bytes);
+  return bytes;
+}

@@ -1,0 +1,24 @@
+/** A process of the replay benchmark: reads the recordings itself, and replays those it is told to, one after the other. */
+import { conversationBody } from '../../src/cli/replay/conversation-body.ts';
+import { chat } from '../../src/cli/replay/formats.ts';
+import { readRecording } from '../../src/replay/recording.ts';
+import { type Played, replay } from '../../src/replay/replay.ts';
+import { loadExactCounter } from '../../src/tokens/exact.ts';
+import { longHorizon, readConversations } from './data.ts';
+import { type BenchOptions, benchPolicies } from './policies.ts';
+
+const options = JSON.parse(process.argv[2] ?? '') as BenchOptions;
+const counter = await loadExactCounter('o200k_base');
+const records = readConversations() ?? [];
+const byId = new Map([...records, ...longHorizon(records)].map((record) => [record.id, record]));
+const policies = benchPolicies(options, counter);
+
+// A rejection ends the process, which whoever asked takes notice of.
+process.on('message', (id: string) => void replayOne(id).then((played) => process.send?.(played)));
+
+function replayOne(id: string): Promise<Played> {
+  const record = byId.get(id)!;
+  const body = conversationBody(record, options.prefix, counter);
+  const recording = readRecording({ id, source: record.source, format: chat, body }, counter);
+  return replay(recording, policies, options.window);
+}

@@ -1,0 +1,54 @@
+/**
+ * A recorded conversation as the body of a request that holds all of it. Recordings lack what stands in front of the messages, or hold
+ * the small one of a benchmark: so each gets its tools and a filler that make a prefix of one size.
+ */
+import { openaiChat } from '../../codecs/openai-chat/index.ts';
+import { createConversationCounter } from '../../tokens/count-conversation.ts';
+import type { TokenCounter } from '../../tokens/token-counter.ts';
+
+/** One line of a file of conversations, in the form of Chat Completions. */
+export type ConversationRecord = {
+  readonly id: string;
+  readonly source: string;
+  readonly tools?: readonly unknown[];
+  readonly messages: readonly RecordedMessage[];
+};
+
+export type RecordedMessage = {
+  readonly role: string;
+  readonly content?: unknown;
+  readonly tool_calls?: readonly { readonly function: { readonly name: string } }[];
+};
+
+/** The body, with tools of `prefixTokens` tokens; of more only where the recorded ones are larger. */
+export function conversationBody(
+  { messages, tools }: ConversationRecord,
+  prefixTokens: number,
+  counter: TokenCounter,
+): Uint8Array {
+  const offered = tools ?? namesIn(messages).map((name) => toolNamed(name));
+  const bodyWith = (filler: number) => {
+    const padded = [...offered, toolNamed('filler', ' the'.repeat(filler))];
+    return new TextEncoder().encode(JSON.stringify({ model: 'replayed', messages, tools: padded }));
+  };
+  const missing = prefixTokens - preambleTokens(bodyWith(0), counter);
+  return bodyWith(Math.max(0, missing));
+}
+
+function preambleTokens(body: Uint8Array, counter: TokenCounter): number {
+  const conversation = openaiChat.read(body, {
+    digest: () => '',
+    outlines: { get: () => undefined, set: () => undefined },
+  });
+  const counts = createConversationCounter({ counter, memo: { get: () => undefined, set: () => undefined } });
+  return conversation.preamble.reduce((sum, block) => sum + counts.block(conversation, block), 0);
+}
+
+function namesIn(messages: readonly RecordedMessage[]): readonly string[] {
+  const calls = messages.flatMap((message) => message.tool_calls ?? []);
+  return [...new Set(calls.map((call) => call.function.name))];
+}
+
+function toolNamed(name: string, description = ''): unknown {
+  return { type: 'function', function: { name, description, parameters: { type: 'object' } } };
+}

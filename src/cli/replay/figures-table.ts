@@ -1,0 +1,72 @@
+/** The figures of a replay as aligned text, a table for each source. Text alone. */
+import type { Figures, SourceFigures } from '../../replay/figures.ts';
+
+export function figuresTable(sources: readonly SourceFigures[]): string {
+  return sources.map(tableOf).join('\n');
+}
+
+function tableOf({ source, conversations, requests, policies }: SourceFigures): string {
+  const tables = Object.keys(policies[0]?.cost ?? {});
+  const first = tables[0] ?? '';
+  const heads = [
+    'cost relative to the first',
+    ...tables,
+    `${first} without recalls`,
+    'worst',
+    'mean tokens',
+    'peak',
+    'visible',
+    'recalls/100',
+    'lost',
+    'stable',
+    'over window',
+  ];
+  const rows = policies.map((figures) => rowOf(figures, tables, first));
+  const needs = policies[0]?.needs ?? 0;
+  const what = `${count(conversations)} conversation${conversations === 1 ? '' : 's'}, ${count(requests)} requests, ${count(needs)} values used again`;
+  return `${source}: ${what}\n${layOut([heads, ...rows])}`;
+}
+
+function rowOf(figures: Figures, tables: readonly string[], first: string): readonly string[] {
+  const { careless, worst } = figures;
+  return [
+    figures.policy,
+    ...tables.map((table) => figures.cost[table]!.toFixed(3)),
+    careless ? careless[first]!.toFixed(3) : '-',
+    worst[first]!.cost.toFixed(2),
+    count(figures.meanTokens),
+    count(figures.peakTokens),
+    percent(figures.visible),
+    figures.recallsPer100.toFixed(1),
+    percent(figures.lost, 2),
+    percent(figures.stable),
+    problemsOf(figures),
+  ];
+}
+
+/** What must not be, where it is. */
+function problemsOf({ overWindow, failed, unfit }: Figures): string {
+  const told = [failed > 0 ? `${failed} failed` : '', unfit > 0 ? `${unfit} unfit` : ''].filter(Boolean);
+  return [count(overWindow), ...told].join(', ');
+}
+
+function layOut(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .map((line) => `  ${line}\n`)
+    .join('');
+}
+
+function percent(share: number, digits = 1): string {
+  return `${(100 * share).toFixed(digits)}%`;
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en-US');
+}

@@ -1,0 +1,10 @@
+/** The price tables of the replay benchmark: relative to an input token that no cache holds. */
+import type { Rates } from '../../replay/bill.ts';
+
+export const priceTables: Readonly<Record<PriceTable, Rates>> = {
+  anthropic: { read: 0.1, write: 1.25, output: 5 },
+  openai: { read: 0.1, write: 1, output: 8 },
+  uncached: { read: 1, write: 1, output: 5 },
+};
+
+export type PriceTable = 'anthropic' | 'openai' | 'uncached';

@@ -1,0 +1,45 @@
+/** The client of a replayed conversation: sends all it has in every request, the recorded messages and those of tools run again. */
+import type { Conversation } from '../conversation/conversation.ts';
+import { concatBytes } from '../conversation/splice.ts';
+import type { PolicyRequest } from './policy.ts';
+import type { Recording } from './recording.ts';
+
+export interface Client {
+  /** Goes on to the request in front of recorded message `at`. */
+  reach(at: number): void;
+  /** Adds messages that nobody recorded, in front of the next recorded one. */
+  add(messages: readonly Uint8Array[]): void;
+  request(read: (body: Uint8Array) => Conversation): PolicyRequest;
+}
+
+const comma: Uint8Array = new Uint8Array([0x2c]);
+
+export function createClient({ conversation }: Recording): Client {
+  const { body, messages } = conversation;
+  const head = body.subarray(0, messages[0]?.span.start ?? 0);
+  const tail = body.subarray(messages.at(-1)?.span.end ?? 0);
+  const pieces: Uint8Array[] = [];
+  const rerun = new Set<number>();
+  let reached = 0;
+  let count = 0;
+
+  function append(message: Uint8Array): void {
+    if (count > 0) pieces.push(comma);
+    pieces.push(message);
+    count += 1;
+  }
+
+  return {
+    reach(at) {
+      for (const { span } of messages.slice(reached, at)) append(body.subarray(span.start, span.end));
+      reached = at;
+    },
+    add(added) {
+      for (const message of added) {
+        rerun.add(count);
+        append(message);
+      }
+    },
+    request: (read) => ({ conversation: read(concatBytes([head, ...pieces, tail])), rerun }),
+  };
+}

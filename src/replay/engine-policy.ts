@@ -1,0 +1,36 @@
+/** The engine itself as a policy: as it is made for every user, over a store of its own for each conversation. */
+import { createDefaultEngine, type FoldSettings } from '../compact/default-engine.ts';
+import { inMemoryStore } from '../memory/in-memory.ts';
+import { createVault } from '../memory/vault.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
+import type { Policy } from './policy.ts';
+
+export type EnginePolicyOptions = {
+  readonly name: string;
+  readonly settings: FoldSettings;
+  /** Tokens; whatever the body says of its model. */
+  readonly window: number;
+  readonly counter: TokenCounter;
+};
+
+/** Fixed, so that a run gives the same ids, and the same bytes, as the one before. */
+const secret: Uint8Array = new Uint8Array(32).fill(1);
+
+/** Throws `bad-config` for settings out of range when a conversation is opened. */
+export function enginePolicy({ name, settings, window, counter }: EnginePolicyOptions): Policy {
+  const models = { ...settings.models, '*': { window, tokenizer: counter } };
+  return {
+    name,
+    hasMemory: true,
+    open(codec) {
+      const vault = createVault({ store: inMemoryStore(), secret });
+      const engine = createDefaultEngine({ ...settings, models }, vault);
+      return {
+        async send({ conversation }) {
+          const prepared = await engine.prepare({ codec, body: conversation.body, tenant: 'replay' });
+          return { body: prepared.body, prepared };
+        },
+      };
+    },
+  };
+}

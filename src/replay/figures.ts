@@ -1,0 +1,99 @@
+/** The figures of a replay, by source and policy: what the tables and charts show. Pure. */
+import { costOf, type Rates, sumOf } from './bill.ts';
+import type { Play, Played } from './replay.ts';
+import { addTally, type Tally } from './tally.ts';
+
+/** Prices by the name of their table. */
+export type PriceTables = Readonly<Record<string, Rates>>;
+
+export type SourceFigures = {
+  readonly source: string;
+  readonly conversations: number;
+  readonly requests: number;
+  readonly policies: readonly Figures[];
+};
+
+/** Shares are of 1. Costs are relative to the first policy, by price table. */
+export type Figures = {
+  readonly policy: string;
+  readonly cost: ByTable<number>;
+  /** Cost when nothing that was missing was had back; undefined for policies with a memory. */
+  readonly careless: ByTable<number> | undefined;
+  /** The conversation with the highest cost relative to the first policy. */
+  readonly worst: ByTable<{ readonly id: string; readonly cost: number }>;
+  readonly meanTokens: number;
+  readonly peakTokens: number;
+  /** How many values the calls used that stood earlier, and what became of them. */
+  readonly needs: number;
+  readonly visible: number;
+  readonly lost: number;
+  readonly recallsPer100: number;
+  readonly stable: number;
+  readonly folds: number;
+  readonly overWindow: number;
+  readonly failed: number;
+  readonly unfit: number;
+};
+
+type ByTable<T> = Readonly<Record<string, T>>;
+
+/** The first policy of each conversation is what the others are compared with. */
+export function figuresOf(played: readonly Played[], prices: PriceTables): readonly SourceFigures[] {
+  const bySource = Map.groupBy(played, ({ source }) => source);
+  return [...bySource].map(([source, conversations]) => {
+    const names = conversations[0]!.plays.map(({ policy }) => policy);
+    return {
+      source,
+      conversations: conversations.length,
+      requests: conversations.reduce((sum, { plays }) => sum + plays[0]!.tally.steps, 0),
+      policies: names.map((_, at) => policyFigures(conversations, at, prices)),
+    };
+  });
+}
+
+function policyFigures(conversations: readonly Played[], at: number, prices: PriceTables): Figures {
+  const playOf = ({ plays }: Played): Play => plays[at]!;
+  const sum = conversations.map((one) => playOf(one).tally).reduce(addTally);
+  const whole = conversations.map(({ plays }) => plays[0]!.tally).reduce(addTally);
+  const careless = conversations.map((one) => playOf(one).careless);
+  const known = careless.flatMap((tokens) => tokens ?? []);
+  const inEach = <T>(figure: (rates: Rates) => T): ByTable<T> =>
+    Object.fromEntries(Object.entries(prices).map(([name, rates]) => [name, figure(rates)]));
+  return {
+    policy: playOf(conversations[0]!).policy,
+    cost: inEach((rates) => relative(sum, whole, rates)),
+    careless:
+      known.length < careless.length
+        ? undefined
+        : inEach((rates) => relative({ tokens: known.reduce(sumOf) }, whole, rates)),
+    worst: inEach((rates) =>
+      worstOf(conversations, (one) => relative(playOf(one).tally, one.plays[0]!.tally, rates)),
+    ),
+    meanTokens: Math.round(sum.contextSum / Math.max(1, sum.steps)),
+    peakTokens: sum.contextPeak,
+    needs: sum.needs,
+    visible: share(sum.needs - sum.missing, sum.needs),
+    lost: sum.needs === 0 ? 0 : sum.lost / sum.needs,
+    recallsPer100: sum.steps === 0 ? 0 : (100 * sum.recalls) / sum.steps,
+    stable: share(sum.stable, sum.steps),
+    folds: sum.folds,
+    overWindow: sum.overWindow,
+    failed: sum.failed,
+    unfit: sum.unfit,
+  };
+}
+
+/** Of nothing everything is there. */
+function share(part: number, whole: number): number {
+  return whole === 0 ? 1 : part / whole;
+}
+
+function worstOf(conversations: readonly Played[], cost: (one: Played) => number) {
+  return conversations
+    .map((one) => ({ id: one.id, cost: cost(one) }))
+    .reduce((worst, next) => (next.cost > worst.cost ? next : worst));
+}
+
+function relative({ tokens }: Pick<Tally, 'tokens'>, base: Tally, rates: Rates): number {
+  return costOf(tokens, rates) / costOf(base.tokens, rates);
+}

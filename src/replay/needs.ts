@@ -1,0 +1,116 @@
+/**
+ * What a model needed to know to make a call: the values of its arguments that may have been read somewhere. Not every word: names with
+ * a mark of their own, paths, numbers and quoted lines. Which of them really stood earlier is for whoever asks (occurrences.ts). Pure.
+ *
+ * - A number of three digits or more counts; so does a path, and a word that is no plain word: with a digit, an underscore, a dot, a dash or
+ *   a capital inside, of six characters or more (five for what has a digit).
+ * - A value of one line counts as a whole where that stood earlier, and then nothing within it counts a second time.
+ * - Of a value of many lines (a file, an old text to be replaced) only whole lines count, of twenty characters or more without the
+ *   white space around them: words within written text are mostly the model's own.
+ */
+
+/** A value as a whole, and what to look for where the whole never stood. */
+export type Candidate = { readonly value: Value; readonly within: readonly Value[] };
+
+/** `word` must not stand inside a longer word; `line` may stand anywhere. */
+export type Value = { readonly kind: 'word' | 'line'; readonly text: string };
+
+const longestWhole = 300;
+const shortestWhole = 6;
+const shortestLine = 20;
+
+/** The candidates of a call's arguments, each once, in order. None for arguments that are not JSON. */
+export function candidatesOf(argumentsJson: string): readonly Candidate[] {
+  const found = new Map<string, Candidate>();
+  for (const leaf of leavesOf(parsed(argumentsJson))) {
+    for (const candidate of candidatesIn(leaf)) {
+      if (!found.has(candidate.value.text)) found.set(candidate.value.text, candidate);
+    }
+  }
+  return [...found.values()];
+}
+
+/** The texts and numbers in a call's arguments; the arguments themselves where they are not JSON. */
+export function argumentLeaves(argumentsJson: string): readonly string[] {
+  const value = parsed(argumentsJson);
+  return value === undefined ? [argumentsJson] : leavesOf(value);
+}
+
+/** The texts and numbers in a JSON value, as texts; the keys of objects are the tool's and not the model's. */
+function leavesOf(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value === 'number') return [String(value)];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(leavesOf);
+}
+
+/** Whether a text shows a value to a model: as it is, or as JSON spells it, also JSON within JSON as calls are kept. */
+export function holds(text: string, value: Value): boolean {
+  if (placeOf(text, value, 0) >= 0) return true;
+  if (!/["\\]/.test(value.text)) return false;
+  const once = escaped(value.text);
+  return text.includes(once) || text.includes(escaped(once));
+}
+
+function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+/** Where a text holds a value, at `from` or behind it; -1 where it does not, as `indexOf` says it. */
+export function placeOf(text: string, { kind, text: wanted }: Value, from: number): number {
+  let at = text.indexOf(wanted, from);
+  if (kind === 'line') return at;
+  while (at >= 0 && (isWordCode(text, at - 1) || isWordCode(text, at + wanted.length))) {
+    at = text.indexOf(wanted, at + 1);
+  }
+  return at;
+}
+
+function candidatesIn(leaf: string): readonly Candidate[] {
+  const lines = leaf.split('\n').map((line) => line.trim());
+  const [only] = lines;
+  if (only !== undefined && lines.length === 1) return oneLine(only);
+  return lines
+    .filter((line) => line.length >= shortestLine)
+    .map((text) => ({ value: { kind: 'line', text }, within: [] }));
+}
+
+function oneLine(text: string): readonly Candidate[] {
+  const words = wordsIn(text);
+  const within = words.map((word): Value => ({ kind: 'word', text: word }));
+  if (words.length === 1 && words[0] === text) return [{ value: within[0]!, within: [] }];
+  const isWhole = text.length >= shortestWhole && text.length <= longestWhole && /\s/.test(text);
+  if (isWhole) return [{ value: { kind: 'line', text }, within }];
+  return within.map((value) => ({ value, within: [] }));
+}
+
+/** What separates words in paths, commands, queries and code. A colon does, but for that of a URL. */
+const separators = /[\s"'`,;()[\]{}<>|&=*?!\\^$%]+|:(?!\/\/)/u;
+
+function wordsIn(text: string): readonly string[] {
+  const words = text.split(separators).map((word) => word.replaceAll(/^[-.@#~+]+|[-./@#~+]+$/g, ''));
+  return [...new Set(words.filter(isTelling))];
+}
+
+function isTelling(word: string): boolean {
+  if (/^[\d.,/-]+$/.test(word)) return word.replaceAll(/\D/g, '').length >= 3;
+  if (word.includes('/')) return word.length >= 5 && /\p{L}/u.test(word);
+  if (/\d/.test(word)) return word.length >= 5;
+  return word.length >= 6 && (/[_.-]/.test(word) || /\p{Ll}\p{Lu}/u.test(word));
+}
+
+/** ASCII is enough: what it is asked for are names. */
+function isWordCode(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return (
+    (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95
+  );
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * A recorded conversation made ready for being replayed: where the model replied, how long its replies are, and what each of its calls
+ * needed from the messages before. All policies are measured against the same one.
+ */
+import type { Codec, ToolCall } from '../codecs/codec.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import { type Pair, pairCalls } from '../conversation/pairing.ts';
+import { sha256 } from '../memory/digest.ts';
+import { type ConversationCounter, createConversationCounter } from '../tokens/count-conversation.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
+import { argumentsOf, messageText } from './message-text.ts';
+import { candidatesOf, type Value } from './needs.ts';
+import { createOccurrences } from './occurrences.ts';
+
+/** A wire format as replay needs it: calls that nobody recorded must be spelled, too. */
+export interface ReplayFormat {
+  readonly codec: Codec;
+  /** A turn of the model that makes these calls and says nothing, as responses of this format hold it. */
+  turn(calls: readonly ToolCall[]): Uint8Array;
+  /** The turn that a message of the model came from. */
+  turnOf(message: Uint8Array): Uint8Array;
+}
+
+export type Source = {
+  readonly id: string;
+  /** Figures are told by it. */
+  readonly source: string;
+  readonly format: ReplayFormat;
+  /** A request body with the whole conversation. */
+  readonly body: Uint8Array;
+};
+
+export type Recording = Omit<Source, 'body'> & {
+  readonly conversation: Conversation;
+  readonly counter: ConversationCounter;
+  readonly steps: readonly Step[];
+  /** Calls with their results. */
+  readonly pairs: readonly Pair[];
+  /** What the model reads of each message. */
+  readonly texts: readonly string[];
+};
+
+/** One reply of the model. */
+export type Step = {
+  /** The request holds the messages in front of this one. */
+  readonly at: number;
+  /** The message behind the reply: some formats and clients make several of one. */
+  readonly end: number;
+  readonly replyTokens: number;
+  readonly needs: readonly Need[];
+};
+
+/** A value that a call used, and the earlier messages that hold it. */
+export type Need = { readonly value: Value; readonly in: readonly number[] };
+
+/** Throws `not-this-format` for a body the format's codec does not read. */
+export function readRecording(source: Source, tokens: TokenCounter): Recording {
+  const { body, ...rest } = source;
+  const conversation = source.format.codec.read(body, { digest: sha256, outlines: new Map() });
+  const counter = createConversationCounter({ counter: tokens, memo: new Map() });
+  const texts = conversation.messages.map((message) => messageText(conversation, message));
+  return {
+    ...rest,
+    conversation,
+    counter,
+    texts,
+    pairs: pairCalls(conversation).pairs,
+    steps: stepsOf(conversation, counter, texts),
+  };
+}
+
+function stepsOf(
+  conversation: Conversation,
+  counter: ConversationCounter,
+  texts: readonly string[],
+): readonly Step[] {
+  const { messages } = conversation;
+  const occurrences = createOccurrences(texts);
+  return messages.flatMap(({ role, index: at }): readonly Step[] => {
+    if (role !== 'assistant' || at === 0 || messages[at - 1]!.role === 'assistant') return [];
+    let end = at;
+    while (messages[end]?.role === 'assistant') end++;
+    const reply = messages.slice(at, end);
+    const replyTokens = reply.reduce((sum, message) => sum + counter.block(conversation, message), 0);
+    const needs = reply.flatMap((message) =>
+      message.parts.flatMap((part) =>
+        part.type === 'tool-call'
+          ? needsOf(argumentsOf(conversation.body, message, part.input), at, occurrences)
+          : [],
+      ),
+    );
+    return [{ at, end, replyTokens, needs }];
+  });
+}
+
+function needsOf(
+  argumentsJson: string,
+  at: number,
+  occurrences: (value: Value, before: number) => readonly number[],
+): readonly Need[] {
+  const needOf = (value: Value): Need => ({ value, in: occurrences(value, at) });
+  return candidatesOf(argumentsJson).flatMap(({ value, within }) => {
+    const whole = needOf(value);
+    return whole.in.length > 0 ? [whole] : within.map(needOf).filter((need) => need.in.length > 0);
+  });
+}

@@ -1,0 +1,94 @@
+/** Has tools run again whose results a policy took away for good: one call for each, and its whole result behind it. */
+import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
+import { unremembered } from '../codecs/read-body.ts';
+import { textOf, textsOf } from '../conversation/conversation.ts';
+import { type Pair, placeKey } from '../conversation/pairing.ts';
+import type { Client } from './client.ts';
+import { argumentsOf } from './message-text.ts';
+import { holds } from './needs.ts';
+import type { Sent } from './policy.ts';
+import type { Need, Recording, ReplayFormat, Step } from './recording.ts';
+
+export type Rerun = {
+  readonly recording: Recording;
+  readonly client: Client;
+  readonly step: Step;
+  readonly sent: Sent;
+  readonly missing: readonly Need[];
+};
+
+/** The continuations, one a tool that was run again. Values of messages that no tool made cannot be had back. */
+export function rerunMissing({ recording, client, step, sent, missing }: Rerun): {
+  readonly bodies: readonly Uint8Array[];
+} {
+  const pairs = new Map<string, Pair>();
+  for (const need of missing) {
+    const pair = pairFor(recording, need);
+    if (pair) pairs.set(placeKey(pair.call), pair);
+  }
+  const bodies: Uint8Array[] = [];
+  for (const pair of pairs.values()) {
+    const answer = answerOf(recording, pair, `rerun_${step.at}_${bodies.length}`);
+    if (!answer) continue;
+    const continued = continueWith(recording.format, bodies.at(-1) ?? sent.body, answer);
+    client.add(continued.added);
+    bodies.push(continued.body);
+  }
+  return { bodies };
+}
+
+/** The newest call whose result, or whose arguments, hold the value. */
+function pairFor({ conversation, pairs, texts }: Recording, { value, in: places }: Need): Pair | undefined {
+  const newest = places.toReversed();
+  for (const index of newest) {
+    const here = pairs.filter(({ call, result }) => result?.message === index || call.message === index);
+    const holding = here.find(({ result }) => result && holds(resultText(conversation, result), value));
+    const found = holding ?? here.find(({ result }) => result !== undefined);
+    if (found && holds(texts[index]!, value)) return found;
+  }
+  return undefined;
+}
+
+function answerOf(
+  { conversation }: Recording,
+  { name, call, result }: Pair,
+  id: string,
+): RecallAnswer | undefined {
+  const message = conversation.messages[call.message]!;
+  const part = message.parts[call.part]!;
+  if (part.type !== 'tool-call' || !result) return undefined;
+  const argumentsJson = argumentsOf(conversation.body, message, part.input);
+  return { call: { id, name, argumentsJson }, text: resultText(conversation, result) };
+}
+
+function resultText(
+  conversation: Recording['conversation'],
+  { message, part }: NonNullable<Pair['result']>,
+): string {
+  const holder = conversation.messages[message]!;
+  return textsOf(holder.parts[part]!)
+    .map((span) => textOf(conversation.body, holder, span))
+    .join('\n');
+}
+
+/** As the format spells calls and results: what it puts behind a conversation that goes on. */
+function continueWith(format: ReplayFormat, sent: Uint8Array, answer: RecallAnswer) {
+  const { codec } = format;
+  const { call } = answer;
+  const reply: ModelReply = {
+    text: '',
+    recalls: [call],
+    calls: [],
+    usage: undefined,
+    rawUsage: undefined,
+    finish: undefined,
+    turn: format.turn([call]),
+  };
+  const body = codec.continueWith(sent, reply, [answer]);
+  const count = codec.read(sent, unremembered).messages.length;
+  const added = codec
+    .read(body, unremembered)
+    .messages.slice(count)
+    .map(({ span }) => body.slice(span.start, span.end));
+  return { body, added };
+}
