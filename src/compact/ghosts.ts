@@ -23,10 +23,12 @@ export type GhostRequest = {
  * would make it invalid are left out. Rejects with `store-failed`.
  */
 export async function withGhosts(request: GhostRequest, conversation: Conversation): Promise<Conversation> {
-  const ghosts = await ghostsOf(request, conversation);
-  if (ghosts.length === 0) return conversation;
-  const found = await request.ledger.find(request.tenant, request.links);
-  if (found?.fold.alone) return conversation;
+  // Asked at once: for most conversations there are no ghosts, and this is the fold that is looked up next.
+  const [ghosts, found] = await Promise.all([
+    ghostsOf(request, conversation),
+    request.ledger.find(request.tenant, request.links),
+  ]);
+  if (ghosts.length === 0 || found?.fold.alone) return conversation;
   const whole = inserted(request, conversation, ghosts);
   return whole ?? inserted(request, conversation, validOnes(request, conversation, ghosts)) ?? conversation;
 }

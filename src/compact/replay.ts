@@ -30,24 +30,24 @@ export async function replayFold(input: PlanInput, memory: FoldMemory): Promise<
 /** `alone`: the provider refused our edits in this conversation, so only what must be folded is. */
 export type Replayed = { readonly start: Draft; readonly alone: boolean };
 
-/** Originals before anything is sent; the fold after them, so that no fold ever points at nothing. Rejects with `store-failed`. */
+/** Before anything is sent: originals and fold at once, all or none, so that no fold ever points at nothing. Rejects with `store-failed`. */
 export async function rememberFold(
   memory: FoldMemory,
   conversation: Conversation,
   before: readonly Edit[],
   { edits, alone }: Omit<Fold, 'length'>,
 ): Promise<void> {
-  const kept = new Set(before);
+  const known = new Set(before);
   const originals = originalsOf(
     conversation,
-    edits.filter((edit) => !kept.has(edit)),
+    edits.filter((edit) => !known.has(edit)),
   );
-  await memory.vault.keep(
-    memory.tenant,
-    [...originals].map(([id, original]) => ({ id, original })),
-  );
+  const kept = [...originals].map(([id, original]) => ({ id, original }));
   const lastTouched = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
-  await memory.ledger.record(memory.tenant, memory.links, lastTouched + 1, { edits, alone });
+  const { vault, ledger, tenant, links } = memory;
+  await ledger.record(tenant, links, lastTouched + 1, { edits, alone }, (fold) =>
+    vault.keep(tenant, kept, fold),
+  );
 }
 
 /** From here on the conversation is folded only to make it fit: its provider refused our edits. Rejects with `store-failed`. */

@@ -57,6 +57,31 @@ describe('the ledger', () => {
     expect((await ledger.find('t', links('abcdefg')))?.fold.length).toBe(4);
   });
 
+  it('leaves it to the caller what a fold is written with, and knows it only once that is done', async () => {
+    const store = inMemoryStore();
+    const vault = createVault({ store, secret });
+    const ledger = open(store);
+    const failing = () => Promise.reject(new Error('the store is down'));
+    await expect(ledger.record('t', links('abc'), 1, fold(0), failing)).rejects.toThrow('the store is down');
+    expect(await ledger.find('t', links('abcd'))).toBeUndefined();
+    const original = new Uint8Array([1, 2, 3]);
+    const id = vault.idOf('t', original);
+    await ledger.record('t', links('abc'), 1, fold(0), (record) =>
+      vault.keep('t', [{ id, original }], record),
+    );
+    expect((await open(store).find('t', links('abcd')))?.fold).toEqual({ length: 3, ...fold(0) });
+    expect(await vault.recall('t', id)).toEqual({ status: 'found', original });
+  });
+
+  it('asks the store for a long conversation in two round trips', async () => {
+    const store = inMemoryStore();
+    let gets = 0;
+    const getMany: Store['getMany'] = (keys) => ((gets += 1), store.getMany(keys));
+    await open(store).record('t', links('abc'), 1, fold(0));
+    expect((await open({ ...store, getMany }).find('t', links(`abc${'x'.repeat(300)}`)))?.matched).toBe(3);
+    expect(gets).toBe(2);
+  });
+
   it('keeps tenants apart', async () => {
     const ledger = open();
     await ledger.record('t', links('abc'), 1, fold(0));

@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
 import { LeporelloError } from '../errors.ts';
-import type { Vault } from './vault.ts';
+import type { Sealed, Vault } from './vault.ts';
 
 /** A recorded set of edits over the first `length` messages, complete: it holds those of the folds before it too. */
 export type Fold = {
@@ -23,9 +23,16 @@ export interface Ledger {
   find(tenant: string, links: readonly string[]): Promise<FoundFold | undefined>;
   /**
    * Keeps a fold made on the whole chain; also under the last few links from `from` messages on, so that clients which rewrite
-   * their newest messages find it. Rejects with `store-failed`.
+   * their newest messages find it. `write` puts it into the store together with what it must not stand there without; by default it
+   * stands alone. Rejects with `store-failed`.
    */
-  record(tenant: string, links: readonly string[], from: number, fold: Omit<Fold, 'length'>): Promise<void>;
+  record(
+    tenant: string,
+    links: readonly string[],
+    from: number,
+    fold: Omit<Fold, 'length'>,
+    write?: (record: Sealed) => Promise<void>,
+  ): Promise<void>;
 }
 
 type LedgerOptions = {
@@ -37,8 +44,11 @@ type LedgerOptions = {
 /** Links a fold is recorded under at most: enough for a newest message or two that the client rewrites. */
 const mostLinks = 8;
 
-/** Links asked for in one round trip, newest first; a conversation that goes on finds its fold in the first. */
-const batchSizes = [8, 64, Number.POSITIVE_INFINITY];
+/**
+ * Links asked for in one round trip, newest first; a conversation that goes on finds its fold in the first. Few batches, since a store
+ * may be far away, but not one: a process that meets a long conversation anew would be sent all of its folds.
+ */
+const batchSizes = [64, Number.POSITIVE_INFINITY];
 
 /** What this process knows of a link: its fold, that it has none, or that neither it nor any before it has one. */
 type Known = Fold | 'none' | 'none-before';
@@ -69,12 +79,14 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       if (newest !== undefined && later.size === 0) known.set(keyIn(tenant, newest), 'none-before');
       return undefined;
     },
-    async record(tenant, links, from, { edits, alone }) {
+    async record(tenant, links, from, { edits, alone }, write) {
       const length = links.length - 1;
       const fold: Fold = { length, edits, alone };
       const content = new TextEncoder().encode(JSON.stringify({ version: 1, ...fold }));
       const recorded = links.slice(Math.max(from, length - mostLinks + 1, 1));
-      await vault.putSealed(tenant, recorded.map(keyOf), content, ttlMs);
+      const record = { keys: recorded.map(keyOf), content, ttlMs };
+      if (write) await write(record);
+      else await vault.putSealed(tenant, record.keys, content, ttlMs);
       for (const link of recorded) known.set(keyIn(tenant, link), fold);
     },
   };

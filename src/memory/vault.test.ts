@@ -248,6 +248,21 @@ describe('putSealed and getSealedMany', () => {
     expect(await vault.getSealedMany('one', ['a'])).toEqual([undefined]);
   });
 
+  it('stand beside originals in one call to the store, each for its own time', async () => {
+    let now = 0;
+    let puts = 0;
+    const store = inMemoryStore({ clock: () => now });
+    const putMany: Store['putMany'] = (entries) => ((puts += 1), store.putMany(entries));
+    const vault = open({ store: { ...store, putMany }, clock: () => now, ttlMs: 3_000 });
+    const [id, original] = [vault.idOf('one', bytes('whole')), bytes('whole')];
+    await vault.keep('one', [{ id, original }], { keys: ['a', 'b'], content: bytes('fold'), ttlMs: 2_000 });
+    expect(puts).toBe(1);
+    expect(await vault.getSealedMany('one', ['a', 'b'])).toEqual([bytes('fold'), bytes('fold')]);
+    now = 2_000;
+    expect(await vault.getSealedMany('one', ['a', 'b'])).toEqual([undefined, undefined]);
+    expect(await vault.recall('one', id)).toEqual(found(original));
+  });
+
   it('do not mix with memories', async () => {
     const vault = open();
     await vault.putSealed('one', ['mem_0123456789abcdef'], bytes('x'), 1_000);

@@ -15,8 +15,11 @@ export interface Vault {
   tenantOf(credential: string | undefined): string;
   /** The memory id of an original: depends on tenant and bytes alone, and cannot be guessed without the secret. */
   idOf(tenant: string, original: Uint8Array): string;
-  /** All or none. Keeping again renews the expiry. Ids are those of `idOf`; another one would read as missing, or hide a memory. */
-  keep(tenant: string, originals: readonly Original[]): Promise<void>;
+  /**
+   * All or none, what is kept beside them too. Keeping again renews the expiry. Ids are those of `idOf`; another one would read as
+   * missing, or hide a memory.
+   */
+  keep(tenant: string, originals: readonly Original[], beside?: Sealed): Promise<void>;
   /** Another tenant's memory, one that has expired, and one that was damaged are all `missing`. */
   recall(tenant: string, id: string): Promise<Recalled>;
   /** For the operator, who has the secret but no credential. Never for a request. */
@@ -29,6 +32,13 @@ export interface Vault {
 
 /** The exact bytes taken out of a request, and their id. */
 export type Original = { readonly id: string; readonly original: Uint8Array };
+
+/** The same bytes under each of the keys, as `putSealed` takes them. */
+export type Sealed = {
+  readonly keys: readonly string[];
+  readonly content: Uint8Array;
+  readonly ttlMs: number;
+};
 
 export type Recalled =
   | { readonly status: 'found'; readonly original: Uint8Array }
@@ -55,6 +65,10 @@ export function createVault(options: VaultOptions): Vault {
     return { key, value: await sealer.seal(tenant, key, content), expiresAt: clock() + ttl };
   }
 
+  function sealedAll(tenant: string, { keys, content, ttlMs: ttl }: Sealed): Promise<readonly StoreEntry[]> {
+    return Promise.all(keys.map((key) => sealed(tenant, sealedKey(tenant, key), content, ttl)));
+  }
+
   /** `tenant` undefined: anybody's. */
   async function find(tenant: string | undefined, id: string): Promise<Recalled> {
     const key = memoryKey(id);
@@ -67,20 +81,19 @@ export function createVault(options: VaultOptions): Vault {
 
   return {
     ...createNames(secret),
-    async keep(tenant, originals) {
+    async keep(tenant, originals, beside) {
       const entries: StoreEntry[] = [];
       // One at a time: a compressor takes megabytes while it works.
       for (const { id, original } of originals) {
         entries.push(await sealed(checked(tenant), memoryKey(id), original, ttlMs));
       }
+      if (beside) entries.push(...(await sealedAll(tenant, beside)));
       await store.putMany(entries);
     },
     recall: async (tenant, id) => find(checked(tenant), id),
     recallAny: (id) => find(undefined, id),
     async putSealed(tenant, keys, content, ttl) {
-      await store.putMany(
-        await Promise.all(keys.map((key) => sealed(tenant, sealedKey(tenant, key), content, ttl))),
-      );
+      await store.putMany(await sealedAll(tenant, { keys, content, ttlMs: ttl }));
     },
     async getSealedMany(tenant, keys) {
       const places = keys.map((key) => sealedKey(tenant, key));

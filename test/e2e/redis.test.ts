@@ -1,0 +1,185 @@
+/** The whole gateway with its memory in a real Redis: how often it asks, what two gateways share, what a killed server costs. */
+import { Redis } from 'iovalkey';
+import { describe, expect, it, vi } from 'vitest';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { redisStore } from '../../src/memory/redis.ts';
+import { createVault } from '../../src/memory/vault.ts';
+import type { Receipt } from '../../src/metrics/receipt.ts';
+import { freshReading } from '../../src/testing/chat-conversation.ts';
+import type { NeutralTurn } from '../../src/testing/codec-suite/fixture.ts';
+import { chatFixture } from '../../src/testing/codec-suite/openai-chat/fixture.ts';
+import type { ScriptRequest, Turn } from '../../src/testing/fake-provider/script.ts';
+import { isRedisMissing, startRedis } from '../../src/testing/redis-server.ts';
+import { startCountingProxy } from './counting-proxy.ts';
+import { startStack } from './stack.ts';
+
+const small = { models: { '*': { window: 12_000 } } };
+
+/** The one of startStack. */
+const secret = new Uint8Array(32).fill(9);
+
+describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
+  it('asks it once for a request, and once more where it folds', async () => {
+    await using redis = await startRedis();
+    await using proxy = await startCountingProxy(redis.port);
+    const { script, recallNext } = model();
+    const store = await redisStore({ port: proxy.port });
+    await store.get('connected');
+    await using stack = await startStack(script, small, { store });
+    const agent = client();
+    const trips = new Map<string, Set<number>>();
+    const count = async (url: string, where: string) => {
+      proxy.taken();
+      const { receipt } = await agent.request(url);
+      const folded = receipt.steps.some(({ edits }) => edits > 0) ? ', a fold' : '';
+      const recalled = receipt.recalls.length > 0 ? ', a recall' : '';
+      const ghosts = receipt.ghosts > 0 ? ' with recalls before' : '';
+      const kind = `${where}${ghosts}${folded}${recalled}`;
+      trips.set(kind, (trips.get(kind) ?? new Set()).add(proxy.taken()));
+    };
+    for (let at = 0; at < 62; at++) {
+      if (at === 30 || at === 31) recallNext();
+      await count(stack.url, 'a request');
+    }
+    const another = await redisStore({ port: proxy.port });
+    await another.get('connected');
+    await using anew = await startStack(script, small, { store: another });
+    await count(anew.url, 'the first in another process');
+
+    expect(Object.fromEntries([...trips].map(([kind, counts]) => [kind, [...counts]]))).toEqual({
+      'a request': [1],
+      'a request, a fold': [2],
+      // What is recalled is read and written once the reply is there, before the client has its end.
+      'a request, a recall': [3],
+      // The fold of a conversation with recalls is found by links that are known only when these are back.
+      'a request with recalls before': [2],
+      'a request with recalls before, a fold': [3],
+      'a request with recalls before, a recall': [4],
+      'the first in another process with recalls before': [3],
+    });
+  });
+
+  it('shares it with another gateway: a conversation that goes to and fro is sent as if it stayed', async () => {
+    await using redis = await startRedis();
+    const { script, recallNext } = model();
+    await using one = await startStack(script, small, { store: await redisStore({ port: redis.port }) });
+    await using other = await startStack(script, small, { store: await redisStore({ port: redis.port }) });
+    const agent = client();
+    let before: readonly string[] = [];
+    const seen = { folds: 0, recalls: 0 };
+    for (let at = 0; at < 60; at++) {
+      if (at % 10 === 9) recallNext();
+      const stack = at % 3 === 0 ? one : other;
+      const first = stack.provider.requests.length;
+      const { receipt } = await agent.request(stack.url);
+      const folded = receipt.steps.some(({ edits }) => edits > 0);
+      for (const [order, { body }] of stack.provider.requests.slice(first).entries()) {
+        const sent = messagesOf(body);
+        if (!folded || order > 0)
+          expect(sent.slice(0, before.length), `request ${at}.${order}`).toEqual(before);
+        before = sent;
+      }
+      seen.folds += folded ? 1 : 0;
+      seen.recalls += receipt.recalls.length;
+    }
+    expect(seen.folds).toBeGreaterThan(4);
+    expect(seen.recalls).toBe(5);
+  });
+
+  it('loses no request when the server is killed under load, and folds again when it is back', async () => {
+    await using redis = await startRedis('--appendonly', 'yes');
+    await using stack = await startStack(model().script, small, {
+      store: await redisStore({ port: redis.port }),
+    });
+    const agents = Array.from({ length: 6 }, (_, at) => client(`Run all jobs of list ${at}.`));
+    let asked = 0;
+    let restarted: Promise<void> | undefined;
+    const outcomes = await Promise.all(
+      agents.map(async (agent) => {
+        const seen: string[] = [];
+        for (let at = 0; at < 40; at++) {
+          asked += 1;
+          if (asked === 120) void redis.kill();
+          if (asked === 180) restarted = redis.restart();
+          const { sent, receipt } = await agent.request(stack.url);
+          seen.push(receipt.outcome.status);
+          const isSentAsItCame = stack.provider.requests.some(({ body }) => sent.equals(body));
+          if (receipt.outcome.status === 'failed') expect(isSentAsItCame).toBe(true);
+        }
+        return seen;
+      }),
+    );
+    expect(outcomes.every((seen) => seen.includes('compacted') && seen.includes('failed'))).toBe(true);
+    await restarted;
+    for (const agent of agents) {
+      await vi.waitFor(
+        async () => expect((await agent.request(stack.url)).receipt.outcome.status).toBe('compacted'),
+        30_000,
+      );
+    }
+
+    const raw = new Redis(redis.port);
+    const keys = (await raw.keys('{leporello}:memory/*')).map((key) =>
+      key.slice('{leporello}:memory/'.length),
+    );
+    raw.disconnect();
+    expect(keys.length).toBeGreaterThan(20);
+    const store = await redisStore({ port: redis.port });
+    const vault = createVault({ store, secret });
+    for (const id of keys) {
+      const recalled = await vault.recallAny(id);
+      const original = recalled.status === 'found' ? new TextDecoder().decode(recalled.original) : 'missing';
+      expect(original).toMatch(/^"job \d+: step 0 took 0 ms\\n|^\[?\{"role":/);
+    }
+    await store.close();
+  });
+});
+
+/** Runs one job after the other; where the test says so it first asks memory for what was folded. */
+function model() {
+  let recall = false;
+  let calls = 0;
+  return {
+    recallNext: () => void (recall = true),
+    script({ body }: ScriptRequest): Turn {
+      const [, memory] = /\[Folded [^\]]*?(mem_[0-9a-z]{16})/.exec(JSON.stringify(body)) ?? [];
+      const id = `call_${calls++}`;
+      const call =
+        recall && memory
+          ? { id, name: 'read_memory', arguments: { id: memory, query: 'step 3' } }
+          : { id, name: 'run', arguments: { job: calls } };
+      recall = false;
+      return { type: 'turn', parts: [{ type: 'tool-call', ...call }] };
+    },
+  };
+}
+
+/** A client of the chat format that runs whatever job it is told. */
+function client(task = 'Run all jobs.') {
+  const turns: NeutralTurn[] = [{ say: 'user', text: task }];
+  const headers = { authorization: 'Bearer key', 'content-type': 'application/json' };
+  return {
+    async request(url: string): Promise<{ readonly sent: Buffer<ArrayBuffer>; readonly receipt: Receipt }> {
+      const sent = Buffer.from(chatFixture.body({ turns, tools: ['run'], stream: false }));
+      const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body: sent });
+      expect(response.status).toBe(200);
+      const { calls } = chatFixture.clientResponse(new Uint8Array(await response.arrayBuffer()));
+      turns.push({ say: 'assistant', calls });
+      turns.push({ say: 'results', results: calls.map(({ id }) => ({ id, text: log(turns.length) })) });
+      const id = response.headers.get('x-leporello-receipt');
+      const receipt = await fetch(`${url}/_leporello/receipts/${id}`, { headers });
+      return { sent, receipt: (await receipt.json()) as Receipt };
+    },
+  };
+}
+
+/** About 500 tokens. */
+function log(at: number): string {
+  return Array.from({ length: 50 }, (_, line) => `job ${at}: step ${line} took ${line * 7} ms\n`).join('');
+}
+
+function messagesOf(body: Uint8Array): readonly string[] {
+  return openaiChat
+    .read(body, freshReading())
+    .messages.map(({ span }) => new TextDecoder().decode(body.subarray(span.start, span.end)));
+}
