@@ -85,7 +85,14 @@ async function respond(
 ): Promise<GatewayResponse> {
   const { options, route, send } = call;
   const { codec, kind } = route;
-  const exchange: Exchange = { codec, prepared, recall: options.recall, send, note: receipt.note };
+  const exchange: Exchange = {
+    codec,
+    prepared,
+    recall: options.recall,
+    send,
+    hasLeft: () => call.request.signal?.aborted ?? false,
+    note: receipt.note,
+  };
   const type = headerOf(response.headers, 'content-type') ?? '';
   if (response.status === 200 && kind === 'model' && type.startsWith('text/event-stream')) {
     return answer(response, 'changed', receipt.headers, receipt.closing(relayStream(exchange, response)));

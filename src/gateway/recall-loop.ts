@@ -21,6 +21,8 @@ export type Exchange = {
   readonly recall: RecallLimits;
   /** Sends a continuation. Rejects like an upstream. */
   readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
+  /** Whether the client has gone. */
+  readonly hasLeft: () => boolean;
   readonly note: ExchangeNotes;
 };
 
@@ -182,7 +184,8 @@ async function failed(
   ghosts: GhostRecorder,
   error: unknown,
 ): Promise<readonly Uint8Array[]> {
-  await ghosts.forget();
+  // A client that left makes the upstream fail, too; what it has got by then it may keep.
+  await (exchange.hasLeft() ? ghosts.left() : ghosts.forget());
   const problem = LeporelloError.isInstance(error) ? error.message : 'unexpected error in a continuation';
   exchange.note.problem(problem);
   return relay.fail({

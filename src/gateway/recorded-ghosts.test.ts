@@ -161,6 +161,7 @@ describe('a client that stops reading in the middle of a stream', () => {
         prepared: await prepare(engine, asked),
         recall: { maxRounds: 5, maxTokens: 8_000 },
         send: () => Promise.resolve(streamed(1, { type: 'text', pieces: ['Two ', 'errors.'] })),
+        hasLeft: () => false,
         note: { recalled: nothing, used: nothing, upstreamStatus: nothing, problem: nothing },
       },
       streamed(0, text('I look. '), recall('m1')),

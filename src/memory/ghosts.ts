@@ -34,7 +34,11 @@ export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ghost
 
   return {
     async find(tenant, replies) {
-      const found = replies.map(({ through }) => known.get(keyIn(tenant, through)));
+      // A client that left may be back before its reply was recorded: none then is not none for ever.
+      const found = replies.map(({ before, through }) => {
+        const turns = known.get(keyIn(tenant, through));
+        return turns?.length === 0 ? (made.get(keyIn(tenant, before)) ?? turns) : turns;
+      });
       const unknown = [...replies.keys()].filter((at) => found[at] === undefined);
       if (unknown.length > 0) {
         const keys = unknown.map((at) => keyOf(replies[at]!.before));
