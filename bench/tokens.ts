@@ -1,7 +1,8 @@
 /**
  * Token counting, measured: speed beside two libraries, worst cases, what stays in memory, and how far the estimates are
- * from recorded usage. Run `node bench/tokens.ts`; it reads recorded conversations from ../shared/data and prints tables,
- * and writes bench/results/tokens.json. About a minute.
+ * from recorded usage, before and after calibration. Run `node bench/tokens.ts`; it reads recorded conversations from
+ * ../shared/data and prints tables, and writes bench/results/tokens.json. About a minute. `node bench/tokens.ts usage` runs only
+ * the tables with that word in their title, and keeps what the file says of the others.
  *
  * Traps: (1) gpt-tokenizer remembers merges, so the same text again is quicker than text it never saw: both are shown, and
  * agents' texts are mostly new. (2) All three run in every round, in turn, and medians are taken, since machines are noisy:
@@ -10,14 +11,18 @@
  * thinking that the recording left out, which no estimate can see: the 95th percentiles are mostly that. Fits are made
  * on one half of the sessions and judged on the other; our own two figures were chosen on all of them. It is one
  * repository's work in one client, so what a fit gains by knowing its digits and line ends may not hold elsewhere.
+ * (6) Calibration is replayed one conversation after the other, as they began; recordings do not say how they interleaved. A
+ * request is mostly the one before it, so small errors there are easy: "30 requests back" is the hard question. Those recordings
+ * lack system prompt and tools (24,000 tokens and more), so `before` says nothing of our counter where they are not added.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as library from 'gpt-tokenizer/encoding/o200k_base';
 import { get_encoding } from 'tiktoken';
 import { loadExactCounter } from '../src/tokens/exact.ts';
+import { backwards, byModel, byRequest, sessionsOf, withPrefix } from './tokens/calibrated.ts';
 import { median, randomNumbers, round, sum } from './tokens/arithmetic.ts';
 import { type Recorded, readRecorded } from './tokens/recorded.ts';
 import { growthErrors, wholePrompts } from './tokens/recorded-usage.ts';
@@ -43,23 +48,34 @@ async function main(): Promise<void> {
   }
   const counter = await loadExactCounter('o200k_base');
   const ours: Count = (text) => counter.count(text);
-  const results = {
-    'loading, ms in a process of its own': loading(),
-    'speed, MB/s (o200k_base)': speed(ours, samplesOf(recorded)),
-    'one unbroken run, ms': worstCases(ours),
-    'kept in memory after 300 texts of 100 kB, MB': await retention(ours, recorded),
-    'whole prompts of gpt-4.1 against recorded usage': await wholePrompts(recorded),
-    'growth of prompts of Claude 4.5 and 4.6 against recorded usage, relative error': await growthErrors(
-      recorded,
-      ours,
-    ),
+  const sessions = await sessionsOf(recorded);
+  const tables: Readonly<Record<string, () => readonly Row[] | Promise<readonly Row[]>>> = {
+    'loading, ms in a process of its own': loading,
+    'speed, MB/s (o200k_base)': () => speed(ours, samplesOf(recorded)),
+    'one unbroken run, ms': () => worstCases(ours),
+    'kept in memory after 300 texts of 100 kB, MB': () => retention(ours, recorded),
+    'whole prompts of gpt-4.1 against recorded usage': () => wholePrompts(recorded),
+    'growth of prompts of Claude 4.5 and 4.6 against recorded usage, relative error': () =>
+      growthErrors(recorded, ours),
+    'calibration against recorded usage, by model': () => byModel(sessions),
+    'calibration against recorded usage, by request of a conversation': () => byRequest(sessions),
+    'calibration against recorded usage, with system prompt and tools counted': () => withPrefix(sessions),
+    'calibration against recorded usage, the prompt 30 requests back': () => backwards(sessions),
   };
-  for (const [title, rows] of Object.entries(results)) {
+  const results: Record<string, unknown> = { ...earlierResults(), node: process.version };
+  for (const [title, measure] of Object.entries(tables)) {
+    if (!title.includes(process.argv[2] ?? '')) continue;
+    const rows = await measure();
+    results[title] = rows;
     console.log(`\n${title}`);
     console.table(rows);
   }
   mkdirSync(new URL('.', resultFile), { recursive: true });
-  writeFileSync(resultFile, `${JSON.stringify({ node: process.version, ...results }, null, 2)}\n`);
+  writeFileSync(resultFile, `${JSON.stringify(results, null, 2)}\n`);
+}
+
+function earlierResults(): object {
+  return existsSync(resultFile) ? (JSON.parse(readFileSync(resultFile, 'utf8')) as object) : {};
 }
 
 // Loading

@@ -31,7 +31,8 @@ export async function wholePrompts(recorded: readonly Recorded[]): Promise<reado
   return Object.entries(errors).map(([what, list]) => ({ what, ...errorRow(list) }));
 }
 
-async function countingOf(conversation: Recorded, model: string) {
+/** Counts of a conversation as `model` would be sent it. */
+export async function countingOf(conversation: Recorded, model: string) {
   const counter = createConversationCounter({ counter: await loadTokenCounter(model) });
   const { messages, tools } = conversation;
   const body = new TextEncoder().encode(

@@ -17,7 +17,12 @@ export type Recorded = {
   readonly messages: readonly ChatMessage[];
   readonly meta: {
     readonly model?: string;
-    /** A message index, and the tokens the provider reported for the prompt that ends before it. */
+    /** When the conversation began. */
+    readonly started?: string;
+    /**
+     * A message index, and the tokens the provider reported for the prompt that ends before it: one figure, or three (not cached,
+     * written to the cache, read from it); last, those of the reply.
+     */
     readonly usage?: readonly (readonly number[])[];
     readonly microcompactions?: readonly unknown[];
   };
