@@ -25,7 +25,7 @@ const traps = [
   "Later tokens are timed from the provider's write to the client's read, by the one clock of the machine; the first from sending the request.",
   'Targets are asked in turn, in another order each round. Noise is direct against direct; [a, b] is where 95 % of bootstrap samples lie.',
   '"Never seen" changes every message: what the gateway pays for the first request after a restart, not for each turn.',
-  'The gateway is young: each cell starts one and warms it with 25 requests; a median over the rounds is of code that is still being compiled.',
+  'The gateway has served 275 requests of the kind before it is measured. Its first ones, while its code is being compiled, take 1 to 2 ms more, the very first some 50 ms.',
   'A client that the machine stalls for 20 ms reads what stands before a recall and what comes behind it at once, and counts as late.',
   'No request is long enough to be folded, but those with a recall: there each replays a fold of 700 kB.',
 ];
