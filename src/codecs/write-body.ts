@@ -4,16 +4,20 @@
  */
 import type { Conversation, Message, Part, Place, Span } from '../conversation/conversation.ts';
 import { textsOf } from '../conversation/conversation.ts';
-import type { Edit } from '../conversation/edit.ts';
+import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { type Insertion, listSplices, literalBytes, type Splice } from '../conversation/splice.ts';
 import { LeporelloError } from '../errors.ts';
+import { startsWith } from './read-body.ts';
 
-/** The edits of one message, in the order the codec needs them. */
+const encoder = new TextEncoder();
+
+/** What the edits do to one message. */
 export type MessageEdits = {
   readonly message: Message;
   /** Indices of dropped parts; never all of them. */
   readonly dropped: ReadonlySet<number>;
-  readonly replaced: readonly { readonly at: Place; readonly stub: string }[];
+  /** Texts and arguments that others take the place of. */
+  readonly replaced: readonly Splice[];
 };
 
 /** What only a codec knows of writing messages. */
@@ -51,7 +55,7 @@ export function messageSplices(
   return [
     ...listSplices(spans, spans.at(-1)?.end ?? 0, (index) => dropped.has(index), [...insertions, ...added]),
     ...perMessage.flatMap((group) => [
-      ...group.replaced.map((edit) => replaceSplice(group.message, edit)),
+      ...group.replaced,
       ...(group.dropped.size > 0 ? writer.dropParts(group, conversation.body) : []),
     ]),
   ];
@@ -78,7 +82,7 @@ function groupByMessage(
   edits: readonly Edit[],
   droppedWhole: ReadonlySet<number>,
 ): readonly MessageEdits[] {
-  const groups = new Map<number, { dropped: Set<number>; replaced: { at: Place; stub: string }[] }>();
+  const groups = new Map<number, { dropped: Set<number>; replaced: Replaced[] }>();
   const groupOf = (index: number) => {
     const group = groups.get(index) ?? { dropped: new Set<number>(), replaced: [] };
     groups.set(index, group);
@@ -88,32 +92,51 @@ function groupByMessage(
   for (const edit of edits) {
     if (edit.kind === 'drop-part' && !droppedWhole.has(edit.message))
       groupOf(edit.message).dropped.add(edit.part);
-    if (edit.kind !== 'replace-text') continue;
-    literalAt(conversation, edit.at);
-    refuseSecond(replacedOnce, edit.at);
-    if (!droppedWhole.has(edit.at.message)) groupOf(edit.at.message).replaced.push(edit);
+    if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
+    const replaced =
+      edit.kind === 'replace-text' ? replacedText(conversation, edit) : replacedInput(conversation, edit);
+    refuseSecond(replacedOnce, replaced.what);
+    const message = lastMessageOf(edit);
+    if (!droppedWhole.has(message)) groupOf(message).replaced.push(replaced);
   }
   return [...groups].map(([index, group]) => ({
     message: messageAt(conversation, index),
     dropped: group.dropped,
-    replaced: group.replaced.filter((edit) => !group.dropped.has(edit.at.part)),
+    replaced: group.replaced.flatMap(({ part, splice }) => (group.dropped.has(part) ? [] : [splice])),
   }));
 }
 
-/** Dropping what is also replaced or dropped again has one outcome; two texts for one place have none. */
-function refuseSecond(seen: Set<string>, at: Place): void {
-  const key = `${at.message}.${at.part}.${at.text}`;
-  if (seen.has(key))
-    throw new LeporelloError(
-      'bad-edit',
-      `Two edits replace text ${at.text} of part ${at.part} of message ${at.message}.`,
-    );
-  seen.add(key);
+/** Something put in place of a text or of arguments; `what` says of which. */
+type Replaced = { readonly part: number; readonly what: string; readonly splice: Splice };
+
+function replacedText(conversation: Conversation, { at, stub }: Edit & { kind: 'replace-text' }): Replaced {
+  const literal = literalAt(conversation, at);
+  return {
+    part: at.part,
+    what: `text ${at.text} of part ${at.part} of message ${at.message}`,
+    splice: {
+      span: shift(literal, messageAt(conversation, at.message).span.start),
+      bytes: literalBytes(stub),
+    },
+  };
 }
 
-function replaceSplice(message: Message, edit: { readonly at: Place; readonly stub: string }): Splice {
-  const literal = textsOf(message.parts[edit.at.part]!)[edit.at.text]!;
-  return { span: shift(literal, message.span.start), bytes: literalBytes(edit.stub) };
+/** Arguments that were a string literal stay one; the JSON text goes in as its content. */
+function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace-input' }): Replaced {
+  const message = messageAt(conversation, edit.message);
+  const span = shift(inputAt(conversation, edit), message.span.start);
+  const isLiteral = startsWith(conversation.body, span, '"');
+  return {
+    part: edit.part,
+    what: `the arguments of part ${edit.part} of message ${edit.message}`,
+    splice: { span, bytes: isLiteral ? literalBytes(edit.input) : encoder.encode(edit.input) },
+  };
+}
+
+/** Dropping what is also replaced or dropped again has one outcome; two texts for one place have none. */
+function refuseSecond(seen: Set<string>, what: string): void {
+  if (seen.has(what)) throw new LeporelloError('bad-edit', `Two edits replace ${what}.`);
+  seen.add(what);
 }
 
 /** A span relative to a block as a span of the body. */
@@ -142,5 +165,15 @@ function literalAt(conversation: Conversation, at: Place): Span {
   throw new LeporelloError(
     'bad-edit',
     `An edit names text ${at.text} of part ${at.part} of message ${at.message}, which has none.`,
+  );
+}
+
+/** A call without arguments has no place where others could go. */
+function inputAt(conversation: Conversation, at: { readonly message: number; readonly part: number }): Span {
+  const part = partAt(conversation, at.message, at.part);
+  if (part.type === 'tool-call' && part.input.end > part.input.start) return part.input;
+  throw new LeporelloError(
+    'bad-edit',
+    `An edit names the arguments of part ${at.part} of message ${at.message}, which has none.`,
   );
 }

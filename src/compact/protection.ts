@@ -1,6 +1,5 @@
 /** What a fold leaves alone: system, the newest user message, the newest tool batch with its calls, the last message, pins, recalls. */
-import type { Conversation } from '../conversation/conversation.ts';
-import { textOf, textsOf } from '../conversation/conversation.ts';
+import { type Conversation, inputOf, textOf, textsOf } from '../conversation/conversation.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import { newestBatch, turnStart } from '../conversation/turns.ts';
 import type { Protection } from '../strategies/strategy.ts';
@@ -32,6 +31,7 @@ export function protectionOf(
     const message = conversation.messages[index];
     const part = message?.parts[at];
     if (!message || !part || pins.texts.length === 0) return false;
+    if (part.type === 'tool-call') return holdsAny(inputOf(conversation.body, message, part), pins.texts);
     return textsOf(part).some((span) => {
       const text = textOf(conversation.body, message, span);
       return pins.texts.some((pin) => text.includes(pin));
@@ -42,6 +42,16 @@ export function protectionOf(
     part: (message, part) => pinned.has(placeKey({ message, part })) || holdsPin(message, part),
     recalled: (message, part) => recalled.has(placeKey({ message, part })),
   };
+}
+
+/** Arguments may spell a text with other escapes than the user did. */
+function holdsAny(input: string, pins: readonly string[]): boolean {
+  try {
+    const spelled = JSON.stringify(JSON.parse(input));
+    return pins.some((pin) => spelled.includes(JSON.stringify(pin).slice(1, -1)));
+  } catch {
+    return pins.some((pin) => input.includes(pin));
+  }
 }
 
 /** Messages no strategy but the last resort may touch. */

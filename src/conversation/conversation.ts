@@ -103,6 +103,16 @@ export function textOf(body: Uint8Array, block: { readonly span: Span }, span: S
   return decodeLiteral(bytesOf(body, block, span));
 }
 
+/** The arguments of a call as JSON text, however the format carries them; empty where the call has none. */
+export function inputOf(
+  body: Uint8Array,
+  block: { readonly span: Span },
+  call: Part & { readonly type: 'tool-call' },
+): string {
+  const bytes = bytesOf(body, block, call.input);
+  return bytes[0] === '"'.charCodeAt(0) ? decodeLiteral(bytes) : decoder.decode(bytes);
+}
+
 /** The literals of a part that hold text for the model; empty for parts that have none. */
 export function textsOf(part: Part): readonly Span[] {
   switch (part.type) {

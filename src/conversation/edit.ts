@@ -7,6 +7,14 @@ import type { Place } from './conversation.ts';
 export type Edit =
   /** Puts `stub` in place of one text. `memory` is the id under which the original can be recalled. */
   | { readonly kind: 'replace-text'; readonly at: Place; readonly stub: string; readonly memory: string }
+  /** Puts other arguments, the JSON text of an object, in place of those of a call. `memory`: the id of the whole input as it was. */
+  | {
+      readonly kind: 'replace-input';
+      readonly message: number;
+      readonly part: number;
+      readonly input: string;
+      readonly memory: string;
+    }
   /** Takes one part out of its message. A message left without parts goes with it. */
   | {
       readonly kind: 'drop-part';
@@ -28,6 +36,7 @@ export function lastMessageOf(edit: Edit): number {
   switch (edit.kind) {
     case 'replace-text':
       return edit.at.message;
+    case 'replace-input':
     case 'drop-part':
     case 'drop-message':
       return edit.message;

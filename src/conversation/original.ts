@@ -1,6 +1,7 @@
 /**
- * What stands behind a memory id: the exact JSON bytes that edits took out of a body. A removed text is its string literal; removed
- * parts and messages are a JSON array of their bytes. Found in the body itself, so that recall needs no store while the client resends it.
+ * What stands behind a memory id: the exact JSON bytes that edits took out of a body. A removed text is its string literal, arguments are
+ * their literal or object, removed parts and messages are a JSON array of their bytes. Found in the body itself, so that recall needs no
+ * store while the client resends it.
  */
 import { bytesOf, type Conversation, textsOf } from './conversation.ts';
 import type { Edit } from './edit.ts';
@@ -20,6 +21,9 @@ export function originalsOf(
     switch (edit.kind) {
       case 'replace-text':
         originals.set(edit.memory, originalOfText(conversation, edit));
+        break;
+      case 'replace-input':
+        originals.set(edit.memory, originalOfInput(conversation, edit));
         break;
       case 'drop-part':
         originals.set(edit.memory, originalOfPart(conversation, edit.message, edit.part));
@@ -75,6 +79,15 @@ function originalOfText(
 ): Uint8Array {
   const message = conversation.messages[edit.at.message]!;
   return bytesOf(conversation.body, message, textsOf(message.parts[edit.at.part]!)[edit.at.text]!);
+}
+
+function originalOfInput(
+  conversation: Conversation,
+  edit: Edit & { readonly kind: 'replace-input' },
+): Uint8Array {
+  const message = conversation.messages[edit.message]!;
+  const part = message.parts[edit.part]!;
+  return bytesOf(conversation.body, message, part.type === 'tool-call' ? part.input : part.span);
 }
 
 function arrayOf(values: readonly Uint8Array[]): Uint8Array {

@@ -40,6 +40,18 @@ describe('reading a memory', () => {
     expect(await recall(messages, { path: '$[0].n' })).toBe('2512292042121000001');
   });
 
+  it('gives the arguments of a call alike, whether they stood there as an object or as a literal', async () => {
+    const content = 'one\ntwo "2"\nthree';
+    const input = `{ "path": "a.ts", "n": 1.0, "content": ${JSON.stringify(content)} }`;
+    for (const stored of [input, held(input)]) {
+      expect(await recall(stored, {})).toBe(input);
+      expect(await recall(stored, { path: '$.content' })).toBe(content);
+      expect(await recall(stored, { path: '$.content', lines: '2' })).toBe('two "2"\n[Line 2 of 3.]');
+      expect(await recall(stored, { path: '$.n' })).toBe('1.0');
+      expect(await recall(stored, { query: 'two "2"' })).toContain('two \\"2\\"');
+    }
+  });
+
   it('gives what memory holds raw where it is not what it should be', async () => {
     expect(await recall('"cut off', {})).toBe('"cut off');
     expect(await recall('[{"role":', {})).toBe('[{"role":');

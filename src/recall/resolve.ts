@@ -17,8 +17,8 @@ export type RecallRequest = {
   /** The arguments of the call as the model wrote them. */
   readonly argumentsJson: string;
   /**
-   * The original as exact JSON: a string literal whose decoded text was taken out, or an array of whole messages. Undefined
-   * for an id that is not known in this conversation.
+   * The original as exact JSON: a string literal whose decoded text was taken out, the arguments of a call (an object, or a
+   * literal that holds one), or an array of whole messages. Undefined for an id that is not known in this conversation.
    */
   readonly lookup: (id: string) => string | undefined | Promise<string | undefined>;
   /** Tokens the answer may have; under 100 there may be no room for the way to the rest. */

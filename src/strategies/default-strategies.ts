@@ -4,12 +4,14 @@ import { dropFailedCalls } from './drop-failed-calls.ts';
 import { dropOldest } from './drop-oldest.ts';
 import { dropRecalls } from './drop-recalls.ts';
 import { offloadResults } from './offload-results.ts';
+import { stubArguments } from './stub-arguments.ts';
 import type { Strategy } from './strategy.ts';
 
-/** drop-failed-calls, offload-results, drop-recalls, drop-oldest, clip-newest. */
+/** drop-failed-calls, offload-results, stub-arguments, drop-recalls, drop-oldest, clip-newest. */
 export const defaultStrategies: readonly Strategy[] = [
   dropFailedCalls,
   offloadResults,
+  stubArguments,
   dropRecalls,
   dropOldest,
   clipNewest,

@@ -73,9 +73,14 @@ function isFree(view: FoldView, message: Message): boolean {
 function remainingTokens(view: FoldView): (index: number) => number {
   const replaced = new Map<number, number>();
   for (const edit of view.edits) {
-    if (edit.kind !== 'replace-text') continue;
-    const message = view.conversation.messages[edit.at.message]!;
-    const saved = view.measure.part(message, message.parts[edit.at.part]!) - view.measure.text(edit.stub);
+    if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
+    const {
+      message: index,
+      part,
+      stub,
+    } = edit.kind === 'replace-text' ? { ...edit.at, stub: edit.stub } : { ...edit, stub: edit.input };
+    const message = view.conversation.messages[index]!;
+    const saved = view.measure.part(message, message.parts[part]!) - view.measure.text(stub);
     replaced.set(message.index, (replaced.get(message.index) ?? 0) + saved);
   }
   return (index) => Math.max(0, view.measure.message(index) - (replaced.get(index) ?? 0));

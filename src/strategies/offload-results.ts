@@ -1,5 +1,5 @@
 /** Moves old tool results to memory, oldest first, and leaves a stub in place of each. The call and its result stay paired. */
-import { bytesOf, type Conversation } from '../conversation/conversation.ts';
+import { type Conversation, inputOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import type { FoldView, Strategy } from './strategy.ts';
@@ -51,7 +51,6 @@ function callsByResult(conversation: Conversation) {
     const message = pair && conversation.messages[pair.call.message];
     const part = pair && message?.parts[pair.call.part];
     if (!message || part?.type !== 'tool-call') return undefined;
-    const input = new TextDecoder().decode(bytesOf(conversation.body, message, part.input));
-    return { name: part.name, input: input.startsWith('"') ? (JSON.parse(input) as string) : input };
+    return { name: part.name, input: inputOf(conversation.body, message, part) };
   };
 }

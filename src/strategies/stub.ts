@@ -21,6 +21,23 @@ export function resultStub({ text, call, memory, recallTool }: ResultStub): stri
   );
 }
 
+/** What stands in place of one long text in the arguments of a call. The whole arguments are kept; `path` leads to this text in them. */
+export function argumentStub(folded: {
+  readonly text: string;
+  readonly memory: string;
+  readonly path: string;
+  readonly recallTool: string | undefined;
+}): string {
+  const { text, memory, path, recallTool } = folded;
+  const begins = firstLine(text);
+  // A long path would be refused, or cost more than the whole arguments.
+  const shortPath = path.length > 200 ? undefined : path;
+  return (
+    `[Folded argument: ${size(text)}. ` +
+    `${begins === '' ? '' : `It begins ${quote(begins, 100)}. `}${way(memory, recallTool, shortPath)}]`
+  );
+}
+
 /** What stands in for whole messages that were dropped. */
 export function messagesStub(folded: {
   readonly messages: number;
@@ -49,10 +66,10 @@ export function clipStub(clipped: {
   return `[Folded ${characters} characters ${lines} of this text. ${way(memory, recallTool)}]`;
 }
 
-function way(memory: string, recallTool: string | undefined): string {
+function way(memory: string, recallTool: string | undefined, path?: string): string {
   return recallTool === undefined
     ? `It is kept as ${memory}.`
-    : `To read it again call ${recallTool} with {"id":"${memory}"}.`;
+    : `To read it again call ${recallTool} with ${JSON.stringify({ id: memory, path })}.`;
 }
 
 /** Names of tools are the client's or the model's: what does not look like one is quoted. */

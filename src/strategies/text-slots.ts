@@ -45,6 +45,7 @@ export function touched(edits: readonly Edit[]) {
   const messages = new Set<number>();
   const parts = new Set<string>();
   const texts = new Set<string>();
+  const inputs = new Set<string>();
   for (const edit of edits) {
     switch (edit.kind) {
       case 'drop-message':
@@ -56,11 +57,14 @@ export function touched(edits: readonly Edit[]) {
       case 'replace-text':
         texts.add(`${edit.at.message}.${edit.at.part}.${edit.at.text}`);
         break;
+      case 'replace-input':
+        inputs.add(`${edit.message}.${edit.part}`);
+        break;
       case 'insert-message':
         break;
     }
   }
-  return { messages, parts, texts };
+  return { messages, parts, texts, inputs };
 }
 
 const encoder = new TextEncoder();

@@ -105,7 +105,7 @@ export function strategySuite(strategy: Strategy): void {
           const places = (list: typeof edits) =>
             list
               .filter((edit) => edit.kind !== 'insert-message')
-              .map((edit) => ({ ...edit, stub: '', memory: '' }));
+              .map((edit) => ({ ...edit, stub: '', input: '', memory: '' }));
           for (const place of places(again)) expect(places(edits)).not.toContainEqual(place);
         }),
       );
@@ -127,11 +127,16 @@ const texts = fc.oneof(
   fc.constantFrom("Error: tool 'nope' not found", 'Unknown tool: nope'),
 );
 
+const inputs = fc.oneof(
+  fc.constant('{}'),
+  fc.tuple(texts, texts).map(([path, content]) => JSON.stringify({ path, content, times: [1] })),
+);
+
 const steps: fc.Arbitrary<Step> = fc.oneof(
   texts.map((user): Step => ({ user })),
   texts.map((assistant): Step => ({ assistant: `${assistant}.` })),
   fc
-    .array(fc.record({ name: fc.constantFrom('read_file', 'run', 'nope'), result: texts }), {
+    .array(fc.record({ name: fc.constantFrom('read_file', 'run', 'nope'), input: inputs, result: texts }), {
       minLength: 1,
       maxLength: 3,
     })

@@ -27,6 +27,7 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   }
   if (at === lastAssistant(conversation)) return false;
   if (edit.kind === 'drop-message') return !mustStand(message);
+  if (edit.kind === 'replace-input') return message.parts[edit.part]?.type === 'tool-call';
   const part = message.parts[edit.at.part];
   return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
 }
@@ -86,6 +87,7 @@ function isBefore(edit: Edit, place: PartPlace): boolean {
   switch (edit.kind) {
     case 'replace-text':
       return edit.at.part < place.part;
+    case 'replace-input':
     case 'drop-part':
       return edit.part < place.part;
     case 'drop-message':

@@ -55,6 +55,20 @@ describe('what may be edited', () => {
     expect([replace(3), replace(1, 0), replace(1, 2)].map(may)).toEqual([false, false, false]);
   });
 
+  it('is the arguments of unsigned calls that have any', () => {
+    const withoutArguments = { functionCall: { id: 'c5', name: 'f' } };
+    const calling = read([...contents, model(withoutArguments)]);
+    const replaceInput = (message: number, part: number): Edit => ({
+      kind: 'replace-input',
+      message,
+      part,
+      input: '{}',
+      memory: 'm',
+    });
+    const places = [replaceInput(1, 3), replaceInput(5, 2), replaceInput(1, 2), replaceInput(7, 0)];
+    expect(places.map((edit) => rules.mayEdit(calling, edit))).toEqual([true, true, false, false]);
+  });
+
   it('is any part of a finished turn, and of the current one what is neither signed nor thought', () => {
     expect([dropPart(1, 0), dropPart(1, 2), dropPart(1, 3), dropPart(3, 0)].map(may)).toEqual(
       Array(4).fill(true),

@@ -16,7 +16,7 @@ export const rules: FormatRules = {
 };
 
 /**
- * Unsigned text and results may change. A signed part stays as it is, and in the current turn, whose signatures are checked, where it
+ * Unsigned text, calls and results may change. A signed part stays as it is, and in the current turn, whose signatures are checked, where it
  * is; a whole step may go, calls and responses together. With `cachedContent` the contents are what follows the cache, so they may change.
  */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
@@ -35,6 +35,14 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
       const part = message.parts[edit.at.part];
       if (part?.type !== 'text' && part?.type !== 'tool-result') return false;
       return edit.at.text in part.texts && !isSignedIn(conversation, message, part);
+    }
+    case 'replace-input': {
+      const part = message.parts[edit.part];
+      return (
+        part?.type === 'tool-call' &&
+        part.input.end > part.input.start &&
+        !isSignedIn(conversation, message, part)
+      );
     }
   }
 }

@@ -23,7 +23,7 @@ type Extra = { readonly recallTool?: RecallTool };
 /** The body with the edits; contents of one side that the edits made neighbours are one content. */
 export function write(conversation: Conversation, edits: readonly Edit[], extra: Extra = {}): Uint8Array {
   const body = writeApart(conversation, edits, extra);
-  const moves = edits.some((edit) => edit.kind !== 'replace-text');
+  const moves = edits.some(({ kind }) => kind !== 'replace-text' && kind !== 'replace-input');
   return moves ? joinNeighbours(body, originsAfter(conversation, edits)) : body;
 }
 

@@ -54,6 +54,26 @@ describe('what may be edited', () => {
     expect(rules.mayEdit(recorded('sdk-tool-loop'), drop(7))).toBe(false);
   });
 
+  it('is the arguments of functions, not the free text of a custom tool', () => {
+    const calls = [
+      { id: 'c1', type: 'function', function: { name: 'run', arguments: '{"a":1}' } },
+      { id: 'c2', type: 'custom', custom: { name: 'patch', input: '{"a":1}' } },
+    ];
+    const conversation = view(
+      openaiChat,
+      JSON.stringify({ messages: [{ role: 'assistant', content: 'a', tool_calls: calls }] }),
+    );
+    const replaceInput = (part: number): Edit => ({
+      kind: 'replace-input',
+      message: 0,
+      part,
+      input: '{}',
+      memory: 'm',
+    });
+    const may = [0, 1, 2].map((part) => rules.mayEdit(conversation, replaceInput(part)));
+    expect(may).toEqual([false, true, false]);
+  });
+
   it('needs nothing to go with it', () => {
     const edits = [drop(2), drop(3), drop(4)];
     expect(rules.complete(recorded('sdk-tool-loop'), edits)).toEqual({ status: 'ok', edits });

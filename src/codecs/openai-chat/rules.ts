@@ -1,6 +1,7 @@
 /** The invariants of Chat Completions that a compressor could break. https://platform.openai.com/docs/api-reference/chat/create */
-import type { Conversation, Message } from '../../conversation/conversation.ts';
+import { bytesOf, type Conversation, type Message } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
+import { scanObject } from '../../conversation/json-scan.ts';
 import type { FormatRules, Problem } from '../codec.ts';
 
 export const rules: FormatRules = {
@@ -69,6 +70,8 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
       const part = message.parts[edit.at.part];
       return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
     }
+    case 'replace-input':
+      return isFunctionCall(conversation, message, edit.part);
     case 'drop-part': {
       const type = message.parts[edit.part]?.type;
       return type === 'tool-call' || type === 'tool-result';
@@ -76,6 +79,13 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
     case 'drop-message':
       return message.parts.every((part) => part.type !== 'opaque');
   }
+}
+
+/** The input of a custom tool is free text, not JSON. */
+function isFunctionCall({ body }: Conversation, message: Message, index: number): boolean {
+  const part = message.parts[index];
+  if (part?.type !== 'tool-call') return false;
+  return scanObject(bytesOf(body, message, part.span), 0).members.some(({ key }) => key === 'function');
 }
 
 function problem(rule: string, message: Message, detail: string): Problem {

@@ -48,6 +48,24 @@ describe('what may be edited', () => {
     expect(rules.mayEdit(conversation, replace(5, 0, 2))).toBe(false);
   });
 
+  it('is the arguments of functions, not the free text of a custom tool, the words of a shell or what a program asks', () => {
+    const calls = conversationOf(
+      user,
+      call('c1'),
+      { type: 'custom_tool_call', call_id: 'c2', name: 'patch', input: '{}' },
+      { type: 'local_shell_call', call_id: 'c3', action: { type: 'exec', command: ['ls'] } },
+      { ...call('c4'), caller: { type: 'program', caller_id: 'p' } },
+    );
+    const replaceInput = (message: number): Edit => ({
+      kind: 'replace-input',
+      message,
+      part: 0,
+      input: '{}',
+      memory: 'm',
+    });
+    expect(allowed(calls, replaceInput)).toEqual([1]);
+  });
+
   it('goes as a whole unless it is carried untouched', () => {
     expect(allowed(conversation, drop)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 9]);
   });

@@ -4,12 +4,12 @@ import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
 import { droppedMessages } from '../write-body.ts';
 import { problems } from './problems.ts';
-import { type Group, isKind, isOfProgram, structureOf } from './structure.ts';
+import { type Group, isKind, isOfProgram, itemText, structureOf } from './structure.ts';
 
 export const rules: FormatRules = { problems, mayEdit, complete };
 
 /**
- * Texts and outputs may change; system messages, sealed reasoning and what is carried untouched may not. Of a request whose history
+ * Texts, outputs and the arguments of functions may change; system messages, sealed reasoning and what is carried untouched may not. Of a request whose history
  * the provider keeps nothing is edited: what was sent cannot be changed any more, and what is new is not told from what was sent.
  */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
@@ -24,6 +24,12 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
       const part = message.parts[edit.at.part];
       return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
     }
+    case 'replace-input':
+      return (
+        message.parts[edit.part]?.type === 'tool-call' &&
+        itemText(conversation, message, 'type') === 'function_call' &&
+        !isOfProgram(conversation, message)
+      );
     case 'drop-part':
       return message.parts[edit.part] !== undefined && mayGoAlone(conversation, message);
     case 'drop-message':

@@ -4,7 +4,15 @@ import { describe, expect, it } from 'vitest';
 import type { Codec, RecallTool } from '../../codecs/codec.ts';
 import { bytesOf, type Conversation } from '../../conversation/conversation.ts';
 import { pairCalls } from '../../conversation/pairing.ts';
-import { anyText, editSeeds, editsFrom, recallName, replyWithRecallsOnly, requestsFor } from './arbitrary.ts';
+import {
+  anyText,
+  editKinds,
+  editSeeds,
+  editsFrom,
+  recallName,
+  replyWithRecallsOnly,
+  requestsFor,
+} from './arbitrary.ts';
 import { editedModels } from './edited.ts';
 import type { CodecFixture } from './fixture.ts';
 import { bytesOfBlock, shown, textsIn, view } from './views.ts';
@@ -35,9 +43,8 @@ export function appendingCases(codec: Codec, fixture: CodecFixture): void {
     });
 
     it('together with edits', () => {
-      const kinds = ['replace-text', 'drop-part', 'drop-message', 'insert-message'] as const;
       fc.assert(
-        fc.property(requestsFor(fixture), editSeeds(kinds), (request, seeds) => {
+        fc.property(requestsFor(fixture), editSeeds(editKinds), (request, seeds) => {
           const conversation = view(codec, fixture.body(request));
           const edits = editsFrom(conversation, seeds);
           const after = view(codec, codec.write(conversation, edits, { recallTool }));

@@ -4,6 +4,7 @@ import type { ToolCall } from '../../codecs/codec.ts';
 import type { Conversation } from '../../conversation/conversation.ts';
 import { textsOf } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
+import type { PartPlace } from '../../conversation/pairing.ts';
 import type { NeutralRequest, NeutralTurn, RequestFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 
 /** The name under which the suite offers the recall tool. */
@@ -192,6 +193,15 @@ export function replyWithRecallsOnly(): fc.Arbitrary<ScriptedTurn> {
   );
 }
 
+/** Every kind of edit. */
+export const editKinds = [
+  'replace-text',
+  'replace-input',
+  'drop-part',
+  'drop-message',
+  'insert-message',
+] as const satisfies readonly Edit['kind'][];
+
 /** One random wish for an edit: numbers are reduced to what the conversation has. */
 export type EditSeed = {
   readonly kind: Edit['kind'];
@@ -212,10 +222,11 @@ export function editSeeds(kinds: readonly Edit['kind'][]): fc.Arbitrary<readonly
   return fc.array(seed, { maxLength: 8 });
 }
 
-/** The edits that the seeds name in this conversation. No text is replaced twice. */
+/** The edits that the seeds name in this conversation. No text and no arguments are replaced twice. */
 export function editsFrom(conversation: Conversation, seeds: readonly EditSeed[]): readonly Edit[] {
   const { messages } = conversation;
   const places = new Set<string>();
+  const called = callsIn(conversation);
   return seeds.flatMap((seed): readonly Edit[] => {
     const message = messages[seed.message % messages.length];
     if (!message) return [];
@@ -238,6 +249,25 @@ export function editsFrom(conversation: Conversation, seeds: readonly EditSeed[]
         places.add(key);
         return [{ kind: seed.kind, at, stub: seed.words, memory: 'mem_1' }];
       }
+      case 'replace-input': {
+        const at = called[seed.message % Math.max(1, called.length)];
+        const key = JSON.stringify(at);
+        if (!at || places.has(key)) return [];
+        places.add(key);
+        const input = `{"words": ${JSON.stringify(seed.words)},"n":1.0}`;
+        return [{ kind: seed.kind, ...at, input, memory: 'mem_1' }];
+      }
     }
   });
+}
+
+/** The calls that have arguments. */
+function callsIn({ messages }: Conversation): readonly PartPlace[] {
+  return messages.flatMap((message) =>
+    message.parts.flatMap((part, index) =>
+      part.type === 'tool-call' && part.input.end > part.input.start
+        ? [{ message: message.index, part: index }]
+        : [],
+    ),
+  );
 }

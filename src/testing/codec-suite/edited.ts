@@ -2,7 +2,9 @@
 import {
   bytesOf,
   type Conversation,
+  inputOf,
   type Message,
+  type Part,
   textOf,
   textsOf,
 } from '../../conversation/conversation.ts';
@@ -19,6 +21,7 @@ export type MessageModel = {
 };
 type PartModel = {
   readonly type: string;
+  /** Of a call with other arguments: what stands before them, the arguments, what stands behind. */
   readonly texts: readonly string[];
   readonly bytes: string | undefined;
 };
@@ -63,11 +66,17 @@ function messageAfter(
   const mine = edits.filter(
     (edit) =>
       (edit.kind === 'replace-text' && edit.at.message === message.index) ||
-      ((edit.kind === 'drop-part' || edit.kind === 'drop-message') && edit.message === message.index),
+      ((edit.kind === 'replace-input' || edit.kind === 'drop-part' || edit.kind === 'drop-message') &&
+        edit.message === message.index),
   );
   const dropped = new Set(mine.map((edit) => (edit.kind === 'drop-part' ? edit.part : undefined)));
   const parts = message.parts.flatMap((part, index): readonly PartModel[] => {
     if (dropped.has(index)) return [];
+    const called = mine.find((edit) => edit.kind === 'replace-input' && edit.part === index);
+    if (called?.kind === 'replace-input' && part.type === 'tool-call') {
+      const [before, , after] = aroundInput(body, message, part);
+      return [{ type: part.type, texts: [before, called.input, after], bytes: undefined }];
+    }
     const stubs = new Map(
       mine.flatMap((edit) =>
         edit.kind === 'replace-text' && edit.at.part === index ? [[edit.at.text, edit.stub] as const] : [],
@@ -122,9 +131,27 @@ function foundIn(conversation: Conversation, like: readonly MessageModel[]): rea
     bytes: like[index]?.bytes === undefined ? undefined : bytesOfBlock(body, message),
     parts: message.parts.map((part, at) => ({
       type: part.type,
-      texts: textsOf(part).map((text) => textOf(body, message, text)),
+      texts:
+        part.type === 'tool-call' && isOpen(like[index]?.parts[at])
+          ? aroundInput(body, message, part)
+          : textsOf(part).map((text) => textOf(body, message, text)),
       bytes:
         like[index]?.parts[at]?.bytes === undefined ? undefined : shown(bytesOf(body, message, part.span)),
     })),
   }));
+}
+
+function isOpen(like: PartModel | undefined): boolean {
+  return like !== undefined && like.bytes === undefined;
+}
+
+/** The bytes of a call before its arguments, the arguments as JSON text, and the bytes behind. */
+function aroundInput(
+  body: Uint8Array,
+  message: Message,
+  call: Part & { readonly type: 'tool-call' },
+): readonly [string, string, string] {
+  const { span, input } = call;
+  const at = (start: number, end: number) => shown(bytesOf(body, message, { start, end }));
+  return [at(span.start, input.start), inputOf(body, message, call), at(input.end, span.end)];
 }

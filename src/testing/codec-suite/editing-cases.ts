@@ -5,17 +5,16 @@ import type { Codec } from '../../codecs/codec.ts';
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import { pairCalls } from '../../conversation/pairing.ts';
-import { editSeeds, editsFrom, requestsFor } from './arbitrary.ts';
+import { editKinds, editSeeds, editsFrom, requestsFor } from './arbitrary.ts';
 import { editedModels } from './edited.ts';
 import type { CodecFixture } from './fixture.ts';
 import { otherMembers, shown, view } from './views.ts';
 
 const encoder = new TextEncoder();
-const kinds = ['replace-text', 'drop-part', 'drop-message', 'insert-message'] as const;
 
 export function editingCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} writes edits`, () => {
-    it.each(kinds)('of kind %s so that reading shows exactly them', (kind) => {
+    it.each(editKinds)('of kind %s so that reading shows exactly them', (kind) => {
       fc.assert(
         fc.property(requestsFor(fixture, { open: true }), editSeeds([kind]), (request, seeds) => {
           showsExactly(codec, fixture, fixture.body(request), seeds);
@@ -26,7 +25,7 @@ export function editingCases(codec: Codec, fixture: CodecFixture): void {
 
     it('of all kinds together', () => {
       fc.assert(
-        fc.property(requestsFor(fixture, { open: true }), editSeeds(kinds), (request, seeds) => {
+        fc.property(requestsFor(fixture, { open: true }), editSeeds(editKinds), (request, seeds) => {
           showsExactly(codec, fixture, fixture.body(request), seeds);
         }),
         { numRuns: 500 },
@@ -37,7 +36,7 @@ export function editingCases(codec: Codec, fixture: CodecFixture): void {
       fc.assert(
         fc.property(
           requestsFor(fixture, { open: true }),
-          editSeeds(kinds),
+          editSeeds(editKinds),
           fc.constantFrom('\t', 1, '\r\n'),
           (request, seeds, space) => {
             const spaced = JSON.stringify(JSON.parse(shown(fixture.body(request))), null, space);
@@ -52,7 +51,7 @@ export function editingCases(codec: Codec, fixture: CodecFixture): void {
     it.each(written)('into %s', (_, body) => {
       const bytes = typeof body === 'string' ? encoder.encode(body) : body;
       fc.assert(
-        fc.property(editSeeds(kinds), (seeds) => {
+        fc.property(editSeeds(editKinds), (seeds) => {
           showsExactly(codec, fixture, bytes, seeds);
         }),
         { numRuns: 50 },
@@ -92,9 +91,9 @@ export function editingCases(codec: Codec, fixture: CodecFixture): void {
       );
     });
 
-    it('that replace texts where it may, and leaves a valid conversation', () => {
+    it('that replace texts and arguments where it may, and leaves a valid conversation', () => {
       fc.assert(
-        fc.property(requestsFor(fixture), editSeeds(['replace-text']), (request, seeds) => {
+        fc.property(requestsFor(fixture), editSeeds(['replace-text', 'replace-input']), (request, seeds) => {
           const conversation = view(codec, fixture.body(request));
           const edits = editsFrom(conversation, seeds).filter((edit) =>
             codec.rules.mayEdit(conversation, edit),
@@ -118,6 +117,13 @@ export function editingCases(codec: Codec, fixture: CodecFixture): void {
       kind: 'replace-text',
       at: { message, part, text },
       stub: 's',
+      memory: 'm',
+    });
+    const replaceInput = (message: number, part: number): Edit => ({
+      kind: 'replace-input',
+      message,
+      part,
+      input: '{}',
       memory: 'm',
     });
     // One turn of the assistant is one message in some formats and two in others.
@@ -147,6 +153,10 @@ export function editingCases(codec: Codec, fixture: CodecFixture): void {
         'an insertion in front of everything',
         [{ kind: 'insert-message', before: -1, role: 'user', text: 't' }],
       ],
+      ['arguments of a message that is not there', [replaceInput(beyond, 0)]],
+      ['arguments of a part that is not there', [replaceInput(calling, call + 1)]],
+      ['arguments of a part that has none', [replaceInput(0, 0)]],
+      ['arguments replaced twice', [replaceInput(calling, call), replaceInput(calling, call)]],
       ['one text replaced twice', [replace(0, 0, 0), replace(0, 0, 0)]],
       ['a wrong place among right ones', [replace(0, 0, 0), replace(beyond - 1, 0, 7)]],
       [

@@ -5,7 +5,7 @@ import type { Codec } from '../../codecs/codec.ts';
 import type { Conversation } from '../../conversation/conversation.ts';
 import { pairCalls } from '../../conversation/pairing.ts';
 import { LeporelloError } from '../../errors.ts';
-import { editSeeds, editsFrom, requestsFor } from './arbitrary.ts';
+import { editKinds, editSeeds, editsFrom, requestsFor } from './arbitrary.ts';
 import { eachAnswer } from './each-answer.ts';
 import type { CodecFixture } from './fixture.ts';
 import { jsonValueText, replacedValue } from './json-text.ts';
@@ -211,7 +211,7 @@ function readsOrRefuses(codec: Codec, body: Uint8Array): void {
   codec.rules.problems(conversation);
   pairCalls(conversation);
   fc.assert(
-    fc.property(editSeeds(['replace-text', 'drop-part', 'drop-message', 'insert-message']), (seeds) => {
+    fc.property(editSeeds(editKinds), (seeds) => {
       const edits = editsFrom(conversation, seeds);
       edits.forEach((edit) => codec.rules.mayEdit(conversation, edit));
       expect(codec.rules.complete(conversation, edits).status).toMatch(/^(?:ok|refused)$/);
