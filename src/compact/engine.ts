@@ -15,10 +15,12 @@ import type { Ledger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import type { Strategy } from '../strategies/strategy.ts';
+import { type Calibration, createCalibration } from '../tokens/calibration.ts';
 import { createConversationCounter, createTokenMemo, type TokenMemo } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { type Demand, type Economy, firstDemand, type Trigger } from '../triggers/trigger.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
+import { correctedEconomy, correctedSteps, demandInCounts, gaugeOf } from './corrected.ts';
 import { deadWeight } from './dead-weight.ts';
 import { dropReasoning } from './drop-reasoning.ts';
 import { withGhosts } from './ghosts.ts';
@@ -42,6 +44,8 @@ export type EngineOptions = {
   readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
   /** What prompt tokens cost relative to those that are not cached; undefined where nobody knows. Default: nobody knows. */
   readonly pricesFor?: (model: string | undefined) => Promise<Pick<Economy, 'read' | 'write'> | undefined>;
+  /** What is known of how far counts are off. Default: one of its own, with the usual bounds. */
+  readonly calibration?: Calibration | undefined;
   /** `observe` reckons everything and changes nothing: the report says what would have been sent. Default `fold`. */
   readonly mode?: EngineMode | undefined;
   /** Whether to offer the recall tool to requests that have tools. Default true. */
@@ -71,6 +75,8 @@ export interface Engine {
    * rejects.
    */
   leaveAlone(request: EngineRequest): Promise<void>;
+  /** Takes in the tokens a provider reported for a prompt that was sent without `prepare`. Never rejects. */
+  learn(request: EngineRequest, reported: number): Promise<void>;
 }
 
 export type EngineRequest = {
@@ -101,6 +107,7 @@ export function createEngine(options: EngineOptions): Engine {
     counts: createTokenMemo(),
     chains: new LRUCache<string, Chain>({ maxSize: 400_000, sizeCalculation: (chain) => chain.links.length }),
     toolCosts: new Map(),
+    calibration: options.calibration ?? createCalibration(),
   };
   return {
     async prepare(request) {
@@ -128,12 +135,27 @@ export function createEngine(options: EngineOptions): Engine {
         // Then the next refusal is met anew.
       }
     },
+    async learn(request, reported) {
+      try {
+        const conversation = request.codec.read(request.body, workshop.reading);
+        const counter = await options.counterFor(conversation.model);
+        const { links } = foldMemory(workshop, request, conversation);
+        const { total } = createConversationCounter({ counter, memo: workshop.counts });
+        gaugeOf(workshop.calibration, request.tenant, conversation, links).learn(
+          total(conversation),
+          reported,
+        );
+      } catch {
+        // Then it teaches nothing.
+      }
+    },
   };
 }
 
 /** The client's own bytes, with the report of what would have been sent. */
 function observed(prepared: Prepared, { body }: EngineRequest, conversation: Conversation): Prepared {
-  return { ...unprepared(body, { status: 'observed' }, conversation), report: prepared.report };
+  const { report, prompt, learn } = prepared;
+  return { ...unprepared(body, { status: 'observed' }, conversation), report, prompt, learn };
 }
 
 /** What an engine has at hand for every request: its parts, and what it remembers of earlier ones. */
@@ -143,6 +165,7 @@ type Workshop = {
   readonly counts: TokenMemo;
   readonly chains: LRUCache<string, Chain>;
   readonly toolCosts: Map<string, number>;
+  readonly calibration: Calibration;
 };
 
 async function compact(
@@ -158,10 +181,15 @@ async function compact(
   const input = planInput(workshop, request, asSent, tokenCounter);
   const memory = asSent === conversation ? asCame : foldMemory(workshop, request, asSent, 'with ghosts');
   const { start, alone } = await replayFold(input, memory);
+  const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, asCame.links);
+  const { correction } = gauge;
+  const before = input.counter.total(conversation);
   const prices = await options.pricesFor?.(conversation.model);
   const state = {
-    economy: prices && { ...prices, dead: (usedFor: number) => deadWeight(input, start, usedFor) },
-    tokens: start.tokens,
+    economy:
+      prices &&
+      correctedEconomy({ ...prices, dead: (usedFor) => deadWeight(input, start, usedFor) }, correction),
+    tokens: correction.correct(start.tokens),
     window: window.tokens,
     reserved: reservedTokens(asSent, window, input.recallTool !== undefined),
     messages: start.messages,
@@ -173,16 +201,21 @@ async function compact(
     refusal?.reason === 'reasoning'
       ? dropReasoning(input, start)
       : demand && (demand.force || !alone)
-        ? planFold(input, start, demand, options.strategies)
+        ? planFold(input, start, demandInCounts(demand, correction), options.strategies)
         : undefined;
   if (alone && !planned && start.edits.length === 0) {
-    return unprepared(conversation.body, { status: 'untouched', reason: 'left alone' }, conversation);
+    const learn = (reported: number) => gauge.learn(before, reported);
+    return {
+      ...unprepared(conversation.body, { status: 'untouched', reason: 'left alone' }, conversation),
+      learn,
+    };
   }
   const result = planned?.draft ?? start;
   if (input.isTooLate())
     throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
   if (result !== start) await rememberFold(memory, asSent, start.edits, { edits: result.edits, alone });
   const { counter } = input;
+  const counted = options.mode === 'observe' ? before : result.tokens;
   return {
     outcome: outcomeOf(result.edits, planned?.steps),
     body: result.body,
@@ -194,22 +227,24 @@ async function compact(
     room:
       window.tokens === undefined
         ? undefined
-        : window.tokens - reservedTokens(asSent, window, false) - result.tokens,
+        : window.tokens - reservedTokens(asSent, window, false) - correction.correct(result.tokens),
     counter: tokenCounter,
+    prompt: { counted, expected: correction.correct(counted) },
+    learn: (reported) => gauge.learn(counted, reported),
     report: {
       model: conversation.model,
       counter: counter.name,
       window: window.tokens,
       trigger: demand?.trigger,
       replayed: start.edits.length,
-      steps: planned?.steps ?? [],
+      steps: correctedSteps(planned?.steps ?? [], correction),
       memories: memoriesOf(result.edits),
       ghosts: asSent === conversation ? 0 : callsOf(asSent, input.recallTool),
-      tokensBefore: counter.total(conversation),
-      tokensAfter: result.tokens,
+      tokensBefore: correction.correct(before),
+      tokensAfter: correction.correct(result.tokens),
       bytesBefore: conversation.body.length,
       bytesAfter: result.body.length,
-      unfit: whatIsLarge(result, counter, demand?.atMost),
+      unfit: whatIsLarge(result, counter, demand?.atMost, correction),
     },
   };
 }

@@ -23,6 +23,17 @@ export type Prepared = {
   readonly room: number | undefined;
   /** Undefined when the body could not be read. */
   readonly counter: TokenCounter | undefined;
+  /** How long the prompt of `body` is; undefined when nobody counted it. */
+  readonly prompt: PromptTokens | undefined;
+  /** Takes in how many tokens the provider reported for the prompt of `body`, so that the next counts are closer. Never throws. */
+  readonly learn: (reported: number) => void;
+};
+
+export type PromptTokens = {
+  /** By the counter, wrapping and tools included. */
+  readonly counted: number;
+  /** What the provider is expected to report, after what it reported before. */
+  readonly expected: number;
 };
 
 /** A request that goes out as it came. */
@@ -52,5 +63,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
     keepReply: () => Promise.resolve(),
     room: undefined,
     counter: undefined,
+    prompt: undefined,
+    learn: () => {},
   };
 }

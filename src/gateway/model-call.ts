@@ -72,9 +72,14 @@ async function forward(call: Call): Promise<GatewayResponse> {
 
 function prepare({ options, request, engineRequest }: Call): Promise<Prepared> {
   const { body } = engineRequest;
-  const untouched = (reason: string) => Promise.resolve(unprepared(body, { status: 'untouched', reason }));
-  if (headerOf(request.headers, 'x-leporello-bypass') === '1') return untouched('bypass');
-  if (headerOf(request.headers, 'content-encoding') !== undefined) return untouched('the body is compressed');
+  const untouched = (reason: string): Prepared => unprepared(body, { status: 'untouched', reason });
+  if (headerOf(request.headers, 'x-leporello-bypass') === '1') {
+    // It teaches, too; it is read and counted only when its reply is there.
+    const learn = (reported: number) => void options.engine.learn(engineRequest, reported);
+    return Promise.resolve({ ...untouched('bypass'), learn });
+  }
+  if (headerOf(request.headers, 'content-encoding') !== undefined)
+    return Promise.resolve(untouched('the body is compressed'));
   return prepareInTime(options.engine, engineRequest, options.prepareDeadlineMs);
 }
 

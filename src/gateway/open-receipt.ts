@@ -1,7 +1,7 @@
 /** A receipt while its request is under way: collects what happens and is written once, at the end. */
 import type { Usage } from '../codecs/codec.ts';
 import type { Prepared } from '../compact/prepared.ts';
-import type { RecallReport } from '../metrics/receipt.ts';
+import type { CountedPrompt, RecallReport } from '../metrics/receipt.ts';
 import type { HeaderList } from './http.ts';
 import type { ExchangeNotes } from './recall-loop.ts';
 import type { ReceiptLog } from './receipts.ts';
@@ -42,6 +42,8 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
   const id = rim.newId();
   const recalls: RecallReport[] = [];
   let usage: Usage | undefined;
+  let rounds = 0;
+  let prompt: CountedPrompt | undefined;
   let upstreamStatus: number | undefined;
   let problem: string | undefined;
   let closed = false;
@@ -59,6 +61,7 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       session: request.session?.slice(0, longestName),
       upstreamStatus,
       recalls,
+      prompt,
       usage,
       problem,
       ms: { prepare: request.preparedAt - started, total: rim.clock() - started },
@@ -72,6 +75,11 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       recalled: (report) => recalls.push(report),
       used: (reported) => {
         usage = reported;
+        rounds++;
+        // Of several rounds the usage is a sum; the first alone is of the prompt that was counted.
+        if (rounds > 1 || reported === undefined) return;
+        prompt = countedPrompt(prepared, reported.input);
+        prepared.learn(reported.input);
       },
       upstreamStatus: (status) => {
         upstreamStatus = status;
@@ -87,6 +95,12 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
         close();
       }),
   };
+}
+
+function countedPrompt({ prompt }: Prepared, reported: number): CountedPrompt | undefined {
+  if (!prompt || reported <= 0) return undefined;
+  const errorPercent = Math.round(1_000 * (prompt.expected / reported - 1)) / 10;
+  return { ...prompt, reported, errorPercent };
 }
 
 function headersOf(id: string, { outcome, report }: Prepared): HeaderList {

@@ -8,7 +8,10 @@ export type Outcome =
   /** Something inside went wrong; the original bytes went out. */
   | { readonly status: 'failed'; readonly reason: string };
 
-/** How the request came to be what was sent. Tokens are those of the counter named; bytes are of the whole body. */
+/**
+ * How the request came to be what was sent. Tokens are those of the counter named, corrected by what the provider reported before;
+ * bytes are of the whole body.
+ */
 export type FoldReport = {
   readonly model: string | undefined;
   readonly counter: string | undefined;
@@ -41,6 +44,17 @@ export type FoldStep = {
 /** One private recall: how large the answer was, and in which round of the request it came. */
 export type RecallReport = { readonly round: number; readonly found: boolean; readonly tokens: number };
 
+/** The prompt that was sent first, before anything was recalled: its tokens, and what the provider said of them. */
+export type CountedPrompt = {
+  /** By the counter alone. */
+  readonly counted: number;
+  /** Corrected by what was reported before: what triggers saw. */
+  readonly expected: number;
+  readonly reported: number;
+  /** How far `expected` is from `reported`, in percent of that, to a tenth. Negative when it was too little. */
+  readonly errorPercent: number;
+};
+
 export type Receipt = FoldReport & {
   readonly id: string;
   /** Milliseconds since the epoch. */
@@ -52,6 +66,8 @@ export type Receipt = FoldReport & {
   /** Status of the last upstream response; undefined when there was none. */
   readonly upstreamStatus: number | undefined;
   readonly recalls: readonly RecallReport[];
+  /** How well its prompt was counted; undefined when it was not counted, or nothing was reported. */
+  readonly prompt: CountedPrompt | undefined;
   /** Tokens as the provider reported them, over all rounds. */
   readonly usage:
     | {

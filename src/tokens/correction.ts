@@ -8,6 +8,8 @@ export type Correction = {
   correct(counted: number): number;
   /** The other way round: the largest count that is corrected to no more than so many tokens. */
   countFor(tokens: number): number;
+  /** The tokens the provider would report more for one counted token more. */
+  readonly slope: number;
 };
 
 /** A prompt as it was counted and as its provider reported it. */
@@ -32,7 +34,12 @@ const STEP = 0.1;
 export function correctionFrom(evidence: Evidence): Correction {
   const tokensFor = lineOf(evidence);
   const correct = (counted: number): number => Math.round(tokensFor(counted));
-  return { correct, countFor: (tokens) => largest(tokens / evidence.bounds.least, correct, tokens) };
+  const { bounds, level, slope, reports } = evidence;
+  return {
+    correct,
+    countFor: (tokens) => largest(tokens / bounds.least, correct, tokens),
+    slope: reports.length === 0 ? level : slope,
+  };
 }
 
 /**

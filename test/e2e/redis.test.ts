@@ -149,7 +149,8 @@ function model() {
           ? { id, name: 'read_memory', arguments: { id: memory, query: 'step 3' } }
           : { id, name: 'run', arguments: { job: calls } };
       recall = false;
-      return { type: 'turn', parts: [{ type: 'tool-call', ...call }] };
+      // No usage, so that a gateway just started counts like one that has run for long.
+      return { type: 'turn', parts: [{ type: 'tool-call', ...call }], usage: { input: 0 } };
     },
   };
 }
