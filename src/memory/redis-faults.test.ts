@@ -81,10 +81,16 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
 
     it('does not let this user write', async () => {
       await using locked = await startRedis('--user', ...'ada on >hush ~* +@read +info'.split(' '));
-      expect(await said({ port: locked.port, username: 'ada', password: 'hush', ...patient })).toEqual([
-        undefined,
-        `${failed} NOPERM this user has no permissions to run the 'multi' command. Let this user run MGET, SET, DEL, MULTI, EXEC, SELECT and INFO, with keys that begin with {leporello}:.`,
-      ]);
+      const [read, write] = await said({
+        port: locked.port,
+        username: 'ada',
+        password: 'hush',
+        ...patient,
+      });
+      expect(read).toBeUndefined();
+      expect(write).toMatch(
+        /failed: NOPERM .* 'multi' command\. Let this user run MGET, SET, DEL, MULTI, EXEC, SELECT and INFO, with keys that begin with \{leporello\}:\.$/,
+      );
     });
 
     it('lets this user do what is needed, and no more', async () => {
