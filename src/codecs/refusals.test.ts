@@ -42,6 +42,35 @@ const cases: readonly (readonly [
   ],
 ];
 
+/** System messages in any place, which no other format has rules for. */
+const message = fc.constantFrom<JsonObject>(
+  { role: 'user', content: 'a' },
+  { role: 'assistant', content: 'b' },
+  { role: 'assistant', content: [{ type: 'web_search_tool_result', tool_use_id: 's', content: [] }] },
+  { role: 'system', content: 'c' },
+  { role: 'system', content: [{ type: 'text', text: 'd' }] },
+  { role: 'system', content: [] },
+  { role: 'system', content: [], output_config: { effort: 'low' } },
+);
+
+describe('the rules of Anthropic Messages for system messages', () => {
+  it('find one misplaced where the provider refuses it', () => {
+    let broken = 0;
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 8 }), (messages) => {
+        const body = { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'a' }, ...messages] };
+        const problems = anthropicMessages.rules.problems(view(anthropicMessages, JSON.stringify(body)));
+        const refused = messagesRefusal(body, { maxTokens: true, strictRoles: false });
+        expect([problems.length > 0, refused]).toEqual([refused !== undefined, refused]);
+        broken += problems.length > 0 ? 1 : 0;
+      }),
+      { numRuns: 1000 },
+    );
+    expect(broken).toBeGreaterThan(100);
+    expect(broken).toBeLessThan(900);
+  });
+});
+
 describe.each(cases)('the rules of $name', (codec, fixture, refusal, taken) => {
   it('find a conversation broken where a provider refuses it, after any edits', () => {
     let broken = 0;

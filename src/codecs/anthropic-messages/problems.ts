@@ -4,6 +4,7 @@
  */
 import { bytesOf, type Conversation, type Message, type Part } from '../../conversation/conversation.ts';
 import type { Problem } from '../codec.ts';
+import { isDirective, systemProblems } from './system-messages.ts';
 
 /** Neighbouring messages of one side are one turn to the provider; system messages between them belong to neither side. */
 type Turn = { readonly isAssistant: boolean; readonly said: readonly Said[] };
@@ -26,11 +27,16 @@ export function problems(conversation: Conversation): readonly Problem[] {
   turns.forEach((turn, index) => {
     found.push(...(turn.isAssistant ? unanswered(turn, turns[index + 1]) : results(turn, turns[index - 1])));
   });
+  found.push(...systemProblems(conversation));
   return found;
 }
 
-/** "all messages must have non-empty content except for the optional final assistant message", "text content blocks must be non-empty" */
+/**
+ * "all messages must have non-empty content except for the optional final assistant message", "system content must contain at least one
+ * block", "text content blocks must be non-empty"
+ */
 function emptiness(body: Uint8Array, message: Message): readonly Problem[] {
+  if (isDirective(body, message)) return [];
   if (message.parts.length === 0)
     return [problem('content-not-empty', message, 'the message has no content')];
   return message.parts.flatMap((part, index) =>

@@ -7,12 +7,16 @@ import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { type PartPlace, placeKey } from '../../conversation/pairing.ts';
 import { lastAssistant } from '../../conversation/turns.ts';
 import type { FormatRules } from '../codec.ts';
+import { aroundSystem } from './around-system.ts';
 import { bindsReasoning } from './bound-reasoning.ts';
 import { problems } from './problems.ts';
 
 export const rules: FormatRules = { problems, mayEdit, complete };
 
-/** Text and results may change; system messages, signed, encrypted and unknown parts, and the newest assistant message may not. */
+/**
+ * Text and results may change; system messages, signed, encrypted and unknown parts, and the newest assistant message may not. What
+ * stands around system messages may not go.
+ */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
   const at = lastMessageOf(edit);
   const message = conversation.messages[at];
@@ -23,10 +27,12 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
     const part = message.parts[edit.part];
     // What a finished turn thought may be left out, of the newest assistant message too.
     if (part?.type === 'reasoning') return at < thinkingStart(conversation);
+    if (aroundSystem(conversation).parts.has(placeKey(edit))) return false;
     return at !== lastAssistant(conversation) && droppable(part);
   }
   if (at === lastAssistant(conversation)) return false;
-  if (edit.kind === 'drop-message') return !mustStand(message);
+  if (edit.kind === 'drop-message')
+    return !mustStand(message) && !aroundSystem(conversation).messages.has(at);
   if (edit.kind === 'replace-input') return message.parts[edit.part]?.type === 'tool-call';
   const part = message.parts[edit.at.part];
   return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
@@ -43,16 +49,29 @@ function mustStand(message: Message): boolean {
   );
 }
 
+/** What is put in stands where no system message is parted from the assistant's. */
+function complete(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  force = false,
+): ReturnType<FormatRules['complete']> {
+  const { placeBefore } = aroundSystem(conversation);
+  const placed = edits.map((edit) =>
+    edit.kind === 'insert-message' ? { ...edit, before: placeBefore(edit.before) } : edit,
+  );
+  return withBoundReasoning(conversation, placed, force);
+}
+
 /**
  * For models that bind reasoning to the prefix. An edit behind all reasoning touches no prefix: it is taken as it is. One before
  * goes together with all reasoning ("thinking may be removed from the start of history, never from between kept blocks"). That of the
  * running turn is worth more than a fold that is only wished for; where the request would not fit it goes, too. The edits are those not
  * yet sent: what later reasoning was made after is part of the prefix it is bound to.
  */
-function complete(
+function withBoundReasoning(
   conversation: Conversation,
   edits: readonly Edit[],
-  force = false,
+  force: boolean,
 ): ReturnType<FormatRules['complete']> {
   if (edits.length === 0 || !bindsReasoning(conversation.model)) return { status: 'ok', edits };
   const goes = new Set(

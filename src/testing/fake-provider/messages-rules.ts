@@ -20,6 +20,7 @@ export function messagesRefusal(
   if (new Set(names).size < names.length) return { message: 'tools: Tool names must be unique.' };
   return (
     first(messages, messageRefusal) ??
+    systemRefusal(messages) ??
     (needs.strictRoles ? rolesRefusal(messages) : undefined) ??
     first(turnsOf(messages), turnRefusal) ??
     marksRefusal(body)
@@ -41,11 +42,13 @@ function messageRefusal(message: unknown, index: number, all: readonly unknown[]
   const at = `messages.${index}`;
   if (!isObject(message)) return `${at}: Input should be a valid dictionary or object`;
   const { role, content } = message;
-  // A message of role system may stand between turns, never first.
-  if (role !== 'user' && role !== 'assistant' && !(role === 'system' && index > 0)) {
+  if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     return `${at}.role: Input should be 'user' or 'assistant'`;
   }
   if (typeof content !== 'string' && !Array.isArray(content)) return `${at}.content: Field required`;
+  if (isSetting(message)) return undefined;
+  if (content.length === 0 && role === 'system')
+    return `${at}: system content must contain at least one block`;
   const isLastOfModel = role === 'assistant' && index === all.length - 1;
   if (content.length === 0 && !isLastOfModel) {
     return `${at}: all messages must have non-empty content except for the optional final assistant message`;
@@ -58,6 +61,37 @@ function messageRefusal(message: unknown, index: number, all: readonly unknown[]
     }
   }
   return undefined;
+}
+
+/** A system message that only carries settings for the reply. */
+function isSetting({ role, content, output_config }: JsonObject): boolean {
+  return role === 'system' && Array.isArray(content) && content.length === 0 && isObject(output_config);
+}
+
+/** System messages come in groups: each stands behind the user's words or what a server's tool gave, and nothing of the user's follows. */
+function systemRefusal(messages: readonly JsonObject[]): Refusal | undefined {
+  const anywhere = 'the directive-only form (content: [] with output_config) is accepted at any position';
+  const told = [...messages.entries()].filter(([, message]) => !isSetting(message));
+  for (const [n, [index, { role }]] of told.entries()) {
+    if (role !== 'system') continue;
+    const before = told[n - 1]?.[1];
+    const next = told[n + 1]?.[1];
+    const complaint =
+      before === undefined
+        ? "use the top-level 'system' parameter for the initial system prompt"
+        : before['role'] === 'assistant' && !endsInServerResult(before)
+          ? "role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result"
+          : next?.['role'] === 'user'
+            ? "role 'system' must precede an 'assistant' message or end the array"
+            : undefined;
+    if (complaint !== undefined) return { message: `messages.${index}: ${complaint}; ${anywhere}` };
+  }
+  return undefined;
+}
+
+function endsInServerResult({ content }: JsonObject): boolean {
+  const type = objectsIn(content).at(-1)?.['type'];
+  return typeof type === 'string' && type.endsWith('_tool_result');
 }
 
 function rolesRefusal(messages: readonly JsonObject[]): Refusal | undefined {

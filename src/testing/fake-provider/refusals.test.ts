@@ -100,6 +100,13 @@ describe('Messages refuses', () => {
   const result = (id: string): JsonObject => ({ type: 'tool_result', tool_use_id: id, content: 'r' });
   const tell = (...content: JsonObject[]): JsonObject => ({ role: 'user', content });
   const words = { type: 'text', text: 'x' };
+  const system = (content: unknown, more: JsonObject = {}): JsonObject => ({
+    role: 'system',
+    content,
+    ...more,
+  });
+  const setting = system([], { output_config: { effort: 'low' } });
+  const anywhere = 'the directive-only form (content: [] with output_config) is accepted at any position';
   const mark = { ...words, cache_control: { type: 'ephemeral' } };
   const loose = { maxTokens: true, strictRoles: false };
   const refusal = (messages: unknown[], more: JsonObject = {}, strictRoles = false): string | undefined =>
@@ -157,6 +164,39 @@ describe('Messages refuses', () => {
     expect(refusal(messages)).toBe(message);
   });
 
+  it.each<[string, unknown[], string]>([
+    [
+      'at the beginning',
+      [system('s'), user],
+      `messages.0: use the top-level 'system' parameter for the initial system prompt; ${anywhere}`,
+    ],
+    [
+      'behind an assistant message',
+      [user, say('x'), setting, system('s'), system('t'), user],
+      `messages.3: role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result; ${anywhere}`,
+    ],
+    [
+      'between a call and its result',
+      [user, say([use('a')]), system('s'), tell(result('a'))],
+      `messages.2: role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result; ${anywhere}`,
+    ],
+    [
+      'in front of a user message',
+      [user, system('s'), system('t'), setting, user],
+      `messages.2: role 'system' must precede an 'assistant' message or end the array; ${anywhere}`,
+    ],
+    ['without a block', [user, system([])], 'messages.1: system content must contain at least one block'],
+  ])('a system message: %s', (_, messages, message) => {
+    expect(refusal(messages)).toBe(message);
+  });
+
+  it('no system message behind words of the user, results or what a server tool gave, and no setting', () => {
+    const searched = { type: 'web_search_tool_result', tool_use_id: 's', content: [] };
+    const asked = [setting, user, system('s'), setting, system([words]), say([use('a')])];
+    const answered = [tell(result('a')), system('t'), say([words, searched]), system('u'), say('x')];
+    expect(refusal([...asked, ...answered, setting, user, system('v')])).toBeUndefined();
+  });
+
   it('two tools of one name', () => {
     expect(refusal([user], { tools: [{ name: 'a' }, { name: 'a' }] })).toBe(
       'tools: Tool names must be unique.',
@@ -164,7 +204,7 @@ describe('Messages refuses', () => {
   });
 
   it('roles that do not alternate only when it is strict', () => {
-    const twice = [user, user, { role: 'system', content: 's' }, say('x'), user];
+    const twice = [user, user, system('s'), say('x'), user];
     expect(refusal(twice)).toBeUndefined();
     expect(refusal(twice, {}, true)).toBe(
       'messages: roles must alternate between "user" and "assistant", but found multiple "user" roles in a row',

@@ -1,0 +1,117 @@
+/**
+ * What a fold leaves standing around system messages, which it may not take itself: of the turns that hold some, what the user said at
+ * their beginning and the reply that ends them. The steps between, calls with all their results, may go in any choice: the system
+ * messages they leave come together behind what the user said or a result, and before what the assistant says next.
+ */
+import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
+import { placeKey } from '../../conversation/pairing.ts';
+import { remembered } from '../remembered.ts';
+import { isDirective } from './system-messages.ts';
+
+type AroundSystem = {
+  /** Messages that stay. */
+  readonly messages: ReadonlySet<number>;
+  /** Parts, by key of place, by which a message is still there when what it belongs to is. */
+  readonly parts: ReadonlySet<string>;
+  /** Where a message that is meant to stand before this one can stand: never between a system message and the assistant's. */
+  readonly placeBefore: (message: number) => number;
+};
+
+/** Neighbouring messages of one side. */
+type Side = { readonly isAssistant: boolean; readonly messages: readonly Message[] };
+
+/** What the user said (at the beginning of history perhaps the assistant), and what follows until the user says more than results. */
+type Turn = {
+  readonly start: number;
+  readonly sides: readonly Side[];
+  readonly firstSystem: number | undefined;
+};
+
+/** Asked for every edit that a strategy considers. */
+export const aroundSystem: (conversation: Conversation) => AroundSystem = remembered((conversation) => {
+  const turns = turnsOf(conversation);
+  const held = turns.flatMap((turn, index) =>
+    turn.firstSystem === undefined ? [] : heldIn(turn, index === turns.length - 1),
+  );
+  return {
+    messages: new Set(held.flatMap(({ messages }) => messages)),
+    parts: new Set(held.flatMap(({ parts }) => parts)),
+    placeBefore: (message) => {
+      const turn = turns.findLast(({ start }) => start <= message);
+      return Math.min(message, turn?.firstSystem ?? message);
+    },
+  };
+});
+
+type Held = { readonly messages: readonly number[]; readonly parts: readonly string[] };
+
+function heldIn({ sides }: Turn, isLast: boolean): readonly Held[] {
+  return sides.map((side, index) => {
+    const endsTurn = side.isAssistant && index === sides.length - 1 && !isLast;
+    const stays = endsTurn || isWordOfUser(side);
+    const lastPart = partsOf(side).at(-1);
+    return {
+      messages: stays ? side.messages.map((message) => message.index) : [],
+      parts: [...(stays && lastPart ? [lastPart.key] : []), ...heldPair(side, sides[index + 1])],
+    };
+  });
+}
+
+function turnsOf({ body, messages }: Conversation): readonly Turn[] {
+  const turns: { start: number; sides: { isAssistant: boolean; messages: Message[] }[]; end: number }[] = [];
+  for (const side of sidesOf(messages)) {
+    const turn = turns.at(-1);
+    if (turn && !isWordOfUser(side)) turn.sides.push(side);
+    else {
+      const start = side.messages[0]!.index;
+      if (turn) turn.end = start;
+      turns.push({ start, sides: [side], end: messages.length });
+    }
+  }
+  return turns.map(({ start, sides, end }) => {
+    const first = messages
+      .slice(start, end)
+      .find((message) => message.role === 'system' && !isDirective(body, message));
+    return { start, sides, firstSystem: first?.index };
+  });
+}
+
+function sidesOf(messages: readonly Message[]): readonly { isAssistant: boolean; messages: Message[] }[] {
+  const sides: { isAssistant: boolean; messages: Message[] }[] = [];
+  for (const message of messages) {
+    if (message.role === 'system') continue;
+    const isAssistant = message.role === 'assistant';
+    const last = sides.at(-1);
+    if (last?.isAssistant === isAssistant) last.messages.push(message);
+    else sides.push({ isAssistant, messages: [message] });
+  }
+  return sides;
+}
+
+/** True for a side of the user's with a message that answers no call. */
+function isWordOfUser({ isAssistant, messages }: Side): boolean {
+  return !isAssistant && messages.some(({ parts }) => !parts.some((part) => part.type === 'tool-result'));
+}
+
+/**
+ * A call with its result, where one of the two sides says more than all that go in pairs: else it would be there without the other.
+ * Calls alone and results alone are both gone or neither.
+ */
+function heldPair(asking: Side, answering: Side | undefined): readonly string[] {
+  if (!asking.isAssistant || !answering) return [];
+  const [calls, results] = [partsOf(asking), partsOf(answering)];
+  const isAlone =
+    calls.every(({ part }) => part.type === 'tool-call') &&
+    results.every(({ part }) => part.type === 'tool-result');
+  const last = calls.findLast(({ part }) => part.type === 'tool-call');
+  if (isAlone || last?.part.type !== 'tool-call') return [];
+  const { id } = last.part;
+  const answer = results.find(({ part }) => part.type === 'tool-result' && part.callId === id);
+  return answer ? [last.key, answer.key] : [last.key];
+}
+
+function partsOf({ messages }: Side): readonly { readonly key: string; readonly part: Part }[] {
+  return messages.flatMap(({ index, parts }) =>
+    parts.map((part, at) => ({ key: placeKey({ message: index, part: at }), part })),
+  );
+}
