@@ -24,7 +24,6 @@ type Prediction = {
 
 /** In the order in which they began. */
 export async function sessionsOf(recorded: readonly Recorded[]): Promise<readonly Session[]> {
-  const began = ({ meta }: Recorded): string => meta.started ?? '';
   const sessions: Session[] = [];
   for (const conversation of recorded.toSorted((a, b) => began(a).localeCompare(began(b)))) {
     const { usage = [], model = '' } = conversation.meta;
@@ -38,6 +37,10 @@ export async function sessionsOf(recorded: readonly Recorded[]): Promise<readonl
     sessions.push({ id: conversation.id, model, prompts });
   }
   return sessions;
+}
+
+function began({ meta }: Recorded): string {
+  return meta.started ?? '';
 }
 
 /** As recorded: the counts of one client's conversations lack its system prompt and tools. */

@@ -140,9 +140,9 @@ export function createEngine(options: EngineOptions): Engine {
         const conversation = request.codec.read(request.body, workshop.reading);
         const counter = await options.counterFor(conversation.model);
         const { links } = foldMemory(workshop, request, conversation);
-        const { total } = createConversationCounter({ counter, memo: workshop.counts });
+        const counts = createConversationCounter({ counter, memo: workshop.counts });
         gaugeOf(workshop.calibration, request.tenant, conversation, links).learn(
-          total(conversation),
+          counts.total(conversation),
           reported,
         );
       } catch {

@@ -227,7 +227,11 @@ describe('the laws of calibration', () => {
     fc.assert(
       fc.property(ratio, fc.integer({ min: 500, max: 5_000 }), (factor, step) => {
         const calibration = createCalibration();
-        const reports = reportsOf(20_000, new Array<number>(12).fill(step), factor);
+        const reports = reportsOf(
+          20_000,
+          Array.from({ length: 12 }, () => step),
+          factor,
+        );
         const errors = reports.map(({ counted, reported }) => {
           const error = Math.abs(corrected(calibration, 'a', counted) - reported) / reported;
           calibration.learn(model, 'a', report(counted, reported));

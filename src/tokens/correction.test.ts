@@ -90,7 +90,8 @@ describe('correctionFrom', () => {
         const [small, large] = [Math.min(one, other), Math.max(one, other)];
         expect(corrected(small)).toBeLessThanOrEqual(corrected(large));
         expect(corrected(large)).toBeGreaterThanOrEqual(Math.floor(0.5 * large));
-        const reported = known.reports.length < 2 ? 0 : Math.max(...known.reports.map((one) => one.reported));
+        const reported =
+          known.reports.length < 2 ? 0 : Math.max(...known.reports.map((said) => said.reported));
         expect(corrected(large)).toBeLessThanOrEqual(Math.ceil(1.1 * (reported + 2 * large)));
         if (known.reports.length < 2) expect(corrected(large)).toBeLessThanOrEqual(2 * large);
       }),

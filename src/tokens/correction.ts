@@ -5,9 +5,9 @@
 
 export type Correction = {
   /** The tokens the provider would report for a prompt that is counted as so many. A larger count never gives less. */
-  correct(counted: number): number;
+  readonly correct: (counted: number) => number;
   /** The other way round: the largest count that is corrected to no more than so many tokens. */
-  countFor(tokens: number): number;
+  readonly countFor: (tokens: number) => number;
   /** The tokens the provider would report more for one counted token more. */
   readonly slope: number;
 };

@@ -1,0 +1,96 @@
+/** What the gateway learns from the usage that providers report, in every format, streamed and plain. */
+import { describe, expect, it } from 'vitest';
+import type { Receipt } from '../../src/metrics/receipt.ts';
+import type { Turn } from '../../src/testing/fake-provider/script.ts';
+import { type Format, formats, longBody, post, postStream } from './bodies.ts';
+import { type Stack, startStack } from './stack.ts';
+
+const recall = { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } } as const;
+
+const says = (input: number, recalls = false): Turn => ({
+  type: 'turn',
+  parts: recalls ? [recall] : [{ type: 'text', text: 'Done.' }],
+  usage: { input, cacheRead: Math.min(input, 2_000), output: 10 },
+});
+
+async function receiptOf(stack: Stack, response: Response): Promise<Receipt> {
+  expect(response.status).toBe(200);
+  await response.text();
+  const id = response.headers.get('x-leporello-receipt');
+  const receipt = await fetch(`${stack.url}/_leporello/receipts/${id}`, {
+    headers: { authorization: 'Bearer dummy' },
+  });
+  return (await receipt.json()) as Receipt;
+}
+
+describe.each(formats)('a gateway for %s requests', (format) => {
+  describe.each(['plain', 'streamed'])('%s', (way) => {
+    const ask = (stack: Stack, jobs: number) =>
+      way === 'plain'
+        ? post(stack.url, format, longBody(format, jobs))
+        : postStream(stack.url, format, JSON.parse(longBody(format, jobs)) as Record<string, unknown>);
+
+    it('tells how far off a count was, and counts the next request by what was reported', async () => {
+      await using stack = await startStack([says(9_000), says(10_700), says(12_400)]);
+      const prompts: Receipt['prompt'][] = [];
+      for (const jobs of [5, 6, 7]) {
+        const receipt = await receiptOf(stack, await ask(stack, jobs));
+        expect(receipt.prompt?.expected).toBe(receipt.tokensAfter);
+        prompts.push(receipt.prompt);
+      }
+      const [first, second, third] = prompts.map((prompt) => prompt!);
+      expect(first!.expected).toBe(first!.counted);
+      expect(prompts.map((prompt) => prompt!.reported)).toEqual([9_000, 10_700, 12_400]);
+      for (const { expected, reported, errorPercent } of [first!, second!, third!]) {
+        expect(errorPercent).toBe(Math.round((1_000 * (expected - reported)) / reported) / 10);
+      }
+      expect(Math.abs(first!.errorPercent)).toBeGreaterThan(8);
+      expect(Math.abs(second!.errorPercent)).toBeLessThan(5);
+      expect(Math.abs(third!.errorPercent)).toBeLessThan(3);
+    });
+
+    it('learns from the first round of a request alone: what was recalled was not counted with it', async () => {
+      await using stack = await startStack([says(9_000, true), says(9_600), says(9_000)]);
+      const [recalled, next] = [
+        await receiptOf(stack, await ask(stack, 5)),
+        await receiptOf(stack, await ask(stack, 5)),
+      ];
+      expect(stack.provider.requests.length).toBe(3);
+      expect([recalled.prompt?.reported, recalled.usage?.input]).toEqual([9_000, 18_600]);
+      // The recall stands in the next request, should the client have kept the reply it belongs to; here it did not.
+      expect([next.prompt?.expected, next.prompt?.counted]).toEqual([9_000, recalled.prompt?.counted]);
+    });
+  });
+
+  it('learns also from what it does not touch', async () => {
+    const reported = 9_000;
+    await using stack = await startStack(() => says(reported));
+    const bypassed = await post(stack.url, format, longBody(format, 5), { 'x-leporello-bypass': '1' });
+    expect((await receiptOf(stack, bypassed)).prompt).toBeUndefined();
+    const { prompt } = await receiptOf(stack, await post(stack.url, format, longBody(format, 5)));
+    // But for the tool that the second has more.
+    expect(prompt!.expected).toBeGreaterThan(reported);
+    expect(prompt!.expected).toBeLessThan(reported + 400);
+  });
+
+  it('takes nothing for reported where a server reports nothing', async () => {
+    await using stack = await startStack(() => says(0));
+    const prompts = [
+      await receiptOf(stack, await post(stack.url, format, longBody(format, 5))),
+      await receiptOf(stack, await post(stack.url, format, longBody(format, 5))),
+    ].map(({ prompt }) => prompt);
+    expect(prompts).toEqual([undefined, undefined]);
+  });
+
+  it('forgets it at a restart', async () => {
+    await using stack = await startStack(() => says(9_000));
+    const countedAndExpected = async (of: Format) => {
+      const { prompt } = await receiptOf(stack, await post(stack.url, of, longBody(of, 5)));
+      return prompt!.expected - prompt!.counted;
+    };
+    expect(await countedAndExpected(format)).toBe(0);
+    expect(await countedAndExpected(format)).not.toBe(0);
+    await stack.restart();
+    expect(await countedAndExpected(format)).toBe(0);
+  });
+});
