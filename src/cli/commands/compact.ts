@@ -134,7 +134,7 @@ function withModel({ codec, usualModel }: Wire, model: string | undefined): Code
 function withoutFolds(vault: Vault): Vault {
   return {
     ...vault,
-    keep: (tenant, originals) => vault.keep(tenant, originals),
+    keep: (owner, originals) => vault.keep(owner, originals),
     putSealed: async () => undefined,
     getSealedMany: async (_, keys) => keys.map(() => undefined),
   };
