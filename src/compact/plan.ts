@@ -161,7 +161,9 @@ function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): F
       message: (index) => counter.message(conversation, index),
     },
     protects: demand.only ? onlyThese(demand.only, input.protects) : input.protects,
-    mayEdit: (edit) => codec.rules.mayEdit(conversation, edit),
+    // Who names messages wants them smaller, not gone.
+    mayEdit: (edit) =>
+      !(demand.only && edit.kind === 'drop-message') && codec.rules.mayEdit(conversation, edit),
     idOf: input.idOf,
     recallTool: input.recallTool?.name,
     compressionBytesThreshold: input.compressionBytesThreshold,

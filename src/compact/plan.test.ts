@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import { testEngine } from '../testing/test-engine.ts';
+import type { Trigger } from '../triggers/trigger.ts';
+
+const long = (what: string) => `${what} of a long file\n`.repeat(150);
+const write = (at: number): Step => ({
+  calls: [
+    {
+      name: 'write_file',
+      input: JSON.stringify({ path: `${at}.ts`, content: long(`line ${at}`) }),
+      result: long(`result ${at}`),
+    },
+  ],
+});
+const steps: readonly Step[] = [{ user: 'Go' }, write(1), write(2), write(3), write(4)];
+
+/** Asks for all that the named messages hold, and more. */
+const onlyThese = (...messages: readonly number[]): Trigger => ({
+  name: 'only-these',
+  demand: ({ tokens }) => ({
+    trigger: 'only-these',
+    goal: { unit: 'tokens', target: Math.round(tokens / 5) },
+    atMost: undefined,
+    force: false,
+    only: new Set(messages),
+  }),
+});
+
+/** The messages, as they are sent, in which nothing is folded. */
+async function leftBy(trigger: Trigger) {
+  const { engine } = testEngine({ window: 1_000_000, triggers: [trigger] });
+  const body = chatBody(steps, { tools: ['write_file'], model: 'gpt-4o' });
+  const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
+  const { messages } = JSON.parse(new TextDecoder().decode(prepared.body)) as { messages: unknown[] };
+  return messages.flatMap((message, at) => (JSON.stringify(message).includes('[Folded ') ? [] : [at]));
+}
+
+describe('a demand that names messages', () => {
+  it('has stubs put into these alone, results and arguments, and drops none', async () => {
+    //  0 user, 1 call, 2 result, 3 call, 4 result, 5 call, 6 result, 7 call, 8 result
+    expect(await leftBy(onlyThese(1, 2, 3, 4))).toEqual([0, 5, 6, 7, 8]);
+    expect(await leftBy(onlyThese(2, 3, 4))).toEqual([0, 1, 5, 6, 7, 8]);
+  });
+
+  it('never reaches the newest batch', async () => {
+    expect(await leftBy(onlyThese(1, 2, 3, 4, 5, 6, 7, 8))).toEqual([0, 7, 8]);
+  });
+});
