@@ -15,6 +15,7 @@ export { createVault, type Vault } from './memory/vault.ts';
 export type { FoldReport, FoldStep, Outcome, Receipt } from './metrics/receipt.ts';
 export { defaultStrategies } from './strategies/default-strategies.ts';
 export type { FoldView, Strategy } from './strategies/strategy.ts';
+export { type Calibration, type CalibrationOptions, createCalibration } from './tokens/calibration.ts';
 export { loadTokenCounter } from './tokens/load-counter.ts';
 export { loadModelInfo, type ModelOverrides } from './tokens/models.ts';
 export type { TokenCounter } from './tokens/token-counter.ts';

@@ -15,6 +15,7 @@ const faces: Readonly<Record<string, Names | undefined>> = {
   '.': {
     values: [
       'LeporelloError',
+      'createCalibration',
       'createEngine',
       'createLedger',
       'createLeporello',
@@ -27,6 +28,8 @@ const faces: Readonly<Record<string, Names | undefined>> = {
       'sha256',
     ],
     types: [
+      'Calibration',
+      'CalibrationOptions',
       'Clock',
       'Codec',
       'Conversation',

@@ -7,6 +7,7 @@ import { loadCatalog } from '../tokens/catalog.ts';
 import { createLedger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
+import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
@@ -25,6 +26,8 @@ export type FoldSettings = {
   readonly mode?: EngineMode;
   /** USD per million tokens by model name or glob, beside the catalogue: a fold that only saves money is made where it pays. */
   readonly prices?: PriceOverrides;
+  /** How counts are corrected by what providers report; `false` leaves them as they are. Default: with the usual bounds. */
+  readonly calibration?: Calibration | false;
   /** Whether the recall tool is offered. Default true. */
   readonly offerRecall?: boolean;
   /** How long originals and folds are kept, in milliseconds. Default 30 days. */
@@ -51,6 +54,7 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engin
       const price = createPriceList(await loadCatalog(), settings.prices).priceOf(model);
       return price && { read: price.cacheRead / price.input, write: price.cacheWrite / price.input };
     },
+    calibration: settings.calibration === false ? uncalibrated : settings.calibration,
     mode: settings.mode,
     offerRecall: settings.offerRecall,
     pins: settings.pins,

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import { type Calibration, createCalibration } from '../tokens/calibration.ts';
 import { createLeporello } from './leporello.ts';
 
 const log = (job: number) =>
@@ -34,5 +35,31 @@ describe('Leporello in process', () => {
     const second = await createLeporello(kept).prepare({ codec: openaiChat, body });
     expect(second.body).toEqual(first.body);
     expect(second.report.trigger).toBeUndefined();
+  });
+
+  it('counts with a tokenizer of the user, and learns from what the provider reports', async () => {
+    const bytes = {
+      name: 'bytes / 4',
+      exact: false,
+      count: (text: string) => Math.ceil(text.length / 4),
+      image: () => 1_000,
+      overhead: { message: 4, tool: 0, request: 3 },
+    };
+    const models = { 'gpt-*': { window: 200_000, tokenizer: bytes } };
+    const asked = { codec: openaiChat, body };
+    const seen = async (calibration: Calibration | false) => {
+      const leporello = createLeporello({ models, calibration });
+      const first = await leporello.prepare(asked);
+      first.learn(30_000);
+      const { prompt, report } = await leporello.prepare(asked);
+      return [report.counter, first.prompt, prompt];
+    };
+    const counted = { counted: 20_589, expected: 20_589 };
+    expect(await seen(createCalibration())).toEqual([
+      'bytes / 4',
+      counted,
+      { counted: 20_589, expected: 30_000 },
+    ]);
+    expect(await seen(false)).toEqual(['bytes / 4', counted, counted]);
   });
 });

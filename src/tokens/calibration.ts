@@ -32,6 +32,12 @@ export type CalibrationOptions = {
   readonly models?: number;
 };
 
+/** Leaves every count as it is. */
+export const uncalibrated: Calibration = {
+  correctionFor: () => ({ correct: (counted) => counted, countFor: (tokens) => tokens, slope: 1 }),
+  learn: () => {},
+};
+
 /** Throws `bad-config` for bounds that do not hold 1. */
 export function createCalibration(options: CalibrationOptions = {}): Calibration {
   const { bounds = { least: 0.5, most: 2 }, conversations: most = 5_000 } = options;

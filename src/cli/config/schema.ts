@@ -182,6 +182,10 @@ export const configSchema = z.strictObject({
     allowed: 'fold or observe',
     about: 'observe sends every request as it came and reports what folding would have sent.',
   }),
+  calibrate: told(z.boolean().default(true), {
+    allowed: 'true or false',
+    about: 'Whether token counts are corrected by the usage that providers report.',
+  }),
   triggers: z
     .strictObject({
       mustFit: told(mustFit.schema.prefault({}), mustFit.meta),

@@ -25,6 +25,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     prepareDeadlineMs: limits.prepareDeadlineMs,
     recall: { maxRounds: recall.maxRounds, maxTokens: recall.maxTokens },
     memoryTtlMs: memory.ttlDays * dayMs,
+    ...(config.calibrate ? {} : { calibration: false }),
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(tenant === undefined ? {} : { tenant }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
