@@ -27,6 +27,8 @@ export async function playLoop(command: string, variant: Variant, loop: Loop): P
     const model = scriptedModel(steps, folder, variant.thinks !== false);
     await using stack = await startStack(model.script, {
       models: { '*': { maxInput: loop.window } },
+      // What the scripted provider reports is no count of tokens.
+      calibration: false,
       triggers: { windowFraction: { target: loop.foldTo } },
       adminToken,
     });
