@@ -15,6 +15,7 @@ import type { Terminal } from '../src/cli/terminal.ts';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../src/codecs/codec.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
+import { textsOf } from '../src/conversation/conversation.ts';
 import type { Receipt } from '../src/metrics/receipt.ts';
 import { createVault } from '../src/memory/vault.ts';
 import { asAnthropic } from '../src/testing/as-anthropic.ts';
@@ -139,7 +140,7 @@ async function openMemory(dataDir: string) {
   };
 }
 
-/** Every message is still there with its exact bytes, or its bytes, or those of its texts, were brought back from memory. */
+/** Every message is still there with its exact bytes, or its bytes, or those of its texts or arguments, were brought back from memory. */
 async function checkNothingLost(
   codec: Codec,
   before: string,
@@ -148,7 +149,7 @@ async function checkNothingLost(
 ): Promise<void> {
   const bytes = new TextEncoder().encode(before);
   const whole = recalled.filter((original) => original.startsWith('['));
-  const texts = new Set(recalled.filter((original) => original.startsWith('"')));
+  const kept = new Set(recalled);
   for (const message of codec.read(bytes, freshReading()).messages) {
     const slice = (start: number, end: number) =>
       new TextDecoder().decode(bytes.subarray(message.span.start + start, message.span.start + end));
@@ -157,10 +158,12 @@ async function checkNothingLost(
     for (const part of message.parts) {
       const bytesOfPart = slice(part.span.start, part.span.end);
       if (after.includes(bytesOfPart) || whole.some((original) => original.includes(bytesOfPart))) continue;
-      const literals = 'texts' in part ? part.texts.map((span) => slice(span.start, span.end)) : [];
-      expect(literals.length).toBeGreaterThan(0);
-      for (const literal of literals)
-        expect(texts.has(literal) || after.includes(literal), raw.slice(0, 300)).toBe(true);
+      const spans = part.type === 'tool-call' ? [part.input] : textsOf(part);
+      expect(spans.length).toBeGreaterThan(0);
+      for (const { start, end } of spans) {
+        const original = slice(start, end);
+        expect(kept.has(original) || after.includes(original), raw.slice(0, 300)).toBe(true);
+      }
     }
   }
 }
