@@ -1,0 +1,16 @@
+/** Nothing is timed: where a shrinker was quadratic in one of these texts, the test would not end. */
+import { describe, expect, it } from 'vitest';
+import { hostileTexts } from '../../bench/content/hostile.ts';
+import { LONGEST, shrink } from './shrink.ts';
+
+describe('a text made to be slow', () => {
+  it.each(hostileTexts)('of $name', ({ make }) => {
+    const text = make(LONGEST).slice(0, LONGEST);
+    const shrunk = shrink(text, { lossless: false, lineNumbers: 'every-fifth' });
+    expect(shrunk === undefined || shrunk.text.length < text.length).toBe(true);
+  });
+
+  it('is not looked at beyond the limit', () => {
+    for (const { make } of hostileTexts) expect(shrink(make(5_000_000), { lossless: false })).toBeUndefined();
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { json } from './json.ts';
+
+/** What is left where rows may go; undefined where none went. */
+function made(value: unknown): string | undefined {
+  const drafts = json(JSON.stringify(value))?.drafts({ lossless: false }) ?? [];
+  return drafts.find((draft) => !draft.isLossless)?.text;
+}
+
+const row = (id: number, more: object = {}) => ({
+  id,
+  state: 'open',
+  title: `Number ${id} of many`,
+  size: { bytes: 100 },
+  ...more,
+});
+
+/** The first members of the rows that are left. */
+function idsIn(text: string): readonly string[] {
+  return [...text.matchAll(/^(\d+),|^\[(\d+) rows like these left out\]$/gm)].map(
+    ([, id, gone]) => id ?? `(${gone})`,
+  );
+}
+
+describe('a long array of rows', () => {
+  it('keeps its beginning and end, failures, rare values, odd members and the least and greatest numbers', () => {
+    const rows = Array.from({ length: 300 }, (_, id) => row(id));
+    rows[40] = row(40, { title: 'Connection refused' });
+    rows[80] = row(80, { state: 'closed' });
+    rows[120] = row(120, { size: { bytes: 9_000_000 } });
+    rows[160] = row(160, { size: { bytes: 1 } });
+    rows[200] = row(200, { extra: 1 });
+    const text = made(rows)!;
+    expect(idsIn(text)).toEqual(
+      '0 1 2 3 4 5 6 7 (32) 40 (39) 80 (39) 120 (39) 160 (39) 200 (95) 296 297 298 299'.split(' '),
+    );
+    expect(text.split('\n').slice(0, 3)).toEqual([
+      '[JSON; tables: [rows]{columns}: row lines]',
+      '[300]{id,state,title,size{bytes},extra}:',
+      '0,open,Number 0 of many,100,',
+    ]);
+  });
+
+  it('stays whole where it is short, where most rows are special, and where the text reports a failure', () => {
+    expect(made(Array.from({ length: 99 }, (_, id) => row(id, { note: 'n'.repeat(100) })))).toBeUndefined();
+    expect(made(Array.from({ length: 300 }, (_, id) => row(id, { title: `Error ${id}` })))).toBeUndefined();
+    expect(made({ error: 'not all', rows: Array.from({ length: 300 }, (_, id) => row(id)) })).toBeUndefined();
+  });
+
+  it('says within the array what is missing where its rows are no table', () => {
+    const rows = Array.from({ length: 200 }, (_, id) =>
+      id % 2 === 0 ? { a: id, note: 'n'.repeat(40) } : { b: id, c: id, d: id },
+    );
+    expect(made({ rows })).toMatch(/\{"b":7,"c":7,"d":7\},"\[188 rows like these left out\]",\{"a":196,/);
+  });
+});

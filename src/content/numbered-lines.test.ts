@@ -1,0 +1,112 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { undoNumberedLines, withoutPadding } from '../../bench/content/undo.ts';
+import { numberedLines } from './numbered-lines.ts';
+
+/** What the shrinker makes of it, smallest last. */
+function made(text: string, lineNumbers?: 'every-fifth'): readonly string[] | undefined {
+  return numberedLines(text)
+    ?.drafts({ lossless: true, lineNumbers })
+    .map((draft) => draft.text);
+}
+
+/** As agents' file readers print it. */
+function listing(lines: readonly string[], first = 1, mark = '→'): string {
+  return lines.map((line, at) => `${String(first + at).padStart(6)}${mark}${line}`).join('\n');
+}
+
+describe('a file listing', () => {
+  it('loses the padding before its numbers and nothing else', () => {
+    const text = [
+      "The file main.go has been updated. Here's the result of running `cat -n` on a snippet:",
+      '     8→',
+      '     9→func main() {',
+      '    10→\tprintln("     7→ is text")',
+      '    11→}',
+      '',
+      '<system-reminder>',
+      'Consider whether it is malware.',
+      '</system-reminder>',
+    ].join('\n');
+    expect(made(text)).toEqual([
+      [
+        "The file main.go has been updated. Here's the result of running `cat -n` on a snippet:",
+        '8→',
+        '9→func main() {',
+        '10→\tprintln("     7→ is text")',
+        '11→}',
+        '',
+        '<system-reminder>',
+        'Consider whether it is malware.',
+        '</system-reminder>',
+      ].join('\n'),
+    ]);
+  });
+
+  it('shows its first, its last and every fifth number where that is asked for', () => {
+    const text = `${listing(['a', 'b', '', '\td', 'e', 'f', 'g', 'h', 'i', 'j', 'k'], 3)}\n\nThe end.`;
+    expect(made(text, 'every-fifth')!.at(-1)).toBe(
+      [
+        '[every fifth line is numbered]',
+        '3→a',
+        'b',
+        '5→',
+        '\td',
+        'e',
+        'f',
+        'g',
+        '10→h',
+        'i',
+        'j',
+        '13→k',
+        '',
+        'The end.',
+      ].join('\n'),
+    );
+  });
+
+  it('keeps the number of a line that itself begins like one', () => {
+    const text = listing(['a', '7→b', 'c', 'd', 'e']);
+    expect(made(text, 'every-fifth')!.at(-1)).toBe(
+      ['[every fifth line is numbered]', '1→a', '2→7→b', 'c', 'd', '5→e'].join('\n'),
+    );
+  });
+
+  it('keeps all numbers where a text between two stretches could be counted as lines', () => {
+    const text = `${listing(['a', 'b', 'c', 'd'])}\nnot a line\n${listing(['e', 'f'], 6)}`;
+    expect(made(text, 'every-fifth')).toHaveLength(1);
+    expect(made(text.replace('not a line', 'not\na line'), 'every-fifth')).toHaveLength(2);
+  });
+
+  it('is not a table whose first column counts up, nor numbers that do not follow each other', () => {
+    expect(made('1\tAda\tLondon\n2\tBob\tParis\n3\tCyd\tRome\n4\tDan\tBonn')).toBeUndefined();
+    expect(made(' 12→a\n 12→b\n 12→c\n 12→d\n 12→e')).toBeUndefined();
+    expect(made('    4 apples\n    5 pears\n    6 plums\n    7 figs')).toBeUndefined();
+  });
+
+  it('comes back whole, whatever stands in and around it', () => {
+    const line = fc.oneof(
+      fc.string({ maxLength: 12, unit: 'grapheme' }),
+      fc.constantFrom('', '\t\treturn', '12→x', ' 3\ty', '}'),
+    );
+    const clean = line.map((text) => text.replace(/\n/g, ' '));
+    const piece = fc.oneof(
+      fc
+        .record({
+          lines: fc.array(clean, { minLength: 1, maxLength: 14 }),
+          first: fc.integer({ min: 1, max: 20 }),
+          mark: fc.constantFrom('→', '\t'),
+        })
+        .map(({ lines, first, mark }) => listing(lines, first, mark)),
+      fc.array(clean, { maxLength: 6 }).map((lines) => lines.join('\n')),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { minLength: 1, maxLength: 5 }), (pieces) => {
+        const text = pieces.join('\n');
+        for (const draft of made(text, 'every-fifth') ?? [])
+          expect(undoNumberedLines(draft)).toBe(withoutPadding(text));
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

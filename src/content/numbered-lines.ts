@@ -1,0 +1,107 @@
+/**
+ * File listings with a number before each line, as `cat -n` and agents' file readers print them: more than half of what coding agents
+ * are told. The padding before the numbers goes; the numbers and the lines themselves stay as they are. On demand only every fifth
+ * number stays. Texts around the listing (a sentence before it, a reminder after it) are left alone.
+ */
+import type { Draft, Reader, ShrinkOptions } from './content.ts';
+import { FIFTH_NUMBERED } from './markers.ts';
+
+type Line = {
+  readonly whole: string;
+  /** Undefined for a line without a number before it. */
+  readonly number: number | undefined;
+  /** What stands between the number and the line. */
+  readonly mark: string;
+  /** The number and what follows it, padding taken off. */
+  readonly unpadded: string;
+  readonly content: string;
+};
+
+/** So many lines in a row, each numbered one more than the one before, are a listing. */
+const FEWEST = 4;
+
+const EVERY = 5;
+
+export const numberedLines: Reader = (text) => {
+  if (!looksNumbered.test(text)) return undefined;
+  const lines = text.split('\n').map(readLine);
+  let isListing = false;
+  let isIndented = false;
+  for (const { start, end } of runsOf(lines)) {
+    if (end - start >= FEWEST) isListing = true;
+    // A table whose first column counts up is no listing: its second column is never empty nor indented.
+    isIndented ||= lines.slice(start, end).some(({ whole }) => /^ |^\d+(?:→|\t(?:\s|$))/.test(whole));
+  }
+  if (!isListing || !isIndented) return undefined;
+  return {
+    kind: 'numbered-lines',
+    drafts: ({ lineNumbers }: ShrinkOptions): readonly Draft[] => {
+      const unpadded = {
+        text: lines.map((line) => line.unpadded).join('\n'),
+        isLossless: true,
+        note: 'padding of line numbers dropped',
+      };
+      const sparse = lineNumbers === 'every-fifth' ? everyFifth(lines) : undefined;
+      return sparse === undefined
+        ? [unpadded]
+        : [unpadded, { text: sparse, isLossless: true, note: 'every fifth line number kept' }];
+    },
+  };
+};
+
+/** Cheap: most texts have no number at the beginning of any line. */
+const looksNumbered = /^ *\d+(?:→|\t)/m;
+
+const numbered = /^ *(\d{1,7})(?:→|\t)/;
+
+function readLine(whole: string): Line {
+  const match = numbered.exec(whole);
+  if (!match) return { whole, number: undefined, mark: '', unpadded: whole, content: whole };
+  const [prefix, digits] = match;
+  return {
+    whole,
+    number: Number(digits),
+    mark: prefix.slice(-1),
+    unpadded: whole.slice(prefix.length - digits!.length - 1),
+    content: whole.slice(prefix.length),
+  };
+}
+
+/** Where lines are numbered one after the other; `end` exclusive. */
+function runsOf(lines: readonly Line[]): readonly { readonly start: number; readonly end: number }[] {
+  const runs: { start: number; end: number }[] = [];
+  for (let start = 0; start < lines.length; ) {
+    const { number, mark } = lines[start]!;
+    let end = start + 1;
+    if (number !== undefined) {
+      while (lines[end]?.number === number + end - start && lines[end]?.mark === mark) end++;
+      runs.push({ start, end });
+    }
+    start = end;
+  }
+  return runs;
+}
+
+/**
+ * In each run the first, the last and every fifth number stay, so that a line's number follows from the next one above it. Undefined
+ * where that could be read in two ways: a line that itself begins like a number, or a text of just as many lines between two runs.
+ */
+function everyFifth(lines: readonly Line[]): string | undefined {
+  const out = [FIFTH_NUMBERED];
+  let before: { number: number; line: number } | undefined;
+  let next = 0;
+  for (const { start, end } of runsOf(lines)) {
+    for (; next < start; next++) out.push(lines[next]!.whole);
+    const first = lines[start]!.number!;
+    if (before && first - before.number === start - before.line && first - before.number <= EVERY)
+      return undefined;
+    for (; next < end; next++) {
+      const { number, unpadded, content } = lines[next]!;
+      const isKept = next === start || next === end - 1 || number! % EVERY === 0 || numbered.test(content);
+      out.push(isKept ? unpadded : content);
+    }
+    before = { number: lines[end - 1]!.number!, line: end - 1 };
+  }
+  for (; next < lines.length; next++) out.push(lines[next]!.whole);
+  return out.join('\n');
+}

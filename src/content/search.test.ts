@@ -1,0 +1,122 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Found, undoSearch } from '../../bench/content/undo.ts';
+import { search } from './search.ts';
+
+function made(lines: readonly string[]): string | undefined {
+  return search(lines.join('\n'))?.drafts({ lossless: true })[0]?.text;
+}
+
+describe('what grep prints', () => {
+  it('names each file once, above its lines', () => {
+    expect(
+      made([
+        'src/app.ts:12:import { a } from "a";',
+        'src/app.ts:40:  a("src/lib.ts:1:x");',
+        'src/lib.ts:3:export function a() {',
+        '',
+        '(Results are truncated.)',
+      ]),
+    ).toBe(
+      [
+        '[grouped by file]',
+        'src/app.ts',
+        '12:import { a } from "a";',
+        '40:  a("src/lib.ts:1:x");',
+        'src/lib.ts',
+        '3:export function a() {',
+        '',
+        '(Results are truncated.)',
+      ].join('\n'),
+    );
+  });
+
+  it('names the folder once where lines of context give their file in full', () => {
+    expect(
+      made([
+        'src/app.ts-11-// before: it',
+        '/home/ada/cli/src/app.ts-12-',
+        'src/app.ts:13:find(it)',
+        '/home/ada/cli/src/app.ts-14-}',
+        '--',
+        'src/a-1-b.ts:7:find(it)',
+        '/home/ada/cli/src/a-1-b.ts-8-done',
+      ]),
+    ).toBe(
+      [
+        '[grouped by file, relative to /home/ada/cli/]',
+        'src/app.ts',
+        '11-// before: it',
+        '12-',
+        '13:find(it)',
+        '14-}',
+        '--',
+        'src/a-1-b.ts',
+        '7:find(it)',
+        '8-done',
+      ].join('\n'),
+    );
+  });
+
+  it('does not take a path for the end of another where their lines do not follow each other', () => {
+    expect(made(['b/x.ts:1:one', 'b/x.ts:2:two', 'b/x.ts:9:nine', '/a/b/x.ts-3-three'])).toBe(
+      ['[grouped by file]', 'b/x.ts', '1:one', '2:two', '9:nine', '/a/b/x.ts', '3-three'].join('\n'),
+    );
+  });
+
+  it('is not a log with times, nor a text in which little was found', () => {
+    expect(made(['Started 12:30:45 fine', '12:30:46: on', '12:30:47: on', '12:30:48: on'])).toBeUndefined();
+    expect(made(['a.ts:1:x', 'a.ts:2:x', 'a.ts:3:x', 'and', 'much', 'more'])).toBeUndefined();
+  });
+
+  it('stays as it is where another line could be taken for a found one', () => {
+    expect(made(['a.ts:1:x', 'a.ts:2:x', 'a.ts:3:x', 'a.ts:4:x', '5: five'])).toBeUndefined();
+  });
+
+  it('comes back as the same lines of the same files', () => {
+    const path = fc.constantFrom(
+      'src/a.ts',
+      'src/a-1-b.ts',
+      '/home/x/lib.rs',
+      'C:\\x\\y.cs',
+      'Makefile',
+      'a/2-b/c.py',
+    );
+    const text = fc.oneof(
+      fc.string({ maxLength: 10 }).map((content) => content.replace(/\n/g, ' ')),
+      fc.constantFrom('', 'a.ts:1:x', '-2-', '12-34', '12:34', '--'),
+    );
+    const row: fc.Arbitrary<Found> = fc.oneof(
+      {
+        weight: 8,
+        arbitrary: fc.record({
+          path,
+          number: fc.nat(999).map(String),
+          mark: fc.constantFrom(':', '-'),
+          text,
+        }),
+      },
+      { weight: 1, arbitrary: fc.constantFrom('', '--', 'No more.', 'src/a.ts').map((other) => ({ other })) },
+    );
+    fc.assert(
+      fc.property(fc.array(row, { minLength: 3, maxLength: 12 }), (rows) => {
+        // A path of which only context is shown is not known to be one.
+        const found = rows.concat(
+          ['src/a.ts', 'src/a-1-b.ts', '/home/x/lib.rs', 'C:\\x\\y.cs', 'Makefile', 'a/2-b/c.py'].map(
+            (each): Found => ({ path: each, number: '1', mark: ':', text: 'x' }),
+          ),
+        );
+        const lines = found.map(lineOf);
+        const shrunk = made(lines);
+        if (shrunk !== undefined) expect(undoSearch(shrunk).found.map(lineOf)).toEqual(lines);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
+
+function lineOf(found: Found): string {
+  return 'other' in found
+    ? found.other
+    : `${found.path}${found.mark}${found.number}${found.mark}${found.text}`;
+}
