@@ -13,14 +13,19 @@
  * in the recordings a pause now and then let it. (4) Tools and system text are a filler of 15,000 tokens, for recordings lack theirs; the
  * smaller it is the dearer a rewritten history. (5) One repository's sessions in one client are nine tenths of all tokens.
  */
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { engineChoice } from '../src/cli/replay/engine-choices.ts';
 import { figuresTable } from '../src/cli/replay/figures-table.ts';
+import { htmlReport } from '../src/cli/replay/html-report.ts';
 import { priceTables } from '../src/cli/replay/price-tables.ts';
-import { figuresOf } from '../src/replay/figures.ts';
-import type { FoldSettings } from '../src/compact/default-engine.ts';
-import { longHorizon, readConversations } from './replay/data.ts';
-import type { BenchOptions, EngineChoice } from './replay/policies.ts';
+import { figuresOf, type SourceFigures } from '../src/replay/figures.ts';
+import type { Played } from '../src/replay/replay.ts';
+import { codingSessions, longHorizon, longHorizonId, readConversations } from './replay/data.ts';
+import type { BenchOptions } from './replay/policies.ts';
 import { replayInProcesses } from './replay/processes.ts';
+
+const results = new URL('./results/', import.meta.url);
 
 const { values } = parseArgs({
   options: {
@@ -42,29 +47,41 @@ async function main(): Promise<void> {
     return;
   }
   const { source = '', limit = 'Infinity' } = values;
-  const all = [...records, ...longHorizon(records)].filter((record) => record.source.startsWith(source));
-  const bySource = Map.groupBy(all, (record) => record.source);
-  const chosen = [...bySource.values()].flatMap((group) => group.slice(0, Number(limit)));
-  if (chosen.length === 0) throw new Error(`There are no conversations of ${source}.`);
-  const sizes = new Map(chosen.map((record) => [record.id, JSON.stringify(record.messages).length]));
-  const ids = chosen.map(({ id }) => id).toSorted((a, b) => sizes.get(b)! - sizes.get(a)!);
+  const bySource = Map.groupBy([...longHorizon(records), ...records], (record) => record.source);
+  const chosen = [...bySource]
+    .filter(([name]) => name.startsWith(source))
+    .flatMap(([, group]) => group.slice(0, Number(limit)));
+  if (chosen.length === 0)
+    throw new Error(`--source is ${source}, but must begin one of ${[...bySource.keys()].join(', ')}.`);
   const options: BenchOptions = {
     engines: [{ name: 'Leporello', settings: {} }, ...(values.engine ?? []).map(engineChoice)],
     enginesOnly: values['engines-only'] ?? false,
     window: Number(values.window ?? 200_000),
     prefix: Number(values.prefix ?? 15_000),
   };
-  const played = await replayInProcesses(ids, options);
-  const byId = new Map(played.map((one) => [one.id, one]));
-  const figures = figuresOf(
-    chosen.map(({ id }) => byId.get(id)!),
-    priceTables,
-  );
+  const played = await replayInProcesses(chosen, options);
+  const figures = figuresOf([...played, ...together(played)], priceTables);
   console.log(figuresTable(figures));
+  if (Object.keys(values).length === 0) writeResults(figures, played, options);
 }
 
-function engineChoice(text: string): EngineChoice {
-  const [, name, json] = /^([^={]*)=?(.*)$/s.exec(text) ?? [];
-  const settings = JSON.parse(json ?? '{}') as FoldSettings;
-  return { name: name || json!, settings };
+/** Recorded conversations of all sources as one more source. What was joined of some of them is none. */
+function together(played: readonly Played[]): readonly Played[] {
+  const recorded = played.filter(({ id }) => id !== longHorizonId);
+  const isOne = new Set(recorded.map(({ source }) => source)).size < 2;
+  return isOne ? [] : recorded.map((one) => ({ ...one, source: 'all sources' }));
+}
+
+function writeResults(
+  figures: readonly SourceFigures[],
+  played: readonly Played[],
+  { window, prefix }: BenchOptions,
+): void {
+  const settings = { node: process.version, window, prefix, prices: priceTables };
+  mkdirSync(results, { recursive: true });
+  const json = JSON.stringify({ ...settings, sources: figures }, null, 2);
+  writeFileSync(new URL('replay.json', results), `${json}\n`);
+  const subtitle = `${played.length - 1} recorded conversations, and eight of ${codingSessions} joined end to end (${longHorizonId}); window ${window}, ${prefix} tokens in front of the messages.`;
+  const session = played.find(({ id }) => id === longHorizonId);
+  writeFileSync(new URL('replay.html', results), htmlReport({ subtitle, figures, session, window }));
 }

@@ -12,7 +12,9 @@ export function readConversations(): readonly ConversationRecord[] | undefined {
   return lines.map((line) => JSON.parse(line) as ConversationRecord);
 }
 
-const codingSessions = 'entire-cli-sessions';
+export const codingSessions = 'entire-cli-sessions';
+
+export const longHorizonId = 'long-horizon';
 
 /** What a window of 200,000 tokens does not hold: the first eight coding sessions of 50 messages and more, joined end to end. */
 export function longHorizon(records: readonly ConversationRecord[]): readonly ConversationRecord[] {
@@ -21,5 +23,5 @@ export function longHorizon(records: readonly ConversationRecord[]): readonly Co
   );
   if (sessions.length < 8) return [];
   const messages = sessions.slice(0, 8).flatMap((session) => session.messages);
-  return [{ id: 'long-horizon', source: 'long-horizon', messages }];
+  return [{ id: longHorizonId, source: longHorizonId, messages }];
 }

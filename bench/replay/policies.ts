@@ -1,14 +1,11 @@
 /** What the benchmark compares: the policies of the command, and those of two frameworks from their own packages. */
-import type { FoldSettings } from '../../src/compact/default-engine.ts';
+import type { EngineChoice } from '../../src/cli/replay/engine-choices.ts';
 import { cutResults, fullContext, keepLast } from '../../src/replay/edit-policies.ts';
 import { enginePolicy } from '../../src/replay/engine-policy.ts';
 import type { Policy } from '../../src/replay/policy.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { pruneAlways, pruneOverThreshold } from './ai-sdk.ts';
 import { langchainContextEditing } from './langchain.ts';
-
-/** An engine by its settings, so that an ablation is data. */
-export type EngineChoice = { readonly name: string; readonly settings: FoldSettings };
 
 export type BenchOptions = {
   readonly engines: readonly EngineChoice[];

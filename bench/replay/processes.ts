@@ -2,15 +2,19 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
+import type { ConversationRecord } from '../../src/cli/replay/conversation-body.ts';
+import { createProgress } from '../../src/cli/replay/progress.ts';
 import type { Played } from '../../src/replay/replay.ts';
 import type { BenchOptions } from './policies.ts';
 
-/** In the order of the ids. */
+/** In the order of the records. */
 export async function replayInProcesses(
-  ids: readonly string[],
+  records: readonly ConversationRecord[],
   options: BenchOptions,
 ): Promise<readonly Played[]> {
-  const waiting = [...ids];
+  const ids = records.map(({ id }) => id);
+  const sizes = new Map(records.map(({ id, messages }) => [id, JSON.stringify(messages).length]));
+  const waiting = ids.toSorted((a, b) => sizes.get(b)! - sizes.get(a)!);
   const played = new Map<string, Played>();
   const progress = createProgress(ids.length);
   const work = async (): Promise<void> => {
@@ -18,7 +22,7 @@ export async function replayInProcesses(
     try {
       for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
         played.set(id, await ask(child, id));
-        progress(played.size);
+        if (process.stderr.isTTY) process.stderr.write(progress(played.size));
       }
     } finally {
       child.kill();
@@ -43,15 +47,4 @@ async function ask(child: ChildProcess, id: string): Promise<Played> {
     // Both end with the signal; one was waited for.
     await Promise.allSettled([answer, end]);
   }
-}
-
-function createProgress(total: number): (done: number) => void {
-  const started = performance.now();
-  return function show(done) {
-    if (!process.stderr.isTTY) return;
-    const seconds = Math.round((performance.now() - started) / 1000);
-    const bar = '#'.repeat(Math.round((30 * done) / total)).padEnd(30, '.');
-    const end = done === total ? '\n' : '';
-    process.stderr.write(`\r[${bar}] ${done} of ${total} conversations, ${seconds} s${end}`);
-  };
 }

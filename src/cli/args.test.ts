@@ -81,6 +81,39 @@ describe('parseArgs', () => {
     });
   });
 
+  it('reads replay', () => {
+    expect(parse('replay a.jsonl')).toEqual({
+      command: 'replay',
+      files: ['a.jsonl'],
+      format: 'auto',
+      window: undefined,
+      prefix: undefined,
+      limit: undefined,
+      source: undefined,
+      engines: [],
+      html: undefined,
+      settings: nothing,
+      json: false,
+    });
+    expect(
+      parse(
+        'replay a - --format gemini --window 9 --prefix 8 --limit 7 --source s --engine x={} --engine y={} --html h --config c --set port=1 --json',
+      ),
+    ).toEqual({
+      command: 'replay',
+      files: ['a', '-'],
+      format: 'gemini',
+      window: 9,
+      prefix: 8,
+      limit: 7,
+      source: 's',
+      engines: ['x={}', 'y={}'],
+      html: 'h',
+      settings: { file: 'c', values: [{ flag: '--set', key: 'port', text: '1' }] },
+      json: true,
+    });
+  });
+
   it('reads recall and demo', () => {
     expect(parse('recall mem_1')).toEqual({
       command: 'recall',
@@ -107,10 +140,10 @@ describe('parseArgs', () => {
   it.each([
     [
       'srve',
-      'There is no command srve. Did you mean serve? There are serve, compact, recall, demo and help.',
+      'There is no command srve. Did you mean serve? There are serve, compact, recall, replay, demo and help.',
     ],
-    ['start', 'There is no command start. There are serve, compact, recall, demo and help.'],
-    ['help me', 'There is no command me. There are serve, compact, recall, demo and help.'],
+    ['start', 'There is no command start. There are serve, compact, recall, replay, demo and help.'],
+    ['help me', 'There is no command me. There are serve, compact, recall, replay, demo and help.'],
     ['--prot', 'leporello without a command has no flag --prot. It has --help, --json, --version.'],
     ['-x', 'leporello without a command has no flag -x. It has --help, --json, --version.'],
     ['--json serve', 'The command comes first: leporello serve ...'],
@@ -138,6 +171,7 @@ describe('parseArgs', () => {
     ],
     ['compact a --window 0', '--window is 0, but must be a whole number of at least 1.'],
     ['compact a --window 8k', '--window is 8k, but must be a whole number of at least 1.'],
+    ['replay', 'replay needs a file: leporello replay FILE...'],
     ['recall', 'recall needs the id of a memory, as in leporello recall mem_5h8v0c2k9qtz31ax.'],
     ['recall m --lines 3..x', '--lines is 3..x, but must be a range: 10-40, 10, 100- or -20 (the last 20).'],
     [

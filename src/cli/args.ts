@@ -13,6 +13,7 @@ export type Args =
   | ServeArgs
   | CompactArgs
   | RecallArgs
+  | ReplayArgs
   | DemoArgs;
 
 export type ServeArgs = {
@@ -47,6 +48,24 @@ export type RecallArgs = {
   readonly json: boolean;
 };
 
+export type ReplayArgs = {
+  readonly command: 'replay';
+  readonly files: readonly string[];
+  readonly format: Format;
+  /** Tokens. */
+  readonly window: number | undefined;
+  /** Tokens in front of a recorded conversation. */
+  readonly prefix: number | undefined;
+  /** Conversations of each source. */
+  readonly limit: number | undefined;
+  readonly source: string | undefined;
+  /** Further engines, as `NAME=JSON`. */
+  readonly engines: readonly string[];
+  readonly html: string | undefined;
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
 export type DemoArgs = { readonly command: 'demo'; readonly json: boolean };
 
 /** What a command line says of the configuration. */
@@ -58,7 +77,7 @@ export type SettingArgs = {
 /** `key` is an option of the configuration, such as `port` or, from `--set`, `limits.maxBodyBytes`. */
 export type FlagValue = { readonly flag: string; readonly key: string; readonly text: string };
 
-export const commandNames = ['serve', 'compact', 'recall', 'demo'] as const;
+export const commandNames = ['serve', 'compact', 'recall', 'replay', 'demo'] as const;
 export type CommandName = (typeof commandNames)[number];
 
 export function parseArgs(argv: readonly string[]): Args {
@@ -77,6 +96,7 @@ export function parseArgs(argv: readonly string[]): Args {
 const text = { type: 'string' } as const;
 const yes = { type: 'boolean' } as const;
 const everywhere = { json: yes, help: { type: 'boolean', short: 'h' } } as const;
+const configFlags = { config: text, set: { type: 'string', multiple: true } } as const;
 const settingFlags = { config: text, data: text } as const;
 
 const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
@@ -107,6 +127,18 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     'max-tokens': text,
     raw: yes,
     ...settingFlags,
+    ...everywhere,
+  },
+  replay: {
+    format: text,
+    window: text,
+    prefix: text,
+    limit: text,
+    source: text,
+    engine: { type: 'string', multiple: true },
+    html: text,
+    threshold: text,
+    ...configFlags,
     ...everywhere,
   },
   demo: everywhere,
@@ -174,6 +206,23 @@ const parsers: Readonly<Record<CommandName, (given: Given) => Args>> = {
       part,
       maxTokens: wholeNumber(given, 'max-tokens'),
       raw: given.has('raw'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
+  },
+  replay(given) {
+    if (given.operands.length === 0)
+      throw new LeporelloError('bad-usage', 'replay needs a file: leporello replay FILE...');
+    return {
+      command: 'replay',
+      files: given.operands,
+      format: formatIn(given),
+      window: wholeNumber(given, 'window'),
+      prefix: wholeNumber(given, 'prefix'),
+      limit: wholeNumber(given, 'limit'),
+      source: given.text('source'),
+      engines: given.texts('engine'),
+      html: given.text('html'),
       settings: settingsIn(given),
       json: given.has('json'),
     };

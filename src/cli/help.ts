@@ -13,6 +13,7 @@ Usage
   leporello serve                 the gateway: point a client's base URL at it
   leporello compact FILE|-        fold request bodies or a JSONL of conversations, offline
   leporello recall ID             print what was folded away
+  leporello replay FILE...        what folding would cost and save on recorded conversations
   leporello demo                  see it work, without any key
   leporello help [COMMAND]        also: leporello COMMAND --help
   leporello --version
@@ -152,6 +153,48 @@ Exit codes
   2  arguments or configuration not understood
 `;
 
+const replay = `leporello replay - recorded conversations through the engine, beside other ways to keep them small.
+
+Usage
+  leporello replay FILE... [flags]
+
+FILE holds bodies of requests, one a line (JSONL) or one in all; gzip is unpacked; - is standard input.
+Each is taken as a whole conversation and played again from its first reply on; of a log of all requests
+of a conversation only the last is. A line in the form of Chat Completions without a model is a recorded
+conversation: it gets tools of 15,000 tokens, since recordings rarely hold theirs.
+The table tells what each way costs relative to the full context, with prices of three kinds, how large
+requests get, and what becomes of the values that the recorded calls used: docs/replay.md.
+
+Flags
+  --format FORMAT      auto (default), chat, responses, anthropic or gemini
+  --window TOKENS      the window; default 200000
+  --prefix TOKENS      in front of recorded conversations; default 15000
+  --source NAME        only those whose source begins so (a field of recorded conversations, else the file)
+  --limit NUMBER       only so many of each source
+  --engine NAME=JSON   one more engine, with a configuration of its own in place of yours; may be repeated
+  --html FILE          write a report with charts there
+  --threshold BYTES    smaller tool results are never folded; default 1000
+  --config FILE        configuration, JSON
+  --set KEY=VALUE      any option of docs/configuration.md; may be repeated
+  --json               the figures as JSON
+  -h, --help
+
+Nothing is sent anywhere and nothing is kept. Tokens are those of o200k_base, whatever the model.
+
+Examples
+  leporello replay requests.jsonl --html report.html
+  leporello replay runs.jsonl.gz --engine 'early={"triggers":{"tokenBudget":{"trigger":60000,"target":9000}}}'
+
+Environment
+  LEPORELLO_CONFIG and the other variables of docs/configuration.md.
+
+Exit codes
+  0    done
+  1    a line could not be read, or writing failed
+  2    arguments or configuration not understood
+  130  interrupted
+`;
+
 const demo = `leporello demo - a coding agent's conversation through the gateway, without any key.
 
 Usage
@@ -171,4 +214,4 @@ Exit codes
   130  interrupted
 `;
 
-const commands: Readonly<Record<CommandName, string>> = { serve, compact, recall, demo };
+const commands: Readonly<Record<CommandName, string>> = { serve, compact, recall, replay, demo };

@@ -34,6 +34,8 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
       return (await import('./commands/compact.ts')).compact(args, terminal);
     case 'recall':
       return (await import('./commands/recall.ts')).recall(args, terminal);
+    case 'replay':
+      return (await import('./commands/replay.ts')).replay(args, terminal);
     case 'demo':
       return (await import('./commands/demo.ts')).demo(args, terminal);
   }

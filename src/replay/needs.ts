@@ -60,7 +60,7 @@ function escaped(text: string): string {
 export function placeOf(text: string, { kind, text: wanted }: Value, from: number): number {
   let at = text.indexOf(wanted, from);
   if (kind === 'line') return at;
-  while (at >= 0 && (isWordCode(text, at - 1) || isWordCode(text, at + wanted.length))) {
+  while (at >= 0 && (goesOnBefore(text, at) || isWordCode(text, at + wanted.length))) {
     at = text.indexOf(wanted, at + 1);
   }
   return at;
@@ -85,18 +85,27 @@ function oneLine(text: string): readonly Candidate[] {
 }
 
 /** What separates words in paths, commands, queries and code. A colon does, but for that of a URL. */
-const separators = /[\s"'`,;()[\]{}<>|&=*?!\\^$%]+|:(?!\/\/)/u;
+const separators = /[\s"'`,;()[\]{}<>|&=?!\\^$%]+|:(?!\/\/)/u;
 
 function wordsIn(text: string): readonly string[] {
-  const words = text.split(separators).map((word) => word.replaceAll(/^[-.@#~+]+|[-./@#~+]+$/g, ''));
+  const words = text
+    .split(separators)
+    .map((word) => word.replaceAll(/^(?:\.{1,2}\/)+|^[-.@#~+]+|[-./@#~+]+$/g, ''));
   return [...new Set(words.filter(isTelling))];
 }
 
 function isTelling(word: string): boolean {
+  // A pattern is the model's own, and so are its pieces.
+  if (word.includes('*')) return false;
   if (/^[\d.,/-]+$/.test(word)) return word.replaceAll(/\D/g, '').length >= 3;
   if (word.includes('/')) return word.length >= 5 && /\p{L}/u.test(word);
   if (/\d/.test(word)) return word.length >= 5;
   return word.length >= 6 && (/[_.-]/.test(word) || /\p{Ll}\p{Lu}/u.test(word));
+}
+
+/** Within JSON a word may follow upon the letter of an escape: `\n/usr/lib`. */
+function goesOnBefore(text: string, at: number): boolean {
+  return isWordCode(text, at - 1) && !(text[at - 2] === '\\' && 'nrtbf'.includes(text[at - 1]!));
 }
 
 /** ASCII is enough: what it is asked for are names. */

@@ -1,6 +1,6 @@
 /**
- * Has missing values read from memory: one call of the recall tool for each original that holds some of them, with the values as the
- * query, and one more for a value that this did not bring. The exchange is remembered as the gateway does it.
+ * Has missing values read from memory: one call of the recall tool for an original that holds some of them, with these values as the
+ * query, and further ones for what that did not bring. The exchange is remembered as the gateway does it.
  */
 import type { ModelReply } from '../codecs/codec.ts';
 import { answerRecall } from '../compact/answer-recall.ts';
@@ -15,8 +15,16 @@ import type { Need, Recording, Step } from './recording.ts';
 const mostTokens = 8_000;
 const fewestTokens = 200;
 
-/** Characters of a query: many values make it long, and no model would write all of them. */
+/** Characters of a query: no model would write all lines of a file. One value alone may be longer. */
 const longestQuery = 400;
+
+export type RecallRequest = {
+  readonly recording: Recording;
+  readonly step: Step;
+  readonly sent: Sent;
+  readonly prepared: Prepared;
+  readonly missing: readonly Need[];
+};
 
 export type Recalled = {
   /** The continuations, one a call. */
@@ -25,59 +33,93 @@ export type Recalled = {
   readonly lost: number;
 };
 
-export async function recallMissing({
-  recording,
-  step,
-  sent,
-  prepared,
-  missing,
-}: {
-  readonly recording: Recording;
-  readonly step: Step;
-  readonly sent: Sent;
-  readonly prepared: Prepared;
-  readonly missing: readonly Need[];
-}): Promise<Recalled> {
-  const { format } = recording;
-  const name = prepared.recallTool;
-  if (name === undefined) return { bodies: [], lost: missing.length };
-  const { groups, unknown } = groupByMemory(prepared, missing);
+export async function recallMissing(request: RecallRequest): Promise<Recalled> {
+  const memories = memoriesOf(request);
+  let left = memories.found;
+  let lost = memories.unknown;
+  const talk = openTalk(request);
+  for (let next = left[0]; next !== undefined; next = left[0]) {
+    const wanted = next;
+    const together = left.filter(({ id }) => id === wanted.id);
+    for (const values of together.length > 1 ? [together, [wanted]] : [together]) {
+      if (!left.includes(wanted)) break;
+      const text = await talk.ask(wanted.id, queryOf(values));
+      left = left.filter(({ value }) => !holds(text, value));
+    }
+    if (left.includes(wanted)) lost += 1;
+    left = left.filter((value) => value !== wanted);
+  }
+  await talk.end();
+  return { bodies: talk.bodies, lost };
+}
+
+type Remembered = { readonly id: string; readonly value: Value };
+
+/** Where each value is: in the memory that was folded last of those that hold it. `unknown` values are in none. */
+function memoriesOf({ prepared, missing }: RecallRequest): {
+  readonly found: readonly Remembered[];
+  readonly unknown: number;
+} {
+  const tool = prepared.recallTool;
+  const texts =
+    tool === undefined
+      ? []
+      : prepared.report.memories.map((id) => ({ id, text: originalText(prepared, id) }));
+  const found = missing.flatMap(({ value }): readonly Remembered[] => {
+    const memory = texts.findLast(({ text }) => holds(text, value));
+    return memory ? [{ id: memory.id, value }] : [];
+  });
+  return { found, unknown: missing.length - found.length };
+}
+
+/** As recall shows it. */
+function originalText(prepared: Prepared, id: string): string {
+  const original = prepared.original(id);
+  return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
+}
+
+function queryOf(values: readonly Remembered[]): string {
+  let query = values[0]!.value.text;
+  for (const { value } of values.slice(1)) {
+    if (query.length + value.text.length < longestQuery) query += ` ${value.text}`;
+  }
+  return query;
+}
+
+/** The private rounds of one reply, as the gateway would hold them. */
+function openTalk({ recording, step, sent, prepared }: RecallRequest) {
+  const { format, conversation } = recording;
   const rounds: GhostRound[] = [];
   const bodies: Uint8Array[] = [];
   let room = prepared.room ?? Number.POSITIVE_INFINITY;
-
-  async function ask(id: string, values: readonly Value[]): Promise<readonly Value[]> {
-    const query = values
-      .map(({ text }) => text)
-      .join(' ')
-      .slice(0, longestQuery)
-      .toWellFormed();
-    const argumentsJson = JSON.stringify({ id, query });
-    const most = Math.min(mostTokens, room);
-    if (most < fewestTokens) return values;
-    const { text, tokens } = await answerRecall(prepared, argumentsJson, most);
-    const call = { id: `recall_${step.at}_${rounds.length}`, name: name!, argumentsJson };
-    const reply: ModelReply = { ...silent, recalls: [call], turn: format.turn([call]) };
-    const answers = [{ call, text }];
-    rounds.push({ turn: reply.turn, answers });
-    bodies.push(format.codec.continueWith(bodies.at(-1) ?? sent.body, reply, answers));
-    room -= tokens + (prepared.counter?.count(argumentsJson) ?? 0);
-    return values.filter((value) => !holds(text, value));
-  }
-
-  let lost = unknown;
-  for (const [id, values] of groups) {
-    const left = await ask(id, values);
-    if (values.length === 1) lost += left.length;
-    else for (const value of left) lost += (await ask(id, [value])).length;
-  }
-  if (rounds.length > 0) {
-    const { body, messages } = recording.conversation;
-    const { span } = messages[step.at]!;
-    const closing = step.end === step.at + 1 ? format.turnOf(body.subarray(span.start, span.end)) : undefined;
-    await prepared.remember({ rounds, closing });
-  }
-  return { bodies, lost };
+  return {
+    bodies,
+    /** What the model is told; nothing where the window has no room for it. */
+    async ask(id: string, query: string): Promise<string> {
+      const most = Math.min(mostTokens, room);
+      if (most < fewestTokens) return '';
+      const argumentsJson = JSON.stringify({ id, query });
+      const { text, tokens } = await answerRecall(prepared, argumentsJson, most);
+      const call = {
+        id: `recall_${step.at}_${rounds.length}`,
+        name: prepared.recallTool ?? '',
+        argumentsJson,
+      };
+      const reply: ModelReply = { ...silent, recalls: [call], turn: format.turn([call]) };
+      const answers = [{ call, text }];
+      rounds.push({ turn: reply.turn, answers });
+      bodies.push(format.codec.continueWith(bodies.at(-1) ?? sent.body, reply, answers));
+      room -= tokens + (prepared.counter?.count(argumentsJson) ?? 0);
+      return text;
+    },
+    async end(): Promise<void> {
+      if (rounds.length === 0) return;
+      const reply = conversation.messages
+        .slice(step.at, step.end)
+        .map(({ span }) => conversation.body.subarray(span.start, span.end));
+      await prepared.remember({ rounds, closing: format.turnOf(reply) });
+    },
+  };
 }
 
 const silent: Omit<ModelReply, 'recalls' | 'turn'> = {
@@ -87,25 +129,3 @@ const silent: Omit<ModelReply, 'recalls' | 'turn'> = {
   rawUsage: undefined,
   finish: undefined,
 };
-
-/** By the memory that was folded last of those that hold a value. `unknown` values are in none. */
-function groupByMemory(
-  prepared: Prepared,
-  missing: readonly Need[],
-): { readonly groups: ReadonlyMap<string, readonly Value[]>; readonly unknown: number } {
-  const texts = prepared.report.memories.map((id) => ({ id, text: originalText(prepared, id) }));
-  const groups = new Map<string, Value[]>();
-  let unknown = 0;
-  for (const { value } of missing) {
-    const found = texts.findLast(({ text }) => holds(text, value));
-    if (!found) unknown += 1;
-    else groups.set(found.id, [...(groups.get(found.id) ?? []), value]);
-  }
-  return { groups, unknown };
-}
-
-/** As recall shows it. */
-function originalText(prepared: Prepared, id: string): string {
-  const original = prepared.original(id);
-  return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
-}

@@ -17,8 +17,8 @@ export interface ReplayFormat {
   readonly codec: Codec;
   /** A turn of the model that makes these calls and says nothing, as responses of this format hold it. */
   turn(calls: readonly ToolCall[]): Uint8Array;
-  /** The turn that a message of the model came from. */
-  turnOf(message: Uint8Array): Uint8Array;
+  /** The turn that these messages of the model came from, as responses hold it; undefined where one cannot tell. */
+  turnOf(messages: readonly Uint8Array[]): Uint8Array | undefined;
 }
 
 export type Source = {
@@ -99,8 +99,9 @@ function needsOf(
   occurrences: (value: Value, before: number) => readonly number[],
 ): readonly Need[] {
   const needOf = (value: Value): Need => ({ value, in: occurrences(value, at) });
-  return candidatesOf(argumentsJson).flatMap(({ value, within }) => {
+  const needs = candidatesOf(argumentsJson).flatMap(({ value, within }) => {
     const whole = needOf(value);
     return whole.in.length > 0 ? [whole] : within.map(needOf).filter((need) => need.in.length > 0);
   });
+  return [...new Map(needs.map((need) => [need.value.text, need])).values()];
 }

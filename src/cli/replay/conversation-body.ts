@@ -22,7 +22,7 @@ export type RecordedMessage = {
 
 /** The body, with tools of `prefixTokens` tokens; of more only where the recorded ones are larger. */
 export function conversationBody(
-  { messages, tools }: ConversationRecord,
+  { messages, tools }: Pick<ConversationRecord, 'messages' | 'tools'>,
   prefixTokens: number,
   counter: TokenCounter,
 ): Uint8Array {
@@ -31,8 +31,9 @@ export function conversationBody(
     const padded = [...offered, toolNamed('filler', ' the'.repeat(filler))];
     return new TextEncoder().encode(JSON.stringify({ model: 'replayed', messages, tools: padded }));
   };
-  const missing = prefixTokens - preambleTokens(bodyWith(0), counter);
-  return bodyWith(Math.max(0, missing));
+  // From one on: the first makes a token with the quote in front of it.
+  const missing = prefixTokens - preambleTokens(bodyWith(1), counter);
+  return bodyWith(Math.max(0, missing + 1));
 }
 
 function preambleTokens(body: Uint8Array, counter: TokenCounter): number {

@@ -5,14 +5,22 @@ export function figuresTable(sources: readonly SourceFigures[]): string {
   return sources.map(tableOf).join('\n');
 }
 
-function tableOf({ source, conversations, requests, policies }: SourceFigures): string {
+function tableOf(figures: SourceFigures): string {
+  const { source, conversations, requests, policies } = figures;
+  const needs = policies[0]?.needs ?? 0;
+  const what = `${count(conversations)} conversation${conversations === 1 ? '' : 's'}, ${count(requests)} requests, ${count(needs)} values used again`;
+  return `${source}: ${what}\n${layOut(figuresRows(figures))}`;
+}
+
+/** The heads, and a row for each policy. */
+export function figuresRows({ policies }: SourceFigures): readonly (readonly string[])[] {
   const tables = Object.keys(policies[0]?.cost ?? {});
   const first = tables[0] ?? '';
   const heads = [
-    'cost relative to the first',
+    'policy',
     ...tables,
     `${first} without recalls`,
-    'worst',
+    `worst, ${first}`,
     'mean tokens',
     'peak',
     'visible',
@@ -21,10 +29,7 @@ function tableOf({ source, conversations, requests, policies }: SourceFigures): 
     'stable',
     'over window',
   ];
-  const rows = policies.map((figures) => rowOf(figures, tables, first));
-  const needs = policies[0]?.needs ?? 0;
-  const what = `${count(conversations)} conversation${conversations === 1 ? '' : 's'}, ${count(requests)} requests, ${count(needs)} values used again`;
-  return `${source}: ${what}\n${layOut([heads, ...rows])}`;
+  return [heads, ...policies.map((figures) => rowOf(figures, tables, first))];
 }
 
 function rowOf(figures: Figures, tables: readonly string[], first: string): readonly string[] {

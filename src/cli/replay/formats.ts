@@ -1,7 +1,10 @@
-/** The wire formats that can be replayed, with how they spell a call that nobody recorded. */
+/** How each wire format spells what a replay adds to a recording: calls that nobody recorded. */
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
+import type { Codec } from '../../codecs/codec.ts';
+import { gemini } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
-import { jsonBytes } from '../../conversation/splice.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import { concatBytes, jsonBytes } from '../../conversation/splice.ts';
 import type { ReplayFormat } from '../../replay/recording.ts';
 
 export const chat: ReplayFormat = {
@@ -16,10 +19,29 @@ export const chat: ReplayFormat = {
         function: { name, arguments: argumentsJson },
       })),
     }),
-  turnOf: (message) => message.slice(),
+  turnOf: ([message, ...others]) => (others.length === 0 ? message?.slice() : undefined),
 };
 
-export const anthropic: ReplayFormat = {
+const responses: ReplayFormat = {
+  codec: openaiResponses,
+  turn: (calls) =>
+    jsonBytes(
+      calls.map(({ id, name, argumentsJson }) => ({
+        type: 'function_call',
+        call_id: id,
+        name,
+        arguments: argumentsJson,
+      })),
+    ),
+  turnOf: (items) =>
+    concatBytes([
+      jsonBytes('[').subarray(1, 2),
+      ...items.flatMap((item, at) => (at > 0 ? [jsonBytes(',').subarray(1, 2), item] : [item])),
+      jsonBytes(']').subarray(1, 2),
+    ]),
+};
+
+const anthropic: ReplayFormat = {
   codec: anthropicMessages,
   turn: (calls) =>
     jsonBytes(
@@ -30,8 +52,28 @@ export const anthropic: ReplayFormat = {
         input: JSON.parse(argumentsJson) as unknown,
       })),
     ),
-  turnOf(message) {
+  turnOf([message, ...others]) {
+    if (message === undefined || others.length > 0) return undefined;
     const { content } = JSON.parse(new TextDecoder().decode(message)) as { readonly content: unknown };
     return jsonBytes(typeof content === 'string' ? [{ type: 'text', text: content }] : content);
   },
 };
+
+const geminiFormat: ReplayFormat = {
+  codec: gemini,
+  turn: (calls) =>
+    jsonBytes({
+      role: 'model',
+      parts: calls.map(({ id, name, argumentsJson }) => ({
+        functionCall: { id, name, args: JSON.parse(argumentsJson) as unknown },
+      })),
+    }),
+  turnOf: (messages) => chat.turnOf(messages),
+};
+
+/** The replay format of a codec of ours. */
+export function formatOf(codec: Codec): ReplayFormat {
+  const format = [chat, responses, anthropic, geminiFormat].find((known) => known.codec === codec);
+  if (!format) throw new RangeError(`${codec.name} cannot be replayed: add it to the formats.`);
+  return format;
+}

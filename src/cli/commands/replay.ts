@@ -1,0 +1,158 @@
+/** `leporello replay`: plays recorded conversations through the engine and beside other ways, and tells what each costs. */
+import { writeFile } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { LeporelloError } from '../../errors.ts';
+import { cutResults, fullContext, keepLast } from '../../replay/edit-policies.ts';
+import { enginePolicy } from '../../replay/engine-policy.ts';
+import { figuresOf } from '../../replay/figures.ts';
+import type { Policy } from '../../replay/policy.ts';
+import { readRecording, type Source } from '../../replay/recording.ts';
+import { type Played, replay as play } from '../../replay/replay.ts';
+import { loadExactCounter } from '../../tokens/exact.ts';
+import type { TokenCounter } from '../../tokens/token-counter.ts';
+import type { ReplayArgs } from '../args.ts';
+import { byteLines } from '../compact/byte-lines.ts';
+import { openInput } from '../compact/open-input.ts';
+import { isBlank, recordsOf } from '../compact/records.ts';
+import { loadConfig } from '../config.ts';
+import { gatewaySettings } from '../config/to-settings.ts';
+import { type EngineChoice, engineChoice } from '../replay/engine-choices.ts';
+import { figuresTable } from '../replay/figures-table.ts';
+import { htmlReport } from '../replay/html-report.ts';
+import { priceTables } from '../replay/price-tables.ts';
+import { createProgress } from '../replay/progress.ts';
+import { readSource, type SourceOptions, wholeConversations } from '../replay/sources.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** Resolves with the exit code: 1 when a line was not read, and when there was nothing to replay. */
+export async function replay(args: ReplayArgs, terminal: Terminal): Promise<number> {
+  const { config } = await loadConfig(args.settings, terminal);
+  const engines = [
+    { name: 'Leporello', settings: gatewaySettings(config) },
+    ...args.engines.map((text) => engineChoice(text)),
+  ];
+  const { window = 200_000, prefix = 15_000, format } = args;
+  const counter = await loadExactCounter('o200k_base');
+  const policies = policiesFor(engines, window, counter);
+  let code = 0;
+  const tell = (problem: string): void => {
+    code = 1;
+    terminal.err(`${problem}\n`);
+  };
+  const options = { format, prefix, counter, maxBytes: config.limits.maxBodyBytes };
+  const sources = await readSources(args, terminal, options, tell);
+  const played = await playAll({ sources, policies, window, counter, terminal, tell });
+  if (played === 'interrupted') return 130;
+  if (played.length === 0) {
+    tell('leporello: there is no conversation with a reply of the model to replay.');
+    return code;
+  }
+  const figures = figuresOf(played, priceTables);
+  await terminal.out(args.json ? `${JSON.stringify(figures, null, 2)}\n` : figuresTable(figures));
+  if (args.html !== undefined) {
+    const subtitle = `${played.length} conversations of ${args.files.join(', ')}; window ${window} tokens.`;
+    await write(args.html, htmlReport({ subtitle, figures, session: largest(played), window }), terminal);
+  }
+  return code;
+}
+
+function policiesFor(
+  engines: readonly EngineChoice[],
+  window: number,
+  counter: TokenCounter,
+): readonly Policy[] {
+  const choices = engines.map((choice) => enginePolicy({ ...choice, window, counter }));
+  return [fullContext, ...choices, keepLast(10), keepLast(3), cutResults(500)];
+}
+
+async function readSources(
+  args: ReplayArgs,
+  terminal: Terminal,
+  options: SourceOptions,
+  tell: (problem: string) => void,
+): Promise<readonly Source[]> {
+  const sources: Source[] = [];
+  for (const file of args.files) {
+    const input = await openInput(file, terminal);
+    try {
+      for await (const { bytes, number } of recordsOf(byteLines(input.chunks))) {
+        if (isBlank(bytes)) continue;
+        const place = `${file}, line ${number}`;
+        const read = orTold(place, tell, () => readSource(bytes, { place, file: basename(file) }, options));
+        if (read?.status === 'ok') sources.push(read.source);
+        if (read?.status === 'bad') tell(`${place}: left out: ${read.reason}`);
+      }
+    } finally {
+      input.close();
+    }
+  }
+  return chosen(wholeConversations(sources), args);
+}
+
+function chosen(sources: readonly Source[], { source: wanted = '', limit }: ReplayArgs): readonly Source[] {
+  const bySource = Map.groupBy(sources, ({ source }) => source);
+  return [...bySource]
+    .filter(([source]) => source.startsWith(wanted))
+    .flatMap(([, group]) => group.slice(0, limit));
+}
+
+type Run = {
+  readonly sources: readonly Source[];
+  readonly policies: readonly Policy[];
+  readonly window: number;
+  readonly counter: TokenCounter;
+  readonly terminal: Terminal;
+  readonly tell: (problem: string) => void;
+};
+
+async function playAll(run: Run): Promise<readonly Played[] | 'interrupted'> {
+  const { sources, policies, window, counter, terminal, tell } = run;
+  let stopped = false;
+  const forget = terminal.onStop(() => {
+    stopped = true;
+  });
+  const progress = createProgress(sources.length);
+  const played: Played[] = [];
+  try {
+    for (const [at, source] of sources.entries()) {
+      const recording = orTold(source.id, tell, () => readRecording(source, counter));
+      if (recording && recording.steps.length > 0) played.push(await play(recording, policies, window));
+      if (terminal.isTty.err) terminal.err(progress(at + 1));
+      if (!stopped) continue;
+      terminal.err('leporello: interrupted.\n');
+      return 'interrupted';
+    }
+    return played;
+  } finally {
+    forget();
+  }
+}
+
+/** What our own errors say of a line is told, and the line left out. */
+function orTold<T>(line: string, tell: (problem: string) => void, read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!LeporelloError.isInstance(error)) throw error;
+    tell(`${line}: left out: ${error.message}`);
+    return undefined;
+  }
+}
+
+/** The one with the most tokens in all its requests: a chart of a short one shows nothing. */
+function largest(played: readonly Played[]): Played | undefined {
+  return played.toSorted((a, b) => tokensIn(b) - tokensIn(a))[0];
+}
+
+function tokensIn({ plays }: Played): number {
+  return plays[0]?.tally.contextSum ?? 0;
+}
+
+async function write(path: string, text: string, { cwd }: Terminal): Promise<void> {
+  try {
+    await writeFile(resolve(cwd, path), text);
+  } catch (cause) {
+    const said = cause instanceof Error ? cause.message : String(cause);
+    throw new LeporelloError('bad-usage', `--html is ${path}, which cannot be written: ${said}.`, { cause });
+  }
+}

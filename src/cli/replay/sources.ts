@@ -1,0 +1,71 @@
+/**
+ * Lines of a file as conversations to replay. A Chat Completions line without a model is a recorded conversation, as data sets hold
+ * them, and gets a prefix; everything else is the body of a request, as it was sent. Pure.
+ */
+import { type Chain, prefixChain } from '../../conversation/prefix.ts';
+import { sha256 } from '../../memory/digest.ts';
+import type { Source } from '../../replay/recording.ts';
+import type { TokenCounter } from '../../tokens/token-counter.ts';
+import type { Format } from '../args.ts';
+import { identify } from '../compact/identify.ts';
+import { type ConversationRecord, conversationBody } from './conversation-body.ts';
+import { chat, formatOf } from './formats.ts';
+
+export type SourceOptions = {
+  readonly format: Format;
+  /** Bytes. */
+  readonly maxBytes: number;
+  /** Tokens in front of the messages of a recorded conversation. */
+  readonly prefix: number;
+  readonly counter: TokenCounter;
+};
+
+export type ReadSource =
+  | { readonly status: 'ok'; readonly source: Source }
+  | { readonly status: 'bad'; readonly reason: string };
+
+/** Throws `not-this-format` for a recorded conversation that cannot be read. `place` names a line that has no id, and `file` what says nothing of its source. */
+export function readSource(
+  bytes: Uint8Array,
+  { place, file }: { readonly place: string; readonly file: string },
+  { format, maxBytes, prefix, counter }: SourceOptions,
+): ReadSource {
+  const known = identify(bytes, format, maxBytes);
+  if (known.status === 'bad') return known;
+  const { codec } = known.wire;
+  const id = known.id ?? place;
+  const line = JSON.parse(new TextDecoder().decode(bytes)) as Partial<ConversationRecord> & {
+    readonly model?: unknown;
+  };
+  if (codec !== chat.codec || line.model !== undefined)
+    return { status: 'ok', source: { id, source: file, format: formatOf(codec), body: bytes } };
+  const { messages = [], tools, source } = line;
+  const body = conversationBody({ messages, ...(Array.isArray(tools) ? { tools } : {}) }, prefix, counter);
+  return {
+    status: 'ok',
+    source: { id, source: typeof source === 'string' ? source : file, format: chat, body },
+  };
+}
+
+/** Without the requests that others go on from: of a log of all requests of a conversation its last is the whole. */
+export function wholeConversations(sources: readonly Source[]): readonly Source[] {
+  const chains = sources.map(chainOf);
+  const begun = new Set(chains.flatMap(({ links }) => links.slice(0, -1)));
+  const seen = new Set<string>();
+  return sources.filter((_, at) => {
+    const whole = chains[at]!.links.at(-1)!;
+    const isNew = !begun.has(whole) && !seen.has(whole);
+    seen.add(whole);
+    return isNew;
+  });
+}
+
+/** Nothing goes on from bodies that cannot be read; they are told of when they are replayed. */
+function chainOf({ body, source, format: { codec } }: Source): Chain {
+  try {
+    const conversation = codec.read(body, { digest: sha256, outlines: new Map() });
+    return prefixChain(conversation, `${codec.name} ${source}`, sha256);
+  } catch {
+    return { canonicals: [], links: [sha256(body)] };
+  }
+}

@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import { formatOf } from '../cli/replay/formats.ts';
+import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import type { Codec } from '../codecs/codec.ts';
+import { gemini } from '../codecs/gemini/index.ts';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { asAnthropic } from '../testing/as-anthropic.ts';
+import { asResponses } from '../testing/as-responses.ts';
+import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
+import { cutResults, fullContext, keepLast } from './edit-policies.ts';
+import { enginePolicy } from './engine-policy.ts';
+import { play } from './play.ts';
+import { readRecording } from './recording.ts';
+
+/** A token a character. */
+const characters: TokenCounter = {
+  name: 'characters',
+  exact: true,
+  count: (text) => text.length,
+  image: () => 0,
+  overhead: { message: 0, tool: 0, request: 0 },
+};
+
+const looked = (name: string, marked: string): Step => ({
+  calls: [
+    {
+      name: 'look',
+      input: `{"at":"${name}"}`,
+      result: `${`${name} `.repeat(200)}${marked}${` ${name}`.repeat(200)}`,
+    },
+  ],
+});
+
+/** Looks at four things, and then uses what stood in the first of them, twice. */
+const steps: readonly Step[] = [
+  { user: 'Look at all, then send what is due.' },
+  looked('one', 'order_4711'),
+  looked('two', 'order_4712'),
+  looked('three', 'order_4713'),
+  looked('four', 'order_4714'),
+  { calls: [{ name: 'send', input: '{"order":"order_4711"}', result: 'sent' }] },
+  { calls: [{ name: 'send', input: '{"order":"order_4711","again":true}', result: 'sent again' }] },
+  { assistant: 'Done.' },
+];
+
+const body = chatBody(steps, { tools: ['look', 'send'] });
+const recordingOf = (codec: Codec, bytes: Uint8Array) =>
+  readRecording({ id: 'one', source: 'test', format: formatOf(codec), body: bytes }, characters);
+const recording = recordingOf(openaiChat, body);
+
+const options = { window: 10_000 };
+
+const engine = enginePolicy({
+  name: 'engine',
+  settings: {
+    triggers: { tokenBudget: { trigger: 8_000, target: 5_500, buffer: 0 } },
+    compressionBytesThreshold: 100,
+  },
+  window: 10_000,
+  counter: characters,
+});
+
+describe('play', () => {
+  it('needs what calls used and what stood earlier', () => {
+    const needs = recording.steps.map((step) =>
+      step.needs.map(({ value, in: places }) => [value.text, places]),
+    );
+    expect(needs).toEqual([[], [], [], [], [['order_4711', [2]]], [['order_4711', [2, 9]]], []]);
+  });
+
+  it('sends the full context, and pays each message once in full', async () => {
+    const { tally, contexts } = await play(recording, fullContext, options);
+    const largest = contexts.at(-1)!;
+    expect(tally).toMatchObject({
+      steps: 7,
+      needs: 2,
+      missing: 0,
+      lost: 0,
+      recalls: 0,
+      stable: 7,
+      overWindow: 0,
+    });
+    expect(tally.tokens.written).toBe(largest);
+    expect(tally.tokens.read).toBe(contexts.slice(0, -1).reduce((sum, context) => sum + context));
+    expect(tally.contextPeak).toBe(largest);
+  });
+
+  it('has a tool run again where nothing is kept: once for what stays then', async () => {
+    const { tally } = await play(recording, keepLast(2), options);
+    expect(tally).toMatchObject({ needs: 2, missing: 1, lost: 1, recalls: 1 });
+    expect(tally.forRecalls.output).toBe(60);
+    const careless = await play(recording, keepLast(2), { ...options, doesWithout: true });
+    expect(careless.tally).toMatchObject({ needs: 2, missing: 1, lost: 1, recalls: 0 });
+    expect(careless.contexts.at(-1)).toBeLessThan(5_500);
+  });
+
+  it('takes the whole result of a tool that is run again, also where results are cut', async () => {
+    const { tally, contexts } = await play(recording, cutResults(5), options);
+    expect(tally).toMatchObject({ missing: 1, recalls: 1, stable: 7 });
+    // The result, its call and the stub of the cut one.
+    expect(contexts[5]! - contexts[4]!).toBeGreaterThan(1_600);
+  });
+
+  it('tells requests that no provider takes', async () => {
+    expect((await play(recording, fullContext, { window: 7_000 })).tally.overWindow).toBe(3);
+  });
+
+  it.each<[string, Codec, Uint8Array]>([
+    ['Chat Completions', openaiChat, body],
+    ['Responses', openaiResponses, asResponses(body)],
+    ['Anthropic Messages', anthropicMessages, asAnthropic(body)],
+    ['generateContent', gemini, asGemini(body)],
+  ])('has the engine fold and the model recall in %s; what it read stays', async (_, codec, bytes) => {
+    const { tally, contexts } = await play(recordingOf(codec, bytes), engine, options);
+    expect(tally).toMatchObject({ steps: 7, needs: 2, missing: 1, lost: 0, recalls: 1, failed: 0, unfit: 0 });
+    expect(tally.folds).toBe(1);
+    expect(tally.stable).toBe(6);
+    expect(Math.max(...contexts)).toBeLessThan(8_000);
+  });
+
+  it('loses what cannot be recalled', async () => {
+    const silent = enginePolicy({
+      name: 'silent',
+      settings: {
+        triggers: { tokenBudget: { trigger: 7_000, target: 5_500, buffer: 0 } },
+        compressionBytesThreshold: 100,
+        offerRecall: false,
+      },
+      window: 10_000,
+      counter: characters,
+    });
+    expect((await play(recording, silent, options)).tally).toMatchObject({ missing: 1, lost: 1, recalls: 0 });
+  });
+});
+
+/** The same conversation as a generateContent body. */
+function asGemini(chat: Uint8Array): Uint8Array {
+  type Call = {
+    readonly id: string;
+    readonly function: { readonly name: string; readonly arguments: string };
+  };
+  const { messages } = JSON.parse(new TextDecoder().decode(chat)) as {
+    readonly messages: readonly {
+      readonly role: string;
+      readonly content: string | null;
+      readonly tool_calls?: readonly Call[];
+      readonly tool_call_id?: string;
+    }[];
+  };
+  const calls = new Map(
+    messages.flatMap((message) => message.tool_calls ?? []).map((call) => [call.id, call]),
+  );
+  const contents = messages.map(({ role, content, tool_calls: made = [], tool_call_id: id = '' }) => {
+    const name = calls.get(id)?.function.name;
+    if (role === 'tool')
+      return { role: 'user', parts: [{ functionResponse: { id, name, response: { output: content } } }] };
+    const parts = [
+      ...(content ? [{ text: content }] : []),
+      ...made.map((call) => ({
+        functionCall: {
+          id: call.id,
+          name: call.function.name,
+          args: JSON.parse(call.function.arguments) as unknown,
+        },
+      })),
+    ];
+    return { role: role === 'assistant' ? 'model' : 'user', parts };
+  });
+  const declarations = ['look', 'send'].map((name) => ({ name, parameters: { type: 'object' } }));
+  return new TextEncoder().encode(
+    JSON.stringify({ contents, tools: [{ functionDeclarations: declarations }] }),
+  );
+}
