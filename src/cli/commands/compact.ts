@@ -3,7 +3,6 @@ import type { Codec } from '../../codecs/codec.ts';
 import { createDefaultEngine } from '../../compact/default-engine.ts';
 import type { Engine } from '../../compact/engine.ts';
 import type { Prepared } from '../../compact/prepared.ts';
-import { LeporelloError } from '../../errors.ts';
 import { createVault, type Vault } from '../../memory/vault.ts';
 import type { CompactArgs } from '../args.ts';
 import { byteLines } from '../compact/byte-lines.ts';
@@ -12,6 +11,7 @@ import { type Input, openInput } from '../compact/open-input.ts';
 import { openOutput, type Output } from '../compact/open-output.ts';
 import { type BodyReceipt, receiptLines, receiptTable, type ReceiptView } from '../compact/receipt-table.ts';
 import { type InputRecord, isBlank, recordsOf } from '../compact/records.ts';
+import { systemProblem } from '../compact/system-problem.ts';
 import { loadConfig } from '../config.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
 import { openMemory } from '../open-memory.ts';
@@ -138,12 +138,4 @@ function withoutFolds(vault: Vault): Vault {
     putSealed: async () => undefined,
     getSealedMany: async (_, keys) => keys.map(() => undefined),
   };
-}
-
-/** What the system or the unpacker says; undefined for errors of another kind, and where nobody reads what we write. */
-function systemProblem(error: unknown, file: string): string | undefined {
-  if (LeporelloError.isInstance(error) || !(error instanceof Error) || !('code' in error)) return undefined;
-  if (error.code === 'EPIPE') return undefined;
-  const isPacked = String(error.code).startsWith('Z_');
-  return `${isPacked ? `${file} is damaged or ends too early` : 'reading or writing failed'}: ${error.message}`;
 }

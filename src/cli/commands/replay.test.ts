@@ -104,6 +104,31 @@ describe('leporello replay', () => {
     ]);
   });
 
+  it('replays what it could read of a damaged file', async () => {
+    const whole = gzipSync(`${recorded}\n`);
+    const { code, err } = await replays(put('cut.jsonl.gz', whole.subarray(0, whole.length - 9)));
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /^leporello: .*cut\.jsonl\.gz is damaged or ends too early: unexpected end of file\n$/,
+    );
+  });
+
+  it('can be interrupted in the middle of a conversation', async () => {
+    const shorter = JSON.stringify({ source: 'samples', messages: sample.messages.slice(1) });
+    const terminal = testTerminal({
+      cwd: folder,
+      env: { HOME: folder },
+      input: [`${shorter}\n${recorded}\n`],
+      isTty: { err: true },
+    });
+    const ended = run(['replay', '-'], terminal);
+    await terminal.shows('1 of 2 conversations');
+    terminal.stop();
+    expect(await ended).toBe(130);
+    expect(terminal.written.out()).toBe('');
+    expect(terminal.written.err()).toMatch(/leporello: interrupted\.\n$/);
+  });
+
   it('does not start with an engine or a file it does not understand', async () => {
     expect(await replays('none.jsonl')).toMatchObject({ code: 2 });
     expect(await replays('none.jsonl', '--engine', 'x')).toMatchObject({ code: 2 });

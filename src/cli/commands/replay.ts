@@ -14,11 +14,13 @@ import type { ReplayArgs } from '../args.ts';
 import { byteLines } from '../compact/byte-lines.ts';
 import { openInput } from '../compact/open-input.ts';
 import { isBlank, recordsOf } from '../compact/records.ts';
+import { systemProblem } from '../compact/system-problem.ts';
 import { loadConfig } from '../config.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
 import { type EngineChoice, engineChoice } from '../replay/engine-choices.ts';
 import { figuresTable } from '../replay/figures-table.ts';
 import { htmlReport } from '../replay/html-report.ts';
+import { interruptible } from '../replay/interruptible.ts';
 import { priceTables } from '../replay/price-tables.ts';
 import { createProgress } from '../replay/progress.ts';
 import { readSource, type SourceOptions, wholeConversations } from '../replay/sources.ts';
@@ -50,7 +52,7 @@ export async function replay(args: ReplayArgs, terminal: Terminal): Promise<numb
   const figures = figuresOf(played, priceTables);
   await terminal.out(args.json ? `${JSON.stringify(figures, null, 2)}\n` : figuresTable(figures));
   if (args.html !== undefined) {
-    const subtitle = `${played.length} conversations of ${args.files.join(', ')}; window ${window} tokens.`;
+    const subtitle = `${played.length} conversations of ${args.files.join(', ')}; window ${window.toLocaleString('en-US')} tokens.`;
     await write(args.html, htmlReport({ subtitle, figures, session: largest(played), window }), terminal);
   }
   return code;
@@ -82,6 +84,10 @@ async function readSources(
         if (read?.status === 'ok') sources.push(read.source);
         if (read?.status === 'bad') tell(`${place}: left out: ${read.reason}`);
       }
+    } catch (error) {
+      const problem = systemProblem(error, file);
+      if (problem === undefined) throw error;
+      tell(`leporello: ${problem}`);
     } finally {
       input.close();
     }
@@ -106,11 +112,10 @@ type Run = {
 };
 
 async function playAll(run: Run): Promise<readonly Played[] | 'interrupted'> {
-  const { sources, policies, window, counter, terminal, tell } = run;
-  let stopped = false;
-  const forget = terminal.onStop(() => {
-    stopped = true;
-  });
+  const { sources, window, counter, terminal, tell } = run;
+  const stop = new AbortController();
+  const forget = terminal.onStop(() => stop.abort());
+  const policies = run.policies.map((policy) => interruptible(policy, stop.signal));
   const progress = createProgress(sources.length);
   const played: Played[] = [];
   try {
@@ -118,11 +123,12 @@ async function playAll(run: Run): Promise<readonly Played[] | 'interrupted'> {
       const recording = orTold(source.id, tell, () => readRecording(source, counter));
       if (recording && recording.steps.length > 0) played.push(await play(recording, policies, window));
       if (terminal.isTty.err) terminal.err(progress(at + 1));
-      if (!stopped) continue;
-      terminal.err('leporello: interrupted.\n');
-      return 'interrupted';
     }
     return played;
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+    terminal.err('leporello: interrupted.\n');
+    return 'interrupted';
   } finally {
     forget();
   }

@@ -6,10 +6,13 @@ export function figuresTable(sources: readonly SourceFigures[]): string {
 }
 
 function tableOf(figures: SourceFigures): string {
-  const { source, conversations, requests, policies } = figures;
+  return `${figures.source}: ${titleOf(figures)}\n${layOut(figuresRows(figures))}`;
+}
+
+/** How much was replayed. */
+export function titleOf({ conversations, requests, policies }: SourceFigures): string {
   const needs = policies[0]?.needs ?? 0;
-  const what = `${count(conversations)} conversation${conversations === 1 ? '' : 's'}, ${count(requests)} requests, ${count(needs)} values used again`;
-  return `${source}: ${what}\n${layOut(figuresRows(figures))}`;
+  return `${count(conversations)} conversation${conversations === 1 ? '' : 's'}, ${count(requests)} requests, ${count(needs)} values used again`;
 }
 
 /** The heads, and a row for each policy. */

@@ -2,7 +2,7 @@
 import type { Figures, SourceFigures } from '../../replay/figures.ts';
 import type { Played } from '../../replay/replay.ts';
 import { colourOf, escaped, lineChart, pointChart } from './chart.ts';
-import { figuresRows } from './figures-table.ts';
+import { figuresRows, titleOf } from './figures-table.ts';
 
 export type Report = {
   /** What was replayed, with which window and prefix. */
@@ -29,9 +29,9 @@ const style = `
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
 svg { font: 12px system-ui, sans-serif; fill: currentColor; max-width: 46rem; width: 100%; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 1rem 0; }
-td, th { border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); padding: 0.25rem 0.6rem; text-align: right; }
-td:first-child, th:first-child { text-align: left; }
+table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; margin: 1rem 0; }
+td, th { border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); padding: 0.25rem 0.5rem; text-align: right; }
+td:first-child, th:first-child { padding-left: 0; text-align: left; white-space: nowrap; }
 th { font-weight: 600; vertical-align: bottom; }
 .scroll { overflow-x: auto; }
 .mark { border-radius: 50%; color: #fff; display: inline-block; font-size: 12px; font-weight: 600; line-height: 1.5em; text-align: center; width: 1.5em; }
@@ -49,7 +49,7 @@ function sessionSection({ id, plays }: Played, window: number): string {
 }
 
 function sourceSection(source: SourceFigures): string {
-  const { policies, conversations, requests } = source;
+  const { policies } = source;
   const table = Object.keys(policies[0]?.cost ?? {})[0] ?? '';
   const points = policies.map((figures: Figures) => ({
     name: figures.policy,
@@ -66,7 +66,7 @@ function sourceSection(source: SourceFigures): string {
     ([name = '', ...cells], at) =>
       `<tr><td>${legend(name, at)}</td>${cells.map((cell) => `<td>${escaped(cell)}</td>`).join('')}</tr>`,
   );
-  return `<h2>${escaped(source.source)}</h2>\n<p>${conversations} conversations, ${requests} requests, ${policies[0]?.needs ?? 0} values used again</p>\n${chart}\n<div class="scroll"><table>\n${head}\n${lines.join('\n')}\n</table></div>`;
+  return `<h2>${escaped(source.source)}</h2>\n<p>${titleOf(source)}</p>\n${chart}\n<div class="scroll"><table>\n${head}\n${lines.join('\n')}\n</table></div>`;
 }
 
 function legend(name: string, at: number): string {
