@@ -115,6 +115,8 @@ export type Usage = {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
+  /** Of `cacheWrite`, what is kept longer than usual and costs more; left out where there is none. */
+  readonly cacheWriteLong?: number;
   readonly output: number;
 };
 

@@ -6,6 +6,13 @@ const rates: Readonly<
 > = {
   plain: { input_mtok: 2, output_mtok: 8 },
   caching: { input_mtok: 5, output_mtok: 25, cache_read_mtok: 0.5, cache_write_mtok: 6.25 },
+  keeping: {
+    input_mtok: 5,
+    output_mtok: 25,
+    cache_read_mtok: 0.5,
+    cache_write_mtok: 6.25,
+    cache_write_1h_mtok: 10,
+  },
   tiered: {
     input_mtok: {
       base: 1,
@@ -41,6 +48,14 @@ describe('createPriceList', () => {
       cacheWrite: 2,
       output: 8,
     });
+  });
+
+  it('tells what it costs to keep the cache for longer, where that is listed or said', () => {
+    const list = createPriceList(catalog, { plain: { cacheWriteLong: 4 } });
+    expect([list.priceOf('keeping'), list.priceOf('plain')]).toEqual([
+      { input: 5, cacheRead: 0.5, cacheWrite: 6.25, cacheWriteLong: 10, output: 25 },
+      { input: 2, cacheRead: 2, cacheWrite: 2, cacheWriteLong: 4, output: 8 },
+    ]);
   });
 
   it('takes the tier of the prompt', () => {

@@ -8,6 +8,8 @@ export type Price = {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
+  /** Written to be kept longer than usual (an hour), where that costs more. Left out, it costs what `cacheWrite` does. */
+  readonly cacheWriteLong?: number;
   readonly output: number;
 };
 
@@ -52,7 +54,14 @@ export function createPriceList(catalog: PriceCatalog, overrides: PriceOverrides
       if (input === undefined || output === undefined) return undefined;
       const cacheRead = said?.cacheRead ?? listed('cache_read_mtok') ?? input;
       const cacheWrite = said?.cacheWrite ?? listed('cache_write_mtok') ?? input;
-      return { input, cacheRead, cacheWrite, output };
+      const cacheWriteLong = said?.cacheWriteLong ?? listed('cache_write_1h_mtok');
+      return {
+        input,
+        cacheRead,
+        cacheWrite,
+        ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
+        output,
+      };
     },
   };
 }

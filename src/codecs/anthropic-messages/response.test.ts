@@ -18,6 +18,16 @@ describe('a complete response of Anthropic Messages', () => {
     expect(read('{"content":[]}').usage).toBeUndefined();
   });
 
+  it('tells apart what is written to be kept for an hour', () => {
+    const written = (hour: number) =>
+      `{"input_tokens":3,"cache_creation_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":${100 - hour},"ephemeral_1h_input_tokens":${hour}},"output_tokens":40}`;
+    const usages = [0, 60].map((hour) => read(`{"content":[],"usage":${written(hour)}}`).usage);
+    expect(usages).toEqual([
+      { input: 103, cacheRead: 0, cacheWrite: 100, output: 40 },
+      { input: 103, cacheRead: 0, cacheWrite: 100, cacheWriteLong: 60, output: 40 },
+    ]);
+  });
+
   it('keeps numbers of calls as the model spelled them', () => {
     const call = '{"type":"tool_use","id":"a","name":"run","input": {"n": 12345678901234567890}}';
     expect(read(`{"content":[${call}]}`).calls).toEqual([

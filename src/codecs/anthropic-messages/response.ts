@@ -3,7 +3,16 @@ import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
-import { addUsage, isRecord, jsonList, memberBytes, numberAt, setMembers, stringIn } from '../event-json.ts';
+import {
+  addUsage,
+  isRecord,
+  jsonList,
+  memberBytes,
+  numberAt,
+  recordAt,
+  setMembers,
+  stringIn,
+} from '../event-json.ts';
 import { parseResponse } from '../parse-response.ts';
 
 const decoder = new TextDecoder();
@@ -79,10 +88,12 @@ export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   const cacheRead = numberAt(raw, 'cache_read_input_tokens');
   const cacheWrite = numberAt(raw, 'cache_creation_input_tokens');
+  const cacheWriteLong = numberAt(recordAt(raw, 'cache_creation'), 'ephemeral_1h_input_tokens');
   return {
     input: numberAt(raw, 'input_tokens') + cacheRead + cacheWrite,
     cacheRead,
     cacheWrite,
+    ...(cacheWriteLong > 0 ? { cacheWriteLong } : {}),
     output: numberAt(raw, 'output_tokens'),
   };
 }
