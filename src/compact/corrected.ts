@@ -35,7 +35,10 @@ const longestName = 200;
  * All requests of a conversation begin alike up to the first words of its user. Others that begin so, too, do no harm: what is learned
  * is how reports differ from counts. One whose history its provider keeps cannot be told from others.
  */
-function beginningOf({ messages, goesOnFrom }: Conversation, links: readonly string[]): string | undefined {
+export function beginningOf(
+  { messages, goesOnFrom }: Conversation,
+  links: readonly string[],
+): string | undefined {
   if (goesOnFrom !== undefined) return undefined;
   return links[messages.findIndex(({ role }) => role === 'user') + 1];
 }

@@ -24,6 +24,7 @@ import { correctedEconomy, correctedSteps, demandInCounts, gaugeOf } from './cor
 import { deadWeight } from './dead-weight.ts';
 import { dropReasoning } from './drop-reasoning.ts';
 import { withGhosts } from './ghosts.ts';
+import { identityOf, tokensKept } from './identity.ts';
 import { withKeptReply } from './kept-replies.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { type PlanInput, planFold } from './plan.ts';
@@ -154,8 +155,8 @@ export function createEngine(options: EngineOptions): Engine {
 
 /** The client's own bytes, with the report of what would have been sent. */
 function observed(prepared: Prepared, { body }: EngineRequest, conversation: Conversation): Prepared {
-  const { report, prompt, learn } = prepared;
-  return { ...unprepared(body, { status: 'observed' }, conversation), report, prompt, learn };
+  const { report, prompt, learn, identity } = prepared;
+  return { ...unprepared(body, { status: 'observed' }, conversation), report, prompt, learn, identity };
 }
 
 /** What an engine has at hand for every request: its parts, and what it remembers of earlier ones. */
@@ -207,6 +208,7 @@ async function compact(
     const learn = (reported: number) => gauge.learn(before, reported);
     return {
       ...unprepared(conversation.body, { status: 'untouched', reason: 'left alone' }, conversation),
+      identity: identityOf(conversation, asCame.links),
       learn,
     };
   }
@@ -220,6 +222,7 @@ async function compact(
     outcome: outcomeOf(result.edits, planned?.steps),
     body: result.body,
     mayGoAsItCame: conversation.body === request.body,
+    identity: identityOf(conversation, asCame.links),
     recallTool: input.recallTool?.name,
     original: originalFinder(asSent, result.edits),
     remember: (ghost) => options.ghosts.record(asCame.tenant, asCame.links.at(-1)!, ghost),
@@ -242,6 +245,7 @@ async function compact(
       ghosts: asSent === conversation ? 0 : callsOf(asSent, input.recallTool),
       tokensBefore: correction.correct(before),
       tokensAfter: correction.correct(result.tokens),
+      tokensKept: planned && tokensKept(start, planned.draft, counter, correction),
       bytesBefore: conversation.body.length,
       bytesAfter: result.body.length,
       unfit: whatIsLarge(result, counter, demand?.atMost, correction),

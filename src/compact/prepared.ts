@@ -11,6 +11,7 @@ export type Prepared = {
   /** False where no provider takes the client's own bytes: they go on from a reply in which a private call waits for its answer. */
   readonly mayGoAsItCame: boolean;
   readonly report: FoldReport;
+  readonly identity: Identity;
   /** Name of the recall tool the body offers; undefined when it offers none. */
   readonly recallTool: string | undefined;
   /** The original behind an id of this very conversation, as exact JSON bytes; nothing for any other id. */
@@ -27,6 +28,16 @@ export type Prepared = {
   readonly prompt: PromptTokens | undefined;
   /** Takes in how many tokens the provider reported for the prompt of `body`, so that the next counts are closer. Never throws. */
   readonly learn: (reported: number) => void;
+};
+
+/** What tells the conversation from others. */
+export type Identity = {
+  /** The links of its prefix chain as the client sent it; none where the history stands with the provider. */
+  readonly links: readonly string[];
+  /** The link that all requests of a conversation share; undefined where there is none. */
+  readonly beginning: string | undefined;
+  /** What the body calls the session: to group by, never to rely on. */
+  readonly session: string | undefined;
 };
 
 export type PromptTokens = {
@@ -53,10 +64,12 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
       memories: [],
       tokensBefore: undefined,
       tokensAfter: undefined,
+      tokensKept: undefined,
       bytesBefore: body.length,
       bytesAfter: body.length,
       unfit: undefined,
     },
+    identity: { links: [], beginning: undefined, session: conversation?.sessionKey },
     recallTool: undefined,
     original: () => undefined,
     remember: () => Promise.resolve(),

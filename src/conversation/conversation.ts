@@ -80,6 +80,8 @@ export type Conversation = {
   readonly messages: readonly Message[];
   /** The reply this request goes on from by the name the provider keeps it under: the history stands there, not in the body. */
   readonly goesOnFrom?: string | undefined;
+  /** What the client calls its session in the body. Receipts are grouped by it; nothing else may depend on it. */
+  readonly sessionKey?: string | undefined;
 };
 
 /** Where a text stands: `text` counts the literals in the part's `texts`. */

@@ -1,8 +1,9 @@
 /**
- * The gateway's own paths: health, receipts, memory. A caller sees what belongs to the credential it sends, as the model calls do;
+ * The gateway's own paths: health, receipts, sums of them, memory. A caller sees what belongs to the credential it sends, as the model calls do;
  * the administrator's token, where one is set, sees all tenants.
  */
 import type { Vault } from '../memory/vault.ts';
+import type { Aggregate, Named } from '../metrics/aggregate.ts';
 import type { GatewayRequest, GatewayResponse } from './http.ts';
 import { jsonResponse } from './json-response.ts';
 import type { ReceiptLog } from './receipts.ts';
@@ -12,6 +13,7 @@ import { tenantOf } from './tenant.ts';
 type AdminRim = {
   readonly vault: Pick<Vault, 'tenantOf' | 'recall' | 'recallAny'>;
   readonly receipts: ReceiptLog;
+  readonly totals: Aggregate;
   readonly adminToken: string | undefined;
   readonly tenant: string | undefined;
 };
@@ -28,21 +30,38 @@ export async function answerOwn(
   const credential = credentialOf(request.headers, request.target);
   const isAdmin = rim.adminToken !== undefined && sameText(credential, rim.adminToken);
   const tenant = isAdmin ? undefined : tenantOf(rim, request);
-  const [, room, id] = /^\/_leporello\/(receipts|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
+  const [, room, id] = /^\/_leporello\/(receipts|totals|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
   if (route.path === '/healthz') return jsonResponse(200, { status: 'ok' });
   if (route.path === '/readyz') return readiness(rim);
+  const limit = Math.min(mostListed, Number(route.query.get('limit') ?? 50) || 50);
   if (room === 'receipts' && id === undefined) {
-    const limit = Math.min(mostListed, Number(route.query.get('limit') ?? 50) || 50);
     return jsonResponse(200, { receipts: rim.receipts.list(tenant, limit) });
   }
   if (room === 'receipts' && id !== undefined) {
     const receipt = rim.receipts.get(tenant, id);
     return receipt ? jsonResponse(200, receipt) : notFound(`No receipt ${id} for this credential.`);
   }
+  if (room === 'totals' && id === undefined) return jsonResponse(200, sumsFor(rim.totals, tenant, limit));
   if (room === 'memory' && id !== undefined) return memory(rim, tenant, id);
   return notFound(
-    'Known here: /healthz, /readyz, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/memory/ID.',
+    'Known here: /healthz, /readyz, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals, /_leporello/memory/ID.',
   );
+}
+
+/** Sums since the gateway started. Who sees all tenants is told whose each row is. */
+function sumsFor(totals: Aggregate, tenant: string | undefined, limit: number): unknown {
+  const rows = (named: readonly Named[], kind: string) =>
+    named.slice(0, limit).map((row) => ({
+      ...(tenant === undefined ? { tenant: row.tenant } : {}),
+      ...(kind === 'tenant' ? {} : { [kind]: row.name }),
+      ...row.totals,
+    }));
+  return {
+    total: totals.total(tenant),
+    ...(tenant === undefined ? { tenants: rows(totals.tenants(tenant), 'tenant') } : {}),
+    models: rows(totals.models(tenant), 'model'),
+    sessions: rows(totals.sessions(tenant), 'session'),
+  };
 }
 
 /** The original exactly as it stood in the request: JSON. */

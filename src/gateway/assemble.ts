@@ -2,10 +2,13 @@
 import { createDefaultEngine, type FoldSettings } from '../compact/default-engine.ts';
 import type { Store } from '../memory/store.ts';
 import { createVault } from '../memory/vault.ts';
+import { createAggregate } from '../metrics/aggregate.ts';
 import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http.ts';
 import type { GatewayLog } from './options.ts';
+import { pricesFrom } from './prices.ts';
 import { createReceiptLog } from './receipts.ts';
+import { createReckoner } from './reckoner.ts';
 import { defaultUpstreams, type UpstreamUrls } from './routes.ts';
 
 export type GatewaySettings = FoldSettings & {
@@ -42,6 +45,9 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
     upstream: rims.upstream,
     urls: { ...defaultUpstreams, ...settings.urls },
     receipts: createReceiptLog(),
+    totals: createAggregate(),
+    prices: pricesFrom(settings.prices),
+    reckoner: createReckoner(),
     log: rims.log,
     recall: { maxRounds: settings.recall?.maxRounds ?? 5, maxTokens: settings.recall?.maxTokens ?? 8_000 },
     maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,

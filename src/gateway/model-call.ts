@@ -62,10 +62,10 @@ async function forward(call: Call): Promise<GatewayResponse> {
       leaveAlone: () => options.engine.leaveAlone(call.engineRequest),
     });
   } catch (error) {
-    const receipt = receiptOf(call, prepared, preparedAt);
+    const receipt = await receiptOf(call, prepared, preparedAt);
     return failed(call, receipt, error);
   }
-  const receipt = receiptOf(call, sent.prepared, preparedAt);
+  const receipt = await receiptOf(call, sent.prepared, preparedAt);
   receipt.note.upstreamStatus(sent.response.status);
   return respond(call, sent, receipt);
 }
@@ -151,16 +151,18 @@ function sender(options: GatewayOptions, request: GatewayRequest, route: ModelRo
   return (body) => options.upstream.send({ method, url: route.url, headers, body, signal, decode: true });
 }
 
-function receiptOf(
-  { options, request, engineRequest, started }: Call,
+async function receiptOf(
+  { options, request, route, engineRequest, started }: Call,
   prepared: Prepared,
   preparedAt: number,
-): OpenReceipt {
+): Promise<OpenReceipt> {
   const receipt = openReceipt(options, {
     tenant: engineRequest.tenant,
     prepared,
     session: sessionOf(request.headers),
     path: request.target.split('?')[0] ?? '/',
+    isModelCall: route.kind === 'model',
+    prices: await options.prices(),
     started,
     preparedAt,
   });

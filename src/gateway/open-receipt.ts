@@ -1,10 +1,13 @@
 /** A receipt while its request is under way: collects what happens and is written once, at the end. */
-import type { Usage } from '../codecs/codec.ts';
 import type { Prepared } from '../compact/prepared.ts';
-import type { CountedPrompt, RecallReport } from '../metrics/receipt.ts';
+import type { Aggregate } from '../metrics/aggregate.ts';
+import type { PriceList } from '../metrics/prices.ts';
+import type { CountedPrompt, Receipt, RecallReport } from '../metrics/receipt.ts';
+import { noUsage, type Usage, usageSince } from '../metrics/usage.ts';
 import type { HeaderList } from './http.ts';
 import type { ExchangeNotes } from './recall-loop.ts';
 import type { ReceiptLog } from './receipts.ts';
+import type { Reckoner } from './reckoner.ts';
 
 export type OpenReceipt = {
   readonly id: string;
@@ -23,8 +26,12 @@ const longestName = 200;
 type ReceiptRequest = {
   readonly tenant: string;
   readonly prepared: Prepared;
+  /** What the client's headers call the session. */
   readonly session: string | undefined;
   readonly path: string;
+  /** Whether a model answers it: counts of tokens are in no sum. */
+  readonly isModelCall: boolean;
+  readonly prices: PriceList;
   /** When the whole body was there: milliseconds since the epoch. */
   readonly started: number;
   /** When it was known what to send. */
@@ -33,16 +40,18 @@ type ReceiptRequest = {
 
 type ReceiptRim = {
   readonly receipts: ReceiptLog;
+  readonly totals: Aggregate;
+  readonly reckoner: Reckoner;
   readonly clock: () => number;
   readonly newId: () => string;
 };
 
 export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenReceipt {
-  const { prepared, started } = request;
+  const { tenant, prepared, prices, started } = request;
   const id = rim.newId();
   const recalls: RecallReport[] = [];
   let usage: Usage | undefined;
-  let rounds = 0;
+  const rounds: (Usage | undefined)[] = [];
   let prompt: CountedPrompt | undefined;
   let upstreamStatus: number | undefined;
   let problem: string | undefined;
@@ -51,21 +60,26 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
   function close(): void {
     if (closed) return;
     closed = true;
-    rim.receipts.add(request.tenant, {
+    const reported = rounds.every((round) => round !== undefined) ? rounds : [];
+    const receipt: Receipt = {
       ...prepared.report,
       model: prepared.report.model?.slice(0, longestName),
       id,
       at: started,
       path: request.path,
       outcome: prepared.outcome,
-      session: request.session?.slice(0, longestName),
+      session: sessionOf(request),
       upstreamStatus,
       recalls,
       prompt,
       usage,
+      rounds: reported,
+      money: rim.reckoner.reckon({ tenant, prepared, prices, at: started, rounds: reported }),
       problem,
       ms: { prepare: request.preparedAt - started, total: rim.clock() - started },
-    });
+    };
+    rim.receipts.add(tenant, receipt);
+    if (request.isModelCall) rim.totals.add(tenant, receipt);
   }
 
   return {
@@ -74,10 +88,10 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
     note: {
       recalled: (report) => recalls.push(report),
       used: (reported) => {
+        rounds.push(roundOf(usage, reported));
         usage = reported;
-        rounds++;
         // Of several rounds the usage is a sum; the first alone is of the prompt that was counted.
-        if (rounds > 1 || reported === undefined) return;
+        if (rounds.length > 1 || reported === undefined) return;
         prompt = countedPrompt(prepared, reported.input);
         prepared.learn(reported.input);
       },
@@ -95,6 +109,21 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
         close();
       }),
   };
+}
+
+/** What one round added to the sum; undefined where it reported nothing. */
+function roundOf(before: Usage | undefined, sum: Usage | undefined): Usage | undefined {
+  const round = sum && usageSince(before ?? noUsage, sum);
+  return round && round.input > 0 ? round : undefined;
+}
+
+/** Digits of a digest that tell conversations apart. */
+const digestLength = 16;
+
+function sessionOf({ session, prepared: { identity } }: ReceiptRequest): string | undefined {
+  const said = session ?? identity.session;
+  if (said !== undefined && said !== '') return said.slice(0, longestName);
+  return identity.beginning && `begins:${identity.beginning.slice(0, digestLength)}`;
 }
 
 function countedPrompt({ prompt }: Prepared, reported: number): CountedPrompt | undefined {

@@ -1,9 +1,12 @@
 /** What the gateway's core is given: its parts, its limits, a clock and a source of ids. */
 import type { Engine } from '../compact/engine.ts';
 import type { Vault } from '../memory/vault.ts';
+import type { Aggregate } from '../metrics/aggregate.ts';
 import type { Upstream } from './http.ts';
+import type { Prices } from './prices.ts';
 import type { RecallLimits } from './recall-budget.ts';
 import type { ReceiptLog } from './receipts.ts';
+import type { Reckoner } from './reckoner.ts';
 import type { UpstreamUrls } from './routes.ts';
 
 export type GatewayOptions = {
@@ -12,6 +15,9 @@ export type GatewayOptions = {
   readonly upstream: Upstream;
   readonly urls: UpstreamUrls;
   readonly receipts: ReceiptLog;
+  readonly totals: Aggregate;
+  readonly prices: Prices;
+  readonly reckoner: Reckoner;
   readonly log: GatewayLog;
   readonly recall: RecallLimits;
   /** Larger bodies are answered 413. Bytes. */

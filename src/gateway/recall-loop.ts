@@ -8,6 +8,7 @@ import { awaitsRecall, recallsBeside } from '../codecs/recalls.ts';
 import type { Prepared } from '../compact/prepared.ts';
 import { LeporelloError } from '../errors.ts';
 import type { RecallReport } from '../metrics/receipt.ts';
+import { addedUsage, noUsage } from '../metrics/usage.ts';
 import { type GhostRecorder, recordGhosts } from './ghost-recorder.ts';
 import type { UpstreamResponse } from './http.ts';
 import { readBody } from './http.ts';
@@ -29,6 +30,7 @@ export type Exchange = {
 /** What is told to the receipt while the exchange goes on. */
 export type ExchangeNotes = {
   recalled(report: RecallReport): void;
+  /** At the end of each round: what all rounds so far used. */
   used(usage: Usage | undefined): void;
   upstreamStatus(status: number): void;
   problem(text: string): void;
@@ -196,12 +198,5 @@ async function failed(
 
 function sumUsage(replies: readonly ModelReply[]): Usage | undefined {
   const known = replies.flatMap((reply) => reply.usage ?? []);
-  if (known.length === 0) return undefined;
-  const sum = (pick: (usage: Usage) => number) => known.reduce((total, usage) => total + pick(usage), 0);
-  return {
-    input: sum((usage) => usage.input),
-    cacheRead: sum((usage) => usage.cacheRead),
-    cacheWrite: sum((usage) => usage.cacheWrite),
-    output: sum((usage) => usage.output),
-  };
+  return known.length === 0 ? undefined : known.reduce(addedUsage, noUsage);
 }

@@ -1,4 +1,6 @@
 /** What one request went through: data for users, headers and logs. Holds counts, names and ids, never content. */
+import type { Money } from './money.ts';
+import type { Usage } from './usage.ts';
 
 export type Outcome =
   | { readonly status: 'untouched'; readonly reason: string }
@@ -27,6 +29,8 @@ export type FoldReport = {
   readonly memories: readonly string[];
   readonly tokensBefore: number | undefined;
   readonly tokensAfter: number | undefined;
+  /** Where a new fold was made: of `tokensAfter`, those ahead of its first edit. A provider's cache holds on to no more. */
+  readonly tokensKept: number | undefined;
   readonly bytesBefore: number;
   readonly bytesAfter: number;
   /** Why the request may still be too large, naming what is; undefined when it fits or nobody knows the window. */
@@ -61,7 +65,7 @@ export type Receipt = FoldReport & {
   readonly at: number;
   readonly path: string;
   readonly outcome: Outcome;
-  /** The client's name of the session, where it sends one. */
+  /** The client's name of the session; where it sends none, `begins:` and a digest of how the conversation begins. Groups receipts. */
   readonly session: string | undefined;
   /** Status of the last upstream response; undefined when there was none. */
   readonly upstreamStatus: number | undefined;
@@ -69,14 +73,11 @@ export type Receipt = FoldReport & {
   /** How well its prompt was counted; undefined when it was not counted, or nothing was reported. */
   readonly prompt: CountedPrompt | undefined;
   /** Tokens as the provider reported them, over all rounds. */
-  readonly usage:
-    | {
-        readonly input: number;
-        readonly cacheRead: number;
-        readonly cacheWrite: number;
-        readonly output: number;
-      }
-    | undefined;
+  readonly usage: Usage | undefined;
+  /** The same round by round: the first is the request, each further one goes on from recalls. Empty when one was not reported. */
+  readonly rounds: readonly Usage[];
+  /** What it cost, and would have cost untouched; undefined without usage, and where nobody knows the price. */
+  readonly money: Money | undefined;
   /** Set when the response could not be completed. */
   readonly problem: string | undefined;
   readonly ms: {

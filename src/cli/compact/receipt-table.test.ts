@@ -12,6 +12,7 @@ const report: FoldReport = {
   steps: [],
   memories: [],
   tokensBefore: 900,
+  tokensKept: undefined,
   tokensAfter: 900,
   bytesBefore: 4_000,
   bytesAfter: 4_000,

@@ -37,7 +37,8 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
   return readFields('Chat Completions', body, 'messages', (fields) => {
     const messages = readMessages(fields, reading, outlineMessage);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
-    const { model, stream, n, max_tokens, max_completion_tokens } = parseOtherFields(fields, blockFields);
+    const others = parseOtherFields(fields, blockFields);
+    const { model, stream, n, max_tokens, max_completion_tokens, prompt_cache_key } = others;
     const limit = max_completion_tokens ?? max_tokens;
     return {
       body,
@@ -48,6 +49,7 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       toolNames: toolNamesOf(tools),
       preamble: tools ? [tools] : [],
       messages,
+      sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,
     };
   });
 }

@@ -37,7 +37,7 @@ function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outline
   const instructions = readPreamble(fields, 'instructions', reading, outlineInstructions);
   const tools = readPreamble(fields, 'tools', reading, outlineTools);
   const others = parseOtherFields(fields, blockFields);
-  const { model, stream, max_output_tokens, previous_response_id } = others;
+  const { model, stream, max_output_tokens, previous_response_id, prompt_cache_key } = others;
   const additional = messages.flatMap(({ span, parts }) =>
     parts.some((part) => part.type === 'opaque' && declaring.has(part.kind)) ? namesInside(body, span) : [],
   );
@@ -52,6 +52,7 @@ function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outline
     preamble: [tools, instructions].filter((block) => block !== undefined),
     messages,
     goesOnFrom: typeof previous_response_id === 'string' ? previous_response_id : undefined,
+    sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,
   };
 }
 

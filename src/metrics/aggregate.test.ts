@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import { createAggregate, type Named, noTotals, type Totals } from './aggregate.ts';
+import type { Receipt } from './receipt.ts';
+
+const usage = { input: 2_000, cacheRead: 1_000, cacheWrite: 500, output: 100 };
+const bill = { uncached: 0.1, cacheRead: 0.2, cacheWrite: 0.3, output: 0.1, total: 0.7 };
+const money = {
+  paid: bill,
+  recalls: 0.1,
+  fold: 0.2,
+  untouched: { ...bill, cacheRead: 0.5, total: 1 },
+  untouchedUsage: { ...usage, input: 6_000 },
+  net: 0.3,
+};
+
+const receipt: Receipt = {
+  id: 'r',
+  at: 0,
+  path: '/v1/messages',
+  outcome: { status: 'compacted' },
+  session: 'one',
+  model: 'm',
+  counter: 'c',
+  window: 8_000,
+  trigger: 'must-fit',
+  replayed: 0,
+  ghosts: 0,
+  steps: [{ strategy: 'offload-results', edits: 3, tokensSaved: 4_000 }],
+  memories: ['mem_1'],
+  tokensBefore: 6_000,
+  tokensAfter: 2_000,
+  tokensKept: 500,
+  bytesBefore: 24_000,
+  bytesAfter: 8_000,
+  unfit: undefined,
+  upstreamStatus: 200,
+  recalls: [{ round: 1, found: true, tokens: 300 }],
+  prompt: undefined,
+  usage,
+  rounds: [usage],
+  money,
+  problem: undefined,
+  ms: { prepare: 1, total: 2 },
+};
+
+const once: Totals = {
+  requests: 1,
+  folds: 1,
+  recalls: 1,
+  tokensBefore: 6_000,
+  tokensAfter: 2_000,
+  answered: 1,
+  usage,
+  priced: 1,
+  money: {
+    paid: bill,
+    recalls: 0.1,
+    folds: 0.2,
+    untouched: { ...bill, cacheRead: 0.5, total: 1 },
+    untouchedUsage: { ...usage, input: 6_000 },
+    net: 0.3,
+  },
+};
+
+const brief = (rows: readonly Named[]) =>
+  rows.map(({ tenant, name, totals }) => `${tenant} ${name} ${totals.requests}`);
+
+describe('sums of receipts', () => {
+  it('are those of one receipt when there is one', () => {
+    const sums = createAggregate();
+    sums.add('t1', receipt);
+    expect(sums.total('t1')).toEqual(once);
+    expect(sums.models('t1')).toEqual([{ tenant: 't1', name: 'm', totals: once }]);
+    expect(sums.sessions('t1')).toEqual([{ tenant: 't1', name: 'one', totals: once }]);
+  });
+
+  it('add up, without rounding noise', () => {
+    const sums = createAggregate();
+    for (let at = 0; at < 3; at++) sums.add('t1', receipt);
+    expect(sums.total('t1')).toEqual({
+      requests: 3,
+      folds: 3,
+      recalls: 3,
+      tokensBefore: 18_000,
+      tokensAfter: 6_000,
+      answered: 3,
+      usage: { input: 6_000, cacheRead: 3_000, cacheWrite: 1_500, output: 300 },
+      priced: 3,
+      money: {
+        paid: { uncached: 0.3, cacheRead: 0.6, cacheWrite: 0.9, output: 0.3, total: 2.1 },
+        recalls: 0.3,
+        folds: 0.6,
+        untouched: { uncached: 0.3, cacheRead: 1.5, cacheWrite: 0.9, output: 0.3, total: 3 },
+        untouchedUsage: { input: 18_000, cacheRead: 3_000, cacheWrite: 1_500, output: 300 },
+        net: 0.9,
+      },
+    });
+  });
+
+  it('know what they are not of: requests that failed, that nobody counted, whose price nobody knows', () => {
+    const sums = createAggregate();
+    expect(sums.total('t1')).toEqual(noTotals);
+    sums.add('t1', { ...receipt, usage: undefined, rounds: [], money: undefined, recalls: [] });
+    expect(sums.total('t1')).toEqual({ ...noTotals, requests: 1, folds: 1 });
+    sums.add('t1', { ...receipt, money: undefined, tokensBefore: undefined, tokensAfter: undefined });
+    expect(sums.total('t1')).toEqual({ ...noTotals, requests: 2, folds: 2, recalls: 1, answered: 1, usage });
+    sums.add('t1', receipt);
+    expect(sums.total('t1')).toMatchObject({
+      requests: 3,
+      tokensBefore: 6_000,
+      answered: 2,
+      usage: { input: 4_000 },
+      priced: 1,
+      money: once.money,
+    });
+  });
+
+  it('count a fold where one was made: not where it is replayed, was refused or is only observed', () => {
+    const sums = createAggregate();
+    sums.add('t1', { ...receipt, steps: [], replayed: 3 });
+    sums.add('t1', {
+      ...receipt,
+      steps: [{ strategy: 'drop-oldest', edits: 0, tokensSaved: 0, refused: 'r' }],
+    });
+    sums.add('t1', { ...receipt, outcome: { status: 'observed' } });
+    expect(sums.total('t1')).toMatchObject({ requests: 3, folds: 0 });
+  });
+
+  it('are kept by tenant, model and session, with what was heard of last in front', () => {
+    const sums = createAggregate();
+    sums.add('t1', receipt);
+    sums.add('t2', receipt);
+    sums.add('t1', { ...receipt, model: undefined, session: undefined });
+    sums.add('t1', { ...receipt, session: 'two' });
+    expect([sums.tenants, sums.models, sums.sessions].map((rows) => brief(rows('t1')))).toEqual([
+      ['t1 t1 3'],
+      ['t1 m 2', 't1 unknown 1'],
+      ['t1 two 1', 't1 one 1'],
+    ]);
+    expect([sums.tenants, sums.models, sums.sessions].map((rows) => brief(rows(undefined)))).toEqual([
+      ['t1 t1 3', 't2 t2 1'],
+      ['t1 m 2', 't1 unknown 1', 't2 m 1'],
+      ['t1 two 1', 't2 one 1', 't1 one 1'],
+    ]);
+    expect([sums.total('t1'), sums.total(undefined)].map(({ requests }) => requests)).toEqual([3, 4]);
+  });
+
+  it('let go of what was quiet the longest; the sums of the tenant stay whole', () => {
+    const sums = createAggregate({ rows: 2 });
+    for (const session of ['one', 'two', 'three']) sums.add('t1', { ...receipt, session });
+    expect(brief(sums.sessions('t1'))).toEqual(['t1 three 1', 't1 two 1']);
+    expect(sums.total('t1').requests).toBe(3);
+  });
+});

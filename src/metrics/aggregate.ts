@@ -1,0 +1,144 @@
+/**
+ * Sums over receipts: of each tenant, of each model and of each session of a tenant. Bounded: of too many rows
+ * those that were quiet the longest are let go; what is let go of a tenant's models and sessions stays in the tenant's own row. Pure.
+ */
+import { LRUCache } from 'lru-cache';
+import { addedBill, type Bill, usd } from './bill.ts';
+import type { Receipt } from './receipt.ts';
+import { addedUsage, type Usage } from './usage.ts';
+
+export type Totals = {
+  /** Model calls, whatever became of them. */
+  readonly requests: number;
+  /** Folds that were made; what is replayed is not made again. */
+  readonly folds: number;
+  readonly recalls: number;
+  /** Of requests that a model answered: what came, and what was to be sent first. Undefined where nobody counted. */
+  readonly tokensBefore: number | undefined;
+  readonly tokensAfter: number | undefined;
+  /** How many requests the usage is of: those for which it was reported. */
+  readonly answered: number;
+  readonly usage: Usage | undefined;
+  /** How many requests the money is of: those for which the price was known, too. */
+  readonly priced: number;
+  readonly money: SummedMoney | undefined;
+};
+
+/** USD; each as in the money of a receipt. */
+export type SummedMoney = {
+  readonly paid: Bill;
+  readonly recalls: number;
+  readonly folds: number;
+  readonly untouched: Bill;
+  readonly untouchedUsage: Usage;
+  readonly net: number;
+};
+
+export type Named = { readonly tenant: string; readonly name: string; readonly totals: Totals };
+
+/** A tenant of undefined is the administrator, who sees all. Lists begin with what was heard of last. */
+export interface Aggregate {
+  add(tenant: string, receipt: Receipt): void;
+  total(tenant: string | undefined): Totals;
+  tenants(tenant: string | undefined): readonly Named[];
+  models(tenant: string | undefined): readonly Named[];
+  /** What has no session is in no row. */
+  sessions(tenant: string | undefined): readonly Named[];
+}
+
+export const noTotals: Totals = {
+  requests: 0,
+  folds: 0,
+  recalls: 0,
+  tokensBefore: undefined,
+  tokensAfter: undefined,
+  answered: 0,
+  usage: undefined,
+  priced: 0,
+  money: undefined,
+};
+
+type Rows = LRUCache<string, Named>;
+
+/** `rows`: at most so many tenants, models and sessions each. */
+export function createAggregate({ rows: max = 5_000 }: { readonly rows?: number } = {}): Aggregate {
+  const tenants: Rows = new LRUCache({ max });
+  const models: Rows = new LRUCache({ max });
+  const sessions: Rows = new LRUCache({ max });
+  return {
+    add(tenant, receipt) {
+      const { model = 'unknown', session } = receipt;
+      const totals = totalsOf(receipt);
+      addTo(tenants, { tenant, name: tenant, totals });
+      addTo(models, { tenant, name: model, totals });
+      if (session !== undefined) addTo(sessions, { tenant, name: session, totals });
+    },
+    total: (tenant) => rowsOf(tenants, tenant).reduce((sum, row) => addedTotals(sum, row.totals), noTotals),
+    tenants: (tenant) => rowsOf(tenants, tenant),
+    models: (tenant) => rowsOf(models, tenant),
+    sessions: (tenant) => rowsOf(sessions, tenant),
+  };
+}
+
+function addTo(rows: Rows, { tenant, name, totals }: Named): void {
+  const key = `${tenant} ${name}`;
+  rows.set(key, { tenant, name, totals: addedTotals(rows.get(key)?.totals ?? noTotals, totals) });
+}
+
+function rowsOf(rows: Rows, tenant: string | undefined): readonly Named[] {
+  return [...rows.values()].filter((row) => tenant === undefined || row.tenant === tenant);
+}
+
+function totalsOf({ outcome, steps, recalls, tokensBefore, tokensAfter, usage, money }: Receipt): Totals {
+  const folds = outcome.status === 'compacted' && steps.some(({ edits }) => edits > 0) ? 1 : 0;
+  const counted = usage ? { tokensBefore, tokensAfter } : {};
+  return {
+    ...noTotals,
+    requests: 1,
+    folds,
+    recalls: recalls.length,
+    ...counted,
+    answered: usage ? 1 : 0,
+    usage,
+    priced: money ? 1 : 0,
+    money: money && {
+      paid: money.paid,
+      recalls: money.recalls,
+      folds: money.fold,
+      untouched: money.untouched,
+      untouchedUsage: money.untouchedUsage,
+      net: money.net,
+    },
+  };
+}
+
+function addedTotals(one: Totals, other: Totals): Totals {
+  return {
+    requests: one.requests + other.requests,
+    folds: one.folds + other.folds,
+    recalls: one.recalls + other.recalls,
+    tokensBefore: knownOf(one.tokensBefore, other.tokensBefore, (a, b) => a + b),
+    tokensAfter: knownOf(one.tokensAfter, other.tokensAfter, (a, b) => a + b),
+    answered: one.answered + other.answered,
+    usage: knownOf(one.usage, other.usage, addedUsage),
+    priced: one.priced + other.priced,
+    money: knownOf(one.money, other.money, addedMoney),
+  };
+}
+
+function addedMoney(one: SummedMoney, other: SummedMoney): SummedMoney {
+  return {
+    paid: addedBill(one.paid, other.paid),
+    recalls: usd(one.recalls + other.recalls),
+    folds: usd(one.folds + other.folds),
+    untouched: addedBill(one.untouched, other.untouched),
+    untouchedUsage: addedUsage(one.untouchedUsage, other.untouchedUsage),
+    net: usd(one.net + other.net),
+  };
+}
+
+/** What nobody knows is not nothing: it adds nothing, and nothing known is made of it. */
+function knownOf<T>(one: T | undefined, other: T | undefined, add: (one: T, other: T) => T): T | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return add(one, other);
+}

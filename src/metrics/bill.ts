@@ -1,0 +1,56 @@
+/** What a provider takes for the tokens it reported, item by item. Pure. */
+import type { Price } from './prices.ts';
+import type { Usage } from './usage.ts';
+
+/** USD. */
+export type Bill = {
+  /** Prompt tokens that were neither read from a cache nor written to one. */
+  readonly uncached: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+  readonly total: number;
+};
+
+/** The price of a prompt of so many tokens; undefined where nobody knows it. */
+export type PriceOf = (promptTokens: number) => Price | undefined;
+
+/** Undefined where the price is: what nobody knows is not nothing. */
+export function billOf(priceOf: PriceOf, usage: Usage): Bill | undefined {
+  const price = priceOf(usage.input);
+  if (!price) return undefined;
+  const { input, cacheRead, cacheWrite, cacheWriteLong = 0, output } = usage;
+  return billed({
+    uncached: Math.max(0, input - cacheRead - cacheWrite) * price.input,
+    cacheRead: cacheRead * price.cacheRead,
+    cacheWrite:
+      (cacheWrite - cacheWriteLong) * price.cacheWrite +
+      cacheWriteLong * (price.cacheWriteLong ?? price.cacheWrite),
+    output: output * price.output,
+  });
+}
+
+export function addedBill(one: Bill, other: Bill): Bill {
+  return {
+    uncached: usd(one.uncached + other.uncached),
+    cacheRead: usd(one.cacheRead + other.cacheRead),
+    cacheWrite: usd(one.cacheWrite + other.cacheWrite),
+    output: usd(one.output + other.output),
+    total: usd(one.total + other.total),
+  };
+}
+
+/** To a billionth of a dollar: one token of the cheapest models costs some ten of them, and sums show no rounding noise. */
+export function usd(amount: number): number {
+  // Adding zero takes the sign off a negative zero.
+  return Math.round(amount * 1e9) / 1e9 + 0;
+}
+
+/** From dollars per million tokens, times tokens. */
+function billed(items: Omit<Bill, 'total'>): Bill {
+  const uncached = usd(items.uncached / 1e6);
+  const cacheRead = usd(items.cacheRead / 1e6);
+  const cacheWrite = usd(items.cacheWrite / 1e6);
+  const output = usd(items.output / 1e6);
+  return { uncached, cacheRead, cacheWrite, output, total: usd(uncached + cacheRead + cacheWrite + output) };
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { createEarlierRequests } from './earlier-requests.ts';
+import type { EarlierRequest } from './money.ts';
+
+const request = (at: number): EarlierRequest => ({
+  at,
+  prompt: 10,
+  untouched: 10,
+  cached: false,
+  lifetimeMs: 1,
+});
+
+/** `a` stands for a conversation of no messages: the first link is nobody's own. */
+const standing = (links: string, tenant = 't1') => ({ tenant, links: links.split(''), beginning: links[1] });
+
+describe('the request before', () => {
+  it('is the newest that this one goes on from, on its own branch', () => {
+    const requests = createEarlierRequests();
+    requests.note(standing('abc'), request(1));
+    requests.note(standing('abcde'), request(2));
+    requests.note(standing('abcxy'), request(3));
+    const found = ['abcdefg', 'abcxyz', 'abcq', 'abcde'].map((links) => requests.find(standing(links))?.at);
+    expect(found).toEqual([2, 3, 1, 2]);
+  });
+
+  it('is the newest that began alike, where the client has rewritten its history', () => {
+    const requests = createEarlierRequests();
+    requests.note(standing('abcde'), request(1));
+    requests.note(standing('abcdefg'), request(2));
+    expect(requests.find(standing('abxyz'))?.at).toBe(2);
+    expect(requests.find({ ...standing('axyz'), beginning: undefined })).toBeUndefined();
+  });
+
+  it('is never of another tenant, and never of a conversation that only began with the same system', () => {
+    const requests = createEarlierRequests();
+    requests.note(standing('abcde'), request(1));
+    expect(requests.find(standing('abcdefg', 't2'))).toBeUndefined();
+    expect(requests.find(standing('aghi'))).toBeUndefined();
+    expect(requests.find({ tenant: 't1', links: [], beginning: undefined })).toBeUndefined();
+  });
+
+  it('is forgotten when too many came after it', () => {
+    const requests = createEarlierRequests(2);
+    requests.note(standing('abc'), request(1));
+    requests.note(standing('ade'), request(2));
+    expect([requests.find(standing('abc')), requests.find(standing('ade'))?.at]).toEqual([undefined, 2]);
+  });
+});
