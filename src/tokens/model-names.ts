@@ -1,7 +1,9 @@
 /**
- * The many spellings of a model's name, and tables keyed by name patterns. Pure. Gateways put vendors and regions in
+ * The many spellings of a model's name, and tables keyed by name patterns. Pure but for its memo. Gateways put vendors and regions in
  * front and dates and variants behind; a table should not have to list them all.
  */
+
+import { LRUCache } from 'lru-cache';
 
 /** Longer names are no names: nothing is looked up for them, since the client chooses how long they are. */
 const LONGEST_NAME = 200;
@@ -37,19 +39,38 @@ function* shorterNames(name: string): Generator<string> {
 /**
  * The value of the pattern that fits the model best: an exact name before any `*` glob, then the longest glob, the
  * first of equals. Patterns are compared in lower case with every spelling of the name. Undefined where nothing fits; `*` fits everything,
- * also what is no name.
+ * also what is no name. Remembered for each table, which must not change: every request asks the same again.
  */
 export function bestMatch<T>(model: string, table: Readonly<Record<string, T>>): T | undefined {
+  const known = matchesOf(table);
+  // All that is too long to be a name is looked up as none, so that no client fills the memory.
+  const name = model.length > LONGEST_NAME ? '' : model;
+  let found = known.get(name);
+  if (found === undefined) known.set(name, (found = { pattern: bestPattern(name, Object.keys(table)) }));
+  return found.pattern === undefined ? undefined : table[found.pattern];
+}
+
+type Found = { readonly pattern: string | undefined };
+
+const matches = new WeakMap<object, LRUCache<string, Found>>();
+
+function matchesOf(table: object): LRUCache<string, Found> {
+  const known = matches.get(table) ?? new LRUCache<string, Found>({ max: 200 });
+  matches.set(table, known);
+  return known;
+}
+
+function bestPattern(model: string, patterns: readonly string[]): string | undefined {
   const named = namesOf(model);
   const names = named.length > 0 ? named : [''];
-  let best: { readonly weight: number; readonly value: T } | undefined;
-  for (const [pattern, value] of Object.entries(table)) {
+  let best: { readonly weight: number; readonly pattern: string } | undefined;
+  for (const pattern of patterns) {
     const weight = pattern.includes('*') ? pattern.length : Number.POSITIVE_INFINITY;
     if (best !== undefined && best.weight >= weight) continue;
-    const matches = matcherOf(pattern.toLowerCase());
-    if (names.some(matches)) best = { weight, value };
+    const isMatch = matcherOf(pattern.toLowerCase());
+    if (names.some(isMatch)) best = { weight, pattern };
   }
-  return best?.value;
+  return best?.pattern;
 }
 
 function matcherOf(pattern: string): (name: string) => boolean {
