@@ -1,6 +1,6 @@
 /** One line of log for each request, when its response begins: what was asked, what became of it, how long it took to get there. */
 import { headerOf } from '../../gateway/headers.ts';
-import type { GatewayResponse, Handler } from '../../gateway/http.ts';
+import type { GatewayRequest, GatewayResponse, Handler } from '../../gateway/http.ts';
 import type { Log } from './log.ts';
 
 /** The handler with a log around it. Paths go in without their query, which can hold keys. */
@@ -8,19 +8,25 @@ export function withRequestLog(handler: Handler, log: Log): Handler {
   return async function logged(request) {
     const started = performance.now();
     const response = await handler(request);
-    const path = request.target.split('?')[0] ?? '/';
-    const fields = {
-      method: request.method,
-      path,
-      status: response.status,
-      ...foldFields(response),
-      ms: Math.round(performance.now() - started),
-    };
-    if (response.status >= 500) log.warn(fields, 'request');
-    else if (isOwn(path)) log.debug(fields, 'request');
-    else log.info(fields, 'request');
+    const ms = Math.round(performance.now() - started);
+    // A turn later: the response goes out before it is told of.
+    setImmediate(() => tell(log, request, response, ms));
     return response;
   };
+}
+
+function tell(log: Log, request: GatewayRequest, response: GatewayResponse, ms: number): void {
+  const path = request.target.split('?')[0] ?? '/';
+  const fields = {
+    method: request.method,
+    path,
+    status: response.status,
+    ...foldFields(response),
+    ms,
+  };
+  if (response.status >= 500) log.warn(fields, 'request');
+  else if (isOwn(path)) log.debug(fields, 'request');
+  else log.info(fields, 'request');
 }
 
 /** Health checks and the like come every few seconds and say nothing. */
