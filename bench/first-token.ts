@@ -1,19 +1,23 @@
 /**
  * How much later a client has the first token, and each later one, when it asks through the gateway: with the recall tool offered and
  * not called, for each wire format, beside a raw pipe (node:http into node:http) and beside the same provider asked directly. Then what a
- * recall in the middle of a stream does to what stands before and behind it. Run: `node bench/first-token.ts [ROUNDS]`; it prints
- * tables and writes bench/results/first-token.json. About six minutes.
+ * recall in the middle of a stream does to what stands before and behind it. Last, whether any of it can be told from noise where a model
+ * thinks before it speaks, as all do. Run: `node bench/first-token.ts [--rounds N] [--samples N] [--only thinking]`; it prints tables and,
+ * when it ran whole, writes bench/results/first-token.json. About nine minutes, three of them the last part.
  *
  * The traps are in `traps` below and are printed with the tables, so that nobody reads the figures without them.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
+import { parseArgs } from 'node:util';
 import { bodyOf, type Format, formats } from './first-token/bodies.ts';
 import { measure, type Measured } from './first-token/measure.ts';
 import { measureRecall, type RecallMeasured } from './first-token/measure-recall.ts';
+import { measureThinking, type ThinkingMeasured } from './first-token/measure-thinking.ts';
 import { type Processes, startProcesses } from './first-token/processes.ts';
-import { serveProvider } from './first-token/provider.ts';
-import { type Estimate, overlap, type Quantiles } from './first-token/statistics.ts';
+import { type ProviderKind, providerKinds, serveProvider } from './first-token/provider.ts';
+import { type Apart, type Estimate, overlap, type Quantiles } from './first-token/statistics.ts';
+import { thinking } from './first-token/think-times.ts';
 import { targets } from './gateway/targets.ts';
 import { round } from './tokens/arithmetic.ts';
 
@@ -30,6 +34,14 @@ const traps = [
   'No request is long enough to be folded, but those with a recall: there each replays a fold of 700 kB.',
 ];
 
+const thinkingTraps = [
+  `How long a model thinks is an assumption: log-normal, median ${thinking.medianMs} ms, ${thinking.spread} of spread (of the logarithm). Where it thinks longer or less evenly, less is told apart.`,
+  'Noise shrinks with the root of the samples: with enough of them any difference is beyond it. "Within" says that so many requests could not tell, not that there is no difference; the paired figure says how large it is.',
+  'The four requests of a sample get the same think time, to a timer of 1 ms; only the paired figure makes use of that.',
+  'The provider says nothing before it has thought, not even its status line: all that the gateway does with a response is on the way to the first token.',
+  'Samples go on at once, in four formats. What one stalls another waits for, with gateway and without.',
+];
+
 const kinds = [
   { request: '5 kB', size: 5_000, renumbered: 'last' },
   { request: '200 kB', size: 200_000, renumbered: 'last' },
@@ -37,16 +49,46 @@ const kinds = [
 ] as const;
 
 type Cell = { readonly format: Format; readonly request: string; readonly bytes: number } & Measured;
+type ThoughtCell = { readonly request: string } & ThinkingMeasured;
 type RecallCell = { readonly format: Format; readonly bytes: number } & RecallMeasured;
 
-const [, script, role, upstream] = process.argv;
-if (role === '--provider' || role === '--recalling-provider')
-  await serveProvider(role === '--recalling-provider');
-else if (role === '--pipe') process.send?.(`http://127.0.0.1:${await targets['raw pipe']!(upstream!)}`);
-else await main(Number(role ?? 100));
+const [, script, role, argument] = process.argv;
+if (role === '--provider') await serveProvider(providerKinds.find((kind) => kind === argument)!);
+else if (role === '--pipe') process.send?.(`http://127.0.0.1:${await targets['raw pipe']!(argument!)}`);
+else await main();
 
-async function main(rounds: number): Promise<void> {
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { rounds: { type: 'string' }, samples: { type: 'string' }, only: { type: 'string' } },
+  });
+  const { rounds = '100', samples = '600', only } = values;
+  if (only !== undefined && only !== 'thinking')
+    throw new Error(`--only is ${only}, but must be thinking: nothing else runs alone.`);
   const loadBefore = loadavg()[0];
+  const quick = only === undefined ? await measureQuick(Number(rounds)) : undefined;
+  const thought = await measureThought(Number(samples));
+  const load = { before: loadBefore, after: loadavg()[0] };
+  const machine = { node: process.version, cores: availableParallelism(), load };
+  console.log(
+    `Milliseconds; Node ${machine.node}, ${machine.cores} cores, load average before ${load.before} and after ${load.after}.`,
+  );
+  if (quick) {
+    const { cells, recalls } = quick;
+    console.log(`\nA provider that answers at once, ${rounds} rounds.\n${listed(traps)}`);
+    console.table(cells.flatMap(rowsOf));
+    console.log('A recall in the middle of a stream: p50 / p95 in milliseconds.');
+    console.table(recallTable(recalls, Number(rounds)));
+  }
+  console.log(`\nA provider that thinks, ${samples} samples.\n${listed(thinkingTraps)}`);
+  console.table(thought.flatMap(thoughtRows));
+  if (quick) report({ ...machine, rounds, traps, ...quick, samples, thinking, thinkingTraps, thought });
+}
+
+function listed(lines: readonly string[]): string {
+  return lines.map((line) => `- ${line}\n`).join('');
+}
+
+async function measureQuick(rounds: number) {
   const cells: Cell[] = [];
   const recalls: RecallCell[] = [];
   for (const format of formats) {
@@ -57,21 +99,23 @@ async function main(rounds: number): Promise<void> {
     }
     cells.push(...measured);
     const body = bodyOf(format, 700_000);
-    const found = await within('--recalling-provider', (processes) =>
+    const found = await within('recalling', (processes) =>
       measureRecall(processes, { format, body, rounds }),
     );
     recalls.push({ format, bytes: body.bytes.length, ...found });
   }
-  const load = { before: loadBefore, after: loadavg()[0] };
-  const machine = { node: process.version, cores: availableParallelism(), load, rounds };
-  console.log(traps.map((trap) => `- ${trap}\n`).join(''));
-  console.log(
-    `Milliseconds; ${rounds} rounds, Node ${machine.node}, ${machine.cores} cores, load average before ${load.before} and after ${load.after}.`,
-  );
-  console.table(cells.flatMap(rowsOf));
-  console.log('A recall in the middle of a stream: p50 / p95 in milliseconds.');
-  console.table(recallTable(recalls, rounds));
-  report({ ...machine, traps, cells, recalls });
+  return { cells, recalls };
+}
+
+async function measureThought(samples: number): Promise<readonly ThoughtCell[]> {
+  const cells: ThoughtCell[] = [];
+  for (const { request, size } of kinds.slice(0, 2)) {
+    const found = await within('thinking', (processes) =>
+      measureThinking(processes, { size, samples, atOnce: 16 }),
+    );
+    cells.push({ request, ...found });
+  }
+  return cells;
 }
 
 /** Empty when the gateway does not serve the format. */
@@ -79,7 +123,7 @@ async function measureFormat(format: Format, rounds: number): Promise<readonly C
   const cells: Cell[] = [];
   for (const { request, size, renumbered } of kinds) {
     const body = bodyOf(format, size);
-    const found = await within('--provider', (processes) =>
+    const found = await within('quick', (processes) =>
       measure(processes, { format, body, renumbered, rounds }),
     );
     if (!found) return [];
@@ -88,7 +132,7 @@ async function measureFormat(format: Format, rounds: number): Promise<readonly C
   return cells;
 }
 
-async function within<T>(provider: string, run: (processes: Processes) => Promise<T>): Promise<T> {
+async function within<T>(provider: ProviderKind, run: (processes: Processes) => Promise<T>): Promise<T> {
   await using processes = await startProcesses(script!, provider);
   return await run(processes);
 }
@@ -104,6 +148,22 @@ function rowsOf({ format, request, figures }: Cell) {
     'gateway +p95': spelled(gateway.p95),
     'gateway is': overlap(gateway.p50, noise.p50) ? 'within noise' : 'beyond noise',
   }));
+}
+
+function thoughtRows({ request, direct, noise, pipe, gateway }: ThoughtCell) {
+  const rowOf = (target: string, { medians, paired, later }: Apart) => ({
+    what: `${request}: ${target}`,
+    'direct p50 / p95': both(direct),
+    'median later by': spelled(medians),
+    'than noise is': isWithin(medians.value, noise.medians) ? 'within' : 'beyond',
+    'in the same sample later by': spelled(paired),
+    'later in pairs': `${(100 * later).toFixed(1)} %`,
+  });
+  return [rowOf('direct again (noise)', noise), rowOf('pipe', pipe), rowOf('gateway', gateway)];
+}
+
+function isWithin(value: number, { low, high }: Estimate): boolean {
+  return low <= value && value <= high;
 }
 
 /** A row an interval, a column a format. */

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Told } from './provider.ts';
+import type { ProviderKind, Told } from './provider.ts';
 
 export type Processes = AsyncDisposable & {
   readonly provider: string;
@@ -15,8 +15,8 @@ export type Processes = AsyncDisposable & {
   told(): Promise<readonly Told[]>;
 };
 
-/** `script` runs as a provider with `--provider`, or `--recalling-provider`, and as a pipe with `--pipe ORIGIN`. */
-export async function startProcesses(script: string, role: string): Promise<Processes> {
+/** `script` runs as a provider with `--provider KIND`, and as a pipe with `--pipe ORIGIN`. */
+export async function startProcesses(script: string, kind: ProviderKind): Promise<Processes> {
   const data = await mkdtemp(join(tmpdir(), 'leporello-bench-'));
   const children: ChildProcess[] = [];
   const start = async (args: readonly string[]): Promise<{ child: ChildProcess; origin: string }> => {
@@ -25,7 +25,7 @@ export async function startProcesses(script: string, role: string): Promise<Proc
     const [origin] = (await once(child, 'message')) as [string];
     return { child, origin };
   };
-  const provider = await start([role]);
+  const provider = await start(['--provider', kind]);
   const pipe = await start(['--pipe', provider.origin]);
   const gateway = startGateway(provider.origin, data);
   children.push(gateway);

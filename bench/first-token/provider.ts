@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeProvider } from '../../src/testing/fake-provider/fake-provider.ts';
 import type { ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
 import { now } from './clock.ts';
+import { createThinkTimes, thinking } from './think-times.ts';
 
 /** One request and its answer, as the provider saw them. */
 export type Told = {
@@ -30,17 +31,29 @@ export function mark(text: number): string {
 }
 export const markBeforeRecall = 'before ';
 
-/** Serves until the parent goes. With `recalls` it first reads a memory that the request has a stub of. */
-export async function serveProvider(recalls: boolean): Promise<void> {
+/** The turn number of a request from which on the thinking provider answers at once. */
+export const quickFrom = 50_000_000;
+
+/**
+ * - `quick` answers at once.
+ * - `recalling` first reads a memory that the request has a stub of.
+ * - `thinking` takes its time before it says anything, its status line too; four turn numbers in a row get the same time.
+ */
+export const providerKinds = ['quick', 'recalling', 'thinking'] as const;
+export type ProviderKind = (typeof providerKinds)[number];
+
+/** Serves until the parent goes. */
+export async function serveProvider(kind: ProviderKind): Promise<void> {
   // In each pause of a stream the scripted provider listens anew for its end.
   EventEmitter.defaultMaxListeners = 0;
   let told: Told[] = [];
+  const replyTo = replies[kind]();
   const provider = await startFakeProvider({
     script: (request) => {
       const wrote: number[] = [];
       const asked = now();
       told.push({ asked, wrote, offered: JSON.stringify(request.body['tools']).includes('"read_memory"') });
-      return (recalls ? recallOf(request, wrote) : undefined) ?? timed(textParts, pauseMs, wrote);
+      return replyTo(request, wrote);
     },
   });
   process.on('message', () => {
@@ -50,6 +63,21 @@ export async function serveProvider(recalls: boolean): Promise<void> {
   process.on('disconnect', () => process.exit());
   process.send?.(provider.url);
 }
+
+type ReplyTo = (request: ScriptRequest, wrote: number[]) => Turn | Promise<Turn>;
+
+const replies: Readonly<Record<ProviderKind, () => ReplyTo>> = {
+  quick: () => (_, wrote) => timed(textParts, pauseMs, wrote),
+  recalling: () => (request, wrote) => recallOf(request, wrote) ?? timed(textParts, pauseMs, wrote),
+  thinking: () => {
+    const thinkTime = createThinkTimes(thinking);
+    return async ({ body }) => {
+      const number = Number(/Go on with (\d{8})/.exec(JSON.stringify(body))?.[1]);
+      if (number < quickFrom) await sleep(thinkTime(Math.floor(number / 4)));
+      return { type: 'turn', parts: textParts.slice(0, 1) };
+    };
+  },
+};
 
 const textParts: readonly TurnPart[] = Array.from({ length: texts }, (_, text) => ({
   type: 'text',

@@ -27,6 +27,42 @@ export function difference(target: Rounds, base: Rounds): Difference {
   return { p50: estimate('p50'), p95: estimate('p95') };
 }
 
+/** How far two lots of samples are apart, where sample by sample what both waited for was the same. */
+export type Apart = {
+  /** Of the medians, each lot drawn anew by itself: what can be told without knowing how long each of them had to wait. */
+  readonly medians: Estimate;
+  /** The median difference of two of the same sample. */
+  readonly paired: Estimate;
+  /** Of all pairs, also of different samples, the share in which the one of `target` is later. One half: no way to tell. */
+  readonly later: number;
+};
+
+/** Milliseconds by sample. */
+export function apart(target: readonly number[], base: readonly number[]): Apart {
+  const next = randomNumbers(2);
+  const anew = (from: readonly number[]) => from.map(() => from[next(from.length)]!);
+  const pairs = target.map((value, sample) => value - base[sample]!);
+  const medianOf = (values: readonly number[]) => quantiles([values]).p50;
+  return {
+    medians: estimateOf(
+      medianOf(target) - medianOf(base),
+      () => medianOf(anew(target)) - medianOf(anew(base)),
+    ),
+    paired: estimateOf(medianOf(pairs), () => medianOf(anew(pairs))),
+    later: shareLater(target, base),
+  };
+}
+
+function estimateOf(value: number, draw: () => number): Estimate {
+  const sorted = Float64Array.from({ length: draws }, draw).sort();
+  return { value, low: at(sorted, 0.025), high: at(sorted, 0.975) };
+}
+
+function shareLater(target: readonly number[], base: readonly number[]): number {
+  const later = target.map((value) => base.filter((other) => other < value).length);
+  return later.reduce((sum, count) => sum + count, 0) / (target.length * base.length);
+}
+
 /** True when chance alone could make the two the same. */
 export function overlap(a: Estimate, b: Estimate): boolean {
   return a.low <= b.high && b.low <= a.high;
