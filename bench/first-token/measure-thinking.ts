@@ -49,12 +49,12 @@ export async function measureThinking(
 
   const next = randomNumbers(5);
   let begun = 0;
-  const run = async ({ ask }: Worker): Promise<void> => {
+  const run = async (worker: Worker): Promise<void> => {
     while (begun < samples) {
       const sample = begun++;
       for (const name of shuffledNames(next)) {
         const number = sample * names.length + names.indexOf(name);
-        firsts[name][sample] = await ask(name, sample, number);
+        firsts[name][sample] = await worker.ask(name, sample, number);
       }
     }
   };
@@ -62,7 +62,7 @@ export async function measureThinking(
   const offered = (await processes.told()).filter((told) => told.offered).length;
   if (offered !== samples)
     throw new Error(`The recall tool was offered in ${offered} of ${samples} requests.`);
-  await Promise.all(workers.map(({ close }) => close()));
+  await Promise.all(workers.map((worker) => worker.close()));
 
   const { direct } = firsts;
   return {

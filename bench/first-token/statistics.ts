@@ -42,7 +42,6 @@ export function apart(target: readonly number[], base: readonly number[]): Apart
   const next = randomNumbers(2);
   const anew = (from: readonly number[]) => from.map(() => from[next(from.length)]!);
   const pairs = target.map((value, sample) => value - base[sample]!);
-  const medianOf = (values: readonly number[]) => quantiles([values]).p50;
   return {
     medians: estimateOf(
       medianOf(target) - medianOf(base),
@@ -51,6 +50,10 @@ export function apart(target: readonly number[], base: readonly number[]): Apart
     paired: estimateOf(medianOf(pairs), () => medianOf(anew(pairs))),
     later: shareLater(target, base),
   };
+}
+
+function medianOf(values: readonly number[]): number {
+  return quantiles([values]).p50;
 }
 
 function estimateOf(value: number, draw: () => number): Estimate {
