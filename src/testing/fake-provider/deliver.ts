@@ -134,7 +134,7 @@ async function closed(outgoing: ServerResponse): Promise<void> {
   });
 }
 
-function answerOf(turn: Turn, { index, request, bytes }: Context): Answer {
+function answerOf(turn: Turn, { format, index, request, bytes }: Context): Answer {
   const written = turn.parts.map((part) =>
     part.type === 'tool-call' ? JSON.stringify(part.arguments) : part.text,
   );
@@ -147,7 +147,7 @@ function answerOf(turn: Turn, { index, request, bytes }: Context): Answer {
       output: Math.ceil((written.join('').length + 1) / 4),
       cacheRead: 0,
       cacheWrite: 0,
-      ...turn.usage,
+      ...(turn.usage ?? format.cached?.(request)),
     },
     finish: turn.finish,
     chunkSize: turn.chunkSize ?? 12,

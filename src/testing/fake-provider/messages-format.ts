@@ -1,4 +1,5 @@
 /** The Messages API as the provider frames it, plain and streamed. Ids are reckoned, so that two runs give the same bytes. */
+import { promptCache } from './messages-cache.ts';
 import { messagesRefusal } from './messages-rules.ts';
 import { argumentsJson, pieces } from './script.ts';
 import type { Answer, JsonObject, TurnPart, WireEvent, WireFormat } from './script.ts';
@@ -6,6 +7,7 @@ import type { Answer, JsonObject, TurnPart, WireEvent, WireFormat } from './scri
 export function messagesFormat(strictRoles: boolean): WireFormat {
   return {
     idHeader: 'request-id',
+    cached: promptCache(),
     refusal: ({ body }) => messagesRefusal(body, { maxTokens: true, strictRoles }),
     whole: (answer) => ({
       ...envelope(answer, usageOf(answer)),
@@ -108,7 +110,7 @@ function finishOf({ parts, finish }: Answer): string {
 
 function usageOf({ usage }: Answer): JsonObject {
   return {
-    input_tokens: usage.input - usage.cacheRead - usage.cacheWrite,
+    input_tokens: Math.max(0, usage.input - usage.cacheRead - usage.cacheWrite),
     cache_creation_input_tokens: usage.cacheWrite,
     cache_read_input_tokens: usage.cacheRead,
     output_tokens: usage.output,

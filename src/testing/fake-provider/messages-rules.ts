@@ -3,6 +3,7 @@
  * Neighbouring messages of one role count as one turn, as they do there; `strict` refuses them, as some hosts of the API do.
  */
 import { isObject, objectsIn } from './json.ts';
+import { marksRefusal } from './messages-marks.ts';
 import type { JsonObject, Refusal } from './script.ts';
 
 /** The first broken rule. Counting tokens needs no `max_tokens`. */
@@ -158,15 +159,4 @@ function leadingResults(turn: Turn | undefined): readonly Placed[] {
   if (turn?.role !== 'user') return [];
   const end = turn.blocks.findIndex(({ block }) => block['type'] !== 'tool_result');
   return end < 0 ? turn.blocks : turn.blocks.slice(0, end);
-}
-
-function marksRefusal(body: JsonObject): Refusal | undefined {
-  const blocks = [
-    ...objectsIn(body['tools']),
-    ...objectsIn(body['system']),
-    ...objectsIn(body['messages']).flatMap(({ content }) => objectsIn(content)),
-  ];
-  const marks = blocks.filter((block) => isObject(block['cache_control'])).length;
-  if (marks <= 4) return undefined;
-  return { message: `A maximum of 4 blocks with cache_control may be provided. Found ${marks}.` };
 }

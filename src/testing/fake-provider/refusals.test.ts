@@ -160,8 +160,36 @@ describe('Messages refuses', () => {
       [tell(mark, mark, mark, mark, mark)],
       'A maximum of 4 blocks with cache_control may be provided. Found 5.',
     ],
+    [
+      'a cache mark too many in a result',
+      [user, say([use('a')]), tell({ ...result('a'), content: [mark, mark, mark, mark, mark] })],
+      'A maximum of 4 blocks with cache_control may be provided. Found 5.',
+    ],
+    [
+      'a cache mark on thinking',
+      [
+        user,
+        say([{ type: 'thinking', thinking: 'x', signature: 's', cache_control: { type: 'ephemeral' } }]),
+      ],
+      'messages.1.content.0.thinking.cache_control: Extra inputs are not permitted',
+    ],
   ])('%s', (_, messages, message) => {
     expect(refusal(messages)).toBe(message);
+  });
+
+  it.each<[string, JsonObject, string]>([
+    [
+      'an empty text',
+      { system: [{ ...mark, text: '' }] },
+      'system.0.text: cache_control cannot be set for empty text blocks',
+    ],
+    [
+      'a tool that is loaded when it is searched for',
+      { tools: [{ name: 'f', defer_loading: true, cache_control: { type: 'ephemeral' } }] },
+      "Tool 'f' cannot have both defer_loading=true and cache_control set.",
+    ],
+  ])('a cache mark on %s', (_, more, message) => {
+    expect(refusal([user], more)).toBe(message);
   });
 
   it.each<[string, unknown[], string]>([

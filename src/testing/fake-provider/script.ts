@@ -50,7 +50,7 @@ export type Reply =
 export type Turn = {
   readonly type: 'turn';
   readonly parts: readonly TurnPart[];
-  /** Tokens; those left out are reckoned from lengths, with nothing cached. */
+  /** Tokens; those left out are reckoned from lengths. Without any, what is marked for the cache in Messages counts as cached. */
   readonly usage?: Partial<ScriptedUsage>;
   /** Why the model stopped, in the provider's word, instead of the one that fits the parts. */
   readonly finish?: string;
@@ -93,6 +93,8 @@ export interface WireFormat {
   errorBody(status: number, refusal: Refusal): JsonObject;
   /** The header that carries the request's id. */
   readonly idHeader: string;
+  /** What the provider finds of this prompt in its cache, and puts there; told of each request that it answers. */
+  cached?(request: ModelRequest): Pick<ScriptedUsage, 'cacheRead' | 'cacheWrite'>;
   /** Of formats that go on from earlier responses. */
   readonly memory?: FormatMemory;
 }
