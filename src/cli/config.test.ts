@@ -58,6 +58,7 @@ describe('loadConfig', () => {
         geminiUrl: 'https://generativelanguage.googleapis.com',
         mode: 'fold',
         calibrate: true,
+        cacheMarks: true,
         triggers: {
           mustFit: {},
           windowFraction: { trigger: 0.85, target: 0.5 },
@@ -202,7 +203,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount.',
-        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, triggers, compressionBytesThreshold, pins, models, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, compressionBytesThreshold, pins, models, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [

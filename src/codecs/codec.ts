@@ -46,6 +46,8 @@ export interface Codec {
    * Only where providers keep replies; everywhere else a request has its whole history.
    */
   goOnFrom?(conversation: Conversation, kept: KeptReply): Uint8Array;
+  /** How a request says up to where its prompt is to be cached. Only where providers cache nothing that is not marked. */
+  readonly cacheMarks?: CacheMarks;
   /** Our own errors in the provider's shape, as a JSON body. */
   errorBody(problem: GatewayProblem): Uint8Array;
   /** True when a response says that the request is longer than the model's window, in the provider's own wording. */
@@ -55,6 +57,19 @@ export interface Codec {
   /** A provider's error with a sentence added to its message; the same array when it is not an error of this format. */
   explainError(body: Uint8Array, sentence: string): Uint8Array;
 }
+
+/** Marks of what a provider is to cache. Whether the client sets some itself says `Conversation.marked`. */
+export type CacheMarks = {
+  /** How long a prefix stays cached after it was read or written last, in milliseconds. */
+  readonly keptMs: number;
+  /** Tokens of the shortest prefix that is cached. */
+  least(model: string | undefined): number;
+  /**
+   * The body with a mark behind its preamble and one behind each of these messages (at most three), or as near before its end as a mark
+   * may stand; `count` says how many there are. For bodies without marks.
+   */
+  set(body: Uint8Array, behind: readonly number[]): { readonly body: Uint8Array; readonly count: number };
+};
 
 /** What reading needs from outside: a digest, and a place to remember blocks whose bytes were read before. */
 export type Reading = {
@@ -69,6 +84,7 @@ export type Outline = {
   readonly role: Role;
   readonly parts: readonly Part[];
   readonly canonical: string;
+  readonly marked?: boolean;
 };
 export type OutlineMemo = {
   get(digest: string): Outline | undefined;

@@ -67,8 +67,8 @@ export function readMessages(fields: Fields, reading: Reading, outliner: Outline
   const of = `${fields.format}/messages`;
   return fields.messages.map((span, index) => {
     const { digest, outline } = outlineOf(fields, span, of, reading, outliner);
-    const { role, parts, canonical } = outline;
-    return { span, digest, parts, index, role, canonical };
+    const { role, parts, canonical, marked } = outline;
+    return { span, digest, parts, index, role, canonical, marked };
   });
 }
 
@@ -82,7 +82,7 @@ export function readPreamble(
   const span = fields.get(key);
   if (!span || (isNull(fields.body, span) && parseSpan(fields.body, span) === null)) return undefined;
   const { digest, outline } = outlineOf(fields, span, `${fields.format}/${key}`, reading, outliner);
-  return { span, digest, parts: outline.parts };
+  return { span, digest, parts: outline.parts, marked: outline.marked };
 }
 
 function outlineOf(fields: Fields, span: Span, of: string, reading: Reading, outliner: Outliner) {

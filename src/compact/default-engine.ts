@@ -26,6 +26,8 @@ export type FoldSettings = {
   readonly mode?: EngineMode;
   /** USD per million tokens by model name or glob, beside the catalogue: a fold that only saves money is made where it pays. */
   readonly prices?: PriceOverrides;
+  /** Whether clients that mark nothing for their provider's cache get marks where they pay. Default true. */
+  readonly cacheMarks?: boolean;
   /** How counts are corrected by what providers report; `false` leaves them as they are. Default: with the usual bounds. */
   readonly calibration?: Calibration | false;
   /** Whether the recall tool is offered. Default true. */
@@ -55,6 +57,8 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engin
       return price && { read: price.cacheRead / price.input, write: price.cacheWrite / price.input };
     },
     calibration: settings.calibration === false ? uncalibrated : settings.calibration,
+    cacheMarks: settings.cacheMarks,
+    clock: Date.now,
     mode: settings.mode,
     offerRecall: settings.offerRecall,
     pins: settings.pins,

@@ -29,10 +29,11 @@ import { withKeptReply } from './kept-replies.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { type PlanInput, planFold } from './plan.ts';
 import { type Pins, protectionOf } from './protection.ts';
+import { createSender, type Send, type SenderOptions } from './sender.ts';
 import { type FoldMemory, leaveAlone, rememberFold, replayFold } from './replay.ts';
 import { whatIsLarge } from './unfit.ts';
 
-export type EngineOptions = {
+export type EngineOptions = SenderOptions & {
   readonly vault: Pick<Vault, 'keep' | 'idOf'>;
   readonly ledger: Ledger;
   readonly ghosts: Ghosts;
@@ -109,6 +110,7 @@ export function createEngine(options: EngineOptions): Engine {
     chains: new LRUCache<string, Chain>({ maxSize: 400_000, sizeCalculation: (chain) => chain.links.length }),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
+    send: createSender(options),
   };
   return {
     async prepare(request) {
@@ -167,6 +169,7 @@ type Workshop = {
   readonly chains: LRUCache<string, Chain>;
   readonly toolCosts: Map<string, number>;
   readonly calibration: Calibration;
+  readonly send: Send;
 };
 
 async function compact(
@@ -217,10 +220,14 @@ async function compact(
     throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
   if (result !== start) await rememberFold(memory, asSent, start.edits, { edits: result.edits, alone });
   const { counter } = input;
+  const expected = correction.correct(result.tokens);
+  const draft = { ...result, tokens: expected };
+  const { links } = asCame;
+  const sending = workshop.send({ request, conversation, links, whole: asSent, draft, prices, alone });
   const counted = options.mode === 'observe' ? before : result.tokens;
   return {
     outcome: outcomeOf(result.edits, planned?.steps),
-    body: result.body,
+    body: sending.body,
     mayGoAsItCame: conversation.body === request.body,
     identity: identityOf(conversation, asCame.links),
     recallTool: input.recallTool?.name,
@@ -230,7 +237,7 @@ async function compact(
     room:
       window.tokens === undefined
         ? undefined
-        : window.tokens - reservedTokens(asSent, window, false) - correction.correct(result.tokens),
+        : window.tokens - reservedTokens(asSent, window, false) - expected,
     counter: tokenCounter,
     prompt: { counted, expected: correction.correct(counted) },
     learn: (reported) => gauge.learn(counted, reported),
@@ -244,10 +251,10 @@ async function compact(
       memories: memoriesOf(result.edits),
       ghosts: asSent === conversation ? 0 : callsOf(asSent, input.recallTool),
       tokensBefore: correction.correct(before),
-      tokensAfter: correction.correct(result.tokens),
+      tokensAfter: expected,
       tokensKept: planned && tokensKept(start, planned.draft, counter, correction),
       bytesBefore: conversation.body.length,
-      bytesAfter: result.body.length,
+      ...sending.report,
       unfit: whatIsLarge(result, counter, demand?.atMost, correction),
     },
   };

@@ -67,6 +67,8 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
       tokensKept: undefined,
       bytesBefore: body.length,
       bytesAfter: body.length,
+      cacheMarks: 0,
+      unstableFrom: undefined,
       unfit: undefined,
     },
     identity: { links: [], beginning: undefined, session: conversation?.sessionKey },

@@ -56,6 +56,8 @@ export type Block = {
   /** Digest of exactly these bytes: the key of everything remembered about the block. */
   readonly digest: string;
   readonly parts: readonly Part[];
+  /** True where the client marked something in it for its provider's cache. */
+  readonly marked?: boolean | undefined;
 };
 
 export type Message = Block & {
@@ -78,6 +80,8 @@ export type Conversation = {
   /** System text and tool definitions that stand beside the messages: counted, never edited. */
   readonly preamble: readonly Block[];
   readonly messages: readonly Message[];
+  /** True where the client itself says what its provider is to cache, in a format in which it can. */
+  readonly marked?: boolean | undefined;
   /** The reply this request goes on from by the name the provider keeps it under: the history stands there, not in the body. */
   readonly goesOnFrom?: string | undefined;
   /** What the client calls its session in the body. Receipts are grouped by it; nothing else may depend on it. */

@@ -166,7 +166,13 @@ async function receiptOf(
     started,
     preparedAt,
   });
-  const { outcome } = prepared;
+  const { outcome, report } = prepared;
+  if (report.unstableFrom !== undefined) {
+    options.log.warn(
+      { receipt: receipt.id, message: report.unstableFrom },
+      'sent otherwise than in the request before, without a fold',
+    );
+  }
   if (outcome.status === 'failed') {
     options.log.warn(
       { receipt: receipt.id, reason: outcome.reason },

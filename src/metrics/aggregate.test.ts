@@ -30,6 +30,8 @@ const receipt: Receipt = {
   tokensBefore: 6_000,
   tokensAfter: 2_000,
   tokensKept: 500,
+  cacheMarks: 0,
+  unstableFrom: undefined,
   bytesBefore: 24_000,
   bytesAfter: 8_000,
   unfit: undefined,

@@ -33,6 +33,13 @@ export type FoldReport = {
   readonly tokensKept: number | undefined;
   readonly bytesBefore: number;
   readonly bytesAfter: number;
+  /** Marks for the provider's cache that were set, because the client sets none. */
+  readonly cacheMarks: number;
+  /**
+   * The first message that was sent otherwise in the request before, though the client's own are the same and no fold was made; undefined
+   * when all is as it was sent. Such a change is a fault, and costs what was cached behind it.
+   */
+  readonly unstableFrom: number | undefined;
   /** Why the request may still be too large, naming what is; undefined when it fits or nobody knows the window. */
   readonly unfit: string | undefined;
 };

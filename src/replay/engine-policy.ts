@@ -24,7 +24,7 @@ export function enginePolicy({ name, settings, window, counter }: EnginePolicyOp
     hasMemory: true,
     open(codec) {
       const vault = createVault({ store: inMemoryStore(), secret });
-      const engine = createDefaultEngine({ ...settings, models }, vault);
+      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, vault);
       return {
         async send({ conversation }) {
           const prepared = await engine.prepare({ codec, body: conversation.body, tenant: 'replay' });

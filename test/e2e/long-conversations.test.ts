@@ -158,7 +158,16 @@ async function receiptOf(url: string, response: Response): Promise<Receipt> {
 function messagesOf(codec: Codec, body: Uint8Array): readonly string[] {
   return codec
     .read(body, freshReading())
-    .messages.map(({ span }) => new TextDecoder().decode(body.subarray(span.start, span.end)));
+    .messages.map(({ span }) => unmarked(new TextDecoder().decode(body.subarray(span.start, span.end))));
+}
+
+/** Marks for the provider's cache move on with the conversation; a text of the user's is made a block for one. */
+function unmarked(message: string): string {
+  const mark = ',"cache_control":{"type":"ephemeral"}';
+  const [start, end] = ['[{"type":"text","text":', `${mark}}]`];
+  const at = message.indexOf(`"content":${start}`);
+  if (at < 0 || !message.endsWith(`${end}}`)) return message.replaceAll(mark, '');
+  return message.replace(start, '').replace(end, '');
 }
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */

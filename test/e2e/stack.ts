@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
 import { serveNode } from '../../src/gateway/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
@@ -83,6 +84,8 @@ export async function startStack(
       return gateway.url;
     },
     async [Symbol.asyncDispose]() {
+      // No conversation that is played here may lose its cache to us.
+      expect(logged.filter((line) => line.startsWith('sent otherwise'))).toEqual([]);
       await Promise.all([running, ...others].map((gateway) => gateway.close()));
       await provider.close();
       await rm(data, { recursive: true });

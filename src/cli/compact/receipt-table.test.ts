@@ -16,6 +16,8 @@ const report: FoldReport = {
   tokensAfter: 900,
   bytesBefore: 4_000,
   bytesAfter: 4_000,
+  cacheMarks: 0,
+  unstableFrom: undefined,
   unfit: undefined,
 };
 
@@ -96,6 +98,7 @@ describe('receiptLines', () => {
       tokensAfter: 900,
       bytesBefore: 4_000,
       bytesAfter: 4_000,
+      cacheMarks: 0,
       ms: 1,
     });
     expect(JSON.parse(lines[2]!)).toEqual({

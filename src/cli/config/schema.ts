@@ -186,6 +186,10 @@ export const configSchema = z.strictObject({
     allowed: 'true or false',
     about: 'Whether token counts are corrected by the usage that providers report.',
   }),
+  cacheMarks: told(z.boolean().default(true), {
+    allowed: 'true or false',
+    about: 'Whether Anthropic requests without cache_control get it where it pays.',
+  }),
   triggers: z
     .strictObject({
       mustFit: told(mustFit.schema.prefault({}), mustFit.meta),

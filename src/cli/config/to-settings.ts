@@ -15,6 +15,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
   const allowedHosts = config.allowedHosts ?? (isLoopback(config.host) ? loopbackHosts : undefined);
   return {
     mode: config.mode,
+    cacheMarks: config.cacheMarks,
     triggers: config.triggers,
     compressionBytesThreshold: config.compressionBytesThreshold,
     pins: config.pins,

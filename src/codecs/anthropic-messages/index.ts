@@ -1,6 +1,7 @@
 /** The codec of Anthropic Messages. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
+import { cacheMarks } from './cache-marks.ts';
 import { insertGhosts } from './ghosts.ts';
 import { read } from './read.ts';
 import { errorBody, isOverflow, isWhole, readResponse, refusesReasoning, writeResponse } from './response.ts';
@@ -20,6 +21,7 @@ export const anthropicMessages: Codec = {
   openStream,
   continueWith,
   insertGhosts,
+  cacheMarks,
   errorBody,
   isOverflow,
   refusesReasoning,

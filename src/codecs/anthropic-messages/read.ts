@@ -4,6 +4,7 @@ import { type Member, ScanError, scanArray, scanObject } from '../../conversatio
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { contentPieces, memberPieces } from '../canonical.ts';
 import type { Outline, Reading } from '../codec.ts';
+import { blocksHoldMarks, holdsMarks } from './cache-marks.ts';
 import {
   isNull,
   parseOtherFields,
@@ -28,7 +29,8 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
     const messages = readMessages(fields, reading, outlineMessage);
     const system = readPreamble(fields, 'system', reading, outlineSystem);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
-    const { model, stream, max_tokens } = parseOtherFields(fields, blockFields);
+    const { model, stream, max_tokens, cache_control } = parseOtherFields(fields, blockFields);
+    const preamble = [tools, system].filter((block) => block !== undefined);
     return {
       body,
       model: typeof model === 'string' ? model : undefined,
@@ -36,8 +38,9 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       replies: 1,
       maxOutputTokens: typeof max_tokens === 'number' ? max_tokens : undefined,
       toolNames: toolNamesOf(tools),
-      preamble: [tools, system].filter((block) => block !== undefined),
+      preamble,
       messages,
+      marked: cache_control !== undefined || [...preamble, ...messages].some((block) => block.marked),
     };
   });
 }
@@ -50,7 +53,7 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   if (!byKey) {
     const span = { start: 0, end: bytes.length };
     const parts: readonly Part[] = [{ type: 'opaque', span, kind: 'duplicate-keys' }];
-    return { role: 'user', parts, canonical: canonical('user') };
+    return { role: 'user', parts, canonical: canonical('user'), marked: holdsMarks(bytes, members) };
   }
   const content = byKey.get('content')?.value;
   const said = stringAt(bytes, byKey.get('role'));
@@ -60,7 +63,7 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   const parts = outlineContent(bytes, content);
   const role: Role =
     said === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result') ? 'tool' : said;
-  return { role, parts, canonical: canonical(role) };
+  return { role, parts, canonical: canonical(role), marked: holdsMarks(bytes, members) };
 }
 
 /** Content is a string or an array of blocks; a string says the same as one text block. */
@@ -156,7 +159,8 @@ function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
   const content = { start: 0, end: bytes.length };
   const parts = outlineContent(bytes, content);
   const pieces = contentPieces(bytes, content, moving);
-  return { role: 'system', parts, canonical: canonicalDigest('system', pieces, reading.digest) };
+  const canonical = canonicalDigest('system', pieces, reading.digest);
+  return { role: 'system', parts, canonical, marked: blocksHoldMarks(bytes, content) };
 }
 
 function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
@@ -165,5 +169,11 @@ function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
     const byKey = blockMembers(bytes, span);
     return { type: 'tool-definition', span, name: stringAt(bytes, byKey?.get('name')) };
   });
-  return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
+  const canonical = canonicalDigest('tools', [bytes], reading.digest);
+  return {
+    role: 'system',
+    parts,
+    canonical,
+    marked: blocksHoldMarks(bytes, { start: 0, end: bytes.length }),
+  };
 }

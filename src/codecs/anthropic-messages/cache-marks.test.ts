@@ -1,0 +1,144 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { messagesFixture } from '../../testing/codec-suite/anthropic-messages/fixture.ts';
+import { requestsFor } from '../../testing/codec-suite/arbitrary.ts';
+import { shown, view } from '../../testing/codec-suite/views.ts';
+import { messagesRefusal } from '../../testing/fake-provider/messages-rules.ts';
+import type { JsonObject } from '../../testing/fake-provider/script.ts';
+import { cacheMarks } from './cache-marks.ts';
+import { anthropicMessages } from './index.ts';
+
+const encoder = new TextEncoder();
+const mark = ',"cache_control":{"type":"ephemeral"}';
+const set = (body: string, behind: readonly number[]) =>
+  shown(cacheMarks.set(encoder.encode(body), behind).body);
+const user = (text: string) => `{"role":"user","content":"${text}"}`;
+const block = (text: string, more = '') => `{"type":"text","text":"${text}"${more}}`;
+
+describe('cache marks', () => {
+  it('stand on the last system block and on the last block of the messages named', () => {
+    const body = (one: string, two: string, three: string) => `{ "model":"m", "messages":[
+      {"role":"user","content":[${block('a')}, ${block('b', one)} ]},
+      {"role":"assistant","content":[ {"type":"tool_use","id":"x","name":"f","input":{"n":1.0}} ]},
+      {"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"r"${two}}]}
+    ],"system":[${block('s')},${block('t', three)}],"tools":[{"name":"f","input_schema":{}}] }`;
+    expect(set(body('', '', ''), [0, 2])).toBe(body(mark, mark, mark));
+    expect(cacheMarks.set(encoder.encode(body('', '', '')), [0, 2]).count).toBe(3);
+  });
+
+  it('make one text block of a string, which says the same', () => {
+    const body = `{"system":"Be \\u0062rief.","messages":[${user('Go \\"on\\"')}]}`;
+    const marked = set(body, [0]);
+    expect(marked).toBe(
+      `{"system":[${block('Be \\u0062rief.', mark)}],"messages":[{"role":"user","content":[${block('Go \\"on\\"', mark)}]}]}`,
+    );
+    const [before, after] = [body, marked].map((text) => view(anthropicMessages, text));
+    expect(after!.messages[0]!.canonical).toBe(before!.messages[0]!.canonical);
+  });
+
+  it('stand on the last tool where there is no system, but for tools that are searched for', () => {
+    const tools = (more: string) =>
+      `"tools":[{"name":"f"},{"name":"g","input_schema":{}${more}},{"name":"h","defer_loading":true}]`;
+    expect(set(`{"messages":[],${tools('')}}`, [])).toBe(`{"messages":[],${tools(mark)}}`);
+    const systems = ['null', '""', '[]', `[${block('')}]`];
+    for (const system of systems)
+      expect(set(`{"system":${system},${tools('')},"messages":[]}`, [])).toBe(
+        `{"system":${system},${tools(mark)},"messages":[]}`,
+      );
+  });
+
+  it('stand as near before the end as they may: not on thinking, empty texts, unknown blocks and system messages', () => {
+    const thinking = '{"type":"thinking","thinking":"t","signature":"s"}';
+    const body = (more: string) =>
+      `{"messages":[{"role":"user","content":[${block('a', more)},{"type":"odd"},${block('')}]},{"role":"assistant","content":[${thinking}]},{"role":"system","content":"Note."}]}`;
+    expect(set(body(''), [2])).toBe(body(mark));
+    expect(set(body(''), [0, 2])).toBe(body(mark));
+    expect(cacheMarks.set(encoder.encode(body('')), [0, 2]).count).toBe(1);
+  });
+
+  it('are none where nothing can be marked: the same array', () => {
+    const body = encoder.encode('{"messages":[{"role":"user","content":[{"type":"odd"}]}]}');
+    expect(cacheMarks.set(body, [0])).toEqual({ body, count: 0 });
+    expect(cacheMarks.set(body, [0]).body).toBe(body);
+  });
+
+  it('are taken by the provider and change nothing that is said, in any conversation', () => {
+    fc.assert(
+      fc.property(requestsFor(messagesFixture), fc.nat(), fc.nat(), (request, one, other) => {
+        const body = messagesFixture.body(request);
+        const before = view(anthropicMessages, body);
+        const behind = [one, other].map((at) => at % before.messages.length);
+        const { body: marked, count } = cacheMarks.set(body, behind);
+        expect(count).toBeLessThanOrEqual(3);
+        const after = view(anthropicMessages, marked);
+        expect(after.messages.map(({ canonical }) => canonical)).toEqual(
+          before.messages.map(({ canonical }) => canonical),
+        );
+        expect(unmarked(JSON.parse(shown(marked)))).toEqual(unmarked(JSON.parse(shown(body))));
+        expect([before.marked, after.marked]).toEqual([false, count > 0]);
+        expect(refusalOf(marked)).toBe(refusalOf(body));
+      }),
+    );
+  });
+});
+
+describe("a client's own marks", () => {
+  const ephemeral = '"cache_control":{"type":"ephemeral"}';
+  it.each<[string, string]>([
+    ['at the top', `{"messages":[],${ephemeral}}`],
+    ['on a tool', `{"messages":[],"tools":[{"name":"f",${ephemeral}}]}`],
+    ['on system', `{"messages":[],"system":[${block('s', mark)}]}`],
+    ['on a block', `{"messages":[{"role":"user","content":[${block('a', mark)}]}]}`],
+    [
+      'in a result',
+      `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":[${block('a', mark)}]}]}]}`,
+    ],
+  ])('are seen %s', (_, body) => {
+    expect(view(anthropicMessages, body).marked).toBe(true);
+  });
+
+  it('are not taken for those of a tool or of what is said', () => {
+    const input = `{"type":"tool_use","id":"x","name":"f","input":{${ephemeral}}}`;
+    const body = `{"messages":[{"role":"assistant","content":[${input},${block('\\"cache_control\\":{}')}]}],"tools":[{"name":"f","input_schema":{"properties":{${ephemeral}}}}]}`;
+    expect(view(anthropicMessages, body).marked).toBe(false);
+  });
+});
+
+describe('the shortest prefix that is cached', () => {
+  it.each<[string | undefined, number]>([
+    ['claude-sonnet-4-5-20250929', 1_024],
+    ['claude-sonnet-4-6', 2_048],
+    ['claude-opus-4-6', 4_096],
+    ['claude-opus-4-7', 2_048],
+    ['claude-opus-4-8', 1_024],
+    ['claude-opus-5-5', 1_024],
+    ['claude-haiku-4-5', 4_096],
+    ['claude-haiku-5-5', 1_024],
+    ['claude-3-5-haiku-latest', 2_048],
+    ['anthropic.claude-3-7-sonnet-20250219-v1:0', 1_024],
+    ['some-model', 4_096],
+    [undefined, 4_096],
+  ])('of %s', (model, tokens) => {
+    expect(cacheMarks.least(model)).toBe(tokens);
+  });
+});
+
+function refusalOf(body: Uint8Array): string | undefined {
+  const needs = { maxTokens: true, strictRoles: false };
+  return messagesRefusal(JSON.parse(shown(body)) as JsonObject, needs)?.message;
+}
+
+/** The body without marks, and with each string where content stands as a text block. */
+function unmarked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(unmarked);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).filter(([key]) => key !== 'cache_control');
+  return Object.fromEntries(
+    members.map(([key, member]) => [
+      key,
+      (key === 'content' || key === 'system') && typeof member === 'string' && member !== ''
+        ? [{ type: 'text', text: member }]
+        : unmarked(member),
+    ]),
+  );
+}

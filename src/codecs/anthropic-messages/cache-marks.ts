@@ -1,0 +1,133 @@
+/**
+ * `cache_control` marks: up to where this provider is to cache a prompt. It caches only what is marked, at most four times a request, and
+ * never at thinking or at an empty text. Marks stand on blocks: a field at the top that does the same is not taken by every host of the API.
+ * https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
+ */
+import type { Span } from '../../conversation/conversation.ts';
+import { type Member, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
+import { applySplices, type Splice } from '../../conversation/splice.ts';
+import type { CacheMarks } from '../codec.ts';
+import { startsWith, stringAt, uniqueMembers } from '../read-body.ts';
+
+const key = 'cache_control';
+const encoder = new TextEncoder();
+const mark = encoder.encode(`,"${key}":{"type":"ephemeral"}`);
+const [textStart, textEnd] = [encoder.encode('[{"type":"text","text":'), encoder.encode('}]')];
+
+export const cacheMarks: CacheMarks = {
+  keptMs: 5 * 60_000,
+  least: (model = '') => floors.find(([models]) => models.test(model))?.[1] ?? 4_096,
+  set(body, behind) {
+    const { members } = scanObject(body, skipSpace(body, 0), new Set(['messages']));
+    const valueOf = (name: string) => members.find((member) => member.key === name)?.value;
+    const messages = members.find((member) => member.key === 'messages')?.elements ?? [];
+    const preamble = lastOfSystem(body, valueOf('system')) ?? lastOfTools(body, valueOf('tools'));
+    const places = [preamble, ...behind.map((index) => lastOfMessages(body, messages.slice(0, index + 1)))];
+    const set = new Map(places.flatMap((place) => (place ? [[place.at, place.splices] as const] : [])));
+    return { body: applySplices(body, [...set.values()].flat()), count: set.size };
+  },
+};
+
+/**
+ * Tokens of the shortest prefix that is cached, by model; a shorter one is taken and not cached. Where the documentation and what was
+ * measured differ (Sonnet 4.6), or it differs between the models of a name, the larger.
+ */
+const floors: readonly (readonly [models: RegExp, tokens: number])[] = [
+  [/(?:fable|mythos|opus|sonnet|haiku)-5/, 1_024],
+  [/opus-4-[56]|haiku-4/, 4_096],
+  [/opus-4-7|sonnet-4-6|haiku/, 2_048],
+  [/opus|sonnet/, 1_024],
+];
+
+/** Whether a message, block or tool has a mark, or a block of its content, or one of a result in there. */
+export function holdsMarks(bytes: Uint8Array, members: readonly Member[], inside = 2): boolean {
+  return members.some(
+    (member) =>
+      member.key === key ||
+      (member.key === 'content' && inside > 0 && blocksHoldMarks(bytes, member.value, inside - 1)),
+  );
+}
+
+/** The same of a list of blocks or tools; what is no list holds none. */
+export function blocksHoldMarks(bytes: Uint8Array, list: Span, inside = 1): boolean {
+  if (!startsWith(bytes, list, '[')) return false;
+  return scanArray(bytes, list.start).elements.some(
+    (block) =>
+      startsWith(bytes, block, '{') && holdsMarks(bytes, scanObject(bytes, block.start).members, inside),
+  );
+}
+
+/** A block that can be marked: where it stands, and what is put there. */
+type Place = { readonly at: number; readonly splices: readonly Splice[] };
+
+function lastOfSystem(body: Uint8Array, system: Span | undefined): Place | undefined {
+  return system && lastOfContent(body, system);
+}
+
+/** Tools that are loaded when they are searched for stand outside the cached prefix, and take no mark. */
+function lastOfTools(body: Uint8Array, tools: Span | undefined): Place | undefined {
+  if (!tools || !startsWith(body, tools, '[')) return undefined;
+  const last = scanArray(body, tools.start).elements.findLast((tool) => {
+    const members = startsWith(body, tool, '{') ? scanObject(body, tool.start).members : [];
+    return members.length > 0 && !members.some((member) => member.key === 'defer_loading');
+  });
+  return last && markedObject(last, scanObject(body, last.start).members);
+}
+
+/** Behind the last of these messages, or as near to its end as a mark may stand. */
+function lastOfMessages(body: Uint8Array, messages: readonly Span[]): Place | undefined {
+  for (const message of messages.toReversed()) {
+    const byKey = uniqueMembers(scanObject(body, message.start).members);
+    const content = byKey?.get('content')?.value;
+    // A system message may be taken out again by the provider.
+    if (!content || stringAt(body, byKey.get('role')) === 'system') continue;
+    const place = lastOfContent(body, content);
+    if (place) return place;
+  }
+  return undefined;
+}
+
+function lastOfContent(body: Uint8Array, content: Span): Place | undefined {
+  if (startsWith(body, content, '"')) return isEmpty(content) ? undefined : markedText(content);
+  if (!startsWith(body, content, '[')) return undefined;
+  for (const block of scanArray(body, content.start).elements.toReversed()) {
+    const members = startsWith(body, block, '{') ? scanObject(body, block.start).members : [];
+    if (isMarkable(body, uniqueMembers(members))) return markedObject(block, members);
+  }
+  return undefined;
+}
+
+const markable: ReadonlySet<string | undefined> = new Set([
+  'text',
+  'tool_use',
+  'tool_result',
+  'image',
+  'document',
+  'search_result',
+]);
+
+/** "cache_control cannot be set for empty text blocks"; thinking has no such field. */
+function isMarkable(body: Uint8Array, byKey: ReadonlyMap<string, Member> | undefined): boolean {
+  const type = stringAt(body, byKey?.get('type'));
+  const text = byKey?.get('text')?.value;
+  return markable.has(type) && (type !== 'text' || (text !== undefined && !isEmpty(text)));
+}
+
+function isEmpty(literal: Span): boolean {
+  return literal.end - literal.start <= 2;
+}
+
+function markedObject(object: Span, members: readonly Member[]): Place {
+  const { end } = members.at(-1)!.span;
+  return { at: object.start, splices: [{ span: { start: end, end }, bytes: mark }] };
+}
+
+/** A string has no place for a mark; one text block says the same. */
+function markedText({ start, end }: Span): Place {
+  const splices = [
+    { span: { start, end: start }, bytes: textStart },
+    { span: { start: end, end }, bytes: mark },
+    { span: { start: end, end }, bytes: textEnd },
+  ];
+  return { at: start, splices };
+}

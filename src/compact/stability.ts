@@ -1,0 +1,25 @@
+/**
+ * The determinism guard: what is sent must begin with all that was sent before, but for folds. It only looks, and reports; the digests of
+ * two requests are all it needs.
+ */
+import { type Edit, lastMessageOf } from '../conversation/edit.ts';
+import type { SentRequest } from './last-sent.ts';
+
+type Sent = Pick<SentRequest, 'messages'>;
+
+/** How many messages both were sent with, from the first on. */
+export function commonMessages(one: Sent, other: Sent): number {
+  const differs = one.messages.findIndex((message, at) => message !== other.messages[at]);
+  return differs < 0 ? one.messages.length : differs;
+}
+
+/**
+ * The first message sent otherwise than in the request before, though the client's own are the same; undefined where there is none, or
+ * where a fold explains it: one made now or, by another gateway, in between. A fold only ever adds edits to those there are.
+ */
+export function unstableFrom(last: SentRequest, now: Sent, edits: readonly Edit[]): number | undefined {
+  const common = commonMessages(last, now);
+  if (common === last.messages.length) return undefined;
+  const onThem = edits.filter((edit) => lastMessageOf(edit) < last.length).length;
+  return onThem > last.edits ? undefined : common;
+}
