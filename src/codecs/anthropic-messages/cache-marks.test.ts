@@ -82,6 +82,18 @@ describe('cache marks', () => {
   });
 });
 
+const withoutMarks = Object.entries(messagesFixture.recorded).filter(
+  ([, body]) => !view(anthropicMessages, body).marked,
+);
+
+it.each(withoutMarks)('cache marks are taken in what a client really sends: %s', (_, body) => {
+  const { messages } = view(anthropicMessages, body);
+  const { body: marked, count } = cacheMarks.set(body, [messages.length - 1]);
+  expect(count).toBeGreaterThan(0);
+  expect(unmarked(JSON.parse(shown(marked)))).toEqual(unmarked(JSON.parse(shown(body))));
+  expect(refusalOf(marked)).toBe(refusalOf(body));
+});
+
 describe("a client's own marks", () => {
   const ephemeral = '"cache_control":{"type":"ephemeral"}';
   it.each<[string, string]>([
