@@ -1,0 +1,28 @@
+/** A conversation in which the model recalled something for each of its replies, played from its beginning. */
+import type { ModelReply } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import type { Engine } from '../../src/compact/engine.ts';
+import { chat } from '../../src/cli/replay/formats.ts';
+import { chatBody, type Messages } from './bodies.ts';
+import { tenant } from './warm-turns.ts';
+
+/** Question and reply, so many times. */
+export function talkOf(count: number): Messages {
+  return Array.from({ length: count }, (_, at) => [
+    { role: 'user', content: `What does note ${at} say?` },
+    { role: 'assistant', content: `Note ${at} says what it says. ${'It goes on for a while. '.repeat(20)}` },
+  ]).flat();
+}
+
+/** Each reply was made with one recall. */
+export async function recallForEach(engine: Engine, messages: Messages, answerBytes: number): Promise<void> {
+  for (let at = 1; at < messages.length; at += 2) {
+    const body = chatBody(messages.slice(0, at));
+    const prepared = await engine.prepare({ codec: openaiChat, body, tenant });
+    const call = { id: `recall_${at}`, name: prepared.recallTool ?? '', argumentsJson: `{"id":"mem_${at}"}` };
+    const turn: ModelReply['turn'] = chat.turn([call]);
+    const closing = new TextEncoder().encode(JSON.stringify(messages[at]));
+    const answers = [{ call, text: `Note ${at}. `.padEnd(answerBytes, 'Its text. ') }];
+    await prepared.remember({ rounds: [{ turn, answers }], closing });
+  }
+}

@@ -1,0 +1,109 @@
+/** One conversation measured: turn after turn through an engine that saw the turn before, beside what anyone does with a body. */
+import type { Codec } from '../../src/codecs/codec.ts';
+import { createDefaultEngine, type FoldSettings } from '../../src/compact/default-engine.ts';
+import type { Engine } from '../../src/compact/engine.ts';
+import { sha256 } from '../../src/memory/digest.ts';
+import type { Store } from '../../src/memory/store.ts';
+import { createVault } from '../../src/memory/vault.ts';
+import { quantile, round, sum } from '../tokens/arithmetic.ts';
+import { callWithResult, chatBody, type Messages } from './bodies.ts';
+
+export type Case = {
+  readonly name: string;
+  readonly codec: Codec;
+  /** From Chat Completions into the format of the codec. */
+  readonly spell: (chat: Uint8Array) => Uint8Array;
+  readonly messages: Messages;
+  readonly settings: FoldSettings;
+  readonly rounds: number;
+  /** Plays what came before the first turn that is measured. Default: the conversation in one request. */
+  readonly before?: (engine: Engine) => Promise<void>;
+};
+
+export type Row = ReturnType<typeof rowOf>;
+
+export const tenant = 'bench';
+
+const warmUp = 12;
+/** Bytes of the result that each turn adds. */
+const turnBytes = 1_500;
+
+export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
+  const { codec, spell, messages, settings, rounds } = one;
+  const engine = createDefaultEngine(settings, createVault({ store, secret: new Uint8Array(32).fill(1) }));
+  const reading = { digest: sha256, outlines: new Map() };
+  const bodyAt = (turn: number) =>
+    spell(chatBody([...messages, ...callWithResult(1_000_000 + turn, turnBytes)]));
+  const times: Times = { prepare: openTimes(), read: openTimes(), parse: openTimes() };
+  let consumed = 0;
+  let edits = 0;
+  let ghosts = 0;
+  if (one.before) await one.before(engine);
+  else await engine.prepare({ codec, body: spell(chatBody(messages)), tenant });
+  for (let turn = -warmUp; turn < rounds; turn++) {
+    const body = bodyAt(turn + warmUp);
+    const prepared = await timed(times.prepare, () => engine.prepare({ codec, body, tenant }));
+    if (prepared.outcome.status === 'failed') throw new Error(`${one.name}: ${prepared.outcome.reason}`);
+    if (turn >= 0 && prepared.report.steps.length > 0)
+      throw new Error(`${one.name}: a fold was made at turn ${turn}.`);
+    edits = prepared.report.replayed;
+    ghosts = prepared.report.ghosts;
+    consumed += prepared.body.length;
+    consumed += (await timed(times.read, () => codec.read(body, reading))).messages.length;
+    consumed += (await timed(times.parse, () => rewritten(body))).length;
+    if (turn < 0) for (const { wall, cpu } of Object.values(times)) wall.length = cpu.length = 0;
+  }
+  const body = bodyAt(rounds);
+  const count = codec.read(body, reading).messages.length;
+  if (consumed === 0) throw new Error('Nothing was measured.');
+  return rowOf(one.name, { bytes: body.length, count, edits, ghosts, times });
+}
+
+/** Milliseconds: by the clock, and of work of this thread. The kernel may count that in ticks of 4 ms: means of many tell, medians do not. */
+type Taken = { readonly wall: number[]; readonly cpu: number[] };
+type Times = Readonly<Record<'prepare' | 'read' | 'parse', Taken>>;
+
+function openTimes(): Taken {
+  return { wall: [], cpu: [] };
+}
+
+async function timed<T>({ wall, cpu }: Taken, run: () => T | Promise<T>): Promise<T> {
+  const worked = process.threadCpuUsage();
+  const start = performance.now();
+  const result = await run();
+  wall.push(performance.now() - start);
+  const { user, system } = process.threadCpuUsage(worked);
+  cpu.push((user + system) / 1_000);
+  return result;
+}
+
+/** What a gateway does that has the body as objects. */
+function rewritten(body: Uint8Array): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(JSON.parse(new TextDecoder().decode(body))));
+}
+
+type Found = {
+  readonly bytes: number;
+  readonly count: number;
+  readonly edits: number;
+  readonly ghosts: number;
+  readonly times: Times;
+};
+
+function rowOf(name: string, { bytes, count, edits, ghosts, times }: Found) {
+  const cpu = (key: keyof Times) => round(sum(times[key].cpu) / times[key].cpu.length, 2);
+  const { wall } = times.prepare;
+  return {
+    conversation: name,
+    MB: round(bytes / 1e6, 2),
+    messages: count,
+    edits,
+    ghosts,
+    'warm turn ms': cpu('prepare'),
+    'of it reading': cpu('read'),
+    'by the clock': round(quantile(wall, 0.5), 2),
+    p95: round(quantile(wall, 0.95), 2),
+    'parse + stringify ms': cpu('parse'),
+    ratio: round(cpu('prepare') / cpu('parse'), 2),
+  };
+}
