@@ -239,7 +239,7 @@ async function compact(
         ? undefined
         : window.tokens - reservedTokens(asSent, window, false) - expected,
     counter: tokenCounter,
-    prompt: { counted, expected: correction.correct(counted) },
+    prompt: { counted, came: before, expected: correction.correct(counted) },
     learn: (reported) => gauge.learn(counted, reported),
     report: {
       model: conversation.model,

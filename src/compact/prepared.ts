@@ -43,6 +43,8 @@ export type Identity = {
 export type PromptTokens = {
   /** By the counter, wrapping and tools included. */
   readonly counted: number;
+  /** The same of what came. */
+  readonly came: number;
   /** What the provider is expected to report, after what it reported before. */
   readonly expected: number;
 };

@@ -128,8 +128,8 @@ function sessionOf({ session, prepared: { identity } }: ReceiptRequest): string 
 
 function countedPrompt({ prompt }: Prepared, reported: number): CountedPrompt | undefined {
   if (!prompt || reported <= 0) return undefined;
-  const errorPercent = Math.round(1_000 * (prompt.expected / reported - 1)) / 10;
-  return { ...prompt, reported, errorPercent };
+  const { counted, expected } = prompt;
+  return { counted, expected, reported, errorPercent: Math.round(1_000 * (expected / reported - 1)) / 10 };
 }
 
 function headersOf(id: string, { outcome, report }: Prepared): HeaderList {

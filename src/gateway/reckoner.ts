@@ -1,8 +1,9 @@
 /** Reckons the money of requests as they end: remembers of each conversation what the next one is measured against. */
 import type { Prepared } from '../compact/prepared.ts';
 import { createEarlierRequests } from '../metrics/earlier-requests.ts';
-import { asEarlier, type Money, reckonMoney } from '../metrics/money.ts';
+import { type Money, reckonMoney } from '../metrics/money.ts';
 import type { PriceList } from '../metrics/prices.ts';
+import { asEarlier, type Difference } from '../metrics/untouched.ts';
 import type { Usage } from '../metrics/usage.ts';
 
 export interface Reckoner {
@@ -25,16 +26,13 @@ export function createReckoner(): Reckoner {
   return {
     reckon({ tenant, prepared, prices, at, rounds: [first, ...further] }) {
       if (!first) return undefined;
-      const { identity, report, outcome } = prepared;
+      const { identity, report } = prepared;
       const standing = { tenant, links: identity.links, beginning: identity.beginning };
-      // What was only observed went out as it came.
-      const { tokensBefore, tokensAfter, tokensKept } = outcome.status === 'observed' ? asItCame : report;
       const request = {
         at,
         rounds: [first, ...further] as const,
-        tokensSaved: (tokensBefore ?? 0) - (tokensAfter ?? 0),
-        tokensKept,
-        earlier: earlierRequests.find(standing),
+        difference: differenceOf(prepared),
+        ...earlierRequests.find(standing),
       };
       earlierRequests.note(standing, asEarlier(request));
       return reckonMoney(request, (promptTokens) => prices.priceOf(report.model, promptTokens));
@@ -42,4 +40,11 @@ export function createReckoner(): Reckoner {
   };
 }
 
-const asItCame = { tokensBefore: undefined, tokensAfter: undefined, tokensKept: undefined };
+/** What was only observed went out as it came, and so did what nobody counted. */
+function differenceOf({ outcome, prompt, report }: Prepared): Difference | undefined {
+  const { tokensBefore, tokensAfter, tokensKept, replayed, steps, ghosts, cacheMarks } = report;
+  if (outcome.status === 'observed' || !prompt) return undefined;
+  if (tokensBefore === undefined || tokensAfter === undefined) return undefined;
+  const edits = steps.reduce((sum, step) => sum + step.edits, replayed);
+  return { counted: prompt.came, tokensBefore, tokensAfter, edits, ghosts, cacheMarks, tokensKept };
+}

@@ -1,14 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { createEarlierRequests } from './earlier-requests.ts';
-import type { EarlierRequest } from './money.ts';
+import type { EarlierRequest } from './untouched.ts';
 
 const request = (at: number): EarlierRequest => ({
   at,
   prompt: 10,
   untouched: 10,
+  counted: 10,
+  edits: 0,
+  ghosts: 0,
   cached: false,
   lifetimeMs: 1,
 });
+
+const none = { earlier: undefined, continues: false };
 
 /** `a` stands for a conversation of no messages: the first link is nobody's own. */
 const standing = (links: string, tenant = 't1') => ({ tenant, links: links.split(''), beginning: links[1] });
@@ -19,30 +24,31 @@ describe('the request before', () => {
     requests.note(standing('abc'), request(1));
     requests.note(standing('abcde'), request(2));
     requests.note(standing('abcxy'), request(3));
-    const found = ['abcdefg', 'abcxyz', 'abcq', 'abcde'].map((links) => requests.find(standing(links))?.at);
-    expect(found).toEqual([2, 3, 1, 2]);
+    const found = ['abcdefg', 'abcxyz', 'abcq', 'abcde'].map((links) => requests.find(standing(links)));
+    expect(found).toEqual([2, 3, 1, 2].map((at) => ({ earlier: request(at), continues: true })));
   });
 
   it('is the newest that began alike, where the client has rewritten its history', () => {
     const requests = createEarlierRequests();
     requests.note(standing('abcde'), request(1));
     requests.note(standing('abcdefg'), request(2));
-    expect(requests.find(standing('abxyz'))?.at).toBe(2);
-    expect(requests.find({ ...standing('axyz'), beginning: undefined })).toBeUndefined();
+    expect(requests.find(standing('abxyz'))).toEqual({ earlier: request(2), continues: false });
+    expect(requests.find({ ...standing('axyz'), beginning: undefined })).toEqual(none);
   });
 
   it('is never of another tenant, and never of a conversation that only began with the same system', () => {
     const requests = createEarlierRequests();
     requests.note(standing('abcde'), request(1));
-    expect(requests.find(standing('abcdefg', 't2'))).toBeUndefined();
-    expect(requests.find(standing('aghi'))).toBeUndefined();
-    expect(requests.find({ tenant: 't1', links: [], beginning: undefined })).toBeUndefined();
+    expect(requests.find(standing('abcdefg', 't2'))).toEqual(none);
+    expect(requests.find(standing('aghi'))).toEqual(none);
+    expect(requests.find({ tenant: 't1', links: [], beginning: undefined })).toEqual(none);
   });
 
   it('is forgotten when too many came after it', () => {
-    const requests = createEarlierRequests(2);
+    const requests = createEarlierRequests(1);
     requests.note(standing('abc'), request(1));
     requests.note(standing('ade'), request(2));
-    expect([requests.find(standing('abc')), requests.find(standing('ade'))?.at]).toEqual([undefined, 2]);
+    const found = ['abc', 'ade'].map((links) => requests.find(standing(links)).earlier?.at);
+    expect(found).toEqual([undefined, 2]);
   });
 });

@@ -3,7 +3,7 @@
  * apart. Bounded; in memory alone.
  */
 import { LRUCache } from 'lru-cache';
-import type { EarlierRequest } from './money.ts';
+import type { EarlierRequest } from './untouched.ts';
 
 /** Where a request stands among others. */
 export type Standing = {
@@ -14,29 +14,37 @@ export type Standing = {
   readonly beginning: string | undefined;
 };
 
+export type FoundRequest = {
+  readonly earlier: EarlierRequest | undefined;
+  /** True for one that this request begins with; false for one that only began alike, as where a client rewrote its history. */
+  readonly continues: boolean;
+};
+
 export interface EarlierRequests {
-  /** The newest request that this one goes on from; where a client rewrote its history, the newest that began alike. */
-  find(standing: Standing): EarlierRequest | undefined;
+  /** The newest request that this one goes on from, or else the newest that began alike. */
+  find(standing: Standing): FoundRequest;
   note(standing: Standing, request: EarlierRequest): void;
 }
 
 /** A turn adds a few messages; a batch of calls run at once, some dozens. */
 const mostNewMessages = 200;
 
-export function createEarlierRequests(most = 20_000): EarlierRequests {
-  const requests = new LRUCache<string, EarlierRequest>({ max: most });
+/** `most`: requests are remembered so many by their last message, and so many by how they begin. */
+export function createEarlierRequests(most = 10_000): EarlierRequests {
+  const byLast = new LRUCache<string, EarlierRequest>({ max: most });
+  const byBeginning = new LRUCache<string, EarlierRequest>({ max: most });
   return {
     find({ tenant, links, beginning }) {
-      const newestFirst = links.slice(-mostNewMessages).toReversed();
-      for (const link of beginning === undefined ? newestFirst : [...newestFirst, beginning]) {
-        const found = requests.get(`${tenant} ${link}`);
-        if (found) return found;
+      for (const link of links.slice(-mostNewMessages).toReversed()) {
+        const earlier = byLast.get(`${tenant} ${link}`);
+        if (earlier) return { earlier, continues: true };
       }
-      return undefined;
+      return { earlier: byBeginning.get(`${tenant} ${beginning}`), continues: false };
     },
     note({ tenant, links, beginning }, request) {
-      for (const link of new Set([links.at(-1), beginning]))
-        if (link !== undefined) requests.set(`${tenant} ${link}`, request);
+      const last = links.at(-1);
+      if (last !== undefined) byLast.set(`${tenant} ${last}`, request);
+      if (beginning !== undefined) byBeginning.set(`${tenant} ${beginning}`, request);
     },
   };
 }

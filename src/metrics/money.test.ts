@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AnsweredRequest, asEarlier, type EarlierRequest, reckonMoney } from './money.ts';
+import { reckonMoney } from './money.ts';
+import { type AnsweredRequest, asEarlier, type Difference, type EarlierRequest } from './untouched.ts';
 import type { Usage } from './usage.ts';
 
 /** A thousand tokens cost a cent, a tenth of it from the cache, a quarter more into it, five for the model's words. */
@@ -11,9 +12,20 @@ const minute = 60_000;
 const asItCame: AnsweredRequest = {
   at: 10 * minute,
   rounds: [{ input: 40_000, cacheRead: 36_000, cacheWrite: 4_000, output: 1_000 }],
-  tokensSaved: 0,
-  tokensKept: undefined,
+  difference: undefined,
   earlier: undefined,
+  continues: false,
+};
+
+/** 94,000 tokens came; a fold of three edits makes 40,000 of them. */
+const replayed: Difference = {
+  counted: 94_000,
+  tokensBefore: 94_000,
+  tokensAfter: 40_000,
+  edits: 3,
+  ghosts: 0,
+  cacheMarks: 0,
+  tokensKept: undefined,
 };
 
 /** The request before: 36,000 tokens sent of 90,000, all of them cached. */
@@ -21,6 +33,9 @@ const folded: EarlierRequest = {
   at: 8 * minute,
   prompt: 36_000,
   untouched: 90_000,
+  counted: 90_000,
+  edits: 3,
+  ghosts: 0,
   cached: true,
   lifetimeMs: 5 * minute,
 };
@@ -64,7 +79,7 @@ describe('a request that went out as it came', () => {
 
 describe('a request that replays a fold', () => {
   it('would have read from the cache all that the untouched request before it had', () => {
-    expect(money({ tokensSaved: 54_000, earlier: folded })).toEqual({
+    expect(money({ difference: replayed, earlier: folded, continues: true })).toEqual({
       paid: { uncached: 0, cacheRead: 0.036, cacheWrite: 0.05, output: 0.05, total: 0.136 },
       recalls: 0,
       fold: 0,
@@ -80,8 +95,9 @@ describe('a request that replays a fold', () => {
       money({
         at,
         rounds: [{ input: 40_000, cacheRead, cacheWrite: 40_000 - cacheRead, output: 0 }],
-        tokensSaved: 54_000,
+        difference: replayed,
         earlier: folded,
+        continues: true,
       })?.untouchedUsage;
     expect([read(0, 9 * minute), read(9_000, 9 * minute), read(36_000, 99 * minute)]).toEqual([
       { input: 94_000, cacheRead: 0, cacheWrite: 94_000, output: 0 },
@@ -91,7 +107,7 @@ describe('a request that replays a fold', () => {
   });
 
   it('would have read all but what is new, where nobody knows the request before', () => {
-    expect(money({ tokensSaved: 54_000 })?.untouchedUsage).toEqual({
+    expect(money({ difference: replayed })?.untouchedUsage).toEqual({
       input: 94_000,
       cacheRead: 90_000,
       cacheWrite: 4_000,
@@ -103,26 +119,28 @@ describe('a request that replays a fold', () => {
     const rounds = [{ input: 40_000, cacheRead: 0, cacheWrite: 0, output: 1_000 }] as const;
     const earlier = { ...folded, cached: false };
     for (const known of [earlier, undefined]) {
-      expect(money({ rounds, tokensSaved: 54_000, earlier: known })).toEqual({
-        paid: { uncached: 0.4, cacheRead: 0, cacheWrite: 0, output: 0.05, total: 0.45 },
-        recalls: 0,
-        fold: 0,
-        untouched: { uncached: 0.94, cacheRead: 0, cacheWrite: 0, output: 0.05, total: 0.99 },
-        untouchedUsage: { input: 94_000, cacheRead: 0, cacheWrite: 0, output: 1_000 },
-        net: 0.54,
-      });
+      expect(money({ rounds, difference: replayed, earlier: known, continues: known !== undefined })).toEqual(
+        {
+          paid: { uncached: 0.4, cacheRead: 0, cacheWrite: 0, output: 0.05, total: 0.45 },
+          recalls: 0,
+          fold: 0,
+          untouched: { uncached: 0.94, cacheRead: 0, cacheWrite: 0, output: 0.05, total: 0.99 },
+          untouchedUsage: { input: 94_000, cacheRead: 0, cacheWrite: 0, output: 1_000 },
+          net: 0.54,
+        },
+      );
     }
   });
 });
 
 describe('a request that folds', () => {
-  const whole: EarlierRequest = { ...folded, prompt: 90_000, untouched: 90_000 };
+  const whole: EarlierRequest = { ...folded, prompt: 90_000, edits: 0 };
   /** Of 94,000 tokens 40,000 are sent; the first 10,000 stay as they were. */
   const fold: Partial<AnsweredRequest> = {
     rounds: [{ input: 40_000, cacheRead: 10_000, cacheWrite: 30_000, output: 1_000 }],
-    tokensSaved: 54_000,
-    tokensKept: 10_000,
+    difference: { ...replayed, tokensKept: 10_000 },
     earlier: whole,
+    continues: true,
   };
 
   it('pays for writing anew what the cache had', () => {
@@ -157,6 +175,22 @@ describe('a request that folds', () => {
     expect(long).toMatchObject({ fold: 0.299, untouchedUsage: { cacheRead: 90_000 } });
   });
 
+  it('would have had no cache untouched, where the client sets no marks and was given some', () => {
+    const marked = { ...replayed, tokensKept: 10_000, cacheMarks: 3 };
+    expect(money({ ...fold, difference: marked })).toMatchObject({
+      paid: { total: 0.435 },
+      fold: 0.299,
+      untouched: { uncached: 0.94, cacheRead: 0, cacheWrite: 0, output: 0.05, total: 0.99 },
+      untouchedUsage: { input: 94_000, cacheRead: 0, cacheWrite: 0, output: 1_000 },
+      net: 0.555,
+    });
+  });
+
+  it('keeps what the provider counts of it, however that was counted here', () => {
+    const twice = { ...replayed, tokensBefore: 188_000, tokensAfter: 80_000, tokensKept: 20_000 };
+    expect(money({ ...fold, difference: twice })?.fold).toBe(0.299);
+  });
+
   it('pays nothing where the provider read it all the same', () => {
     const rounds = [{ input: 40_000, cacheRead: 36_000, cacheWrite: 4_000, output: 1_000 }] as const;
     expect(money({ ...fold, rounds })?.fold).toBe(0);
@@ -169,13 +203,13 @@ describe('a request that folds', () => {
   });
 
   it('is taken to have been cached whole, where nobody knows the request before', () => {
-    expect(money({ ...fold, earlier: undefined })).toMatchObject({
+    expect(money({ ...fold, earlier: undefined, continues: false })).toMatchObject({
       // 40,000 less 10,000 kept.
       fold: 0.345,
       untouchedUsage: { input: 94_000, cacheRead: 94_000 },
     });
     const rounds = [{ input: 40_000, cacheRead: 0, cacheWrite: 40_000, output: 0 }] as const;
-    expect(money({ ...fold, rounds, earlier: undefined })).toMatchObject({
+    expect(money({ ...fold, rounds, earlier: undefined, continues: false })).toMatchObject({
       fold: 0,
       untouchedUsage: { input: 94_000, cacheRead: 0 },
     });
@@ -210,29 +244,9 @@ it('takes the untouched request at the price of its length', () => {
     const factor = tokens > 50_000 ? 2 : 1;
     return { input: 10 * factor, cacheRead: factor, cacheWrite: 12.5 * factor, output: 50 * factor };
   };
-  const reckoned = reckonMoney({ ...asItCame, tokensSaved: 54_000, earlier: folded }, dearer);
+  const reckoned = reckonMoney(
+    { ...asItCame, difference: replayed, earlier: folded, continues: true },
+    dearer,
+  );
   expect([reckoned?.paid.total, reckoned?.untouched.total]).toEqual([0.136, 0.38]);
-});
-
-describe('what is remembered of a request', () => {
-  it('is what its first prompt was and would have been, and whether the provider caches', () => {
-    const rounds = [
-      { input: 40_000, cacheRead: 0, cacheWrite: 0, output: 100 },
-      { input: 44_000, cacheRead: 40_000, cacheWrite: 0, output: 2_000 },
-    ] as const;
-    expect(asEarlier({ ...asItCame, rounds, tokensSaved: 54_000 })).toEqual({
-      at: 10 * minute,
-      prompt: 40_000,
-      untouched: 94_000,
-      cached: true,
-      lifetimeMs: 5 * minute,
-    });
-  });
-
-  it('is how long the cache lasts, once something was written for longer', () => {
-    const rounds = [{ input: 10, cacheRead: 0, cacheWrite: 10, cacheWriteLong: 10, output: 1 }] as const;
-    const earlier = asEarlier({ ...asItCame, rounds });
-    expect([earlier.cached, earlier.lifetimeMs]).toEqual([true, 60 * minute]);
-    expect(asEarlier({ ...asItCame, earlier }).lifetimeMs).toBe(60 * minute);
-  });
 });

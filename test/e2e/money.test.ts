@@ -41,8 +41,13 @@ function result(at: number): string {
 function bodyOf(jobs: number): string {
   const { messages, user, job } = shapes.messages;
   const done = Array.from({ length: jobs }, (_, at) => job(`call_${at}`, result(at)));
-  return requestBody('messages', { [messages]: [user('Run all jobs.'), ...done.flat()] });
+  return requestBody('messages', { tools, [messages]: [user('Run all jobs.'), ...done.flat()] });
 }
+
+/** A client that asks for the cache itself. */
+const tools = [
+  { name: 'run', input_schema: { type: 'object' }, cache_control: { type: 'ephemeral' } },
+] as const;
 
 const says = (usage: ScriptedUsage, part: TurnPart = { type: 'text', text: 'Go on.' }): Turn => ({
   type: 'turn',
