@@ -6,6 +6,7 @@ import type { Conversation, Part, Role } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { GhostTurn, RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { SeenBodies } from './seen-bodies.ts';
 
 export type { RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
 
@@ -75,6 +76,8 @@ export type CacheMarks = {
 export type Reading = {
   readonly digest: (bytes: Uint8Array) => string;
   readonly outlines: OutlineMemo;
+  /** Where there is one, what a conversation repeats is not even looked at again. */
+  readonly seen?: SeenBodies | undefined;
 };
 
 /** What is remembered of a block by the digest of its bytes (bounded by whoever made it). */

@@ -6,6 +6,7 @@ import type { Block, Message, Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, ScanError, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Outline, Reading } from './codec.ts';
+import type { SeenList } from './seen-bodies.ts';
 
 /** The top-level members of a body by key. */
 export type Fields = {
@@ -14,6 +15,8 @@ export type Fields = {
   readonly members: readonly Member[];
   /** Where the messages stand. */
   readonly messages: readonly Span[];
+  /** Which of them are known by their place already. */
+  readonly seen?: SeenList | undefined;
   get(key: string): Span | undefined;
 };
 
@@ -34,17 +37,23 @@ export function readFields<T>(
   format: string,
   body: Uint8Array,
   list: string,
+  reading: Reading,
   read: (fields: Fields) => T,
 ): T {
+  let seen: SeenList | undefined;
+  const known = (start: number): readonly Span[] => {
+    seen = reading.seen?.look(format, body, start);
+    return (seen?.messages ?? []).map((message) => message.span);
+  };
   try {
-    const { members, span } = scanObject(body, skipSpace(body, 0), new Set([list]));
+    const { members, span } = scanObject(body, skipSpace(body, 0), new Set([list]), known);
     if (skipSpace(body, span.end) !== body.length)
       throw new ScanError(`more bytes after the object, at ${span.end}`);
     const byKey = uniqueMembers(members);
     if (!byKey) throw new ScanError('a top-level key stands twice');
     const messages = byKey.get(list)?.elements;
     if (!messages) throw new ScanError(`'${list}' is missing or not an array`);
-    return read({ format, body, members, messages, get: (key) => byKey.get(key)?.value });
+    return read({ format, body, members, messages, seen, get: (key) => byKey.get(key)?.value });
   } catch (cause) {
     if (!(cause instanceof ScanError)) throw cause;
     throw new LeporelloError('not-this-format', `The body is not a ${format} request: ${cause.message}.`, {
@@ -65,11 +74,15 @@ export function parseOtherFields(
 /** The messages, in their order. */
 export function readMessages(fields: Fields, reading: Reading, outliner: Outliner): readonly Message[] {
   const of = `${fields.format}/messages`;
-  return fields.messages.map((span, index) => {
+  const messages = [...(fields.seen?.messages ?? [])];
+  for (let index = messages.length; index < fields.messages.length; index++) {
+    const span = fields.messages[index]!;
     const { digest, outline } = outlineOf(fields, span, of, reading, outliner);
     const { role, parts, canonical, marked } = outline;
-    return { span, digest, parts, index, role, canonical, marked };
-  });
+    messages.push({ span, digest, parts, index, role, canonical, marked });
+  }
+  fields.seen?.keep(messages);
+  return messages;
 }
 
 /** A field beside the messages (system, tools) as a block; undefined when the body does not have it, or has null. */

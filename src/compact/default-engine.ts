@@ -1,4 +1,6 @@
 /** The engine with everything it usually has: settings in, the defaults for the rest. */
+import { createSeenBodies } from '../codecs/seen-bodies.ts';
+import { commonLength } from '../memory/common-length.ts';
 import { sha256 } from '../memory/digest.ts';
 import { createGhosts } from '../memory/ghosts.ts';
 import { createKeptReplies } from '../memory/kept-replies.ts';
@@ -45,6 +47,7 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engin
     ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs }),
     keptReplies: createKeptReplies({ vault, ttlMs: settings.memoryTtlMs }),
     digest: sha256,
+    seen: createSeenBodies({ digest: sha256, commonLength }),
     triggers: defaultTriggers(settings.triggers),
     strategies: defaultStrategies,
     counterFor: (model) => loadTokenCounter(model, models),

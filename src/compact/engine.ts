@@ -4,6 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Codec, Outline, Reading, RecallTool } from '../codecs/codec.ts';
+import type { SeenBodies } from '../codecs/seen-bodies.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { originalsOf } from '../conversation/original.ts';
@@ -40,6 +41,8 @@ export type EngineOptions = SenderOptions & {
   readonly keptReplies: KeptReplies;
   /** A cryptographic digest of bytes: the identity of prefixes hangs on it. */
   readonly digest: (bytes: Uint8Array) => string;
+  /** Bodies read before. Without them each is scanned and digested whole. */
+  readonly seen?: SeenBodies | undefined;
   readonly triggers: readonly Trigger[];
   readonly strategies: readonly Strategy[];
   readonly counterFor: (model: string | undefined) => Promise<TokenCounter>;
@@ -105,7 +108,7 @@ export function createEngine(options: EngineOptions): Engine {
   });
   const workshop: Workshop = {
     options,
-    reading: { digest: options.digest, outlines },
+    reading: { digest: options.digest, outlines, seen: options.seen },
     counts: createTokenMemo(),
     chains: new LRUCache<string, Chain>({ maxSize: 400_000, sizeCalculation: (chain) => chain.links.length }),
     toolCosts: new Map(),

@@ -33,12 +33,14 @@ const none: ReadonlySet<string> = new Set();
 
 /**
  * The members of the object that starts at `start` (its brace), in order, duplicates included. Of the arrays under the keys in
- * `lists` the elements are found in the same pass.
+ * `lists` the elements are found in the same pass; `known` tells of an array that begins at a byte which of its first elements were found
+ * before in the same bytes.
  */
 export function scanObject(
   bytes: Uint8Array,
   start: number,
   lists: ReadonlySet<string> = none,
+  known?: (start: number) => readonly Span[],
 ): { readonly members: readonly Member[]; readonly span: Span } {
   const members: Member[] = [];
   let at = skipSpace(bytes, expectByte(bytes, start, OPEN_BRACE));
@@ -49,7 +51,9 @@ export function scanObject(
     const valueStart = skipSpace(bytes, expectByte(bytes, skipSpace(bytes, keyEnd), COLON));
     const key = decodeKey(bytes, { start: at, end: keyEnd });
     const list =
-      bytes[valueStart] === OPEN_BRACKET && lists.has(key) ? scanArray(bytes, valueStart) : undefined;
+      bytes[valueStart] === OPEN_BRACKET && lists.has(key)
+        ? scanArray(bytes, valueStart, known?.(valueStart))
+        : undefined;
     const valueEnd = list ? list.span.end : skipValue(bytes, valueStart);
     members.push({
       key,
@@ -63,14 +67,16 @@ export function scanObject(
   }
 }
 
-/** The elements of the array that starts at `start` (its bracket). */
+/** The elements of the array that starts at `start` (its bracket); `known` are its first ones, where they were found before. */
 export function scanArray(
   bytes: Uint8Array,
   start: number,
+  known: readonly Span[] = [],
 ): { readonly elements: readonly Span[]; readonly span: Span } {
-  const elements: Span[] = [];
-  let at = skipSpace(bytes, expectByte(bytes, start, OPEN_BRACKET));
+  const elements = [...known];
+  let at = skipSpace(bytes, elements.at(-1)?.end ?? expectByte(bytes, start, OPEN_BRACKET));
   if (bytes[at] === CLOSE_BRACKET) return { elements, span: { start, end: at + 1 } };
+  if (elements.length > 0) at = skipSpace(bytes, expectByte(bytes, at, COMMA));
   for (;;) {
     const end = skipValue(bytes, at);
     elements.push({ start: at, end });

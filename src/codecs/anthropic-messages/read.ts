@@ -25,7 +25,7 @@ const moving: ReadonlySet<string> = new Set(['cache_control']);
 const blockFields: ReadonlySet<string> = new Set(['messages', 'system', 'tools']);
 
 export function read(body: Uint8Array, reading: Reading): Conversation {
-  return readFields('Anthropic Messages', body, 'messages', (fields) => {
+  return readFields('Anthropic Messages', body, 'messages', reading, (fields) => {
     const messages = readMessages(fields, reading, outlineMessage);
     const system = readPreamble(fields, 'system', reading, outlineSystem);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);

@@ -35,7 +35,7 @@ const nothing: ReadonlySet<string> = new Set();
 
 export function readOn(route: Route): Codec['read'] {
   return (body, reading) =>
-    readFields('generateContent', body, 'contents', (fields) =>
+    readFields('generateContent', body, 'contents', reading, (fields) =>
       readConversation(fields, body, reading, route),
     );
 }

@@ -34,7 +34,7 @@ const roles: Readonly<Record<string, Role>> = {
 };
 
 export function read(body: Uint8Array, reading: Reading): Conversation {
-  return readFields('Chat Completions', body, 'messages', (fields) => {
+  return readFields('Chat Completions', body, 'messages', reading, (fields) => {
     const messages = readMessages(fields, reading, outlineMessage);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
     const others = parseOtherFields(fields, blockFields);

@@ -24,11 +24,15 @@ const blockFields: ReadonlySet<string> = new Set(['input', 'instructions', 'tool
 
 export function read(body: Uint8Array, reading: Reading): Conversation {
   try {
-    return readFields(format, body, 'input', (fields) => readRequest(body, fields, reading, outlineItem));
+    return readFields(format, body, 'input', reading, (fields) =>
+      readRequest(body, fields, reading, outlineItem),
+    );
   } catch (error) {
     const fields = textFields(body);
     if (!fields) throw error;
-    return readFields(format, fields.rest, 'input', () => readRequest(body, fields, reading, outlineText));
+    return readFields(format, fields.rest, 'input', reading, () =>
+      readRequest(body, fields, reading, outlineText),
+    );
   }
 }
 

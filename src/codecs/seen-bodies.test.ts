@@ -1,0 +1,124 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { commonLength } from '../memory/common-length.ts';
+import { sha256 } from '../memory/digest.ts';
+import type { Reading } from './codec.ts';
+import { openaiChat } from './openai-chat/index.ts';
+import { createSeenBodies } from './seen-bodies.ts';
+
+const encoder = new TextEncoder();
+
+function bodyOf(texts: readonly string[], before = '"model":"m"'): Uint8Array {
+  const messages = texts.map((content, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content }));
+  return encoder.encode(`{${before},"messages":${JSON.stringify(messages)},"stream":true}`);
+}
+
+/** Counts what is digested of blocks. */
+function openReading(maxBytes?: number) {
+  let digested = 0;
+  const digest = (bytes: Uint8Array): string => {
+    digested += bytes.length;
+    return sha256(bytes);
+  };
+  const seen = createSeenBodies({ digest: sha256, commonLength, ...(maxBytes ? { maxBytes } : {}) });
+  const reading: Reading = { digest, outlines: new Map(), seen };
+  return {
+    /** What was read, which must be what is read of these bytes by themselves, and how many bytes it took to digest. */
+    read(body: Uint8Array): number {
+      digested = 0;
+      const before = body.slice();
+      expect(openaiChat.read(body, reading)).toEqual(
+        openaiChat.read(before, { digest: sha256, outlines: new Map() }),
+      );
+      return digested;
+    },
+  };
+}
+
+const long = Array.from({ length: 60 }, (_, at) => `message ${at} `.repeat(100));
+
+describe('bodies read before', () => {
+  it('are not digested again where they go on', () => {
+    const { read } = openReading();
+    expect(read(bodyOf(long.slice(0, 50)))).toBeGreaterThan(50_000);
+    expect(read(bodyOf(long.slice(0, 52)))).toBeLessThan(8_000);
+    expect(read(bodyOf(long.slice(0, 60)))).toBeLessThan(30_000);
+  });
+
+  it('serve a client that went back, and one that rewrote a message in the middle', () => {
+    const { read } = openReading();
+    read(bodyOf(long));
+    expect(read(bodyOf(long.slice(0, 40)))).toBeLessThan(4_000);
+    read(bodyOf(long));
+    const rewritten = long.with(45, 'something else');
+    expect(read(bodyOf(rewritten))).toBeLessThan(30_000);
+  });
+
+  it('are known in more than one shape: as they came and as they are sent, in turn', () => {
+    const { read } = openReading();
+    const folded = (texts: readonly string[]) => texts.with(20, 'folded');
+    read(bodyOf(long.slice(0, 50)));
+    read(bodyOf(folded(long.slice(0, 50))));
+    expect(read(bodyOf(long.slice(0, 52)))).toBeLessThan(8_000);
+    expect(read(bodyOf(folded(long.slice(0, 52))))).toBeLessThan(8_000);
+    expect(read(bodyOf(long.slice(0, 54)))).toBeLessThan(8_000);
+  });
+
+  it('are not trusted when whoever sent them changes the bytes afterwards', () => {
+    const { read } = openReading();
+    const body = bodyOf(long);
+    read(body);
+    body.set(encoder.encode('CHANGED'), body.length - 20_000);
+    read(body);
+    read(body);
+  });
+
+  it('are met anew where something before the messages is of another length', () => {
+    const { read } = openReading();
+    read(bodyOf(long));
+    expect(read(bodyOf(long, '"model":"another"'))).toBeGreaterThan(50_000);
+  });
+
+  it('are forgotten, the oldest first, beyond the bytes they may have', () => {
+    const { read } = openReading(100_000);
+    const other = long.map((text) => `other ${text}`);
+    read(bodyOf(long));
+    read(bodyOf(other));
+    expect(read(bodyOf(long))).toBeGreaterThan(50_000);
+  });
+
+  it('change nothing of what is read, whatever becomes of a conversation', () => {
+    const change = fc.record({
+      at: fc.nat(70),
+      text: fc.string({ unit: 'binary', maxLength: 3_000 }),
+      drop: fc.nat(3),
+    });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
+        const { read } = openReading();
+        let texts: readonly string[] = long;
+        read(bodyOf(texts));
+        for (const { at, text, drop } of changes) {
+          texts = texts.toSpliced(at, drop, text);
+          read(bodyOf(texts));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('are refused as before where they are no JSON behind what was seen', () => {
+    const body = bodyOf(long);
+    const reading: Reading = {
+      digest: sha256,
+      outlines: new Map(),
+      seen: createSeenBodies({ digest: sha256, commonLength }),
+    };
+    openaiChat.read(body, reading);
+    const end = body.lastIndexOf(']'.charCodeAt(0));
+    for (const tail of ['', ' 1]}', ',]}', ',{"role":"user"', '}', '] }x'])
+      expect(() =>
+        openaiChat.read(encoder.encode(new TextDecoder().decode(body.subarray(0, end)) + tail), reading),
+      ).toThrow('not a Chat Completions request');
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * Lists of messages as they were read before, with their bytes. A conversation that goes on repeats all of them, turn after turn, at the
+ * same places: what stands in equal bytes is taken over, and neither scanned nor digested again. Pure but for its memo, which is bounded
+ * and holds copies: whoever changes a body later changes nothing here.
+ */
+import { LRUCache } from 'lru-cache';
+import type { Message } from '../conversation/conversation.ts';
+
+export interface SeenBodies {
+  /** What is known of the list that begins at `start` of this body. `of` tells formats apart. */
+  look(of: string, body: Uint8Array, start: number): SeenList;
+}
+
+export type SeenList = {
+  /** The first messages of the list: those that stand in the same bytes at the same places as before. */
+  readonly messages: readonly Message[];
+  /** Takes in how the whole list was read. */
+  keep(messages: readonly Message[]): void;
+};
+
+export type SeenBodiesOptions = {
+  readonly digest: (bytes: Uint8Array) => string;
+  /** How many bytes two arrays have in common from their first on. */
+  readonly commonLength: (one: Uint8Array, other: Uint8Array) => number;
+  /** Bytes to keep at most. Default 64 MiB. */
+  readonly maxBytes?: number;
+};
+
+/** Shorter lists are read as quickly as they are compared. */
+const shortest = 32 * 1024;
+/** Lists are looked up by their first bytes, which many sessions of one client may share; more are told apart by comparing. */
+const keyBytes = 16 * 1024;
+/** A conversation is read as it came and as it is sent, perhaps with ghost turns as well; and it may branch. */
+const mostAlike = 4;
+
+/** `bytes` may be longer than what is held, so that it need not grow each turn. */
+type Held = { bytes: Uint8Array; length: number; messages: readonly Message[] };
+
+export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
+  const { digest, commonLength, maxBytes = 64 * 1024 * 1024 } = options;
+  const lists = new LRUCache<string, readonly Held[]>({
+    maxSize: maxBytes,
+    sizeCalculation: (alike) => alike.reduce((sum, { bytes }) => sum + bytes.length, 1),
+  });
+
+  return {
+    look(of, body, start) {
+      const bytes = body.subarray(start);
+      if (bytes.length < shortest) return { messages: [], keep: () => undefined };
+      const key = `${of} ${start} ${digest(bytes.subarray(0, keyBytes))}`;
+      const alike = lists.get(key) ?? [];
+      const [best] = alike
+        .map((held) => ({ held, common: commonLength(held.bytes.subarray(0, held.length), bytes) }))
+        .toSorted((a, b) => b.common - a.common);
+      return {
+        messages: best ? within(best.held.messages, start + best.common) : [],
+        keep(messages) {
+          const length = (messages.at(-1)?.span.end ?? start) - start;
+          // One that has little in common is another conversation, or the same in another shape: both are met again.
+          const isSame = best && best.common * 2 >= best.held.length;
+          const held = isSame ? best.held : { bytes: new Uint8Array(0), length: 0, messages };
+          copyInto(held, bytes.subarray(0, length), isSame ? best.common : 0);
+          held.messages = messages;
+          lists.set(key, [held, ...alike.filter((other) => other !== held)].slice(0, mostAlike));
+        },
+      };
+    },
+  };
+}
+
+/** Those that end before `end`: where the last byte in common closes a number, it might go on. */
+function within(messages: readonly Message[], end: number): readonly Message[] {
+  let count = messages.length;
+  while (count > 0 && messages[count - 1]!.span.end >= end) count--;
+  return messages.slice(0, count);
+}
+
+/** `same`: bytes that are there already. */
+function copyInto(held: Held, bytes: Uint8Array, same: number): void {
+  if (held.bytes.length < bytes.length) {
+    const grown = new Uint8Array(Math.ceil(bytes.length * 1.25));
+    grown.set(held.bytes.subarray(0, same));
+    held.bytes = grown;
+  }
+  held.bytes.set(bytes.subarray(Math.min(same, bytes.length)), Math.min(same, bytes.length));
+  held.length = bytes.length;
+}

@@ -1,0 +1,17 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { commonLength } from './common-length.ts';
+
+describe('commonLength', () => {
+  it('is where two arrays first differ, wherever that is', () => {
+    fc.assert(
+      fc.property(fc.nat(200_000), fc.nat(300), (same, tail) => {
+        const one = new Uint8Array(same + tail).fill(7);
+        const other = one.slice();
+        if (tail > 0) other[same] = 8;
+        expect(commonLength(one, other)).toBe(same);
+        expect(commonLength(other, one.subarray(0, same))).toBe(same);
+      }),
+    );
+  });
+});
