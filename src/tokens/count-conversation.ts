@@ -37,15 +37,22 @@ export function createConversationCounter(options: {
   readonly memo?: TokenMemo;
 }): ConversationCounter {
   const { counter, memo = createTokenMemo() } = options;
-  const who = fingerprintOf(counter);
+  const { who, blocks } = ownOf(counter);
 
-  const countBlock = (conversation: Conversation, block: Block): number => {
+  const countAnew = (conversation: Conversation, block: Block): number => {
     const key = `${who} ${block.digest}`;
     const known = memo.get(key);
     if (known !== undefined) return known;
     let tokens = 0;
     for (const part of block.parts) tokens += countPart(counter, conversation.body, block, part);
     memo.set(key, tokens);
+    return tokens;
+  };
+  const countBlock = (conversation: Conversation, block: Block): number => {
+    const known = blocks.get(block);
+    if (known !== undefined) return known;
+    const tokens = countAnew(conversation, block);
+    blocks.set(block, tokens);
     return tokens;
   };
   const countMessage = (conversation: Conversation, index: number): number => {
@@ -71,6 +78,21 @@ export function createConversationCounter(options: {
     },
     text: (text) => counter.count(text),
   };
+}
+
+type Own = {
+  readonly who: string;
+  /** A conversation that goes on brings the very blocks of the turn before, and each turn counts all of them more than once. */
+  readonly blocks: WeakMap<Block, number>;
+};
+
+const kept = new WeakMap<TokenCounter, Own>();
+
+/** What is kept for a counter as long as it lives. */
+function ownOf(counter: TokenCounter): Own {
+  const own = kept.get(counter) ?? { who: fingerprintOf(counter), blocks: new WeakMap<Block, number>() };
+  kept.set(counter, own);
+  return own;
 }
 
 /** Tells counters apart that share a vocabulary but not an image rule. */
