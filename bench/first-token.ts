@@ -3,7 +3,7 @@
  * not called, for each wire format, beside a raw pipe (node:http into node:http) and beside the same provider asked directly. Then what a
  * recall in the middle of a stream does to what stands before and behind it. Last, whether any of it can be told from noise where a model
  * thinks before it speaks, as all do. Run: `node bench/first-token.ts [--rounds N] [--samples N] [--only thinking]`; it prints tables and,
- * when it ran whole, writes bench/results/first-token.json. About nine minutes, three of them the last part.
+ * when it ran whole, writes bench/results/first-token.json. About eleven minutes, three of them the last part.
  *
  * The traps are in `traps` below and are printed with the tables, so that nobody reads the figures without them.
  */

@@ -7,11 +7,12 @@
  *
  * Traps: (1) Each turn stands in place of the one before, with a call and a result of 1,500 bytes never seen: otherwise the small
  * conversations would grow while they are measured. (2) All contenders get the same bytes in the same round. Figures are what the thread
- * worked, in the mean, to some 15 % (waiting for a core is not in them, nor is what helper threads collect of garbage); "by the clock" is
- * the median of what a request waits on this machine, and p95 shows who else works on it. (3) Reading alone is with a memo of its own; what it leaves of a warm turn is links,
- * counts, triggers, look-ups, the recall tool and, with a fold, writing and reading what is sent. (4) The first turn a process sees of a
- * conversation is another matter: it parses and counts everything. (5) A fold leaves about a third: with one, most of a body is only
- * scanned. (6) SQLite in a file, as the gateway has it; what a round trip to Redis adds is in bench/stores.ts.
+ * worked, in the mean, to some 15 % and more where it is little (waiting for a core is not in them, nor is what helper threads collect of
+ * garbage); "by the clock" is the median of what a request waits on this machine, and p95 shows who else works on it; the ratio is of
+ * medians by the clock. (3) Reading alone is with memos of its own; what it leaves of a warm turn is links, counts, triggers, look-ups,
+ * the recall tool and, with a fold, writing and reading what is sent. (4) The first turn a process sees of a conversation is another
+ * matter: it parses and counts everything. (5) A fold leaves about a third, and what recalls put back is not in the client's body, of
+ * which parse and stringify are. (6) SQLite in a file, as the gateway has it; what a round trip to Redis adds is in bench/stores.ts.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
