@@ -18,7 +18,7 @@ import { parseArgs } from 'node:util';
 import { engineChoice } from '../src/cli/replay/engine-choices.ts';
 import { figuresTable } from '../src/cli/replay/figures-table.ts';
 import { htmlReport } from '../src/cli/replay/html-report.ts';
-import { priceTables } from '../src/cli/replay/price-tables.ts';
+import { priceTables, pricesIn } from '../src/cli/replay/price-tables.ts';
 import { figuresOf, type SourceFigures } from '../src/replay/figures.ts';
 import type { Played } from '../src/replay/replay.ts';
 import { codingSessions, longHorizon, longHorizonId, readConversations } from './replay/data.ts';
@@ -54,7 +54,11 @@ async function main(): Promise<void> {
   if (chosen.length === 0)
     throw new Error(`--source is ${source}, but must begin one of ${[...bySource.keys()].join(', ')}.`);
   const options: BenchOptions = {
-    engines: [{ name: 'Leporello', settings: {} }, ...(values.engine ?? []).map(engineChoice)],
+    engines: [
+      { name: 'Leporello', settings: {} },
+      { name: 'Leporello, no cache', settings: { prices: pricesIn('uncached') } },
+      ...(values.engine ?? []).map(engineChoice),
+    ],
     enginesOnly: values['engines-only'] ?? false,
     window: Number(values.window ?? 200_000),
     prefix: Number(values.prefix ?? 15_000),

@@ -1,5 +1,6 @@
 /** What the benchmark compares: the policies of the command, and those of two frameworks from their own packages. */
 import type { EngineChoice } from '../../src/cli/replay/engine-choices.ts';
+import { pricesIn } from '../../src/cli/replay/price-tables.ts';
 import { cutResults, fullContext, keepLast } from '../../src/replay/edit-policies.ts';
 import { enginePolicy } from '../../src/replay/engine-policy.ts';
 import type { Policy } from '../../src/replay/policy.ts';
@@ -18,7 +19,10 @@ export type BenchOptions = {
 
 export function benchPolicies(options: BenchOptions, counter: TokenCounter): readonly Policy[] {
   const { window } = options;
-  const engines = options.engines.map((choice) => enginePolicy({ ...choice, window, counter }));
+  const engines = options.engines.map(({ name, settings }) => {
+    const prices = { ...pricesIn('anthropic'), ...settings.prices };
+    return enginePolicy({ name, settings: { ...settings, prices }, window, counter });
+  });
   if (options.enginesOnly) return [fullContext, ...engines];
   return [
     fullContext,

@@ -64,10 +64,12 @@ describe('loadConfig', () => {
           windowFraction: { trigger: 0.85, target: 0.5 },
           tokenBudget: { trigger: 90_000, target: 40_000, buffer: 1_000 },
           messageCount: false,
+          cacheRent: { usedFor: 8, stepsUsedFor: 40, least: 2_000, patience: 2 },
         },
         compressionBytesThreshold: 1_000,
         pins: { tools: [], texts: [] },
         models: {},
+        prices: {},
         recall: { enabled: true, maxRounds: 5, maxTokens: 8_000 },
         limits: { maxBodyBytes: 67_108_864, prepareDeadlineMs: 2_000, drainMs: 30_000 },
         memory: { ttlDays: 30, redis: false },
@@ -202,8 +204,8 @@ describe('an error of the configuration', () => {
       'suggests the option that was meant',
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
-        'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount.',
-        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, compressionBytesThreshold, pins, models, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount, cacheRent.',
+        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [

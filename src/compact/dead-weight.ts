@@ -1,47 +1,99 @@
 /**
- * Which results of a conversation are dead weight: large, and so many requests old that they are not likely to be used again. Reckoned from
- * the conversation alone, so that every instance reckons the same, and from remembered counts, so that it is cheap on every request.
+ * What of a conversation is dead weight: large, or whole steps, and so many requests old that it is not likely to be used again. Reckoned
+ * from the conversation alone, so that every instance reckons the same, and from remembered counts, so that it is cheap on every request.
  */
-import type { Message } from '../conversation/conversation.ts';
+import type { Message, Part } from '../conversation/conversation.ts';
+import { unitsOf } from '../conversation/turns.ts';
 import { touched } from '../strategies/text-slots.ts';
-import type { Dead } from '../triggers/trigger.ts';
+import type { Dead, UsedFor } from '../triggers/trigger.ts';
+import { deadArguments } from './dead-arguments.ts';
 import type { Draft, PlanInput } from './plan.ts';
 
-/** Tokens of a stub and of the wrapping that stays. */
-const stubTokens = 90;
+/** Tokens of a stub, and of what is left of a part that a stub was put in. */
+const stubTokens = 60;
+const leftTokens = 90;
 
-/** `usedFor`: requests for which a result counts as used after it came. */
-export function deadWeight(input: PlanInput, start: Draft, usedFor: number): readonly Dead[] {
-  const { conversation, counter, protects } = input;
+/** In the order of the conversation. Nothing where the model could not ask for it again. */
+export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): readonly Dead[] {
+  const { conversation, counter, protects, recallTool } = input;
+  if (!recallTool) return [];
+  const { messages } = conversation;
   const gone = touched(start.edits);
-  const isOpen = ({ index, role, parts }: Message) =>
-    role === 'tool' &&
-    !gone.messages.has(index) &&
-    !protects.message(index) &&
-    parts.every(
-      (part, at) =>
-        part.type === 'tool-result' &&
-        part.texts.every((_, text) => !gone.texts.has(`${index}.${at}.${text}`)) &&
-        !protects.part(index, at) &&
-        !protects.recalled(index, at),
-    );
+  const steps = finishedSteps(input, gone.messages);
   const behind = tokensBehind(start, counter);
   const dead: Dead[] = [];
   let requests = 0;
-  for (let index = conversation.messages.length - 1; index >= 0; index--) {
-    const message = conversation.messages[index]!;
-    if (message.role === 'assistant' && conversation.messages[index - 1]?.role !== 'assistant') requests++;
-    if (requests <= usedFor || !isOpen(message)) continue;
-    const tokens = counter.message(conversation, index) - stubTokens * message.parts.length;
-    if (tokens <= 0) continue;
-    dead.push({
-      message: index,
-      tokens,
-      requests: requests - usedFor,
-      behind: behind(conversation.messages.length - index),
-    });
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index]!;
+    const isReply = message.role === 'assistant';
+    if (isReply && messages[index - 1]?.role !== 'assistant') requests++;
+    if (gone.messages.has(index) || protects.message(index)) continue;
+    const add = (goes: Dead['goes'], tokens: number, age: number) => {
+      if (tokens > 0 && age > 0)
+        dead.push({ message: index, goes, tokens, requests: age, behind: behind(messages.length - index) });
+    };
+    const ofTexts = requests - (isReply ? usedFor.arguments : usedFor.results);
+    const texts =
+      ofTexts <= 0
+        ? 0
+        : isReply
+          ? deadArguments(input, gone, message)
+          : Math.max(0, deadResults(input, gone, message));
+    add('texts', texts, ofTexts);
+    // The results of a step came with the request after its reply.
+    const ofStep = requests - usedFor.steps - (isReply ? 1 : 0);
+    if (ofStep > 0 && steps.has(index)) add('message', whatIsLeft(input, gone, message) - texts, ofStep);
   }
   return dead.toReversed();
+}
+
+type Gone = ReturnType<typeof touched>;
+
+/** Messages of steps that may go as a whole: replies with calls, and all that answers them. */
+function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Gone['messages']) {
+  const isFree = ({ index, role, parts }: Message) =>
+    (role === 'assistant' || role === 'tool') &&
+    !gone.has(index) &&
+    !protects.message(index) &&
+    parts.every((_, part) => !protects.part(index, part)) &&
+    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined });
+  const steps = unitsOf(conversation).filter((unit) => unit.length > 1 && unit.every(isFree));
+  return new Set(steps.flatMap((unit) => unit.map(({ index }) => index)));
+}
+
+/** Tokens that stubs would save in the results of this message. */
+function deadResults(
+  { conversation, counter, protects, compressionBytesThreshold: least }: PlanInput,
+  gone: Gone,
+  message: Message,
+): number {
+  const { index, parts, span } = message;
+  const large = parts.map((part, at) => {
+    const isOpen = part.type === 'tool-result' && !protects.part(index, at) && !protects.recalled(index, at);
+    return isOpen
+      ? part.texts.filter(
+          ({ start, end }, text) => end - start - 2 >= least && !gone.texts.has(`${index}.${at}.${text}`),
+        )
+      : [];
+  });
+  const bytes = large.flat().reduce((sum, { start, end }) => sum + end - start, 0);
+  if (bytes === 0) return 0;
+  const share = bytes / (span.end - span.start);
+  return counter.message(conversation, index) * share - stubTokens * large.flat().length;
+}
+
+/** Tokens of a message under the edits made so far. */
+function whatIsLeft({ conversation, counter }: PlanInput, gone: Gone, message: Message): number {
+  const isStubbed = (part: Part, at: number) => {
+    const key = `${message.index}.${at}`;
+    return (
+      gone.inputs.has(key) ||
+      (part.type === 'tool-result' && part.texts.some((_, text) => gone.texts.has(`${key}.${text}`)))
+    );
+  };
+  return message.parts.some(isStubbed)
+    ? leftTokens * message.parts.length
+    : counter.message(conversation, message.index);
 }
 
 /** Tokens of the last so many messages that are sent; edits stand in front of what they leave alone. */

@@ -16,15 +16,15 @@ const write = (at: number): Step => ({
 });
 const steps: readonly Step[] = [{ user: 'Go' }, write(1), write(2), write(3), write(4)];
 
-/** Asks for all that the named messages hold, and more. */
-const onlyThese = (...messages: readonly number[]): Trigger => ({
+/** Asks for all that the named messages hold, be it more than the goal. */
+const onlyThese = (smaller: readonly number[], gone: readonly number[] = []): Trigger => ({
   name: 'only-these',
   demand: ({ tokens }) => ({
     trigger: 'only-these',
-    goal: { unit: 'tokens', target: Math.round(tokens / 5) },
+    goal: { unit: 'tokens', target: tokens - 100 },
     atMost: undefined,
     force: false,
-    only: new Set(messages),
+    only: { smaller: new Set(smaller), gone: new Set(gone) },
   }),
 });
 
@@ -40,11 +40,17 @@ async function leftBy(trigger: Trigger) {
 describe('a demand that names messages', () => {
   it('has stubs put into these alone, results and arguments, and drops none', async () => {
     //  0 user, 1 call, 2 result, 3 call, 4 result, 5 call, 6 result, 7 call, 8 result
-    expect(await leftBy(onlyThese(1, 2, 3, 4))).toEqual([0, 5, 6, 7, 8]);
-    expect(await leftBy(onlyThese(2, 3, 4))).toEqual([0, 1, 5, 6, 7, 8]);
+    expect(await leftBy(onlyThese([1, 2, 3, 4]))).toEqual([0, 5, 6, 7, 8]);
+    expect(await leftBy(onlyThese([2, 3, 4]))).toEqual([0, 1, 5, 6, 7, 8]);
+  });
+
+  it('has those dropped that are to go, calls with their results, and leaves one stub for them', async () => {
+    // The stub stands in place of four messages, so what was 5 is 2.
+    expect(await leftBy(onlyThese([], [1, 2, 3, 4]))).toEqual([0, 2, 3, 4, 5]);
+    expect(await leftBy(onlyThese([6], [1, 2, 3, 4]))).toEqual([0, 2, 4, 5]);
   });
 
   it('never reaches the newest batch', async () => {
-    expect(await leftBy(onlyThese(1, 2, 3, 4, 5, 6, 7, 8))).toEqual([0, 7, 8]);
+    expect(await leftBy(onlyThese([1, 2, 3, 4, 5, 6, 7, 8]))).toEqual([0, 7, 8]);
   });
 });

@@ -4,12 +4,12 @@
  */
 import type { Codec, Reading, RecallTool } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Edit } from '../conversation/edit.ts';
+import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
 import { withMemoryIds } from '../conversation/original.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
-import type { Demand } from '../triggers/trigger.ts';
+import type { Demand, Only } from '../triggers/trigger.ts';
 import { newProblems } from './check.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
 
@@ -91,7 +91,8 @@ export function planFold(
 function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
   const won = amount(before, demand) - amount(after, demand);
   if (after.tokens > before.tokens || after.body.length > before.body.length) return false;
-  return demand.force || won >= (amount(before, demand) - demand.goal.target) / 4;
+  const asked = amount(before, demand) - demand.goal.target;
+  return demand.force || won >= asked * (demand.only ? 0.5 : 0.25);
 }
 
 /** `replayed` are edits of earlier folds: they were sent already, so what goes with them went with them then. */
@@ -104,7 +105,8 @@ function runStrategy(
 ): { draft: Draft; step?: FoldStep } {
   let best = start;
   let refused: string | undefined;
-  let asked = excess(start, demand, strategy);
+  // What names messages wants all there is to have of them.
+  let asked = demand.only ? Number.POSITIVE_INFINITY : excess(start, demand, strategy);
   for (let round = 0; round < mostRounds && asked > 0 && !input.isTooLate(); round++) {
     // The last resort cuts each text once, so it starts over with a larger wish; the others go on from where they are.
     const from = strategy.lastResort ? start : best;
@@ -118,7 +120,7 @@ function runStrategy(
     if (amount(next, demand) >= amount(best, demand)) break;
     best = next;
     const left = excess(best, demand, strategy);
-    asked = left <= 0 ? 0 : strategy.lastResort ? asked + left * 1.5 + 50 : left;
+    asked = demand.only ? asked : left <= 0 ? 0 : strategy.lastResort ? asked + left * 1.5 + 50 : left;
   }
   const edits = best.edits.length - start.edits.length;
   if (edits === 0 && refused === undefined) return { draft: start };
@@ -161,17 +163,25 @@ function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): F
       message: (index) => counter.message(conversation, index),
     },
     protects: demand.only ? onlyThese(demand.only, input.protects) : input.protects,
-    // Who names messages wants them smaller, not gone.
     mayEdit: (edit) =>
-      !(demand.only && edit.kind === 'drop-message') && codec.rules.mayEdit(conversation, edit),
+      !(demand.only && isElsewhere(demand.only, edit)) && codec.rules.mayEdit(conversation, edit),
     idOf: input.idOf,
     recallTool: input.recallTool?.name,
     compressionBytesThreshold: input.compressionBytesThreshold,
   };
 }
 
-function onlyThese(only: ReadonlySet<number>, protects: Protection): Protection {
-  return { ...protects, message: (index) => !only.has(index) || protects.message(index) };
+function onlyThese({ smaller, gone }: Only, protects: Protection): Protection {
+  return {
+    ...protects,
+    message: (index) => !(smaller.has(index) || gone.has(index)) || protects.message(index),
+  };
+}
+
+function isElsewhere({ smaller, gone }: Only, edit: Edit): boolean {
+  return edit.kind === 'drop-message'
+    ? !gone.has(edit.message)
+    : edit.kind !== 'insert-message' && !smaller.has(lastMessageOf(edit));
 }
 
 function amount(state: Draft, demand: Demand): number {

@@ -1,5 +1,5 @@
 /** Where turns begin and which messages are the newest: what a fold leaves alone. */
-import type { Conversation } from './conversation.ts';
+import type { Conversation, Message } from './conversation.ts';
 
 /** Index of the message that begins the running turn: the newest user message that is not only tool results; undefined without one. */
 export function turnStart(conversation: Conversation): number | undefined {
@@ -19,6 +19,22 @@ export function newestBatch(conversation: Conversation): ReadonlySet<number> {
   const end = last(conversation, holdsResult);
   for (let index = end ?? -1; index >= 0 && holdsResult(index); index--) batch.add(index);
   return batch;
+}
+
+/**
+ * What goes together: neighbouring assistant messages, which are one turn, with the messages that answer their calls; any other
+ * message by itself. Some formats give reasoning and each of several calls a message of its own.
+ */
+export function unitsOf(conversation: Conversation): readonly (readonly Message[])[] {
+  const units: Message[][] = [];
+  for (const message of conversation.messages) {
+    const answers = message.parts.some((part) => part.type === 'tool-result');
+    const unit = units.at(-1);
+    const goesOn = message.role === 'assistant' && unit?.at(-1)?.role === 'assistant';
+    if ((answers || goesOn) && unit) unit.push(message);
+    else units.push([message]);
+  }
+  return units;
 }
 
 function last(conversation: Conversation, matches: (index: number) => boolean): number | undefined {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Edit } from '../conversation/edit.ts';
 import { originalsOf } from '../conversation/original.ts';
 import { chatBody, chatMessages, readChat, type Step } from '../testing/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../testing/strategy-suite.ts';
@@ -73,6 +74,27 @@ describe('drop-oldest', () => {
     expect([dropped(1), dropped(3)]).toEqual([
       [0, 1, 2, 3],
       [0, 1, 2, 3],
+    ]);
+  });
+
+  it('names what the dropped calls were about, but not what an earlier stub names', () => {
+    const read = (path: string): Step => ({
+      calls: [{ name: 'read', input: JSON.stringify({ path }), result: 'a'.repeat(400) }],
+    });
+    const conversation = readChat(chatBody([read('/a/one.ts'), read('/a/two.ts'), { user: 'Go' }]));
+    const textIn = (earlier: string) => {
+      const edits: readonly Edit[] = [{ kind: 'insert-message', before: 4, role: 'user', text: earlier }];
+      const [first] = dropOldest.propose(
+        foldView(conversation, { idOf, edits, excess: { unit: 'messages', amount: 3 } }),
+      );
+      return first?.kind === 'insert-message' ? first.text : undefined;
+    };
+    const says = (values: string) =>
+      `[Folded 4 earlier messages of this conversation (calls: read ×2). Their calls named ${values}. ` +
+      'To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]';
+    expect([textIn(''), textIn('… named /a/one.ts.')]).toEqual([
+      says('/a/two.ts, /a/one.ts'),
+      says('/a/two.ts'),
     ]);
   });
 

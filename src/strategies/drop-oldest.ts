@@ -6,6 +6,8 @@ import type { Conversation, Message } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { originalOfMessages } from '../conversation/original.ts';
 import type { FoldView, Strategy } from './strategy.ts';
+import { unitsOf } from '../conversation/turns.ts';
+import { keyValues } from './key-values.ts';
 import { messagesStub } from './stub.ts';
 import { touched } from './text-slots.ts';
 
@@ -14,27 +16,41 @@ export const dropOldest: Strategy = { name: 'drop-oldest', lastResort: false, pr
 function propose(view: FoldView): readonly Edit[] {
   const gone = touched(view.edits);
   const remaining = remainingTokens(view);
+  const room = roomForValues(view, gone.messages, remaining);
   const dropped: number[] = [];
   // In tokens the stub has a price too; in messages it is one more.
   let saved = view.excess.unit === 'tokens' ? -stubTokens(view) : -1;
+  let bytes = 0;
+  // Of three characters a token at least.
+  const savedWithValues = () => saved - (view.excess.unit === 'tokens' ? room(bytes) / 3 : 0);
   for (const unit of unitsOf(view.conversation)) {
-    if (saved >= view.excess.amount) break;
+    if (savedWithValues() >= view.excess.amount) break;
     const open = unit.filter((message) => !gone.messages.has(message.index));
     if (open.length === 0 || !open.every((message) => isFree(view, message))) continue;
     dropped.push(...open.map((message) => message.index));
+    bytes += open.reduce((sum, { span }) => sum + span.end - span.start, 0);
     saved +=
       view.excess.unit === 'messages'
         ? open.length
         : open.reduce((sum, message) => sum + remaining(message.index), 0);
   }
-  return dropped.length === 0 || saved <= 0 ? [] : editsFor(view, dropped);
+  if (dropped.length === 0 || saved <= 0) return [];
+  // What must fit comes before what is good to know.
+  const left = savedWithValues();
+  const isTight = left <= 0 || (Number.isFinite(view.excess.amount) && left < view.excess.amount);
+  return editsFor(view, dropped, isTight ? 0 : room(bytes));
 }
 
-function editsFor(view: FoldView, dropped: readonly number[]): readonly Edit[] {
+function editsFor(view: FoldView, dropped: readonly number[], room: number): readonly Edit[] {
   const memory = view.idOf(originalOfMessages(view.conversation, dropped));
   const text = messagesStub({
     messages: dropped.length,
     calls: callsIn(view.conversation, dropped),
+    values: keyValues(
+      view.conversation,
+      dropped.map((index) => view.conversation.messages[index]!),
+      { most: room, known: stubsIn(view.edits) },
+    ),
     memory,
     recallTool: view.recallTool,
   });
@@ -42,22 +58,6 @@ function editsFor(view: FoldView, dropped: readonly number[]): readonly Edit[] {
     { kind: 'insert-message', before: dropped[0]!, role: 'user', text },
     ...dropped.map((message): Edit => ({ kind: 'drop-message', message, memory })),
   ];
-}
-
-/**
- * What goes together: neighbouring assistant messages, which are one turn, with the messages that answer their calls; any other
- * message by itself. Some formats give reasoning and each of several calls a message of its own.
- */
-function unitsOf(conversation: Conversation): readonly (readonly Message[])[] {
-  const units: Message[][] = [];
-  for (const message of conversation.messages) {
-    const answers = message.parts.some((part) => part.type === 'tool-result');
-    const unit = units.at(-1);
-    const goesOn = message.role === 'assistant' && unit?.at(-1)?.role === 'assistant';
-    if ((answers || goesOn) && unit) unit.push(message);
-    else units.push([message]);
-  }
-  return units;
 }
 
 function isFree(view: FoldView, message: Message): boolean {
@@ -86,6 +86,28 @@ function remainingTokens(view: FoldView): (index: number) => number {
   return (index) => Math.max(0, view.measure.message(index) - (replaced.get(index) ?? 0));
 }
 
+/**
+ * Characters of values that a stub may name, by the bytes it stands for: a twentieth of them, some 500 tokens at most. All such stubs
+ * together take no more than a twentieth of what is sent then, about half of what is sent now, for they stay.
+ */
+function roomForValues(
+  view: FoldView,
+  gone: ReadonlySet<number>,
+  remaining: (index: number) => number,
+): (bytes: number) => number {
+  const tokens = view.conversation.messages.reduce(
+    (sum, { index }) => sum + (gone.has(index) ? 0 : remaining(index)),
+    0,
+  );
+  const left = (tokens / 2) * 4 * (1 / 20) - stubsIn(view.edits).length;
+  return (bytes) => Math.max(0, Math.floor(Math.min(2_000, bytes / 20, left)));
+}
+
+/** What stubs of earlier drops say. */
+function stubsIn(edits: readonly Edit[]): string {
+  return edits.map((edit) => (edit.kind === 'insert-message' ? edit.text : '')).join('\n');
+}
+
 function callsIn(conversation: Conversation, dropped: readonly number[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const index of dropped) {
@@ -101,6 +123,7 @@ function stubTokens(view: FoldView): number {
   const stub = messagesStub({
     messages: 1000,
     calls: new Map(),
+    values: [],
     memory: 'mem_0000000000000000',
     recallTool: view.recallTool,
   });

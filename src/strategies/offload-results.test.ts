@@ -22,7 +22,7 @@ describe('offload-results', () => {
         at: { message: 2, part: 0, text: 0 },
         memory: 'mem_0123456789abcdef',
         stub:
-          '[Folded tool result of read_file "{\\"path\\":\\"src/app.ts\\"}": 1300 characters, 101 lines. It begins "const x = 1;". ' +
+          '[Folded tool result: 1300 characters, 101 lines. It begins "const x = 1;". ' +
           'To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]',
       },
     ]);
@@ -34,7 +34,7 @@ describe('offload-results', () => {
       foldView(conversation, { recallTool: undefined, idOf: () => 'mem_1' }),
     );
     expect(edit).toMatchObject({
-      stub: `[Folded tool result of run "{}": 2000 characters. It begins "${'x'.repeat(100)}…". It is kept as mem_1.]`,
+      stub: `[Folded tool result: 2000 characters. It begins "${'x'.repeat(60)}…". It is kept as mem_1.]`,
     });
   });
 

@@ -1,7 +1,5 @@
 /** Moves old tool results to memory, oldest first, and leaves a stub in place of each. The call and its result stay paired. */
-import { type Conversation, inputOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { resultStub } from './stub.ts';
 import { byteLength, openSlots, type TextSlot } from './text-slots.ts';
@@ -12,7 +10,6 @@ function propose(view: FoldView): readonly Edit[] {
   // A result that is folded leaves its message where it is.
   if (view.excess.unit === 'messages') return [];
   const edits: Edit[] = [];
-  const callOf = callsByResult(view.conversation);
   let saved = 0;
   for (const slot of openSlots(view, 'tool-result')) {
     if (saved >= view.excess.amount) break;
@@ -20,7 +17,7 @@ function propose(view: FoldView): readonly Edit[] {
     const text = slot.text();
     if (byteLength(text) < view.compressionBytesThreshold) continue;
     const memory = view.idOf(slot.literal);
-    const stub = resultStub({ text, call: callOf(slot), memory, recallTool: view.recallTool });
+    const stub = resultStub({ text, memory, recallTool: view.recallTool });
     const gain = view.measure.text(text) - view.measure.text(stub);
     const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
     if (gain <= 0 || !view.mayEdit(edit)) continue;
@@ -38,19 +35,4 @@ function isCandidate(view: FoldView, slot: TextSlot): boolean {
     !view.protects.part(slot.at.message, slot.at.part) &&
     !view.protects.recalled(slot.at.message, slot.at.part)
   );
-}
-
-function callsByResult(conversation: Conversation) {
-  const calls = new Map(
-    pairCalls(conversation).pairs.flatMap((pair) =>
-      pair.result ? [[placeKey(pair.result), pair] as const] : [],
-    ),
-  );
-  return (slot: TextSlot) => {
-    const pair = calls.get(placeKey(slot.at));
-    const message = pair && conversation.messages[pair.call.message];
-    const part = pair && message?.parts[pair.call.part];
-    if (!message || part?.type !== 'tool-call') return undefined;
-    return { name: part.name, input: inputOf(conversation.body, message, part) };
-  };
 }

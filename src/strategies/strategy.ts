@@ -18,7 +18,7 @@ export type FoldView = {
   readonly conversation: Conversation;
   /** Edits made so far, those of earlier folds included. */
   readonly edits: readonly Edit[];
-  /** How much is still too much, in the unit of the trigger's goal. Always positive. */
+  /** How much is still too much, in the unit of the trigger's goal. Always positive; infinite where all that is free is to be taken. */
   readonly excess: { readonly unit: 'tokens' | 'messages'; readonly amount: number };
   readonly measure: Measure;
   readonly protects: Protection;

@@ -3,21 +3,17 @@
  * same fold gives the same bytes. Whatever is quoted from the original is JSON-quoted and short: a stub is data, not instructions.
  */
 
-/** What a stub says about one folded tool result. */
-export type ResultStub = {
+/** What stands in place of a tool result. The call that was answered stands right before it, so nothing is said of that. */
+export function resultStub(folded: {
   readonly text: string;
-  /** The call that was answered, where it is known. */
-  readonly call: { readonly name: string; readonly input: string } | undefined;
   readonly memory: string;
   readonly recallTool: string | undefined;
-};
-
-export function resultStub({ text, call, memory, recallTool }: ResultStub): string {
-  const from = call ? ` of ${label(call.name)} ${quote(call.input, 160)}` : '';
+}): string {
+  const { text, memory, recallTool } = folded;
   const begins = firstLine(text);
   return (
-    `[Folded tool result${from}: ${size(text)}. ` +
-    `${begins === '' ? '' : `It begins ${quote(begins, 100)}. `}${way(memory, recallTool)}]`
+    `[Folded tool result: ${size(text)}. ` +
+    `${begins === '' ? '' : `It begins ${quote(begins, 60)}. `}${way(memory, recallTool)}]`
   );
 }
 
@@ -34,7 +30,7 @@ export function argumentStub(folded: {
   const shortPath = path.length > 200 ? undefined : path;
   return (
     `[Folded argument: ${size(text)}. ` +
-    `${begins === '' ? '' : `It begins ${quote(begins, 100)}. `}${way(memory, recallTool, shortPath)}]`
+    `${begins === '' ? '' : `It begins ${quote(begins, 60)}. `}${way(memory, recallTool, shortPath)}]`
   );
 }
 
@@ -43,12 +39,16 @@ export function messagesStub(folded: {
   readonly messages: number;
   /** Names of the tools that were called in them, with how often. */
   readonly calls: ReadonlyMap<string, number>;
+  /** What the calls were about, already spelled as data. */
+  readonly values: readonly string[];
   readonly memory: string;
   readonly recallTool: string | undefined;
 }): string {
   const calls = [...folded.calls].map(([name, times]) => `${label(name)} ×${times}`).join(', ');
+  const named = folded.values.length === 0 ? '' : `Their calls named ${folded.values.join(', ')}. `;
   return (
     `[Folded ${folded.messages} earlier messages of this conversation${calls === '' ? '' : ` (calls: ${calls})`}. ` +
+    named +
     `${way(folded.memory, folded.recallTool)}]`
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createCacheRent } from './cache-rent.ts';
-import type { Dead, TriggerState } from './trigger.ts';
+import type { Dead, TriggerState, UsedFor } from './trigger.ts';
 
 /** Reading costs a tenth, writing a quarter more. */
 const cached = { read: 0.1, write: 1.25 };
@@ -8,6 +8,7 @@ const uncached = { read: 1, write: 1 };
 
 const dead = (message: number, tokens: number, requests: number, behind: number): Dead => ({
   message,
+  goes: 'texts',
   tokens,
   requests,
   behind,
@@ -27,7 +28,7 @@ function state(
 }
 
 describe('cache-rent', () => {
-  const trigger = createCacheRent({ least: 1_000 });
+  const trigger = createCacheRent({ least: 1_000, patience: 1 });
 
   it('is silent where nobody knows what tokens cost', () => {
     expect(trigger.demand({ tokens: 50_000, window: 200_000, reserved: 0, messages: 40 })).toBeUndefined();
@@ -41,7 +42,7 @@ describe('cache-rent', () => {
       goal: { unit: 'tokens', target: 40_000 },
       atMost: undefined,
       force: false,
-      only: new Set([5]),
+      only: { smaller: new Set([5]), gone: new Set() },
     });
   });
 
@@ -50,7 +51,7 @@ describe('cache-rent', () => {
     const late = dead(30, 10_000, 20, 15_000);
     expect(trigger.demand(state(cached, early, late))).toMatchObject({
       goal: { target: 40_000 },
-      only: new Set([30]),
+      only: { smaller: new Set([30]), gone: new Set() },
     });
   });
 
@@ -59,12 +60,37 @@ describe('cache-rent', () => {
     const late = dead(30, 10_000, 20, 15_000);
     expect(trigger.demand(state(cached, early, late))).toMatchObject({
       goal: { target: 30_000 },
-      only: new Set([3, 30]),
+      only: { smaller: new Set([3, 30]), gone: new Set() },
     });
   });
 
+  it('has messages go that are to go, and makes the others smaller', () => {
+    const whole: Dead = { ...dead(3, 10_000, 60, 30_000), goes: 'message' };
+    const texts = dead(3, 1_000, 60, 30_000);
+    const late = dead(30, 10_000, 20, 15_000);
+    expect(trigger.demand(state(cached, whole, texts, late))?.only).toEqual({
+      smaller: new Set([30]),
+      gone: new Set([3]),
+    });
+  });
+
+  it('asks for arguments twice as long as for results, and for steps longer still', () => {
+    const asked: UsedFor[] = [];
+    const economy = {
+      ...cached,
+      dead: (usedFor: UsedFor) => {
+        asked.push(usedFor);
+        return [];
+      },
+    };
+    createCacheRent().demand({ ...state(cached), economy });
+    expect(asked).toEqual([{ results: 8, arguments: 16, steps: 40 }]);
+  });
+
   it('fires at once where nothing is cached, but not for a trifle', () => {
-    expect(trigger.demand(state(uncached, dead(5, 1_000, 1, 40_000)))).toMatchObject({ only: new Set([5]) });
+    expect(trigger.demand(state(uncached, dead(5, 1_000, 1, 40_000)))).toMatchObject({
+      only: { smaller: new Set([5]), gone: new Set() },
+    });
     expect(trigger.demand(state(uncached, dead(5, 999, 90, 40_000)))).toBeUndefined();
   });
 

@@ -1,26 +1,29 @@
 /**
- * Fires when old results have cost as much rent as it costs to be rid of them. A result nobody uses any more is read from the cache with
- * every request: that is its rent. Taking it out re-bills everything behind it once: that is the price. Folding when the rent paid
- * reaches the price costs at most twice what the best decision in hindsight would have cost (ski rental, Karlin et al. 1988).
- * Where nothing is cached the price is nothing, so what is dead goes at once.
+ * Fires when what nobody uses any more has cost as much rent as it costs to be rid of it. An old result is read from the cache with every
+ * request: that is its rent. Taking it out re-bills everything behind it once: that is the price. Folding when the rent paid reaches the
+ * price costs at most twice what the best decision in hindsight would have cost (ski rental, Karlin et al. 1988). Where nothing is
+ * cached the price is nothing, so what is dead goes at once.
  */
 import { numberFrom, wholeNumber } from './allowed.ts';
-import type { Dead, Trigger } from './trigger.ts';
+import type { Dead, Only, Trigger } from './trigger.ts';
 
 export type CacheRentOptions = {
-  /** Requests for which a result counts as used after it came. Default 8. */
+  /** Requests for which a result counts as used after it came; the arguments of calls count as used twice as long. Default 8. */
   readonly usedFor?: number | undefined;
+  /** Requests for which a whole step, a reply with its calls and results, counts as used. Default 40. */
+  readonly stepsUsedFor?: number | undefined;
   /** Tokens a fold must take out at least. Default 2,000. */
   readonly least?: number | undefined;
-  /** How many times the price the rent must reach. Default 1. */
+  /** How many times the price the rent must reach: more than once, for some of what goes will be asked for again. Default 2. */
   readonly patience?: number | undefined;
 };
 
 /** Throws `bad-config` for options out of range. */
 export function createCacheRent(options: CacheRentOptions = {}): Trigger {
-  const usedFor = wholeNumber('cacheRent.usedFor', options.usedFor ?? 8, { least: 0 });
+  const results = wholeNumber('cacheRent.usedFor', options.usedFor ?? 8, { least: 0 });
+  const steps = wholeNumber('cacheRent.stepsUsedFor', options.stepsUsedFor ?? 40, { least: 0 });
   const least = numberFrom('cacheRent.least', options.least ?? 2_000, 0);
-  const patience = numberFrom('cacheRent.patience', options.patience ?? 1, 0);
+  const patience = numberFrom('cacheRent.patience', options.patience ?? 2, 0);
   const name = 'cache-rent';
   return {
     name,
@@ -28,7 +31,7 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
       if (!economy) return undefined;
       const { read, write, dead } = economy;
       const best = bestStretch(
-        dead(usedFor),
+        dead({ results, arguments: 2 * results, steps }),
         least,
         (rent, behind) => rent * read - patience * (write - read) * behind,
       );
@@ -38,13 +41,13 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
         goal: { unit: 'tokens', target: tokens - best.tokens },
         atMost: undefined,
         force: false,
-        only: new Set(best.messages),
+        only: onlyOf(best.dead),
       };
     },
   };
 }
 
-type Stretch = { readonly tokens: number; readonly messages: readonly number[] };
+type Stretch = { readonly tokens: number; readonly dead: readonly Dead[] };
 
 /** Of all that is dead from some message on, the stretch that gains most; undefined when none gains. */
 function bestStretch(
@@ -62,5 +65,11 @@ function bestStretch(
     const gain = gainOf(rent, one.behind - tokens);
     if (tokens >= least && gain >= 0 && gain >= (best?.gain ?? 0)) best = { gain, from, tokens };
   }
-  return best && { tokens: best.tokens, messages: dead.slice(best.from).map(({ message }) => message) };
+  return best && { tokens: best.tokens, dead: dead.slice(best.from) };
+}
+
+function onlyOf(dead: readonly Dead[]): Only {
+  const gone = new Set(dead.flatMap(({ message, goes }) => (goes === 'message' ? [message] : [])));
+  const smaller = new Set(dead.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
+  return { smaller, gone };
 }

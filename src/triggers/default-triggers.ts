@@ -30,7 +30,7 @@ export function defaultTriggers(options: TriggerOptions = {}): readonly Trigger[
     windowFraction = {},
     tokenBudget = {},
     messageCount = false,
-    cacheRent = false,
+    cacheRent = {},
   } = options;
   const triggers: Trigger[] = [];
   const lowMark = windowFraction === false ? undefined : windowFraction.target;

@@ -90,17 +90,24 @@ describe('message-count', () => {
 
 describe('the default triggers', () => {
   it('stand in order of priority, without the message count', () => {
-    expect(names(defaultTriggers())).toEqual(['must-fit', 'window-fraction', 'token-budget']);
+    expect(names(defaultTriggers())).toEqual(['must-fit', 'window-fraction', 'token-budget', 'cache-rent']);
     expect(names(defaultTriggers({ messageCount: {} }))).toEqual([
       'must-fit',
       'window-fraction',
       'token-budget',
       'message-count',
+      'cache-rent',
     ]);
   });
 
   it('can each be left out', () => {
-    const off = { mustFit: false, windowFraction: false, tokenBudget: false, messageCount: false } as const;
+    const off = {
+      mustFit: false,
+      windowFraction: false,
+      tokenBudget: false,
+      messageCount: false,
+      cacheRent: false,
+    } as const;
     expect(defaultTriggers(off)).toEqual([]);
     expect(names(defaultTriggers({ ...off, tokenBudget: {} }))).toEqual(['token-budget']);
   });

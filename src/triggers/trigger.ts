@@ -23,18 +23,30 @@ export type Economy = {
   readonly read: number;
   /** Written to it; 1 where that costs nothing extra. */
   readonly write: number;
-  /** What could go, in the order of the conversation, where a result counts as used for so many requests. Reckoned when asked for. */
-  readonly dead: (usedFor: number) => readonly Dead[];
+  /** What could go, in the order of the conversation. Reckoned when asked for. */
+  readonly dead: (usedFor: UsedFor) => readonly Dead[];
 };
 
-/** A message of results that nobody is expected to use again. */
+/** For how many requests things count as used after they came. */
+export type UsedFor = {
+  /** Tool results. */
+  readonly results: number;
+  /** Long texts in the arguments of calls. */
+  readonly arguments: number;
+  /** Whole steps: replies with their calls and results. */
+  readonly steps: number;
+};
+
+/** What stands in a message and is not expected to be used again. */
 export type Dead = {
   readonly message: number;
+  /** What goes: the long texts in it, stubs in their place, or all that would be left of the message without these. */
+  readonly goes: 'texts' | 'message';
   /** Tokens that taking it out would save. */
   readonly tokens: number;
   /** Requests it was sent with since it went dead. */
   readonly requests: number;
-  /** Tokens sent from it on to the end, its own among them. */
+  /** Tokens sent from its message on to the end, its own among them. */
   readonly behind: number;
 };
 
@@ -47,8 +59,16 @@ export type Demand = {
   readonly atMost: number | undefined;
   /** True when even the newest content may be clipped, as the last resort, to come under `atMost`. */
   readonly force: boolean;
-  /** Messages (of the conversation, by index) that alone may be folded. Default: whatever is free. */
-  readonly only?: ReadonlySet<number>;
+  /** All that may be folded, and all of it is to be: what is named here and nothing else. Default: whatever is free. */
+  readonly only?: Only;
+};
+
+/** Messages of the conversation, by index. */
+export type Only = {
+  /** Their long texts go. */
+  readonly smaller: ReadonlySet<number>;
+  /** They go as a whole. */
+  readonly gone: ReadonlySet<number>;
 };
 
 export interface Trigger {

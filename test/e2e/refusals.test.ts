@@ -20,7 +20,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     await using stack = await startStack(
       (request) => (sizeOf(request) > 40_000 ? refusal(replies[format].overflow) : hello),
       {
-        triggers: { tokenBudget: false },
+        triggers: { tokenBudget: false, cacheRent: false },
       },
     );
     const response = await post(stack.url, format, longBody(format, 30));

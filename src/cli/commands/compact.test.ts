@@ -48,9 +48,9 @@ describe('leporello compact', () => {
     expect(code).toBe(0);
     expect(masked(err)).toMatchInlineSnapshot(`
       "id      outcome    trigger   before  after  TIME  edits
-      line 1  compacted  must-fit  13,532  3,804  TIME  offload-results 7, drop-oldest 21
-      total                        13,532  3,804  TIME
-      1 body: 1 compacted; 71.9 % of the tokens saved
+      line 1  compacted  must-fit  13,532  3,541  TIME  offload-results 7, drop-oldest 23
+      total                        13,532  3,541  TIME
+      1 body: 1 compacted; 73.8 % of the tokens saved
       "
     `);
     expect(JSON.parse(out)).toMatchObject({ model: 'demo-model' });
@@ -187,7 +187,7 @@ describe('leporello compact', () => {
   });
 
   it('keeps every original where recall finds it, in another process', async () => {
-    const { out } = await compacts([put('body.json', sampleText), '--window', '9000', '--data', 'kept']);
+    const { out } = await compacts([put('body.json', sampleText), '--window', '11000', '--data', 'kept']);
     const folded = (JSON.parse(out) as typeof sample).messages.flatMap(({ role, content }) => {
       const id = role === 'tool' ? /^\[Folded .*(mem_\w{16})/s.exec(content ?? '')?.[1] : undefined;
       return id === undefined ? [] : [id];

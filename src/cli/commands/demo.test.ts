@@ -28,21 +28,19 @@ describe('leporello demo', () => {
          4         8     5,126  5,289  read_file {"path": "src/export/select-invoices.ts"}
          5        10     5,685  5,848  read_file {"path": "src/money/parse-amount.ts"}
          6        12     6,001  6,164  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
-         7        14     6,839  3,477  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
+         7        14     6,839  3,443  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
                 folded: 8,975 characters became this:
-                | [Folded tool result of read_log "{\\"name\\": \\"export-2026-05-12.log\\"}": 8975 characters, 86
-                | lines. It begins "2026-05-12T02:00:02 info export started run=20260512-0200 batch-size=25
-                | since=2026-05-11T02:00:00". To read it again call read_memory with {"id":"mem_xz6p1qzs5has3qdh"}.]
-         8        16     7,211  3,849  read_file {"path": "src/store/invoice-store.ts"}
-         9        18     7,914  4,552  read_file {"path": "test/money/parse-amount.test.ts"}
-        10        20     8,355  4,993  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
-        11        22     8,602  5,240  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
-        12        24     8,823  5,461  run {"command": "npm test"}
-        13        26    10,761  4,779  "The fix is in and all 40 tests pass. For your list I read the night'…
+                | [Folded tool result: 8975 characters, 86 lines. It begins "2026-05-12T02:00:02 info export started
+                | run=20260512-0200 b…". To read it again call read_memory with {"id":"mem_xz6p1qzs5has3qdh"}.]
+         8        16     7,211  3,815  read_file {"path": "src/store/invoice-store.ts"}
+         9        18     7,914  4,518  read_file {"path": "test/money/parse-amount.test.ts"}
+        10        20     8,355  4,959  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
+        11        22     8,602  5,206  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
+        12        24     8,823  5,427  run {"command": "npm test"}
+        13        26    10,761  4,654  "The fix is in and all 40 tests pass. For your list I read the night'…
                 folded: 3,186 characters became this, and 4 more like it:
-                | [Folded tool result of read_file "{\\"path\\": \\"src/export/run-export.ts\\"}": 3186 characters, 88
-                | lines. It begins "import { config } from '../config.ts';". To read it again call read_memory with
-                | {"id":"mem_8vvebbj8fmearh0q"}.]
+                | [Folded tool result: 3186 characters, 88 lines. It begins "import { config } from
+                | '../config.ts';". To read it again call read_memory with {"id":"mem_8vvebbj8fmearh0q"}.]
                 recall: in the middle of this answer the model called read_memory
                 {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered it with 1,945 tokens and
                 the stream went on. The client got 943 characters of text and no call; the answer ends:
@@ -52,8 +50,8 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      62,184 tokens went out in 13 turns instead of 80,636 (22.9 % less), the recall's second request among them.
-      The largest request had 6,724 instead of 10,761, in a window of 8,000.
+      61,730 tokens went out in 13 turns instead of 80,636 (23.4 % less), the recall's second request among them.
+      The largest request had 6,599 instead of 10,761, in a window of 8,000.
       Memory gave back 6 of 6 folded texts, each as it was. Took TIME.
 
       Where to look next

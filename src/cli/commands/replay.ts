@@ -21,7 +21,7 @@ import { type EngineChoice, engineChoice } from '../replay/engine-choices.ts';
 import { figuresTable } from '../replay/figures-table.ts';
 import { htmlReport } from '../replay/html-report.ts';
 import { interruptible } from '../replay/interruptible.ts';
-import { priceTables } from '../replay/price-tables.ts';
+import { priceTables, pricesIn } from '../replay/price-tables.ts';
 import { createProgress } from '../replay/progress.ts';
 import { readSource, type SourceOptions, wholeConversations } from '../replay/sources.ts';
 import type { Terminal } from '../terminal.ts';
@@ -63,7 +63,10 @@ function policiesFor(
   window: number,
   counter: TokenCounter,
 ): readonly Policy[] {
-  const choices = engines.map((choice) => enginePolicy({ ...choice, window, counter }));
+  const choices = engines.map(({ name, settings }) => {
+    const prices = { ...pricesIn('anthropic'), ...settings.prices };
+    return enginePolicy({ name, settings: { ...settings, prices }, window, counter });
+  });
   return [fullContext, ...choices, keepLast(10), keepLast(3), cutResults(500)];
 }
 

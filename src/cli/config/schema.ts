@@ -40,6 +40,10 @@ function fraction(otherwise: number, about: string) {
   return told(schema, { allowed: 'a number above 0 and at most 1', about });
 }
 
+function number(least: number, otherwise: number, about: string) {
+  return told(z.number().min(least).default(otherwise), { allowed: `a number of at least ${least}`, about });
+}
+
 /** Options of a trigger, or `false` to turn it off. */
 function switchable<T extends z.ZodType>(schema: T, keys: string, about: string) {
   const meta: Told = { allowed: `false, or an object with ${keys}`, about };
@@ -116,6 +120,25 @@ const messageCount = switchable(
   'Folds when a request has more messages than target and buffer together; false turns it off.',
 );
 
+const cacheRent = switchable(
+  z.strictObject({
+    usedFor: whole(
+      0,
+      8,
+      'Requests for which a tool result counts as used; arguments of calls do twice as long.',
+    ),
+    stepsUsedFor: whole(
+      0,
+      40,
+      'Requests for which a whole step counts as used: a reply with its calls and results.',
+    ),
+    least: number(0, 2_000, 'Tokens that a fold must take out at least.'),
+    patience: number(0, 2, 'How many times its price a fold must have cost in being put off.'),
+  }),
+  'usedFor, stepsUsedFor, least and patience',
+  'Folds what is old where reading it from the cache again and again has cost more than a fold does; false turns it off.',
+);
+
 /** What would be a URL, or begin with a password. */
 const hostName = z.string().regex(/^[^\s/@]+$/);
 
@@ -165,6 +188,16 @@ const model = z.strictObject({
   }),
 });
 
+const usd = z.number().min(0).optional();
+
+const price = z.strictObject({
+  input: usd,
+  cacheRead: usd,
+  cacheWrite: usd,
+  cacheWriteLong: usd,
+  output: usd,
+});
+
 export const configSchema = z.strictObject({
   port: whole(0, 8787, 'Port of the gateway; 0 takes any free one.', 65_535),
   host: told(z.string().min(1).default('127.0.0.1'), {
@@ -196,6 +229,7 @@ export const configSchema = z.strictObject({
       windowFraction: told(windowFraction.schema.prefault({}), windowFraction.meta),
       tokenBudget: told(tokenBudget.schema.prefault({}), tokenBudget.meta),
       messageCount: told(messageCount.schema.default(false), messageCount.meta),
+      cacheRent: told(cacheRent.schema.prefault({}), cacheRent.meta),
     })
     .prefault({}),
   compressionBytesThreshold: whole(0, 1_000, 'Tool results of fewer bytes are never folded.'),
@@ -215,6 +249,11 @@ export const configSchema = z.strictObject({
     allowed:
       'an object by model name or glob, such as {"my-*": {"window": 32000, "tokenizer": "o200k_base"}}',
     about: 'What is known of models beside the catalogue: window, maxInput, maxOutput (tokens), tokenizer.',
+  }),
+  prices: told(z.record(z.string(), price).default({}), {
+    allowed: 'an object by model name or glob, such as {"my-*": {"input": 1, "cacheRead": 0.1, "output": 5}}',
+    about:
+      'What tokens cost beside the catalogue, in USD for a million: input, cacheRead, cacheWrite, cacheWriteLong, output.',
   }),
   recall: z
     .strictObject({

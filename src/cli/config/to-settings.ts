@@ -1,5 +1,6 @@
 /** The configuration in the terms of the gateway. Pure. */
 import type { GatewaySettings } from '../../gateway/assemble.ts';
+import type { PriceOverrides } from '../../metrics/prices.ts';
 import type { ModelOverride, ModelOverrides } from '../../tokens/models.ts';
 import { isLoopback } from '../serve/clients.ts';
 import type { Config } from './schema.ts';
@@ -20,6 +21,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     compressionBytesThreshold: config.compressionBytesThreshold,
     pins: config.pins,
     models: overrides(config, window),
+    prices: prices(config),
     offerRecall: recall.enabled,
     urls: { openai: config.openaiUrl, anthropic: config.anthropicUrl, gemini: config.geminiUrl },
     maxBodyBytes: limits.maxBodyBytes,
@@ -31,6 +33,16 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     ...(tenant === undefined ? {} : { tenant }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
   };
+}
+
+/** What is not said is left out. */
+function prices(config: Config): PriceOverrides {
+  return Object.fromEntries(
+    Object.entries(config.prices).map(([name, price]) => [
+      name,
+      Object.fromEntries(Object.entries(price).filter(([, usd]) => usd !== undefined)),
+    ]),
+  );
 }
 
 function overrides({ models }: Config, window: number | undefined): ModelOverrides {

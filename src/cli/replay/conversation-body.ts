@@ -6,6 +6,9 @@ import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { createConversationCounter } from '../../tokens/count-conversation.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
 
+/** The model of conversations recorded without one. */
+export const replayedModel = 'replayed';
+
 /** One line of a file of conversations, in the form of Chat Completions. */
 export type ConversationRecord = {
   readonly id: string;
@@ -29,7 +32,7 @@ export function conversationBody(
   const offered = tools ?? namesIn(messages).map((name) => toolNamed(name));
   const bodyWith = (filler: number) => {
     const padded = [...offered, toolNamed('filler', ' the'.repeat(filler))];
-    return new TextEncoder().encode(JSON.stringify({ model: 'replayed', messages, tools: padded }));
+    return new TextEncoder().encode(JSON.stringify({ model: replayedModel, messages, tools: padded }));
   };
   // From one on: the first makes a token with the quote in front of it.
   const missing = prefixTokens - preambleTokens(bodyWith(1), counter);

@@ -1,5 +1,7 @@
 /** The price tables of the replay benchmark: relative to an input token that no cache holds. */
+import type { PriceOverrides } from '../../metrics/prices.ts';
 import type { Rates } from '../../replay/bill.ts';
+import { replayedModel } from './conversation-body.ts';
 
 export const priceTables: Readonly<Record<PriceTable, Rates>> = {
   anthropic: { read: 0.1, write: 1.25, output: 5 },
@@ -8,3 +10,9 @@ export const priceTables: Readonly<Record<PriceTable, Rates>> = {
 };
 
 export type PriceTable = 'anthropic' | 'openai' | 'uncached';
+
+/** For engines: what the model of conversations that were recorded without one costs. */
+export function pricesIn(table: PriceTable): PriceOverrides {
+  const { read, write, output } = priceTables[table];
+  return { [replayedModel]: { input: 1, cacheRead: read, cacheWrite: write, output } };
+}
