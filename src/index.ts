@@ -1,7 +1,8 @@
 /** The library's public face. Codecs are `leporello/codecs/*`, the embedded store `leporello/stores/sqlite`, the gateway `leporello/gateway`. */
 export type { Codec, RecallTool } from './codecs/codec.ts';
 export type { FoldSettings } from './compact/default-engine.ts';
-export { createEngine, type Engine, type EngineOptions } from './compact/engine.ts';
+export { createEngine, type Engine } from './compact/engine.ts';
+export type { EngineOptions } from './compact/options.ts';
 export { createLeporello, type Leporello, type LeporelloOptions } from './compact/leporello.ts';
 export type { Prepared } from './compact/prepared.ts';
 export type { Conversation, Message, Part } from './conversation/conversation.ts';

@@ -50,7 +50,7 @@ export function undoSearch(shrunk: string): {
   readonly found: readonly Found[];
 } {
   const [first = '', ...lines] = shrunk.split('\n');
-  const head = /^\[grouped by file(?:, relative to (.*))?\]$/.exec(first);
+  const head = /^\[grouped by file(?:, some named relative to (.*))?\]$/.exec(first);
   if (!head) throw new Error(`not grouped by file: ${first}`);
   const found: Found[] = [];
   let path: string | undefined;
@@ -69,7 +69,7 @@ export function spellings(found: Found, base: string | undefined): readonly stri
   if ('other' in found) return [found.other];
   const { path, number, mark, text } = found;
   const line = `${path}${mark}${number}${mark}${text}`;
-  return base === undefined ? [line] : [line, `${base}${line}`];
+  return base !== undefined && line.startsWith(base) ? [line, line.slice(base.length)] : [line];
 }
 
 export function undoLines(shrunk: string): string {

@@ -107,6 +107,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     'openai-url': text,
     'anthropic-url': text,
     'log-level': text,
+    lossless: yes,
     set: { type: 'string', multiple: true },
     ...everywhere,
   },
@@ -116,6 +117,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     window: text,
     out: text,
     threshold: text,
+    lossless: yes,
     ...settingFlags,
     set: { type: 'string', multiple: true },
     ...everywhere,
@@ -138,6 +140,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     engine: { type: 'string', multiple: true },
     html: text,
     threshold: text,
+    lossless: yes,
     ...configFlags,
     ...everywhere,
   },
@@ -153,6 +156,7 @@ export const keyOfFlag: Readonly<Record<string, string>> = {
   'anthropic-url': 'anthropicUrl',
   'log-level': 'logLevel',
   threshold: 'compressionBytesThreshold',
+  lossless: 'shrinks.lossless',
 };
 
 type Given = {
@@ -260,7 +264,8 @@ function parseCommand(command: CommandName, argv: readonly string[]): Given {
     command,
     operands: positionals,
     has: (flag) => values[flag] !== undefined,
-    text: (flag) => values[flag] as string | undefined,
+    // A flag without a value is true.
+    text: (flag) => (values[flag] === undefined ? undefined : String(values[flag])),
     texts: (flag) => (values[flag] as readonly string[] | undefined) ?? [],
   };
 }

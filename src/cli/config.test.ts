@@ -66,6 +66,7 @@ describe('loadConfig', () => {
           messageCount: false,
           cacheRent: { usedFor: 8, stepsUsedFor: 40, least: 2_000, patience: 2 },
         },
+        shrinks: { lossless: false, lineNumbers: 'every' },
         compressionBytesThreshold: 1_000,
         pins: { tools: [], texts: [] },
         models: {},
@@ -205,7 +206,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount, cacheRent.',
-        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [

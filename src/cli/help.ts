@@ -57,6 +57,7 @@ Flags
   --openai-url URL       default https://api.openai.com/v1
   --anthropic-url URL    default https://api.anthropic.com
   --log-level LEVEL      debug, info, warn, error or silent; default info
+  --lossless             nothing is left out of a tool result when it comes
   --set KEY=VALUE        any option of docs/configuration.md; may be repeated
   --json                 tell where it listens as one line of JSON
   -h, --help
@@ -87,8 +88,8 @@ Usage
 
 FILE is one request body (JSON, on one or many lines) or one conversation a line (JSONL: bodies, or
 records with an id and messages); gzip is unpacked; - is standard input. Bodies go to standard output,
-one for each that came in; what was not folded stays as it was, byte for byte. A table of receipts
-goes to standard error.
+one for each that came in; what is neither folded nor laid out smaller stays as it was, byte for byte.
+A table of receipts goes to standard error.
 
 Flags
   --format FORMAT      chat (Chat Completions), responses, anthropic (Messages), gemini (generateContent),
@@ -98,6 +99,7 @@ Flags
                        claude-sonnet-4-5 (anthropic) or gemini-2.5-pro (gemini)
   --window TOKENS      the window; default: the model's
   --threshold BYTES    smaller tool results are never folded; default 1000
+  --lossless           nothing is left out of a result when it comes
   --out FILE           write there, when all is done; gzipped when the name ends in .gz
   --data DIR           where originals are kept for leporello recall; default ~/.leporello
   --config FILE        configuration, JSON
@@ -174,6 +176,7 @@ Flags
   --engine NAME=JSON   one more engine, with a configuration of its own in place of yours; may be repeated
   --html FILE          write a report with charts there
   --threshold BYTES    smaller tool results are never folded; default 1000
+  --lossless           nothing is left out of a result when it comes
   --config FILE        configuration, JSON
   --set KEY=VALUE      any option of docs/configuration.md; may be repeated
   --json               the figures as JSON

@@ -107,6 +107,8 @@ export type FormatRules = {
   problems(conversation: Conversation): readonly Problem[];
   /** False for edits of what must stay verbatim: signed, encrypted and opaque parts, a turn the provider still checks. */
   mayEdit(conversation: Conversation, edit: Edit): boolean;
+  /** True where what the model sealed in its replies is taken only behind the very prefix that it was made behind. */
+  bindsPrefix(conversation: Conversation): boolean;
   /**
    * What must go together with these edits so that the provider takes the result (reasoning bound to the prefix, say), or
    * why they cannot be made now. Edits that need nothing come back as they are. `force`: the request does not fit without them, so

@@ -4,7 +4,7 @@ import { asAnthropic } from '../testing/as-anthropic.ts';
 import { chatBody, type Step } from '../testing/chat-conversation.ts';
 import { testEngine } from '../testing/test-engine.ts';
 import { habitAfter, noHabit } from './cache-marks.ts';
-import type { EngineOptions } from './engine.ts';
+import type { EngineOptions } from './options.ts';
 
 const minute = 60_000;
 const anthropicPrices = { read: 0.1, write: 1.25 };

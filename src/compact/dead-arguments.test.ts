@@ -39,6 +39,7 @@ function scene(
     protects: protectionOf(conversation, pins, 'read_memory'),
     idOf: () => 'mem_1',
     recallTool: undefined,
+    shrinking: undefined,
     compressionBytesThreshold: 1_000,
     toolCosts: new Map<string, number>(),
     isTooLate: () => false,

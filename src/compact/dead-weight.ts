@@ -8,6 +8,7 @@ import { touched } from '../strategies/text-slots.ts';
 import type { Dead, UsedFor } from '../triggers/trigger.ts';
 import { deadArguments } from './dead-arguments.ts';
 import type { Draft, PlanInput } from './plan.ts';
+import { savedByMessage } from './shrinks.ts';
 
 /** Tokens of a stub, and of what is left of a part that a stub was put in. */
 const stubTokens = 60;
@@ -22,6 +23,8 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
   const steps = finishedSteps(input, gone.messages);
   const behind = tokensBehind(start, counter);
   const dead: Dead[] = [];
+  const saved = savedByMessage(start.shrinks);
+  const standing = (index: number) => counter.message(conversation, index) - (saved.get(index) ?? 0);
   let requests = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
@@ -38,11 +41,11 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
         ? 0
         : isReply
           ? deadArguments(input, gone, message)
-          : Math.max(0, deadResults(input, gone, message));
+          : Math.max(0, deadResults(input, gone, message, standing));
     add('texts', texts, ofTexts);
     // The results of a step came with the request after its reply.
     const ofStep = requests - usedFor.steps - (isReply ? 1 : 0);
-    if (ofStep > 0 && steps.has(index)) add('message', whatIsLeft(input, gone, message) - texts, ofStep);
+    if (ofStep > 0 && steps.has(index)) add('message', whatIsLeft(gone, message, standing) - texts, ofStep);
   }
   return dead.toReversed();
 }
@@ -63,9 +66,10 @@ function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Gone[
 
 /** Tokens that stubs would save in the results of this message. */
 function deadResults(
-  { conversation, counter, protects, compressionBytesThreshold: least }: PlanInput,
+  { protects, compressionBytesThreshold: least }: PlanInput,
   gone: Gone,
   message: Message,
+  standing: (index: number) => number,
 ): number {
   const { index, parts, span } = message;
   const large = parts.map((part, at) => {
@@ -79,11 +83,11 @@ function deadResults(
   const bytes = large.flat().reduce((sum, { start, end }) => sum + end - start, 0);
   if (bytes === 0) return 0;
   const share = bytes / (span.end - span.start);
-  return counter.message(conversation, index) * share - stubTokens * large.flat().length;
+  return standing(index) * share - stubTokens * large.flat().length;
 }
 
 /** Tokens of a message under the edits made so far. */
-function whatIsLeft({ conversation, counter }: PlanInput, gone: Gone, message: Message): number {
+function whatIsLeft(gone: Gone, message: Message, standing: (index: number) => number): number {
   const isStubbed = (part: Part, at: number) => {
     const key = `${message.index}.${at}`;
     return (
@@ -91,9 +95,7 @@ function whatIsLeft({ conversation, counter }: PlanInput, gone: Gone, message: M
       (part.type === 'tool-result' && part.texts.some((_, text) => gone.texts.has(`${key}.${text}`)))
     );
   };
-  return message.parts.some(isStubbed)
-    ? leftTokens * message.parts.length
-    : counter.message(conversation, message.index);
+  return message.parts.some(isStubbed) ? leftTokens * message.parts.length : standing(message.index);
 }
 
 /** Tokens of the last so many messages that are sent; edits stand in front of what they leave alone. */

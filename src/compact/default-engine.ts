@@ -8,12 +8,14 @@ import { createPriceList, type PriceOverrides } from '../metrics/prices.ts';
 import { loadCatalog } from '../tokens/catalog.ts';
 import { createLedger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
+import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
-import { createEngine, type Engine, type EngineMode } from './engine.ts';
+import { createEngine, type Engine } from './engine.ts';
+import type { EngineMode } from './options.ts';
 import type { Pins } from './protection.ts';
 
 /** What a user can set of folding. Everything has a default. */
@@ -22,6 +24,8 @@ export type FoldSettings = {
   /** Tool results of fewer bytes (UTF-8) are never offloaded. Default 1,000. */
   readonly compressionBytesThreshold?: number;
   readonly pins?: Pins;
+  /** How tool results are made smaller when they come; `false` leaves them as they are. Default: without loss, and large ones with. */
+  readonly shrinks?: ShrinkSettings | false;
   /** Windows, tokenizers and reply limits by model name or glob. */
   readonly models?: ModelOverrides;
   /** `observe` reckons everything and changes nothing. Default `fold`. */
@@ -37,6 +41,8 @@ export type FoldSettings = {
   /** How long originals and folds are kept, in milliseconds. Default 30 days. */
   readonly memoryTtlMs?: number;
 };
+
+const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every' };
 
 /** Throws `bad-config` for trigger options out of range. */
 export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engine {
@@ -63,6 +69,7 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engin
     cacheMarks: settings.cacheMarks,
     clock: Date.now,
     mode: settings.mode,
+    shrinks: settings.shrinks === false ? undefined : { ...defaultShrinks, ...settings.shrinks },
     offerRecall: settings.offerRecall,
     pins: settings.pins,
     compressionBytesThreshold: settings.compressionBytesThreshold,

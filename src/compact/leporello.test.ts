@@ -48,7 +48,12 @@ describe('Leporello in process', () => {
     const models = { 'gpt-*': { window: 200_000, tokenizer: bytes } };
     const asked = { codec: openaiChat, body };
     const seen = async (calibration: Calibration | false) => {
-      const leporello = createLeporello({ models, calibration, triggers: { cacheRent: false } });
+      const leporello = createLeporello({
+        models,
+        calibration,
+        triggers: { cacheRent: false },
+        shrinks: false,
+      });
       const first = await leporello.prepare(asked);
       first.learn(30_000);
       const { prompt, report } = await leporello.prepare(asked);

@@ -2,26 +2,20 @@
  * Makes a fold: asks the strategies in order until the demand is met, and checks after each that the result is valid, smaller and
  * really counts less. Whatever fails that is taken back. Pure but for the memos it reads.
  */
-import type { Codec, Reading, RecallTool } from '../codecs/codec.ts';
-import type { Conversation } from '../conversation/conversation.ts';
+import type { Reading } from '../codecs/codec.ts';
+import type { Conversation, Place } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
 import { withMemoryIds } from '../conversation/original.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
-import type { ConversationCounter } from '../tokens/count-conversation.ts';
 import type { Demand, Only } from '../triggers/trigger.ts';
 import { newProblems } from './check.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
+import { savedByMessage, type Shrink, type ShrinkInput, shrinksOf } from './shrinks.ts';
 
 /** Everything a fold is made from. */
-export type PlanInput = {
-  readonly codec: Codec;
+export type PlanInput = ShrinkInput & {
   readonly reading: Reading;
-  readonly conversation: Conversation;
-  readonly counter: ConversationCounter;
-  readonly protects: Protection;
-  readonly idOf: (original: Uint8Array) => string;
-  readonly recallTool: RecallTool | undefined;
   readonly compressionBytesThreshold: number;
   /** Tokens that offering the recall tool costs, by what decides them. */
   readonly toolCosts: Map<string, number>;
@@ -31,9 +25,12 @@ export type PlanInput = {
 
 /** A conversation under edits: the bytes that would be sent, read again and counted. */
 export type Draft = {
+  /** Those of folds. */
   readonly edits: readonly Edit[];
+  /** Those made at birth, beside them. */
+  readonly shrinks: readonly Shrink[];
   readonly body: Uint8Array;
-  /** The body read again; without edits the client's own conversation, which differs from it by the recall tool alone. */
+  /** The body read again; without any edit the client's own conversation, which differs from it by the recall tool alone. */
   readonly sent: Conversation;
   readonly tokens: number;
   /** Messages without system, as they would be sent. */
@@ -45,11 +42,13 @@ const mostRounds = 6;
 
 export function draft(input: PlanInput, edits: readonly Edit[]): Draft {
   const { codec, conversation, recallTool } = input;
-  const body = codec.write(conversation, edits, recallTool ? { recallTool } : {});
-  const sent = edits.length === 0 ? conversation : codec.read(body, input.reading);
-  const tokens = input.counter.total(sent) + (edits.length === 0 ? toolCost(input, body) : 0);
+  const shrinks = shrinksOf(input, edits);
+  const isAsItCame = edits.length === 0 && shrinks.length === 0;
+  const body = codec.write(conversation, [...edits, ...shrinks], recallTool ? { recallTool } : {});
+  const sent = isAsItCame ? conversation : codec.read(body, input.reading);
+  const tokens = input.counter.total(sent) + (isAsItCame ? toolCost(input, body) : 0);
   const messages = sent.messages.filter((message) => message.role !== 'system').length;
-  return { edits, body, sent, tokens, messages };
+  return { edits, shrinks, body, sent, tokens, messages };
 }
 
 /** Measured once: most requests go out without edits, and reading those again for the sake of the tool would double their cost. */
@@ -153,14 +152,17 @@ function placeOf(edit: Edit): string {
 
 function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): FoldView {
   const { conversation, counter, codec } = input;
+  const stubs = new Map(from.shrinks.map(({ at, stub }) => [textKey(at), stub]));
+  const saved = savedByMessage(from.shrinks);
   return {
     conversation,
     edits: from.edits,
+    shrunk: (at) => stubs.get(textKey(at)),
     excess: { unit: demand.goal.unit, amount: asked },
     measure: {
       text: (text) => counter.text(text),
       part: (block, part) => counter.part(conversation, block, part),
-      message: (index) => counter.message(conversation, index),
+      message: (index) => counter.message(conversation, index) - (saved.get(index) ?? 0),
     },
     protects: demand.only ? onlyThese(demand.only, input.protects) : input.protects,
     mayEdit: (edit) =>
@@ -169,6 +171,10 @@ function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): F
     recallTool: input.recallTool?.name,
     compressionBytesThreshold: input.compressionBytesThreshold,
   };
+}
+
+function textKey(at: Place): string {
+  return `${placeKey(at)}.${at.text}`;
 }
 
 function onlyThese({ smaller, gone }: Only, protects: Protection): Protection {

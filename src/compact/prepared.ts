@@ -61,6 +61,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
       window: undefined,
       trigger: undefined,
       replayed: 0,
+      shrunk: 0,
       ghosts: 0,
       steps: [],
       memories: [],

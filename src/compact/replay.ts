@@ -18,36 +18,43 @@ export type FoldMemory = {
 };
 
 /** The conversation under the newest fold on its chain; without one, or when it would no longer be valid, under no edits. */
-export async function replayFold(input: PlanInput, memory: FoldMemory): Promise<Replayed> {
-  const found = await memory.ledger.find(memory.tenant, memory.links);
-  const alone = found?.fold.alone ?? false;
-  if (!found || !isReplayable(input.conversation, found)) return { start: draft(input, []), alone };
+export function replayFold(input: PlanInput, found: FoundFold | undefined): Draft {
+  if (!found || found.fold.edits.length === 0 || !isReplayable(input.conversation, found))
+    return draft(input, []);
   const replayed = draft(input, found.fold.edits);
   const broken = newProblems(input.codec.rules, input.conversation, replayed.sent);
-  return { start: broken.length > 0 ? draft(input, []) : replayed, alone };
+  return broken.length > 0 ? draft(input, []) : replayed;
 }
 
-/** `alone`: the provider refused our edits in this conversation, so only what must be folded is. */
-export type Replayed = { readonly start: Draft; readonly alone: boolean };
-
-/** Before anything is sent: originals and fold at once, all or none, so that no fold ever points at nothing. Rejects with `store-failed`. */
+/**
+ * Before anything is sent: the fold and the originals of `removed` at once, all or none, so that no fold ever points at nothing. Rejects
+ * with `store-failed`.
+ */
 export async function rememberFold(
   memory: FoldMemory,
   conversation: Conversation,
-  before: readonly Edit[],
-  { edits, alone }: Omit<Fold, 'length'>,
+  fold: Omit<Fold, 'length'>,
+  removed: readonly Edit[],
 ): Promise<void> {
-  const known = new Set(before);
-  const originals = originalsOf(
-    conversation,
-    edits.filter((edit) => !known.has(edit)),
-  );
-  const kept = [...originals].map(([id, original]) => ({ id, original }));
+  const { edits } = fold;
+  const kept = keepable(conversation, removed);
   const lastTouched = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
   const { vault, ledger, tenant, links } = memory;
-  await ledger.record(tenant, links, lastTouched + 1, { edits, alone }, (fold) =>
-    vault.keep(tenant, kept, fold),
-  );
+  await ledger.record(tenant, links, lastTouched + 1, fold, (record) => vault.keep(tenant, kept, record));
+}
+
+/** Keeps originals that no fold points at. Rejects with `store-failed`. */
+export async function keepOriginals(
+  { vault, tenant }: FoldMemory,
+  conversation: Conversation,
+  removed: readonly Edit[],
+): Promise<void> {
+  const kept = keepable(conversation, removed);
+  if (kept.length > 0) await vault.keep(tenant, kept);
+}
+
+function keepable(conversation: Conversation, removed: readonly Edit[]) {
+  return [...originalsOf(conversation, removed)].map(([id, original]) => ({ id, original }));
 }
 
 /** From here on the conversation is folded only to make it fit: its provider refused our edits. Rejects with `store-failed`. */

@@ -15,7 +15,7 @@ import { chatFixture } from '../testing/codec-suite/openai-chat/fixture.ts';
 import { responsesFixture } from '../testing/codec-suite/openai-responses/fixture.ts';
 import { newReading } from '../testing/codec-suite/views.ts';
 import { testEngine } from '../testing/test-engine.ts';
-import type { Refusal } from './engine.ts';
+import type { Refusal } from './request.ts';
 
 const formats: readonly (readonly [Codec, CodecFixture])[] = [
   [openaiChat, chatFixture],

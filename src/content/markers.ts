@@ -7,7 +7,7 @@ export const FIFTH_NUMBERED = '[every fifth line is numbered]';
 export const MAIN_TEXT = '[main text of the page]';
 
 export function groupedByFile(base: string | undefined): string {
-  return base === undefined ? '[grouped by file]' : `[grouped by file, relative to ${base}]`;
+  return base === undefined ? '[grouped by file]' : `[grouped by file, some named relative to ${base}]`;
 }
 
 export const TABLES = '[JSON; tables: [rows]{columns}: row lines]';

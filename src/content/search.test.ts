@@ -31,7 +31,7 @@ describe('what grep prints', () => {
     );
   });
 
-  it('names the folder once where lines of context give their file in full', () => {
+  it('names a file in full where some of its lines do', () => {
     expect(
       made([
         'src/app.ts-11-// before: it',
@@ -44,14 +44,14 @@ describe('what grep prints', () => {
       ]),
     ).toBe(
       [
-        '[grouped by file, relative to /home/ada/cli/]',
-        'src/app.ts',
+        '[grouped by file, some named relative to /home/ada/cli/]',
+        '/home/ada/cli/src/app.ts',
         '11-// before: it',
         '12-',
         '13:find(it)',
         '14-}',
         '--',
-        'src/a-1-b.ts',
+        '/home/ada/cli/src/a-1-b.ts',
         '7:find(it)',
         '8-done',
       ].join('\n'),

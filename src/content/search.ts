@@ -1,7 +1,7 @@
 /**
  * What grep and ripgrep print (`path:12:text`, context as `path-11-text`), each path written once, above its lines, as `rg --heading`
- * does. Every line keeps its number and its text, in order. Where a tool writes one file both relative to a folder and in full, the
- * folder is named once at the top.
+ * does. Every line keeps its number and its text, in order. Where a tool writes one file both relative to a folder and in full, it is
+ * written in full: that is what the next call will name.
  */
 import type { Reader } from './content.ts';
 import { groupedByFile } from './markers.ts';
@@ -26,7 +26,7 @@ export const search: Reader = (text) => {
     kind: 'search',
     drafts: () => {
       const shared = base !== undefined && isOneFolder(rows, base) ? base : undefined;
-      const grouped = group(shared === undefined ? rows : rows.map((row) => relative(row, shared)), shared);
+      const grouped = group(shared === undefined ? rows : rows.map((row) => inFull(row, shared)), shared);
       return grouped === undefined
         ? []
         : [{ text: grouped, isLossless: true, note: 'found lines grouped by file' }];
@@ -93,15 +93,17 @@ function isOneFolder(rows: readonly Row[], base: string): boolean {
   return rows.every((row, at) => {
     const before = rows[at - 1];
     if (row.path === undefined || before?.path === undefined || row.path === before.path) return true;
-    const isSame = relative(row, base).path === relative(before, base).path;
+    const isSame = inFull(row, base).path === inFull(before, base).path;
     return !isSame || Number(row.number) === Number(before.number) + 1;
   });
 }
 
-function relative(row: Row, base: string): Row {
-  if (row.path === undefined || !row.path.startsWith(base)) return row;
-  return { ...row, path: row.path.slice(base.length) };
+function inFull(row: Row, base: string): Row {
+  if (row.path === undefined || isAbsolute.test(row.path)) return row;
+  return { ...row, path: base + row.path };
 }
+
+const isAbsolute = /^(?:\/|[A-Za-z]:[\\/])/;
 
 /** Undefined where a line that is neither found nor context could be taken for one. */
 function group(rows: readonly Row[], base: string | undefined): string | undefined {

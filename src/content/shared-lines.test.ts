@@ -13,35 +13,35 @@ describe('lines that follow each other', () => {
     expect(
       made(
         [
-          '[test] $ go test ./...',
-          'ok  \texample.org/cli/cmd/cli/agent\t(cached)',
-          'ok  \texample.org/cli/cmd/cli/arguments\t1.735s',
-          'ok  \texample.org/cli/cmd/cli/strategy\t(cached)',
-          '?   \texample.org/cli/cmd\t[no test files]',
+          '[job] deploy',
+          'info service=billing region=eu started',
+          'info service=billing region=europe ready',
+          'info service=billing region=us ready',
+          'done',
         ].join('\n'),
       ),
     ).toBe(
       [
-        '[test] $ go test ./...',
-        '[next 3 lines begin: ok  \texample.org/cli/cmd/cli/]',
-        ' agent\t(cached)',
-        ' arguments\t1.735s',
-        ' strategy\t(cached)',
-        '?   \texample.org/cli/cmd\t[no test files]',
+        '[job] deploy',
+        '[next 3 lines begin: info service=billing region=]',
+        ' eu started',
+        ' europe ready',
+        ' us ready',
+        'done',
       ].join('\n'),
     );
   });
 
   it('share their end too', () => {
-    const lines = ['block/sda', 'block/sdb/queue', 'cpu', 'memory', 'net/eth0'].map(
-      (name) => `grep: ./sys/devices/${name}: Permission denied`,
+    const lines = ['sda', 'sdb/queue', 'cpu', 'memory', 'net/eth0'].map(
+      (name) => `warn: could not read ${name} of this machine: Permission denied`,
     );
     expect(made(lines.join('\n'))).toBe(
       [
-        '[next 5 lines begin: grep: ./sys/devices/]',
-        '[and end: : Permission denied]',
-        ' block/sda',
-        ' block/sdb/queue',
+        '[next 5 lines begin: warn: could not read ]',
+        '[and end:  of this machine: Permission denied]',
+        ' sda',
+        ' sdb/queue',
         ' cpu',
         ' memory',
         ' net/eth0',
@@ -49,24 +49,38 @@ describe('lines that follow each other', () => {
     );
   });
 
+  it('keep paths whole, but for long listings from which something may be lost', () => {
+    const listing = Array.from({ length: 200 }, (_, at) => `/usr/share/documents/of/the/left/hand/${at}.txt`);
+    const text = listing.join('\n');
+    expect(sharedLines(text).drafts({ lossless: true })).toEqual([]);
+    const [byFolder] = sharedLines(text).drafts({ lossless: false });
+    expect({ ...byFolder, text: byFolder!.text.split('\n').slice(0, 3) }).toEqual({
+      text: ['[next 200 lines begin: /usr/share/documents/of/the/left/hand/]', ' 0.txt', ' 1.txt'],
+      isLossless: false,
+      note: 'folders of paths written once',
+    });
+    expect(undoLines(byFolder!.text)).toBe(text);
+    expect(sharedLines(listing.slice(0, 100).join('\n')).drafts({ lossless: false })).toEqual([]);
+  });
+
   it('are one block or several, whichever saves more', () => {
     const lines = ['left', 'right'].flatMap((side) =>
       ['one', 'two', 'three', 'four'].map(
-        (name) => `/usr/share/documents/of/the/${side}/hand/side/${name}.txt`,
+        (name) => `copied it from the ${side} hand side to document ${name}`,
       ),
     );
     expect(made(lines.join('\n'))).toBe(
       [
-        '[next 4 lines begin: /usr/share/documents/of/the/left/hand/side/]',
-        ' one.txt',
-        ' two.txt',
-        ' three.txt',
-        ' four.txt',
-        '[next 4 lines begin: /usr/share/documents/of/the/right/hand/side/]',
-        ' one.txt',
-        ' two.txt',
-        ' three.txt',
-        ' four.txt',
+        '[next 4 lines begin: copied it from the left hand side to document ]',
+        ' one',
+        ' two',
+        ' three',
+        ' four',
+        '[next 4 lines begin: copied it from the right hand side to document ]',
+        ' one',
+        ' two',
+        ' three',
+        ' four',
       ].join('\n'),
     );
   });

@@ -5,8 +5,16 @@
 import type { Place } from './conversation.ts';
 
 export type Edit =
-  /** Puts `stub` in place of one text. `memory` is the id under which the original can be recalled. */
-  | { readonly kind: 'replace-text'; readonly at: Place; readonly stub: string; readonly memory: string }
+  /**
+   * Puts `stub` in place of one text. `memory` is the id under which the original can be recalled; undefined where nothing is lost, since
+   * all that the original says still stands there.
+   */
+  | {
+      readonly kind: 'replace-text';
+      readonly at: Place;
+      readonly stub: string;
+      readonly memory: string | undefined;
+    }
   /** Puts other arguments, the JSON text of an object, in place of those of a call. `memory`: the id of the whole input as it was. */
   | {
       readonly kind: 'replace-input';

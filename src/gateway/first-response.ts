@@ -4,7 +4,7 @@
  * ones. Bounded; any other answer stands.
  */
 import type { Codec } from '../codecs/codec.ts';
-import type { Refusal as EngineRefusal } from '../compact/engine.ts';
+import type { Refusal as EngineRefusal } from '../compact/request.ts';
 import { type Prepared, unprepared } from '../compact/prepared.ts';
 import type { UpstreamResponse } from './http.ts';
 import { peekBody } from './peek-body.ts';

@@ -1,5 +1,5 @@
 /** One model call through the gateway: read, fold, send, relay, receipt. Whatever fails inside, the client's own bytes go upstream. */
-import type { EngineRequest } from '../compact/engine.ts';
+import type { EngineRequest } from '../compact/request.ts';
 import { type Prepared, unprepared } from '../compact/prepared.ts';
 import { LeporelloError } from '../errors.ts';
 import { answer, problemResponse, upstreamProblem } from './answers.ts';

@@ -1,5 +1,6 @@
 /** Runs the engine under a deadline. The engine never rejects; a store that hangs must not hang the request. */
-import type { Engine, EngineRequest } from '../compact/engine.ts';
+import type { Engine } from '../compact/engine.ts';
+import type { EngineRequest } from '../compact/request.ts';
 import { type Prepared, unprepared } from '../compact/prepared.ts';
 
 export async function prepareInTime(

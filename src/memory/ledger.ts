@@ -13,6 +13,8 @@ export type Fold = {
   readonly edits: readonly Edit[];
   /** The provider refused this conversation with edits and took it without: it is left alone from here on. */
   readonly alone: boolean;
+  /** Index of the first message whose results were made smaller at birth; undefined where that need not be remembered. */
+  readonly shrinksFrom?: number | undefined;
 };
 
 /** A fold and how many messages of the conversation are those it was made on: all of its own, or fewer where the newest differ. */
@@ -79,9 +81,9 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       if (newest !== undefined && later.size === 0) known.set(keyIn(tenant, newest), 'none-before');
       return undefined;
     },
-    async record(tenant, links, from, { edits, alone }, write) {
+    async record(tenant, links, from, made, write) {
       const length = links.length - 1;
-      const fold: Fold = { length, edits, alone };
+      const fold: Fold = { length, ...made };
       const content = new TextEncoder().encode(JSON.stringify({ version: 1, ...fold }));
       const recorded = links.slice(Math.max(from, length - mostLinks + 1, 1));
       const record = { keys: recorded.map(keyOf), content, ttlMs };
@@ -129,7 +131,8 @@ function keyOf(link: string): string {
 function parseFold(record: Uint8Array): Fold | 'none' {
   try {
     const value = JSON.parse(new TextDecoder().decode(record)) as Fold & { readonly version: number };
-    return value.version === 1 ? { length: value.length, edits: value.edits, alone: value.alone } : 'none';
+    const { version, ...fold } = value;
+    return version === 1 ? fold : 'none';
   } catch (cause) {
     throw new LeporelloError(
       'store-failed',

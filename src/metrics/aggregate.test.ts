@@ -24,6 +24,7 @@ const receipt: Receipt = {
   window: 8_000,
   trigger: 'must-fit',
   replayed: 0,
+  shrunk: 0,
   ghosts: 0,
   steps: [{ strategy: 'offload-results', edits: 3, tokensSaved: 4_000 }],
   memories: ['mem_1'],

@@ -22,6 +22,8 @@ export type FoldReport = {
   readonly trigger: string | undefined;
   /** Edits replayed from an earlier fold. */
   readonly replayed: number;
+  /** Texts of tool results that stand there smaller than they came. */
+  readonly shrunk: number;
   /** Private recalls of earlier requests that were put back. */
   readonly ghosts: number;
   readonly steps: readonly FoldStep[];

@@ -19,9 +19,11 @@ function propose(view: FoldView): readonly Edit[] {
   for (const slot of candidates(view)) {
     if (missing <= 0) break;
     const text = slot.text();
-    const tokens = view.measure.text(text);
+    const shrunk = view.shrunk(slot.at);
+    const whole = view.measure.text(text);
+    const tokens = shrunk === undefined ? whole : view.measure.text(shrunk);
     const clipped =
-      tokens < smallest ? undefined : clip(view, slot, text, Math.max(0, (tokens - missing) / tokens));
+      tokens < smallest ? undefined : clip(view, slot, text, Math.max(0, (tokens - missing) / whole));
     if (!clipped || !view.mayEdit(clipped)) continue;
     const saved = tokens - view.measure.text(clipped.stub);
     if (saved <= 0) continue;

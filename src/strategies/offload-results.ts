@@ -18,7 +18,7 @@ function propose(view: FoldView): readonly Edit[] {
     if (byteLength(text) < view.compressionBytesThreshold) continue;
     const memory = view.idOf(slot.literal);
     const stub = resultStub({ text, memory, recallTool: view.recallTool });
-    const gain = view.measure.text(text) - view.measure.text(stub);
+    const gain = view.measure.text(view.shrunk(slot.at) ?? text) - view.measure.text(stub);
     const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
     if (gain <= 0 || !view.mayEdit(edit)) continue;
     edits.push(edit);

@@ -2,7 +2,7 @@
  * The interface of everything that decides what to fold. A strategy is pure: it looks at a conversation under the edits made so far
  * and returns further edits, least harm first, until they save what is asked for. The spine orders, checks and records them.
  */
-import type { Block, Conversation, Part } from '../conversation/conversation.ts';
+import type { Block, Conversation, Part, Place } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 
 export interface Strategy {
@@ -18,6 +18,8 @@ export type FoldView = {
   readonly conversation: Conversation;
   /** Edits made so far, those of earlier folds included. */
   readonly edits: readonly Edit[];
+  /** The smaller text that stands in the place of one since it came; undefined where it stands as it came. */
+  readonly shrunk: (at: Place) => string | undefined;
   /** How much is still too much, in the unit of the trigger's goal. Always positive; infinite where all that is free is to be taken. */
   readonly excess: { readonly unit: 'tokens' | 'messages'; readonly amount: number };
   readonly measure: Measure;
@@ -36,6 +38,7 @@ export type FoldView = {
 export type Measure = {
   text(text: string): number;
   part(block: Block, part: Part): number;
+  /** Without what its results took less since they came; the edits of folds do not count. */
   message(index: number): number;
 };
 

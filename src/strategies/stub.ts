@@ -66,6 +66,17 @@ export function clipStub(clipped: {
   return `[Folded ${characters} characters ${lines} of this text. ${way(memory, recallTool)}]`;
 }
 
+/** Stands at the end of a result of which something was left out when it came. */
+export function shrunkNote(shrunk: {
+  /** Of the whole. */
+  readonly characters: number;
+  readonly memory: string;
+  readonly recallTool: string | undefined;
+}): string {
+  const { characters, memory, recallTool } = shrunk;
+  return `[Shortened from ${characters} characters. ${way(memory, recallTool)}]`;
+}
+
 function way(memory: string, recallTool: string | undefined, path?: string): string {
   return recallTool === undefined
     ? `It is kept as ${memory}.`

@@ -17,6 +17,7 @@ export function foldView(conversation: Conversation, change: Partial<FoldView> =
   return {
     conversation,
     edits: [],
+    shrunk: () => undefined,
     excess: { unit: 'tokens', amount: 1_000_000 },
     measure: {
       text,

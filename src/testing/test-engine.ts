@@ -1,5 +1,6 @@
 /** An engine over an in-memory store for tests, with every part real but for the window, which the test chooses. */
-import { createEngine, type Engine, type EngineOptions } from '../compact/engine.ts';
+import { createEngine, type Engine } from '../compact/engine.ts';
+import type { EngineOptions } from '../compact/options.ts';
 import { sha256 } from '../memory/digest.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { createGhosts } from '../memory/ghosts.ts';

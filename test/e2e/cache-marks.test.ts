@@ -101,7 +101,7 @@ describe('a client that marks nothing', () => {
               body: { error: { message: 'cache_control: Extra inputs are not permitted' } },
             }
           : hello,
-      { offerRecall: false },
+      { offerRecall: false, shrinks: false },
     );
     for (const jobs of [5, 6, 7]) {
       expect((await post(stack.url, 'messages', longBody('messages', jobs))).status).toBe(200);
@@ -112,7 +112,7 @@ describe('a client that marks nothing', () => {
 });
 
 it("a client's own marks go out as they came, and none beside them", async () => {
-  await using stack = await startStack(() => hello, { offerRecall: false });
+  await using stack = await startStack(() => hello, { offerRecall: false, shrinks: false });
   for (const jobs of [5, 6, 7]) {
     const { messages, tools } = JSON.parse(longBody('messages', jobs)) as {
       readonly messages: readonly unknown[];

@@ -13,7 +13,7 @@ import { isRedisMissing, startRedis } from '../../src/testing/redis-server.ts';
 import { startCountingProxy } from './counting-proxy.ts';
 import { startStack } from './stack.ts';
 
-const small = { models: { '*': { window: 12_000 } } };
+const small = { models: { '*': { window: 12_000 } }, shrinks: false } as const;
 
 /** The one of startStack. */
 const secret = new Uint8Array(32).fill(9);

@@ -32,11 +32,11 @@ describe('leporello demo', () => {
                 folded: 8,975 characters became this:
                 | [Folded tool result: 8975 characters, 86 lines. It begins "2026-05-12T02:00:02 info export started
                 | run=20260512-0200 b…". To read it again call read_memory with {"id":"mem_xz6p1qzs5has3qdh"}.]
-         8        16     7,211  3,815  read_file {"path": "src/store/invoice-store.ts"}
-         9        18     7,914  4,518  read_file {"path": "test/money/parse-amount.test.ts"}
-        10        20     8,355  4,959  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
-        11        22     8,602  5,206  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
-        12        24     8,823  5,427  run {"command": "npm test"}
+         8        16     7,211  3,757  read_file {"path": "src/store/invoice-store.ts"}
+         9        18     7,914  4,460  read_file {"path": "test/money/parse-amount.test.ts"}
+        10        20     8,355  4,901  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
+        11        22     8,602  5,148  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
+        12        24     8,823  5,369  run {"command": "npm test"}
         13        26    10,761  4,654  "The fix is in and all 40 tests pass. For your list I read the night'…
                 folded: 3,186 characters became this, and 4 more like it:
                 | [Folded tool result: 3186 characters, 88 lines. It begins "import { config } from
@@ -50,7 +50,7 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      61,730 tokens went out in 13 turns instead of 80,636 (23.4 % less), the recall's second request among them.
+      61,440 tokens went out in 13 turns instead of 80,636 (23.8 % less), the recall's second request among them.
       The largest request had 6,599 instead of 10,761, in a window of 8,000.
       Memory gave back 6 of 6 folded texts, each as it was. Took TIME.
 

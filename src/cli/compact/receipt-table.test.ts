@@ -8,6 +8,7 @@ const report: FoldReport = {
   window: 8_000,
   trigger: undefined,
   replayed: 0,
+  shrunk: 0,
   ghosts: 0,
   steps: [],
   memories: [],
@@ -31,6 +32,7 @@ const receipts: readonly BodyReceipt[] = [
       ...report,
       trigger: 'must-fit',
       replayed: 2,
+      shrunk: 3,
       ghosts: 0,
       steps: [
         { strategy: 'drop-failed-calls', edits: 0, tokensSaved: 0, refused: 'a rule' },
@@ -52,7 +54,7 @@ line 3: passed on as it is: not JSON: x
 line 4: failed, passed on as it is: store-failed: gone
 id                                                outcome    trigger   before  after       ms  edits
 run/1                                             untouched  -            900    900        1  -
-a run with a long name a run with a long name a…  compacted  must-fit  13,000  8,100  1,234.6  replayed 2, drop-failed-calls refused, offload-results 12
+a run with a long name a run with a long name a…  compacted  must-fit  13,000  8,100  1,234.6  shrunk 3, replayed 2, drop-failed-calls refused, offload-results 12
 line 3                                            bad        -              -      -        0  -
 line 4                                            failed     -            900    900        2  -
 total                                                                  14,800  9,900  1,237.6
@@ -71,7 +73,7 @@ total                                                                  14,800  9
     expect(first).toBe(
       'id     outcome    trigger  before  after  ms  edits\nrun/1  untouched  -           900    900   1  -\n',
     );
-    expect(second).toContain('compacted  must-fit  13,000  8,100  1,234.6  replayed 2');
+    expect(second).toContain('compacted  must-fit  13,000  8,100  1,234.6  shrunk 3, replayed 2');
   });
 
   it('says so when there was nothing', () => {
@@ -91,6 +93,7 @@ describe('receiptLines', () => {
       counter: 'o200k_base',
       window: 8_000,
       replayed: 0,
+      shrunk: 0,
       steps: [],
       memories: [],
       ghosts: 0,

@@ -80,7 +80,8 @@ function editsOf(report: FoldReport | undefined): string {
   const steps = report.steps.map(({ strategy, edits, refused }) =>
     edits === 0 && refused !== undefined ? `${strategy} refused` : `${strategy} ${edits}`,
   );
-  return [...replayed, ...steps].join(', ') || '-';
+  const shrunk = report.shrunk > 0 ? [`shrunk ${report.shrunk}`] : [];
+  return [...shrunk, ...replayed, ...steps].join(', ') || '-';
 }
 
 /** What a person must know beside the figures. */

@@ -176,6 +176,21 @@ const redis = switchable(
   'Keeps originals and folds in a Redis or Valkey server, for several gateways with one memory; false for the data folder.',
 );
 
+const shrinks = switchable(
+  z.strictObject({
+    lossless: told(z.boolean().default(false), {
+      allowed: 'true or false',
+      about: 'Whether nothing may be left out, not even like rows and log lines of long results.',
+    }),
+    lineNumbers: told(z.enum(['every', 'every-fifth']).default('every'), {
+      allowed: 'every or every-fifth',
+      about: 'Which line numbers of a listed file stay.',
+    }),
+  }),
+  'lossless and lineNumbers',
+  'Lays tool results out smaller when they come, before they are first sent; false leaves them as they are.',
+);
+
 const texts = z.array(z.string().min(1)).default([]);
 
 const model = z.strictObject({
@@ -232,6 +247,7 @@ export const configSchema = z.strictObject({
       cacheRent: told(cacheRent.schema.prefault({}), cacheRent.meta),
     })
     .prefault({}),
+  shrinks: told(shrinks.schema.prefault({}), shrinks.meta),
   compressionBytesThreshold: whole(0, 1_000, 'Tool results of fewer bytes are never folded.'),
   pins: z
     .strictObject({

@@ -18,6 +18,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     mode: config.mode,
     cacheMarks: config.cacheMarks,
     triggers: config.triggers,
+    shrinks: config.shrinks,
     compressionBytesThreshold: config.compressionBytesThreshold,
     pins: config.pins,
     models: overrides(config, window),

@@ -11,7 +11,12 @@ import { aroundSystem } from './around-system.ts';
 import { bindsReasoning } from './bound-reasoning.ts';
 import { problems } from './problems.ts';
 
-export const rules: FormatRules = { problems, mayEdit, complete };
+export const rules: FormatRules = {
+  problems,
+  mayEdit,
+  bindsPrefix: ({ model }) => bindsReasoning(model),
+  complete,
+};
 
 /**
  * Text and results may change; system messages, signed, encrypted and unknown parts, and the newest assistant message may not. What

@@ -12,6 +12,7 @@ import { currentTurn } from './turn.ts';
 export const rules: FormatRules = {
   problems,
   mayEdit,
+  bindsPrefix: () => false,
   complete: (_conversation, edits) => ({ status: 'ok', edits }),
 };
 

@@ -8,6 +8,7 @@ export const rules: FormatRules = {
   problems,
   mayEdit,
   // Nothing in this format is bound to what stands before it.
+  bindsPrefix: () => false,
   complete: (_conversation, edits) => ({ status: 'ok', edits }),
 };
 

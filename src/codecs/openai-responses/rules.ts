@@ -6,7 +6,12 @@ import { droppedMessages } from '../write-body.ts';
 import { problems } from './problems.ts';
 import { type Group, isKind, isOfProgram, itemText, structureOf } from './structure.ts';
 
-export const rules: FormatRules = { problems, mayEdit, complete };
+export const rules: FormatRules = {
+  problems,
+  mayEdit,
+  bindsPrefix: () => false,
+  complete,
+};
 
 /**
  * Texts, outputs and the arguments of functions may change; system messages, sealed reasoning and what is carried untouched may not. Of a request whose history

@@ -1,0 +1,53 @@
+/** What an engine is made of. */
+import type { SeenBodies } from '../codecs/seen-bodies.ts';
+import type { Ghosts } from '../memory/ghosts.ts';
+import type { KeptReplies } from '../memory/kept-replies.ts';
+import type { Ledger } from '../memory/ledger.ts';
+import type { Vault } from '../memory/vault.ts';
+import type { ShrinkSettings } from '../strategies/shrink-results.ts';
+import type { Strategy } from '../strategies/strategy.ts';
+import type { Calibration } from '../tokens/calibration.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
+import type { Economy, Trigger } from '../triggers/trigger.ts';
+import type { Pins } from './protection.ts';
+import type { SenderOptions } from './sender.ts';
+
+export type EngineOptions = SenderOptions & {
+  readonly vault: Pick<Vault, 'keep' | 'idOf'>;
+  readonly ledger: Ledger;
+  readonly ghosts: Ghosts;
+  readonly keptReplies: KeptReplies;
+  /** A cryptographic digest of bytes: the identity of prefixes hangs on it. */
+  readonly digest: (bytes: Uint8Array) => string;
+  /** Bodies read before. Without them each is scanned and digested whole. */
+  readonly seen?: SeenBodies | undefined;
+  readonly triggers: readonly Trigger[];
+  readonly strategies: readonly Strategy[];
+  readonly counterFor: (model: string | undefined) => Promise<TokenCounter>;
+  readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
+  /** What prompt tokens cost relative to those that are not cached; undefined where nobody knows. Default: nobody knows. */
+  readonly pricesFor?: (model: string | undefined) => Promise<Pick<Economy, 'read' | 'write'> | undefined>;
+  /** What is known of how far counts are off. Default: one of its own, with the usual bounds. */
+  readonly calibration?: Calibration | undefined;
+  /** `observe` reckons everything and changes nothing: the report says what would have been sent. Default `fold`. */
+  readonly mode?: EngineMode | undefined;
+  /** How tool results are made smaller when they come. Default: not at all. */
+  readonly shrinks?: ShrinkSettings | undefined;
+  /** Whether to offer the recall tool to requests that have tools. Default true. */
+  readonly offerRecall?: boolean | undefined;
+  readonly pins?: Pins | undefined;
+  /** Smaller tool results (bytes, UTF-8) are never offloaded. Default 1,000. */
+  readonly compressionBytesThreshold?: number | undefined;
+  /** How much is remembered of blocks read before, in parts of some 200 bytes. Default 400,000. */
+  readonly maxParts?: number;
+};
+
+export type EngineMode = 'fold' | 'observe';
+
+/** What a model takes. */
+export type ModelWindow = {
+  /** Tokens; undefined where nobody knows. */
+  readonly tokens: number | undefined;
+  /** Whether the reply comes out of the same window, so that room must be left for it. */
+  readonly holdsReply: boolean;
+};

@@ -1,0 +1,117 @@
+/** What an engine has at hand: its parts, what it remembers of earlier requests, and what it makes of them for the next one. */
+import { LRUCache } from 'lru-cache';
+import type { Outline, Reading, RecallTool } from '../codecs/codec.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { type Chain, prefixChain } from '../conversation/prefix.ts';
+import { recallToolFor } from '../recall/tool.ts';
+import { type Calibration, createCalibration } from '../tokens/calibration.ts';
+import { createConversationCounter, createTokenMemo, type TokenMemo } from '../tokens/count-conversation.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
+import { withGhosts } from './ghosts.ts';
+import type { EngineOptions } from './options.ts';
+import type { PlanInput } from './plan.ts';
+import { protectionOf } from './protection.ts';
+import type { FoldMemory } from './replay.ts';
+import type { EngineRequest } from './request.ts';
+import { createSender, type Send } from './sender.ts';
+
+export type Workshop = {
+  readonly options: EngineOptions;
+  readonly reading: Reading;
+  readonly counts: TokenMemo;
+  readonly chains: LRUCache<string, Chain>;
+  readonly toolCosts: Map<string, number>;
+  readonly calibration: Calibration;
+  readonly send: Send;
+  /** Shrinks of which the store has the originals. */
+  readonly kept: WeakSet<Edit>;
+};
+
+/** What it remembers of blocks is bounded by `maxParts`. */
+export function openWorkshop(options: EngineOptions): Workshop {
+  // By size, not by count: what one block remembers grows with its parts.
+  const outlines = new LRUCache<string, Outline>({
+    maxSize: options.maxParts ?? 400_000,
+    sizeCalculation: (outline) => 1 + outline.parts.length,
+  });
+  return {
+    options,
+    reading: { digest: options.digest, outlines, seen: options.seen },
+    counts: createTokenMemo(),
+    chains: new LRUCache<string, Chain>({ maxSize: 400_000, sizeCalculation: (chain) => chain.links.length }),
+    toolCosts: new Map(),
+    calibration: options.calibration ?? createCalibration(),
+    send: createSender(options),
+    kept: new WeakSet(),
+  };
+}
+
+/** Recalls of earlier requests are put back only where the tool they were made with is offered. */
+export async function rehydrated(
+  { options, reading }: Workshop,
+  { codec }: EngineRequest,
+  conversation: Conversation,
+  { ledger, tenant, links }: FoldMemory,
+): Promise<Conversation> {
+  if (!offeredTool(options, conversation)) return conversation;
+  return withGhosts({ codec, reading, ghosts: options.ghosts, ledger, tenant, links }, conversation);
+}
+
+export function planInput(
+  { options, reading, counts, toolCosts }: Workshop,
+  { codec, tenant, isTooLate = () => false }: EngineRequest,
+  conversation: Conversation,
+  counter: TokenCounter,
+): Omit<PlanInput, 'shrinking'> {
+  const recallTool = offeredTool(options, conversation);
+  return {
+    codec,
+    reading,
+    conversation,
+    counter: createConversationCounter({ counter, memo: counts }),
+    protects: protectionOf(conversation, options.pins ?? { tools: [], texts: [] }, recallTool?.name),
+    idOf: (original) => options.vault.idOf(tenant, original),
+    recallTool,
+    compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
+    toolCosts,
+    isTooLate,
+  };
+}
+
+export function foldMemory(
+  workshop: Workshop,
+  { codec, tenant }: EngineRequest,
+  conversation: Conversation,
+  kind = 'as it came',
+): FoldMemory {
+  const { vault, ledger, mode } = workshop.options;
+  const root = `${tenant} ${codec.name}`;
+  if (mode !== 'observe')
+    return { vault, ledger, tenant, links: linksOf(workshop, conversation, root, kind) };
+  // What is only observed was never sent: nobody who folds may find it, and there is no original to keep.
+  const links = linksOf(workshop, conversation, `observed ${root}`, kind);
+  return { vault: { keep: () => Promise.resolve() }, ledger, tenant, links };
+}
+
+/** A conversation that goes on starts as it did the turn before; so does the `kind` of it that has ghost turns. */
+function linksOf(
+  { options, chains }: Workshop,
+  conversation: Conversation,
+  root: string,
+  kind: string,
+): readonly string[] {
+  const key = [root, kind, ...conversation.messages.slice(0, 2).map((message) => message.canonical)].join(
+    ' ',
+  );
+  const chain = prefixChain(conversation, root, options.digest, chains.get(key));
+  chains.set(key, chain);
+  return chain.links;
+}
+
+/** Side calls without tools (titles, routing) are not the conversation; for several replies recalls could not be answered apart. */
+function offeredTool(options: EngineOptions, conversation: Conversation): RecallTool | undefined {
+  const offers =
+    options.offerRecall !== false && conversation.toolNames.length > 0 && conversation.replies === 1;
+  return offers ? recallToolFor(conversation.toolNames) : undefined;
+}
