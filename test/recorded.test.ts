@@ -72,7 +72,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
         const open = await openMemory(join(folder, `${flag}-${window}`));
         let folded = 0;
         for (const [at, line] of first.lines.entries()) {
-          const { tokensAfter, unfit, outcome, memories } = first.receipts[at]!;
+          const { tokensAfter, unfit, outcome, memories, model } = first.receipts[at]!;
           expect(unfit).toBeUndefined();
           expect(outcome.status).not.toBe('failed');
           expect(tokensAfter).toBeLessThanOrEqual(window);
@@ -85,6 +85,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
             bodies[at]!,
             line,
             await Promise.all(memories.map((id) => open.original(id))),
+            model,
           );
         }
         await open.close();
@@ -159,8 +160,9 @@ async function checkNothingLost(
   before: string,
   after: string,
   recalled: readonly string[],
+  model: string | undefined,
 ): Promise<void> {
-  const counter = await loadTokenCounter(codec === openaiChat ? 'gpt-4o' : 'claude-sonnet-4-5');
+  const counter = await loadTokenCounter(model);
   const bytes = new TextEncoder().encode(before);
   const whole = recalled.filter((original) => original.startsWith('['));
   const kept = new Set(recalled);

@@ -40,6 +40,7 @@ function weigh(
     protects: protectionOf(conversation, pins, 'read_memory'),
     idOf: () => 'mem_1',
     recallTool: recalls ? recallToolFor(['run']) : undefined,
+    shrinking: undefined,
     compressionBytesThreshold: 1_000,
     toolCosts: new Map<string, number>(),
     isTooLate: () => false,
