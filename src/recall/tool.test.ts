@@ -8,18 +8,16 @@ describe('the recall tool', () => {
     expect(recallToolFor(['search'])).toEqual({
       name: 'read_memory',
       description:
-        'Parts of this conversation were moved to memory to save space; a stub with an id stands in their place. ' +
-        'Read the original whenever you need more than the stub says; never guess it. Use query, lines or path to get only a part.',
+        'Reads what a stub stands for; never guess it. For a part: query, lines ("10-40") or path ("$.a[0]").',
       parameters: {
         type: 'object',
         properties: {
-          id: { type: 'string', description: 'Id in the stub' },
-          query: { type: 'string', description: 'Words or exact value to find' },
-          lines: { type: 'string', description: 'Line range: "10-40", "100-", "-20" (last 20)' },
-          path: { type: 'string', description: 'JSON path: $.items[0].name' },
+          id: { type: 'string' },
+          query: { type: 'string' },
+          lines: { type: 'string' },
+          path: { type: 'string' },
         },
         required: ['id'],
-        additionalProperties: false,
       },
     });
     expect(JSON.stringify(recallToolFor([]))).toBe(JSON.stringify(recallToolFor(['a', 'b'])));

@@ -15,20 +15,15 @@ export function recallToolFor(takenNames: readonly string[]): RecallTool {
 }
 
 const description =
-  'Parts of this conversation were moved to memory to save space; a stub with an id stands in their place. ' +
-  'Read the original whenever you need more than the stub says; never guess it. Use query, lines or path to get only a part.';
+  'Reads what a stub stands for; never guess it. For a part: query, lines ("10-40") or path ("$.a[0]").';
+
+const text = { type: 'string' } as const;
 
 // Plain types and no defaults, so that strict and lax providers take it alike; what models send beside it is read leniently.
 const parameters = {
   type: 'object',
-  properties: {
-    id: { type: 'string', description: 'Id in the stub' },
-    query: { type: 'string', description: 'Words or exact value to find' },
-    lines: { type: 'string', description: 'Line range: "10-40", "100-", "-20" (last 20)' },
-    path: { type: 'string', description: 'JSON path: $.items[0].name' },
-  },
+  properties: { id: text, query: text, lines: text, path: text },
   required: ['id'],
-  additionalProperties: false,
 } as const;
 
 function freeName(taken: ReadonlySet<string>): string {
