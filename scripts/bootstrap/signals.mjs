@@ -1,13 +1,13 @@
 /**
  * Signals on their way from us to a child. A terminal, or whoever ends a whole process group, sends them to the child as
- * well; a program that takes a second signal for impatience would cut its work short. So a child that can tell us what it
- * got is told only what it has not got.
+ * well; a program that takes a second signal for impatience would cut its work short. So the child is told what we got, and
+ * leash.mjs, which runs in it, hands on only what it has not got by itself.
  */
 
 export const passedOn = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 
-/** Milliseconds that a child has to tell us of a signal that was sent to both. */
-const patience = 250;
+/** Milliseconds that a child may be too busy to take a signal from us as a message. After that it gets the signal itself. */
+const patience = 2_000;
 
 /**
  * Keeps signals that come while a child is being started: without a listener they would end us, and leave the child behind.
@@ -29,22 +29,25 @@ export function holdSignals() {
  * @param {import('node:child_process').ChildProcess} child
  */
 export function passSignals(child) {
-  /** @type {Set<string>} */
-  const justGot = new Set();
+  /** Signals that the child was told of and has not answered. @type {{ signal: string, timer: NodeJS.Timeout }[]} */
+  const unanswered = [];
   let wasTold = false;
 
   /** @param {NodeJS.Signals} signal */
   const pass = (signal) => {
-    setTimeout(() => {
-      if (!justGot.delete(signal)) child.kill(signal);
-      wasTold = true;
-    }, patience).unref();
-  };
-  child.on('message', (/** @type {{ got?: string }} */ { got }) => {
-    if (got === undefined) return;
     wasTold = true;
-    justGot.add(got);
-    setTimeout(() => justGot.delete(got), patience).unref();
+    if (!child.connected) {
+      child.kill(signal);
+      return;
+    }
+    // A child that ends meanwhile needs no signal any more.
+    child.send({ passedOn: signal }, () => {});
+    unanswered.push({ signal, timer: setTimeout(() => child.kill(signal), patience).unref() });
+  };
+  child.on('message', (/** @type {{ got?: string, took?: string }} */ { got, took }) => {
+    wasTold ||= got !== undefined;
+    const at = unanswered.findIndex(({ signal }) => signal === took);
+    if (at >= 0) clearTimeout(unanswered.splice(at, 1)[0]?.timer);
   });
   for (const signal of passedOn) process.on(signal, pass);
   return {
