@@ -1,16 +1,17 @@
 /**
  * Recorded conversations replayed through the real engine, beside what else is done about long contexts: what each costs under three
  * price tables, how large contexts get, and what becomes of the values that the recorded calls used. Run
- * `node bench/replay.ts [--source NAME] [--limit N] [--engine NAME=SETTINGS]... [--engines-only]`; it reads ../shared/data, prints a
+ * `node bench/replay.ts [--source NAME] [--limit N] [--engine NAME=SETTINGS]... [--engines-only] [--pauses]`; it reads ../shared/data, prints a
  * table for each source, and, when it ran on everything, writes bench/results/replay.json and replay.html. Some minutes on two cores.
  *
  * `--engine` adds an engine with other settings (JSON, as in docs/configuration.md) to the default one, so that an ablation is data:
- * `--engine 'no budget={"triggers":{"tokenBudget":false}}'`.
+ * `--engine 'no budget={"triggers":{"tokenBudget":false}}'`. With `--pauses` nothing is cached, for any policy, where less than half of a
+ * prompt was in the recording (3 % of the requests of coding sessions).
  *
  * Traps: (1) The recording does not react: a model that saw less might have gone another way, and what it needed is reckoned by the
  * values of its calls (src/replay/needs.ts), which is neither all it needed nor needed at every occurrence. (2) The model of this replay
- * always knows which original to ask, and asks only for what it will use: real recalls may be more, or larger. (3) No cache expires here;
- * in the recordings a pause now and then let it. (4) Tools and system text are a filler of 15,000 tokens, for recordings lack theirs; the
+ * always knows which original to ask, and asks only for what it will use: real recalls may be more, or larger. (3) No cache expires here
+ * without `--pauses`. (4) Tools and system text are a filler of 15,000 tokens, for recordings lack theirs; the
  * smaller it is the dearer a rewritten history. (5) One repository's sessions in one client are nine tenths of all tokens.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -35,6 +36,7 @@ const { values } = parseArgs({
     'engines-only': { type: 'boolean' },
     window: { type: 'string' },
     prefix: { type: 'string' },
+    pauses: { type: 'boolean' },
   },
 });
 
@@ -62,6 +64,7 @@ async function main(): Promise<void> {
     enginesOnly: values['engines-only'] ?? false,
     window: Number(values.window ?? 200_000),
     prefix: Number(values.prefix ?? 15_000),
+    pauses: values.pauses ?? false,
   };
   const played = await replayInProcesses(chosen, options);
   const figures = figuresOf([...played, ...together(played)], priceTables);

@@ -15,6 +15,8 @@ export type BenchOptions = {
   /** Tokens. */
   readonly window: number;
   readonly prefix: number;
+  /** Whether nothing is cached where nothing was in the recording. */
+  readonly pauses: boolean;
 };
 
 export function benchPolicies(options: BenchOptions, counter: TokenCounter): readonly Policy[] {

@@ -19,6 +19,7 @@ process.on('message', (id: string) => void replayOne(id).then((played) => proces
 function replayOne(id: string): Promise<Played> {
   const record = byId.get(id)!;
   const body = conversationBody(record, options.prefix, counter);
-  const recording = readRecording({ id, source: record.source, format: chat, body }, counter);
+  const coldAt = new Set(options.pauses ? record.coldAt : []);
+  const recording = readRecording({ id, source: record.source, format: chat, body, coldAt }, counter);
   return replay(recording, policies, options.window);
 }

@@ -64,6 +64,7 @@ describe('loadConfig', () => {
           windowFraction: { trigger: 0.85, target: 0.5 },
           tokenBudget: { trigger: 90_000, target: 40_000, buffer: 1_000 },
           messageCount: false,
+          coldCache: { usedFor: 8, stepsUsedFor: 20, least: 2_000 },
           cacheRent: { usedFor: 8, stepsUsedFor: 40, least: 2_000, patience: 2 },
         },
         shrinks: { lossless: false, lineNumbers: 'every' },
@@ -205,7 +206,7 @@ describe('an error of the configuration', () => {
       'suggests the option that was meant',
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
-        'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount, cacheRent.',
+        'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
         'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],

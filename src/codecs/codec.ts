@@ -87,7 +87,7 @@ export type Outline = {
   readonly role: Role;
   readonly parts: readonly Part[];
   readonly canonical: string;
-  readonly marked?: boolean;
+  readonly markedForMs?: number | undefined;
 };
 export type OutlineMemo = {
   get(digest: string): Outline | undefined;

@@ -78,8 +78,8 @@ export function readMessages(fields: Fields, reading: Reading, outliner: Outline
   for (let index = messages.length; index < fields.messages.length; index++) {
     const span = fields.messages[index]!;
     const { digest, outline } = outlineOf(fields, span, of, reading, outliner);
-    const { role, parts, canonical, marked } = outline;
-    messages.push({ span, digest, parts, index, role, canonical, marked });
+    const { role, parts, canonical, markedForMs } = outline;
+    messages.push({ span, digest, parts, index, role, canonical, markedForMs });
   }
   fields.seen?.keep(messages);
   return messages;
@@ -95,7 +95,7 @@ export function readPreamble(
   const span = fields.get(key);
   if (!span || (isNull(fields.body, span) && parseSpan(fields.body, span) === null)) return undefined;
   const { digest, outline } = outlineOf(fields, span, `${fields.format}/${key}`, reading, outliner);
-  return { span, digest, parts: outline.parts, marked: outline.marked };
+  return { span, digest, parts: outline.parts, markedForMs: outline.markedForMs };
 }
 
 function outlineOf(fields: Fields, span: Span, of: string, reading: Reading, outliner: Outliner) {

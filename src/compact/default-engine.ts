@@ -7,6 +7,7 @@ import { createKeptReplies } from '../memory/kept-replies.ts';
 import { createPriceList, type PriceOverrides } from '../metrics/prices.ts';
 import { loadCatalog } from '../tokens/catalog.ts';
 import { createLedger } from '../memory/ledger.ts';
+import type { Clock } from '../memory/store.ts';
 import type { Vault } from '../memory/vault.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
@@ -45,7 +46,7 @@ export type FoldSettings = {
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every' };
 
 /** Throws `bad-config` for trigger options out of range. */
-export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engine {
+export function createDefaultEngine(settings: FoldSettings, vault: Vault, clock: Clock = Date.now): Engine {
   const models = settings.models ?? {};
   return createEngine({
     vault,
@@ -63,11 +64,13 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault): Engin
     },
     async pricesFor(model) {
       const price = createPriceList(await loadCatalog(), settings.prices).priceOf(model);
-      return price && { read: price.cacheRead / price.input, write: price.cacheWrite / price.input };
+      if (!price) return undefined;
+      const { cacheKeptMs: keptMs } = await loadModelInfo(model, models);
+      return { read: price.cacheRead / price.input, write: price.cacheWrite / price.input, keptMs };
     },
     calibration: settings.calibration === false ? uncalibrated : settings.calibration,
     cacheMarks: settings.cacheMarks,
-    clock: Date.now,
+    clock,
     mode: settings.mode,
     shrinks: settings.shrinks === false ? undefined : { ...defaultShrinks, ...settings.shrinks },
     offerRecall: settings.offerRecall,

@@ -9,6 +9,7 @@ import { correctedEconomy, correctedSteps, demandInCounts, gaugeOf } from './cor
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 import { deadWeight } from './dead-weight.ts';
 import { dropReasoning } from './drop-reasoning.ts';
+import { idleMs, longest } from './idle.ts';
 import { identityOf, tokensKept } from './identity.ts';
 import { withKeptReply } from './kept-replies.ts';
 import type { EngineOptions, ModelWindow } from './options.ts';
@@ -105,10 +106,20 @@ async function compact(
   const { correction } = gauge;
   const before = input.counter.total(conversation);
   const prices = await options.pricesFor?.(conversation.model);
+  const now = options.clock?.();
+  const last = workshop.lastSent.find(asCame.links);
   const state = {
     economy:
       prices &&
-      correctedEconomy({ ...prices, dead: (usedFor) => deadWeight(input, start, usedFor) }, correction),
+      correctedEconomy(
+        {
+          ...prices,
+          keptMs: longest(prices.keptMs, conversation.keptMs),
+          dead: (usedFor) => deadWeight(input, start, usedFor),
+        },
+        correction,
+      ),
+    idleMs: now === undefined ? undefined : idleMs({ conversation, whole: asSent, last, fold: found, now }),
     tokens: correction.correct(start.tokens),
     window: window.tokens,
     reserved: reservedTokens(asSent, window, input.recallTool !== undefined),
@@ -135,7 +146,7 @@ async function compact(
   if (input.isTooLate())
     throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
   const shrinksFrom = shrinking?.isBound ? shrinking.from : undefined;
-  const fold = { edits: result.edits, alone, shrinksFrom };
+  const fold = { edits: result.edits, alone, shrinksFrom, at: now };
   const unkept = [...result.edits.slice(start.edits.length), ...result.shrinks].filter(
     (edit) => !workshop.kept.has(edit),
   );

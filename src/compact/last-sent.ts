@@ -20,8 +20,11 @@ export type SentRequest = {
   readonly habit: Habit;
 };
 
-/** `isAgain`: not the request before, but this very one, sent again or counted first. */
-export type Found = { readonly request: SentRequest; readonly isAgain: boolean };
+/**
+ * `matched`: how many messages of the client it had, which are the first of these. `isAgain`: not the request before, but this very one,
+ * sent again or counted first.
+ */
+export type Found = { readonly request: SentRequest; readonly matched: number; readonly isAgain: boolean };
 
 export interface LastSent {
   /** `links` of the conversation as the client sent it. */
@@ -37,16 +40,17 @@ export function createLastSent(most = 400_000): LastSent {
     sizeCalculation: ({ messages }) => 1 + messages.length,
   });
   // The first link stands for no message at all.
-  const newest = (links: readonly string[]) => links.slice(1).findLast((link) => requests.has(link));
+  const newest = (links: readonly string[]) =>
+    links.findLastIndex((link, at) => at > 0 && requests.has(link));
   return {
     find(links) {
-      const link = newest(links);
-      const request = link === undefined ? undefined : requests.get(link);
-      return request && { request, isAgain: link === links.at(-1) };
+      const matched = newest(links);
+      const request = matched < 0 ? undefined : requests.get(links[matched]!);
+      return request && { request, matched, isAgain: matched === links.length - 1 };
     },
     record(links, request) {
-      const link = newest(links);
-      if (link !== undefined) requests.delete(link);
+      const matched = newest(links);
+      if (matched >= 0) requests.delete(links[matched]!);
       requests.set(links.at(-1)!, request);
     },
   };

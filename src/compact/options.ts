@@ -26,7 +26,7 @@ export type EngineOptions = SenderOptions & {
   readonly counterFor: (model: string | undefined) => Promise<TokenCounter>;
   readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
   /** What prompt tokens cost relative to those that are not cached; undefined where nobody knows. Default: nobody knows. */
-  readonly pricesFor?: (model: string | undefined) => Promise<Pick<Economy, 'read' | 'write'> | undefined>;
+  readonly pricesFor?: (model: string | undefined) => Promise<CachePrices | undefined>;
   /** What is known of how far counts are off. Default: one of its own, with the usual bounds. */
   readonly calibration?: Calibration | undefined;
   /** `observe` reckons everything and changes nothing: the report says what would have been sent. Default `fold`. */
@@ -43,6 +43,9 @@ export type EngineOptions = SenderOptions & {
 };
 
 export type EngineMode = 'fold' | 'observe';
+
+/** `keptMs` is what holds unless the client asks for more. */
+export type CachePrices = Omit<Economy, 'dead'>;
 
 /** What a model takes. */
 export type ModelWindow = {

@@ -7,7 +7,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { FoldReport } from '../metrics/receipt.ts';
 import type { Economy } from '../triggers/trigger.ts';
 import { habitAfter, messagesToMark, noHabit } from './cache-marks.ts';
-import { createLastSent, type Found, type SentRequest } from './last-sent.ts';
+import type { Found, LastSent, SentRequest } from './last-sent.ts';
 import type { Draft } from './plan.ts';
 import { commonMessages, unstableFrom } from './stability.ts';
 
@@ -40,8 +40,11 @@ export type Sending = {
 
 export type Send = (outgoing: Outgoing) => Sending;
 
-export function createSender({ cacheMarks = true, clock = () => 0, mode }: SenderOptions): Send {
-  const lastSent = createLastSent();
+/** `lastSent` takes in what it sends. */
+export function createSender(
+  { cacheMarks = true, clock = () => 0, mode }: SenderOptions,
+  lastSent: LastSent,
+): Send {
   const mayMark = cacheMarks && mode !== 'observe';
   return function send(outgoing) {
     const { request, conversation, links, draft, alone } = outgoing;

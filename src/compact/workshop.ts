@@ -9,6 +9,7 @@ import { type Calibration, createCalibration } from '../tokens/calibration.ts';
 import { createConversationCounter, createTokenMemo, type TokenMemo } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { withGhosts } from './ghosts.ts';
+import { createLastSent, type LastSent } from './last-sent.ts';
 import type { EngineOptions } from './options.ts';
 import type { PlanInput } from './plan.ts';
 import { protectionOf } from './protection.ts';
@@ -23,6 +24,7 @@ export type Workshop = {
   readonly chains: LRUCache<string, Chain>;
   readonly toolCosts: Map<string, number>;
   readonly calibration: Calibration;
+  readonly lastSent: LastSent;
   readonly send: Send;
   /** Shrinks of which the store has the originals. */
   readonly kept: WeakSet<Edit>;
@@ -31,6 +33,7 @@ export type Workshop = {
 /** What it remembers of blocks is bounded by `maxParts`. */
 export function openWorkshop(options: EngineOptions): Workshop {
   // By size, not by count: what one block remembers grows with its parts.
+  const lastSent = createLastSent();
   const outlines = new LRUCache<string, Outline>({
     maxSize: options.maxParts ?? 400_000,
     sizeCalculation: (outline) => 1 + outline.parts.length,
@@ -42,7 +45,8 @@ export function openWorkshop(options: EngineOptions): Workshop {
     chains: new LRUCache<string, Chain>({ maxSize: 400_000, sizeCalculation: (chain) => chain.links.length }),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
-    send: createSender(options),
+    lastSent,
+    send: createSender(options, lastSent),
     kept: new WeakSet(),
   };
 }

@@ -56,8 +56,8 @@ export type Block = {
   /** Digest of exactly these bytes: the key of everything remembered about the block. */
   readonly digest: string;
   readonly parts: readonly Part[];
-  /** True where the client marked something in it for its provider's cache. */
-  readonly marked?: boolean | undefined;
+  /** Where the client marked something in it for its provider's cache: for how long, in milliseconds; of several the longest. */
+  readonly markedForMs?: number | undefined;
 };
 
 export type Message = Block & {
@@ -82,6 +82,8 @@ export type Conversation = {
   readonly messages: readonly Message[];
   /** True where the client itself says what its provider is to cache, in a format in which it can. */
   readonly marked?: boolean | undefined;
+  /** For how long the client asks its provider to keep the messages cached, in milliseconds; undefined where it does not say. */
+  readonly keptMs?: number | undefined;
   /** The reply this request goes on from by the name the provider keeps it under: the history stands there, not in the body. */
   readonly goesOnFrom?: string | undefined;
   /** What the client calls its session in the body. Receipts are grouped by it; nothing else may depend on it. */

@@ -15,6 +15,8 @@ export type Fold = {
   readonly alone: boolean;
   /** Index of the first message whose results were made smaller at birth; undefined where that need not be remembered. */
   readonly shrinksFrom?: number | undefined;
+  /** When the request was sent that it was made for, in milliseconds since the epoch. */
+  readonly at?: number | undefined;
 };
 
 /** A fold and how many messages of the conversation are those it was made on: all of its own, or fewer where the newest differ. */

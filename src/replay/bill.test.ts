@@ -35,6 +35,14 @@ describe('createBill', () => {
     expect(bill(request('first'))).toEqual({ context: 5, read: 5, written: 0, isStable: false });
   });
 
+  it('reads nothing of what is not cached any more', () => {
+    const bill = createBill(createConversationCounter({ counter: characters }));
+    bill(request('first'));
+    const cold = { context: 12, read: 0, written: 12, isStable: true };
+    expect(bill(request('first', 'reply', 'on'), true)).toEqual(cold);
+    expect(bill(request('first', 'reply', 'on'))).toEqual({ ...cold, read: 12, written: 0 });
+  });
+
   it('counts tools in front of the messages', () => {
     const bill = createBill(createConversationCounter({ counter: characters }));
     const withTools = readChat(chatBody([{ user: 'hi' }], { tools: ['look'] }));

@@ -33,10 +33,10 @@ export type Billed = {
   readonly isStable: boolean;
 };
 
-/** Bills the requests of one conversation, one after the other. */
-export function createBill(counter: ConversationCounter): (sent: Conversation) => Billed {
+/** Bills the requests of one conversation, one after the other. Of a cold one nothing is read. */
+export function createBill(counter: ConversationCounter): (sent: Conversation, isCold?: boolean) => Billed {
   let before: readonly string[] = [];
-  return function bill(sent) {
+  return function bill(sent, isCold = false) {
     const blocks = [...sent.preamble, ...sent.messages];
     const digests = blocks.map(({ digest }) => digest);
     const shared = commonLength(before, digests);
@@ -44,8 +44,8 @@ export function createBill(counter: ConversationCounter): (sent: Conversation) =
       ...sent.preamble.map((block) => counter.block(sent, block)),
       ...sent.messages.map(({ index }) => counter.message(sent, index)),
     ];
-    const read = sum(sizes.slice(0, shared));
-    const written = sum(sizes.slice(shared));
+    const read = isCold ? 0 : sum(sizes.slice(0, shared));
+    const written = sum(sizes) - read;
     const isStable = shared === before.length;
     before = digests;
     return { context: read + written, read, written, isStable };

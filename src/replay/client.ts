@@ -9,7 +9,7 @@ export interface Client {
   reach(at: number): void;
   /** Adds messages that nobody recorded, in front of the next recorded one. */
   add(messages: readonly Uint8Array[]): void;
-  request(read: (body: Uint8Array) => Conversation): PolicyRequest;
+  request(read: (body: Uint8Array) => Conversation, at: number): PolicyRequest;
 }
 
 const comma: Uint8Array = new Uint8Array([0x2c]);
@@ -40,6 +40,6 @@ export function createClient({ conversation }: Recording): Client {
         append(message);
       }
     },
-    request: (read) => ({ conversation: read(concatBytes([head, ...pieces, tail])), rerun }),
+    request: (read, at) => ({ conversation: read(concatBytes([head, ...pieces, tail])), rerun, at }),
   };
 }

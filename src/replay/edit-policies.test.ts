@@ -18,7 +18,7 @@ const body = chatBody([
 
 /** The results as they are sent. */
 async function resultsUnder(policy: Policy, rerun: readonly number[] = []): Promise<readonly string[]> {
-  const request = { conversation: readChat(body), rerun: new Set(rerun) };
+  const request = { conversation: readChat(body), rerun: new Set(rerun), at: 0 };
   const sent = await policy.open(openaiChat).send(request);
   const { messages } = JSON.parse(new TextDecoder().decode(sent.body)) as {
     readonly messages: readonly { readonly role: string; readonly content: string }[];
@@ -29,7 +29,7 @@ async function resultsUnder(policy: Policy, rerun: readonly number[] = []): Prom
 describe('the full context', () => {
   it('is the body itself', async () => {
     const conversation = readChat(body);
-    const sent = await fullContext.open(openaiChat).send({ conversation, rerun: new Set() });
+    const sent = await fullContext.open(openaiChat).send({ conversation, rerun: new Set(), at: 0 });
     expect(sent).toEqual({ body: conversation.body, prepared: undefined });
   });
 });
@@ -58,7 +58,9 @@ describe('cutResults', () => {
     const conversation = readChat(
       chatBody([{ user: 'Begin.' }, { calls: [{ name: 'read', result: `ab${long}yz` }] }]),
     );
-    const { body: sent } = await cutResults(2).open(openaiChat).send({ conversation, rerun: new Set() });
+    const { body: sent } = await cutResults(2)
+      .open(openaiChat)
+      .send({ conversation, rerun: new Set(), at: 0 });
     expect(new TextDecoder().decode(sent)).toContain(JSON.stringify('ab\n[40 characters cut]\nyz'));
   });
 
@@ -70,7 +72,7 @@ describe('cutResults', () => {
     );
     const { body: sent } = await cutResults(2)
       .open(openaiChat)
-      .send({ conversation, rerun: new Set([2]) });
+      .send({ conversation, rerun: new Set([2]), at: 0 });
     expect(sent).toBe(conversation.body);
   });
 });

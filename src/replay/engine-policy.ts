@@ -24,9 +24,11 @@ export function enginePolicy({ name, settings, window, counter }: EnginePolicyOp
     hasMemory: true,
     open(codec) {
       const vault = createVault({ store: inMemoryStore(), secret });
-      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, vault);
+      let now = 0;
+      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, vault, () => now);
       return {
-        async send({ conversation }) {
+        async send({ conversation, at }) {
+          now = at;
           const prepared = await engine.prepare({ codec, body: conversation.body, tenant: 'replay' });
           return { body: prepared.body, prepared };
         },

@@ -87,6 +87,25 @@ describe('play', () => {
     expect(tally.contextPeak).toBe(largest);
   });
 
+  it('pays in full what is not cached any more, and tells the engine of the pause', async () => {
+    const priced = chatBody(steps, { tools: ['look', 'send'], model: 'priced' });
+    const source = { id: 'one', source: 'test', format: formatOf(openaiChat), body: priced };
+    const cold = readRecording({ ...source, coldAt: new Set([9]) }, characters);
+    const warm = await play(recording, fullContext, options);
+    const { tally, contexts } = await play(cold, fullContext, options);
+    expect(tally.tokens.written - warm.tally.tokens.written).toBe(contexts[3]);
+    const prices = { priced: { input: 1, cacheRead: 0.000_1, cacheWrite: 1.25, output: 5 } };
+    const settings = {
+      triggers: { coldCache: { usedFor: 1, least: 100 } },
+      compressionBytesThreshold: 100,
+      prices,
+    };
+    const patient = enginePolicy({ name: 'patient', settings, window: 10_000, counter: characters });
+    const never = await play(readRecording(source, characters), patient, options);
+    expect(never.tally.folds).toBe(0);
+    expect((await play(cold, patient, options)).tally.folds).toBe(1);
+  });
+
   it('has a tool run again where nothing is kept: once for what stays then', async () => {
     const { tally } = await play(recording, keepLast(2), options);
     expect(tally).toMatchObject({ needs: 2, missing: 1, lost: 1, recalls: 1 });

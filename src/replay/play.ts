@@ -27,6 +27,10 @@ import { addStep, noTally, type StepFigures, type Tally } from './tally.ts';
 /** Tokens of a reply that is nothing but a recall, or a tool run again. */
 const callTokens = 60;
 
+/** Recordings say no times, only what was not cached any more: longer than any provider keeps it, and shorter. */
+const pauseMs = 7 * 24 * 60 * 60_000;
+const workMs = 10_000;
+
 export type PlayOptions = {
   /** Tokens: to tell requests that no provider would take. */
   readonly window: number;
@@ -55,9 +59,10 @@ export async function play(
 
   async function playStep(step: Step): Promise<StepFigures> {
     client.reach(step.at);
-    const sent = await session.send(client.request(read));
+    now += step.isCold ? pauseMs : workMs;
+    const sent = await session.send(client.request(read, now));
     const context = read(sent.body);
-    const first = bill(context);
+    const first = bill(context, step.isCold);
     const missing = step.needs.filter((need) => !sight.shows(context, need));
     const { bodies, lost } = await bringBack(step, sent, missing);
     return {
@@ -74,6 +79,7 @@ export async function play(
     };
   }
 
+  let now = 0;
   let tally = noTally;
   const contexts: number[] = [];
   for (const step of recording.steps) {

@@ -20,6 +20,8 @@ export type PolicyRequest = {
   readonly conversation: Conversation;
   /** Messages that a tool was run again for: they were asked for on purpose. */
   readonly rerun: ReadonlySet<number>;
+  /** When it is sent, in milliseconds. */
+  readonly at: number;
 };
 
 export type Sent = {

@@ -28,9 +28,11 @@ export type Source = {
   readonly format: ReplayFormat;
   /** A request body with the whole conversation. */
   readonly body: Uint8Array;
+  /** Messages of the model before which the provider had dropped the conversation from its cache. Default: none. */
+  readonly coldAt?: ReadonlySet<number> | undefined;
 };
 
-export type Recording = Omit<Source, 'body'> & {
+export type Recording = Omit<Source, 'body' | 'coldAt'> & {
   readonly conversation: Conversation;
   readonly counter: ConversationCounter;
   readonly steps: readonly Step[];
@@ -48,6 +50,8 @@ export type Step = {
   readonly end: number;
   readonly replyTokens: number;
   readonly needs: readonly Need[];
+  /** Nothing of the request is cached any more. */
+  readonly isCold: boolean;
 };
 
 /** A value that a call used, and the earlier messages that hold it. */
@@ -55,7 +59,7 @@ export type Need = { readonly value: Value; readonly in: readonly number[] };
 
 /** Throws `not-this-format` for a body the format's codec does not read. */
 export function readRecording(source: Source, tokens: TokenCounter): Recording {
-  const { body, ...rest } = source;
+  const { body, coldAt = new Set<number>(), ...rest } = source;
   const conversation = source.format.codec.read(body, { digest: sha256, outlines: new Map() });
   const counter = createConversationCounter({ counter: tokens, memo: new Map() });
   const texts = conversation.messages.map((message) => messageText(conversation, message));
@@ -65,7 +69,7 @@ export function readRecording(source: Source, tokens: TokenCounter): Recording {
     counter,
     texts,
     pairs: pairCalls(conversation).pairs,
-    steps: stepsOf(conversation, counter, texts),
+    steps: stepsOf(conversation, counter, texts, coldAt),
   };
 }
 
@@ -73,6 +77,7 @@ function stepsOf(
   conversation: Conversation,
   counter: ConversationCounter,
   texts: readonly string[],
+  coldAt: ReadonlySet<number>,
 ): readonly Step[] {
   const { messages } = conversation;
   const occurrences = createOccurrences(texts);
@@ -89,7 +94,8 @@ function stepsOf(
           : [],
       ),
     );
-    return [{ at, end, replyTokens, needs }];
+    const isCold = reply.some(({ index }) => coldAt.has(index));
+    return [{ at, end, replyTokens, needs, isCold }];
   });
 }
 

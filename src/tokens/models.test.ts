@@ -52,6 +52,26 @@ describe('loadModelInfo', () => {
   });
 });
 
+describe('how long a prompt stays cached', () => {
+  const minutes = async (model: string, overrides = {}) =>
+    (await loadModelInfo(model, overrides)).cacheKeptMs / 60_000;
+
+  it.each([
+    ['claude-sonnet-4-5-20250929', 5],
+    ['anthropic/claude-opus-4.5', 5],
+    ['gpt-5.1', 60],
+    ['openai/gpt-5.5', 24 * 60],
+    ['gemini-3-pro-preview', 60],
+    ['my-own-model', 24 * 60],
+  ])('is known of %s', async (model, expected) => {
+    expect(await minutes(model)).toBe(expected);
+  });
+
+  it('is as long as the user says', async () => {
+    expect(await minutes('claude-opus-4-5', { 'claude-*': { cacheKeptMs: 3_600_000 } })).toBe(60);
+  });
+});
+
 describe('tokenizerOf', () => {
   it.each([
     ['gpt-5', 'o200k_base', undefined],

@@ -1,5 +1,5 @@
 /**
- * What Leporello knows of models by name: tokenizer, image rule, wrapping, window. Data, and the one lookup over it;
+ * What Leporello knows of models by name: tokenizer, image rule, wrapping, window, how long caches keep. Data, and the one lookup over it;
  * windows come from a maintained package (`catalog.ts`) and stand here only where that has none. Keys are name patterns
  * as `model-names.ts` explains them.
  */
@@ -31,6 +31,8 @@ export type ModelInfo = {
   readonly maxOutput: number | undefined;
   readonly tokenizer: Tokenizer | TokenCounter;
   readonly costs: Costs;
+  /** Milliseconds after which a prompt that nobody asked for again is surely not cached any more, unless the client says otherwise. */
+  readonly cacheKeptMs: number;
 };
 
 /** What a user says of a model. `tokenizer` may be a counter of their own. */
@@ -39,6 +41,7 @@ export type ModelOverride = {
   readonly maxInput?: number;
   readonly maxOutput?: number;
   readonly tokenizer?: Tokenizer | TokenCounter;
+  readonly cacheKeptMs?: number;
 };
 
 /** By exact model name or `*` glob; an exact name wins, then the longest glob. */
@@ -69,6 +72,7 @@ export async function loadModelInfo(
     maxOutput: said.maxOutput ?? reply,
     tokenizer: said.tokenizer ?? tokenizerOf(model),
     costs: costsOf(model),
+    cacheKeptMs: said.cacheKeptMs ?? bestMatch(name, cacheKeptMs) ?? longestKeptMs,
   };
 }
 
@@ -177,6 +181,25 @@ const overheads: Readonly<Record<string, Costs['overhead']>> = {
   // 22: the best single figure for the recorded prompt growths, most of which are one call and its result (88 tokens).
   // 23: the 346 tokens the provider documents for having tools at all, over the fifteen of a usual agent.
   'claude-*': { message: 22, tool: 23, request: 3 },
+};
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+/** Where nobody says: too long only puts a fold off, too short has what is cached written anew. */
+const longestKeptMs = 24 * hourMs;
+
+/** As documented; `gpt-*`: "always removed within one hour", later ones up to a day; `gemini-*`: "a few minutes", with no promise. */
+const cacheKeptMs: Readonly<Record<string, number>> = {
+  'claude-*': 5 * minuteMs,
+  'gpt-*': hourMs,
+  'o1*': hourMs,
+  'o3*': hourMs,
+  'o4*': hourMs,
+  'gpt-5.5*': longestKeptMs,
+  'gpt-5.6*': longestKeptMs,
+  'gpt-6*': longestKeptMs,
+  'gemini-*': hourMs,
 };
 
 type Limits = {

@@ -5,7 +5,7 @@
  * cached the price is nothing, so what is dead goes at once.
  */
 import { numberFrom, wholeNumber } from './allowed.ts';
-import type { Dead, Only, Trigger } from './trigger.ts';
+import { type Dead, onlyDead, type Trigger } from './trigger.ts';
 
 export type CacheRentOptions = {
   /** Requests for which a result counts as used after it came; the arguments of calls count as used twice as long. Default 8. */
@@ -41,7 +41,7 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
         goal: { unit: 'tokens', target: tokens - best.tokens },
         atMost: undefined,
         force: false,
-        only: onlyOf(best.dead),
+        only: onlyDead(best.dead),
       };
     },
   };
@@ -66,10 +66,4 @@ function bestStretch(
     if (tokens >= least && gain >= 0 && gain >= (best?.gain ?? 0)) best = { gain, from, tokens };
   }
   return best && { tokens: best.tokens, dead: dead.slice(best.from) };
-}
-
-function onlyOf(dead: readonly Dead[]): Only {
-  const gone = new Set(dead.flatMap(({ message, goes }) => (goes === 'message' ? [message] : [])));
-  const smaller = new Set(dead.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
-  return { smaller, gone };
 }

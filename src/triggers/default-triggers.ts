@@ -3,6 +3,8 @@
  */
 import { createCacheRent } from './cache-rent.ts';
 import type { CacheRentOptions } from './cache-rent.ts';
+import { createColdCache } from './cold-cache.ts';
+import type { ColdCacheOptions } from './cold-cache.ts';
 import { createMessageCount } from './message-count.ts';
 import type { MessageCountOptions } from './message-count.ts';
 import { createMustFit } from './must-fit.ts';
@@ -20,16 +22,18 @@ export type TriggerOptions = {
   readonly windowFraction?: WindowFractionOptions | false | undefined;
   readonly tokenBudget?: TokenBudgetOptions | false | undefined;
   readonly messageCount?: MessageCountOptions | false | undefined;
+  readonly coldCache?: ColdCacheOptions | false | undefined;
   readonly cacheRent?: CacheRentOptions | false | undefined;
 };
 
-/** must-fit, window-fraction, token-budget, message-count, cache-rent. Throws `bad-config` for options out of range. */
+/** must-fit, window-fraction, token-budget, message-count, cold-cache, cache-rent. Throws `bad-config` for options out of range. */
 export function defaultTriggers(options: TriggerOptions = {}): readonly Trigger[] {
   const {
     mustFit = {},
     windowFraction = {},
     tokenBudget = {},
     messageCount = false,
+    coldCache = {},
     cacheRent = {},
   } = options;
   const triggers: Trigger[] = [];
@@ -39,6 +43,7 @@ export function defaultTriggers(options: TriggerOptions = {}): readonly Trigger[
   if (fraction !== undefined) triggers.push(fraction);
   if (tokenBudget !== false) triggers.push(createTokenBudget(tokenBudget));
   if (messageCount !== false) triggers.push(createMessageCount(messageCount));
+  if (coldCache !== false) triggers.push(createColdCache(coldCache));
   if (cacheRent !== false) triggers.push(createCacheRent(cacheRent));
   return triggers;
 }

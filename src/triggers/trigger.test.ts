@@ -90,12 +90,19 @@ describe('message-count', () => {
 
 describe('the default triggers', () => {
   it('stand in order of priority, without the message count', () => {
-    expect(names(defaultTriggers())).toEqual(['must-fit', 'window-fraction', 'token-budget', 'cache-rent']);
+    expect(names(defaultTriggers())).toEqual([
+      'must-fit',
+      'window-fraction',
+      'token-budget',
+      'cold-cache',
+      'cache-rent',
+    ]);
     expect(names(defaultTriggers({ messageCount: {} }))).toEqual([
       'must-fit',
       'window-fraction',
       'token-budget',
       'message-count',
+      'cold-cache',
       'cache-rent',
     ]);
   });
@@ -106,6 +113,7 @@ describe('the default triggers', () => {
       windowFraction: false,
       tokenBudget: false,
       messageCount: false,
+      coldCache: false,
       cacheRent: false,
     } as const;
     expect(defaultTriggers(off)).toEqual([]);

@@ -15,6 +15,8 @@ export type TriggerState = {
   readonly messages: number;
   /** What tokens cost, where that is known. */
   readonly economy?: Economy | undefined;
+  /** Milliseconds since the conversation's last request; undefined where nobody knows. */
+  readonly idleMs?: number | undefined;
 };
 
 /** Prices of one prompt token, relative to one that is not cached. */
@@ -23,6 +25,8 @@ export type Economy = {
   readonly read: number;
   /** Written to it; 1 where that costs nothing extra. */
   readonly write: number;
+  /** For how many milliseconds what nobody asks for stays cached; undefined where nobody knows. */
+  readonly keptMs?: number | undefined;
   /** What could go, in the order of the conversation. Reckoned when asked for. */
   readonly dead: (usedFor: UsedFor) => readonly Dead[];
 };
@@ -70,6 +74,13 @@ export type Only = {
   /** They go as a whole. */
   readonly gone: ReadonlySet<number>;
 };
+
+/** All that is dead of these messages, and nothing else. */
+export function onlyDead(dead: readonly Dead[]): Only {
+  const gone = new Set(dead.flatMap(({ message, goes }) => (goes === 'message' ? [message] : [])));
+  const smaller = new Set(dead.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
+  return { smaller, gone };
+}
 
 export interface Trigger {
   readonly name: string;

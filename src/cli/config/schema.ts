@@ -120,6 +120,29 @@ const messageCount = switchable(
   'Folds when a request has more messages than target and buffer together; false turns it off.',
 );
 
+const coldCache = switchable(
+  z.strictObject({
+    idleMs: told(z.number().min(0).optional(), {
+      allowed: 'a number of at least 0',
+      about: 'Milliseconds without a request after which nothing is cached any more.',
+      otherwise: "that of the model, or of the client's own marks",
+    }),
+    usedFor: whole(
+      0,
+      8,
+      'Requests for which a tool result counts as used; arguments of calls do twice as long.',
+    ),
+    stepsUsedFor: whole(
+      0,
+      20,
+      'Requests for which a whole step counts as used: a reply with its calls and results.',
+    ),
+    least: number(0, 2_000, 'Tokens that a fold must take out at least.'),
+  }),
+  'idleMs, usedFor, stepsUsedFor and least',
+  'Folds what is old where a pause was so long that the provider has dropped the conversation from its cache; false turns it off.',
+);
+
 const cacheRent = switchable(
   z.strictObject({
     usedFor: whole(
@@ -201,6 +224,10 @@ const model = z.strictObject({
     allowed: 'o200k_base or cl100k_base',
     about: 'The vocabulary to count with.',
   }),
+  cacheKeptMs: told(z.number().min(0).optional(), {
+    allowed: 'a number of at least 0',
+    about: 'Milliseconds for which a prompt stays cached that nobody asks for.',
+  }),
 });
 
 const usd = z.number().min(0).optional();
@@ -244,6 +271,7 @@ export const configSchema = z.strictObject({
       windowFraction: told(windowFraction.schema.prefault({}), windowFraction.meta),
       tokenBudget: told(tokenBudget.schema.prefault({}), tokenBudget.meta),
       messageCount: told(messageCount.schema.default(false), messageCount.meta),
+      coldCache: told(coldCache.schema.prefault({}), coldCache.meta),
       cacheRent: told(cacheRent.schema.prefault({}), cacheRent.meta),
     })
     .prefault({}),
@@ -264,7 +292,8 @@ export const configSchema = z.strictObject({
   models: told(z.record(z.string(), model).default({}), {
     allowed:
       'an object by model name or glob, such as {"my-*": {"window": 32000, "tokenizer": "o200k_base"}}',
-    about: 'What is known of models beside the catalogue: window, maxInput, maxOutput (tokens), tokenizer.',
+    about:
+      'What is known of models beside the catalogue: window, maxInput, maxOutput (tokens), tokenizer, cacheKeptMs.',
   }),
   prices: told(z.record(z.string(), price).default({}), {
     allowed: 'an object by model name or glob, such as {"my-*": {"input": 1, "cacheRead": 0.1, "output": 5}}',

@@ -56,12 +56,13 @@ function overrides({ models }: Config, window: number | undefined): ModelOverrid
 }
 
 function overrideOf(model: Config['models'][string], window: number | undefined): ModelOverride {
-  const { tokenizer, maxInput, maxOutput } = model;
+  const { tokenizer, maxInput, maxOutput, cacheKeptMs } = model;
   const whole = window ?? model.window;
   return {
     ...(whole === undefined ? {} : { window: whole }),
     ...(maxInput === undefined || window !== undefined ? {} : { maxInput }),
     ...(maxOutput === undefined ? {} : { maxOutput }),
+    ...(cacheKeptMs === undefined ? {} : { cacheKeptMs }),
     ...(tokenizer === undefined ? {} : { tokenizer: { encoding: tokenizer } }),
   };
 }

@@ -109,6 +109,20 @@ describe("a client's own marks", () => {
     expect(view(anthropicMessages, body).marked).toBe(true);
   });
 
+  const marked = (ttl?: string) => `,"cache_control":{"type":"ephemeral"${ttl ? `,"ttl":"${ttl}"` : ''}}`;
+  const message = (...marks: readonly string[]) =>
+    `{"role":"user","content":[${marks.map((more) => block('a', more)).join(',')}]}`;
+  it.each<[string, string, number | undefined]>([
+    ['usually', `{"messages":[${message(marked())}]}`, 5],
+    ['the longest of them', `{"messages":[${message(marked('1h'), marked('5m'))},${message(marked())}]}`, 60],
+    ['at the top', `{"messages":[]${marked('1h')}}`, 60],
+    ['not for what stands behind tools', `{"messages":[],"tools":[{"name":"f"${marked('1h')}}]}`, undefined],
+    ['not without marks', `{"messages":[${message('')}]}`, undefined],
+  ])('say for how long messages are kept: %s', (_, body, minutes) => {
+    const { keptMs } = view(anthropicMessages, body);
+    expect(keptMs && keptMs / 60_000).toBe(minutes);
+  });
+
   it('are not taken for those of a tool or of what is said', () => {
     const input = `{"type":"tool_use","id":"x","name":"f","input":{${ephemeral}}}`;
     const body = `{"messages":[{"role":"assistant","content":[${input},${block('\\"cache_control\\":{}')}]}],"tools":[{"name":"f","input_schema":{"properties":{${ephemeral}}}}]}`;

@@ -4,18 +4,20 @@
  * https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
  */
 import type { Span } from '../../conversation/conversation.ts';
-import { type Member, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
+import { type Member, parseSpan, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import { applySplices, type Splice } from '../../conversation/splice.ts';
 import type { CacheMarks } from '../codec.ts';
 import { startsWith, stringAt, uniqueMembers } from '../read-body.ts';
 
 const key = 'cache_control';
+const usualMs = 5 * 60_000;
+const longMs = 60 * 60_000;
 const encoder = new TextEncoder();
 const mark = encoder.encode(`,"${key}":{"type":"ephemeral"}`);
 const [textStart, textEnd] = [encoder.encode('[{"type":"text","text":'), encoder.encode('}]')];
 
 export const cacheMarks: CacheMarks = {
-  keptMs: 5 * 60_000,
+  keptMs: usualMs,
   least: (model = '') => floors.find(([models]) => models.test(model))?.[1] ?? 4_096,
   set(body, behind) {
     const { members } = scanObject(body, skipSpace(body, 0), new Set(['messages']));
@@ -39,21 +41,43 @@ const floors: readonly (readonly [models: RegExp, tokens: number])[] = [
   [/opus|sonnet/, 1_024],
 ];
 
-/** Whether a message, block or tool has a mark, or a block of its content, or one of a result in there. */
-export function holdsMarks(bytes: Uint8Array, members: readonly Member[], inside = 2): boolean {
-  return members.some(
-    (member) =>
-      member.key === key ||
-      (member.key === 'content' && inside > 0 && blocksHoldMarks(bytes, member.value, inside - 1)),
+/**
+ * For how long the mark of a message, block or tool keeps, or one on a block of its content, or of a result in there: of several the
+ * longest, in milliseconds; undefined where there is none.
+ */
+export function markedForMs(bytes: Uint8Array, members: readonly Member[], inside = 2): number | undefined {
+  return longestOf(
+    members.map((member) => {
+      if (member.key === key) return markMs(parseSpan(bytes, member.value));
+      return member.key === 'content' && inside > 0
+        ? blocksMarkedForMs(bytes, member.value, inside - 1)
+        : undefined;
+    }),
   );
 }
 
 /** The same of a list of blocks or tools; what is no list holds none. */
-export function blocksHoldMarks(bytes: Uint8Array, list: Span, inside = 1): boolean {
-  if (!startsWith(bytes, list, '[')) return false;
-  return scanArray(bytes, list.start).elements.some(
-    (block) =>
-      startsWith(bytes, block, '{') && holdsMarks(bytes, scanObject(bytes, block.start).members, inside),
+export function blocksMarkedForMs(bytes: Uint8Array, list: Span, inside = 1): number | undefined {
+  if (!startsWith(bytes, list, '[')) return undefined;
+  return longestOf(
+    scanArray(bytes, list.start).elements.map((block) =>
+      startsWith(bytes, block, '{')
+        ? markedForMs(bytes, scanObject(bytes, block.start).members, inside)
+        : undefined,
+    ),
+  );
+}
+
+/** For how long a mark keeps what it stands on: `{"type":"ephemeral","ttl":"1h"}`. */
+export function markMs(control: unknown): number {
+  const isLong = typeof control === 'object' && control !== null && 'ttl' in control && control.ttl === '1h';
+  return isLong ? longMs : usualMs;
+}
+
+export function longestOf(times: readonly (number | undefined)[]): number | undefined {
+  return times.reduce(
+    (longest, time) => (longest === undefined || (time !== undefined && time > longest) ? time : longest),
+    undefined,
   );
 }
 

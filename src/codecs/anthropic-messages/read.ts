@@ -4,7 +4,7 @@ import { type Member, ScanError, scanArray, scanObject } from '../../conversatio
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { contentPieces, memberPieces } from '../canonical.ts';
 import type { Outline, Reading } from '../codec.ts';
-import { blocksHoldMarks, holdsMarks } from './cache-marks.ts';
+import { blocksMarkedForMs, longestOf, markedForMs, markMs } from './cache-marks.ts';
 import {
   isNull,
   parseOtherFields,
@@ -31,6 +31,8 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
     const { model, stream, max_tokens, cache_control } = parseOtherFields(fields, blockFields);
     const preamble = [tools, system].filter((block) => block !== undefined);
+    const all = cache_control === undefined ? undefined : markMs(cache_control);
+    const keptMs = longestOf([all, ...messages.map((message) => message.markedForMs)]);
     return {
       body,
       model: typeof model === 'string' ? model : undefined,
@@ -40,7 +42,8 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       toolNames: toolNamesOf(tools),
       preamble,
       messages,
-      marked: cache_control !== undefined || [...preamble, ...messages].some((block) => block.marked),
+      marked: keptMs !== undefined || preamble.some((block) => block.markedForMs !== undefined),
+      keptMs,
     };
   });
 }
@@ -53,7 +56,7 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   if (!byKey) {
     const span = { start: 0, end: bytes.length };
     const parts: readonly Part[] = [{ type: 'opaque', span, kind: 'duplicate-keys' }];
-    return { role: 'user', parts, canonical: canonical('user'), marked: holdsMarks(bytes, members) };
+    return { role: 'user', parts, canonical: canonical('user'), markedForMs: markedForMs(bytes, members) };
   }
   const content = byKey.get('content')?.value;
   const said = stringAt(bytes, byKey.get('role'));
@@ -63,7 +66,7 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   const parts = outlineContent(bytes, content);
   const role: Role =
     said === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result') ? 'tool' : said;
-  return { role, parts, canonical: canonical(role), marked: holdsMarks(bytes, members) };
+  return { role, parts, canonical: canonical(role), markedForMs: markedForMs(bytes, members) };
 }
 
 /** Content is a string or an array of blocks; a string says the same as one text block. */
@@ -160,7 +163,7 @@ function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
   const parts = outlineContent(bytes, content);
   const pieces = contentPieces(bytes, content, moving);
   const canonical = canonicalDigest('system', pieces, reading.digest);
-  return { role: 'system', parts, canonical, marked: blocksHoldMarks(bytes, content) };
+  return { role: 'system', parts, canonical, markedForMs: blocksMarkedForMs(bytes, content) };
 }
 
 function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
@@ -174,6 +177,6 @@ function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
     role: 'system',
     parts,
     canonical,
-    marked: blocksHoldMarks(bytes, { start: 0, end: bytes.length }),
+    markedForMs: blocksMarkedForMs(bytes, { start: 0, end: bytes.length }),
   };
 }

@@ -8,6 +8,13 @@ const read = (body: Uint8Array | string) => view(openaiChat, body);
 const recorded = (name: string) => read(chatFixture.recorded[name]!);
 const message = (members: string) => read(`{"model":"m","messages":[{${members}}]}`);
 
+it('knows for how long the client asks to keep the prompt cached', () => {
+  const asking = (more: string) => read(`{"model":"m","messages":[]${more}}`).keptMs;
+  expect(asking(',"prompt_cache_retention":"24h"')).toBe(24 * 60 * 60_000);
+  expect(asking(',"prompt_cache_retention":"in_memory"')).toBeUndefined();
+  expect(asking('')).toBeUndefined();
+});
+
 describe('a tool loop over Chat Completions', () => {
   it('is read with developer messages, empty content, refusals and answers in any order', () => {
     const conversation = recorded('sdk-tool-loop');

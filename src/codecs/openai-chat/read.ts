@@ -17,6 +17,9 @@ import {
   toolNamesOf,
 } from '../read-body.ts';
 
+/** The longest that a client can ask for. */
+const dayMs = 24 * 60 * 60_000;
+
 /** Fields that are read as blocks; every other one is parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'tools']);
 
@@ -38,7 +41,8 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
     const messages = readMessages(fields, reading, outlineMessage);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
     const others = parseOtherFields(fields, blockFields);
-    const { model, stream, n, max_tokens, max_completion_tokens, prompt_cache_key } = others;
+    const { model, stream, n, max_tokens, max_completion_tokens, prompt_cache_key, prompt_cache_retention } =
+      others;
     const limit = max_completion_tokens ?? max_tokens;
     return {
       body,
@@ -49,6 +53,7 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       toolNames: toolNamesOf(tools),
       preamble: tools ? [tools] : [],
       messages,
+      keptMs: prompt_cache_retention === '24h' ? dayMs : undefined,
       sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,
     };
   });

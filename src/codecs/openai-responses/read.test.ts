@@ -10,6 +10,12 @@ const recorded = (name: string) => read(responsesFixture.recorded[name]!);
 const item = (members: string) => read(`{"model":"m","input":[{${members}}]}`);
 const refused = expect.objectContaining({ name: 'LeporelloError', code: 'not-this-format' });
 
+it('knows for how long the client asks to keep the prompt cached', () => {
+  const asking = (more: string) => read(`{"model":"m","input":[]${more}}`).keptMs;
+  expect(asking(',"prompt_cache_retention":"24h"')).toBe(24 * 60 * 60_000);
+  expect(asking('')).toBeUndefined();
+});
+
 describe('a tool loop over Responses', () => {
   it('is read item by item, reasoning and each call a message of its own', () => {
     const conversation = recorded('sdk-tool-loop');

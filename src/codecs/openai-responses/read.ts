@@ -19,6 +19,9 @@ import { outlineItem } from './read-items.ts';
 
 const format = 'OpenAI Responses';
 
+/** The longest that a client can ask for. */
+const dayMs = 24 * 60 * 60_000;
+
 /** Fields that are read as blocks; every other one is parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['input', 'instructions', 'tools']);
 
@@ -41,7 +44,8 @@ function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outline
   const instructions = readPreamble(fields, 'instructions', reading, outlineInstructions);
   const tools = readPreamble(fields, 'tools', reading, outlineTools);
   const others = parseOtherFields(fields, blockFields);
-  const { model, stream, max_output_tokens, previous_response_id, prompt_cache_key } = others;
+  const { model, stream, max_output_tokens, previous_response_id, prompt_cache_key, prompt_cache_retention } =
+    others;
   const additional = messages.flatMap(({ span, parts }) =>
     parts.some((part) => part.type === 'opaque' && declaring.has(part.kind)) ? namesInside(body, span) : [],
   );
@@ -56,6 +60,7 @@ function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outline
     preamble: [tools, instructions].filter((block) => block !== undefined),
     messages,
     goesOnFrom: typeof previous_response_id === 'string' ? previous_response_id : undefined,
+    keptMs: prompt_cache_retention === '24h' ? dayMs : undefined,
     sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,
   };
 }
