@@ -45,11 +45,12 @@ export function beginningOf(
 
 /** What a trigger asks of tokens, as strategies count them. */
 export function demandInCounts(demand: Demand, { countFor }: Correction): Demand {
-  const { goal, atMost } = demand;
+  const { goal, atMost, newest, ...rest } = demand;
   return {
-    ...demand,
+    ...rest,
     goal: goal.unit === 'tokens' ? { unit: 'tokens', target: countFor(goal.target) } : goal,
     atMost: atMost === undefined ? undefined : countFor(atMost),
+    ...(newest && { newest: { above: countFor(newest.above), target: countFor(newest.target) } }),
   };
 }
 

@@ -193,7 +193,7 @@ describe('what can go wrong', () => {
   it('gives up a strategy that would break a rule, and says which', async () => {
     const careless = {
       name: 'careless',
-      lastResort: false,
+      reach: 'history' as const,
       propose: () => [{ kind: 'drop-message', message: 3, memory: undefined } as const],
     };
     const { engine } = testEngine({ window: 20_000, strategies: [careless] });

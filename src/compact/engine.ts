@@ -4,6 +4,7 @@
  */
 import type { Conversation } from '../conversation/conversation.ts';
 import { LeporelloError } from '../errors.ts';
+import { newestGoal } from '../triggers/newest-goal.ts';
 import { type Demand, firstDemand } from '../triggers/trigger.ts';
 import { correctedEconomy, correctedSteps, demandInCounts, gaugeOf } from './corrected.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
@@ -201,6 +202,7 @@ function overflowDemand(atMost: number): Demand {
   return {
     trigger: 'overflow',
     goal: { unit: 'tokens', target: Math.floor(atMost * 0.8) },
+    newest: newestGoal(atMost),
     atMost,
     force: true,
   };

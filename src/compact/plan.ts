@@ -71,27 +71,44 @@ export function planFold(
   demand: Demand,
   strategies: readonly Strategy[],
 ): { readonly draft: Draft; readonly steps: readonly FoldStep[] } {
+  const plan = runAll(input, before, demand, strategies);
+  const { draft: after, steps } = plan;
+  const isTooMuch = demand.atMost !== undefined && after.tokens > demand.atMost;
+  // What was made smaller is not cut, too: where that is not enough, cutting alone may be.
+  const others = strategies.filter(({ reach }) => reach !== 'newest');
+  if (isTooMuch && steps.some(({ strategy }) => !others.some(({ name }) => name === strategy)))
+    return planFold(input, before, demand, others);
+  return paysOff(before, after, demand) ? { draft: after, steps } : { draft: before, steps: [] };
+}
+
+function runAll(
+  input: PlanInput,
+  before: Draft,
+  demand: Demand,
+  strategies: readonly Strategy[],
+): { readonly draft: Draft; readonly steps: readonly FoldStep[] } {
   const steps: FoldStep[] = [];
   let current = before;
   for (const strategy of strategies) {
-    if (strategy.lastResort && !demand.force) continue;
+    if (strategy.reach === 'everything' && !demand.force) continue;
     if (input.isTooLate()) break;
     const outcome = runStrategy(input, before.edits, current, demand, strategy);
     if (outcome.step) steps.push(outcome.step);
     current = outcome.draft;
   }
-  return paysOff(before, current, demand) ? { draft: current, steps } : { draft: before, steps: [] };
+  return { draft: current, steps };
 }
 
 /**
- * A fold re-bills all that stands behind it. One that is only wished for must win a quarter of what is asked, or else the next
- * request would ask for the next small fold, and so on every turn.
+ * A fold re-bills all that stands behind it. One that is only wished for must win a quarter of what is asked, or as much as would have
+ * been asked of the newest results, or else the next request would ask for the next small fold, and so on every turn.
  */
 function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
   const won = amount(before, demand) - amount(after, demand);
   if (after.tokens > before.tokens || after.body.length > before.body.length) return false;
+  if (demand.force || (demand.newest && after.tokens <= demand.newest.target)) return true;
   const asked = amount(before, demand) - demand.goal.target;
-  return demand.force || won >= asked * (demand.only ? 0.5 : 0.25);
+  return won >= asked * (demand.only ? 0.5 : 0.25);
 }
 
 /** `replayed` are edits of earlier folds: they were sent already, so what goes with them went with them then. */
@@ -102,13 +119,14 @@ function runStrategy(
   demand: Demand,
   strategy: Strategy,
 ): { draft: Draft; step?: FoldStep } {
+  const startsOver = strategy.reach !== 'history';
   let best = start;
   let refused: string | undefined;
   // What names messages wants all there is to have of them.
   let asked = demand.only ? Number.POSITIVE_INFINITY : excess(start, demand, strategy);
   for (let round = 0; round < mostRounds && asked > 0 && !input.isTooLate(); round++) {
-    // The last resort cuts each text once, so it starts over with a larger wish; the others go on from where they are.
-    const from = strategy.lastResort ? start : best;
+    // What makes texts smaller does so once to each, so it starts over with a larger wish; what takes them out goes on from where it is.
+    const from = startsOver ? start : best;
     const proposed = strategy.propose(viewOf(input, from, demand, asked));
     if (proposed.length === 0) break;
     const next = tryEdits(input, demand, replayed, from, proposed);
@@ -119,7 +137,7 @@ function runStrategy(
     if (amount(next, demand) >= amount(best, demand)) break;
     best = next;
     const left = excess(best, demand, strategy);
-    asked = demand.only ? asked : left <= 0 ? 0 : strategy.lastResort ? asked + left * 1.5 + 50 : left;
+    asked = demand.only ? asked : left <= 0 ? 0 : startsOver ? asked + left * 1.5 + 50 : left;
   }
   const edits = best.edits.length - start.edits.length;
   if (edits === 0 && refused === undefined) return { draft: start };
@@ -194,8 +212,16 @@ function amount(state: Draft, demand: Demand): number {
   return demand.goal.unit === 'tokens' ? state.tokens : state.messages;
 }
 
-/** The last resort only does what must be done; the others aim at the goal. */
-function excess(state: Draft, demand: Demand, strategy: Strategy): number {
-  const limit = strategy.lastResort ? (demand.atMost ?? demand.goal.target) : demand.goal.target;
-  return amount(state, demand) - limit;
+/** How much is still too much for what reaches this far: the further it does, the less it is asked for. */
+function excess(state: Draft, demand: Demand, { reach }: Strategy): number {
+  const now = amount(state, demand);
+  const { goal, newest, atMost } = demand;
+  switch (reach) {
+    case 'history':
+      return now - goal.target;
+    case 'newest':
+      return newest && now > newest.above ? now - newest.target : 0;
+    case 'everything':
+      return now - (atMost ?? goal.target);
+  }
 }

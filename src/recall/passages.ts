@@ -4,7 +4,7 @@
  */
 import { wholeAfter, wholeBefore } from './lines.ts';
 import type { Stretch } from './lines.ts';
-import { countTerm, queryTerms, spellingsOf } from './query-terms.ts';
+import { countTerm, queryTerms, spellingsOf } from '../content/query-terms.ts';
 import { windowsOf } from './windows.ts';
 
 export type Passage = Stretch & {

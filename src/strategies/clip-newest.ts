@@ -7,7 +7,7 @@ import type { FoldView, Strategy } from './strategy.ts';
 import { clipStub } from './stub.ts';
 import { openSlots, type TextSlot } from './text-slots.ts';
 
-export const clipNewest: Strategy = { name: 'clip-newest', lastResort: true, propose };
+export const clipNewest: Strategy = { name: 'clip-newest', reach: 'everything', propose };
 
 /** Tokens a text must have to be worth cutting: less would not even hold the stub. */
 const smallest = 150;

@@ -8,7 +8,7 @@ import { type Pair, pairCalls, type PartPlace } from '../conversation/pairing.ts
 import type { FoldView, Strategy } from './strategy.ts';
 import { touched } from './text-slots.ts';
 
-export const dropFailedCalls: Strategy = { name: 'drop-failed-calls', lastResort: false, propose };
+export const dropFailedCalls: Strategy = { name: 'drop-failed-calls', reach: 'history', propose };
 
 /** How agent frameworks word it, for formats that do not flag errors: "Unknown tool: x", "Tool 'x' not found", "x is not a valid tool". */
 const wordings: readonly RegExp[] = [

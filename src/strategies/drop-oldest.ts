@@ -11,7 +11,7 @@ import { keyValues } from './key-values.ts';
 import { messagesStub } from './stub.ts';
 import { touched } from './text-slots.ts';
 
-export const dropOldest: Strategy = { name: 'drop-oldest', lastResort: false, propose };
+export const dropOldest: Strategy = { name: 'drop-oldest', reach: 'history', propose };
 
 function propose(view: FoldView): readonly Edit[] {
   const gone = touched(view.edits);

@@ -8,7 +8,7 @@ import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/
 import type { FoldView, Strategy } from './strategy.ts';
 import { touched } from './text-slots.ts';
 
-export const dropRecalls: Strategy = { name: 'drop-recalls', lastResort: false, propose };
+export const dropRecalls: Strategy = { name: 'drop-recalls', reach: 'history', propose };
 
 function propose(view: FoldView): readonly Edit[] {
   const isFree = freeMessages(view);

@@ -4,7 +4,7 @@ import type { FoldView, Strategy } from './strategy.ts';
 import { resultStub } from './stub.ts';
 import { byteLength, openSlots, type TextSlot } from './text-slots.ts';
 
-export const offloadResults: Strategy = { name: 'offload-results', lastResort: false, propose };
+export const offloadResults: Strategy = { name: 'offload-results', reach: 'history', propose };
 
 function propose(view: FoldView): readonly Edit[] {
   // A result that is folded leaves its message where it is.

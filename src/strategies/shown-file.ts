@@ -2,6 +2,7 @@
  * Whether a tool result shows a file as it is: what an agent may edit next by quoting its lines, so that no line may be laid out anew.
  * Told from the call alone, in doubt for the file.
  */
+import { wordsOf } from './tool-words.ts';
 
 /** `input` is the JSON text of the call's arguments. */
 export function showsFile({ name, input }: { readonly name: string; readonly input: string }): boolean {
@@ -12,15 +13,6 @@ export function showsFile({ name, input }: { readonly name: string; readonly inp
 
 /** Words in the names of tools that read files, or that answer with what they changed in one. */
 const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'replace', 'patch', 'notebook']);
-
-/** `read_file`, `ReadFile`, `fs.readFile` and `mcp__files__read` hold the word read. */
-function wordsOf(name: string): readonly string[] {
-  return name
-    .slice(0, 200)
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-    .split(/[^a-z0-9]+/);
-}
 
 /** Programs that print a file, at the beginning of a command; behind a pipe they only cut what another printed. */
 const printsFile =

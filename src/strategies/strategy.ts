@@ -7,11 +7,18 @@ import type { Edit } from '../conversation/edit.ts';
 
 export interface Strategy {
   readonly name: string;
-  /** True for what clips even the newest content: asked only when the request would not fit otherwise. */
-  readonly lastResort: boolean;
+  readonly reach: Reach;
   /** Further edits; none when the strategy has nothing (more) to offer. Never throws, never touches what `view` protects. */
   propose(view: FoldView): readonly Edit[];
 }
+
+export type Reach =
+  /** What nothing protects. Aims at the demand's goal. */
+  | 'history'
+  /** Results of the newest batch, too, none of which goes as a whole. Asked only where the others leave too much. */
+  | 'newest'
+  /** Whatever there is: the last resort, asked only when the request would not fit otherwise. */
+  | 'everything';
 
 /** What a strategy sees. */
 export type FoldView = {

@@ -12,7 +12,7 @@ import type { FoldView, Strategy } from './strategy.ts';
 import { argumentStub } from './stub.ts';
 import { touched } from './text-slots.ts';
 
-export const stubArguments: Strategy = { name: 'stub-arguments', lastResort: false, propose };
+export const stubArguments: Strategy = { name: 'stub-arguments', reach: 'history', propose };
 
 function propose(view: FoldView): readonly Edit[] {
   if (view.excess.unit === 'messages') return [];

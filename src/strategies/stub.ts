@@ -77,6 +77,18 @@ export function shrunkNote(shrunk: {
   return `[Shortened from ${characters} characters. ${way(memory, recallTool)}]`;
 }
 
+/** Stands at the end of a result whose items were made smaller. */
+export function itemsNote(shortened: {
+  readonly items: number;
+  readonly of: number;
+  readonly memory: string;
+  readonly recallTool: string | undefined;
+}): string {
+  const { items, of, memory, recallTool } = shortened;
+  const which = items === of ? `All ${of} items` : `${items} of ${of} items, the least relevant,`;
+  return `[${which} shortened where it says […]. ${way(memory, recallTool)}]`;
+}
+
 function way(memory: string, recallTool: string | undefined, path?: string): string {
   return recallTool === undefined
     ? `It is kept as ${memory}.`

@@ -3,6 +3,7 @@
  * Asks for the same low mark as the window fraction, so that the forced fold is not followed by another one a turn later.
  */
 import { fraction } from './allowed.ts';
+import { newestGoal } from './newest-goal.ts';
 import type { Trigger } from './trigger.ts';
 
 export type MustFitOptions = {
@@ -12,6 +13,9 @@ export type MustFitOptions = {
 
 /** Where the reply's reserve leaves less than the target, the goal still frees a fifth of the room there is. */
 const mostOfTheRoom = 0.8;
+
+/** Of the window: above it the next turn would ask for a fold again. */
+const comfortable = 0.85;
 
 /** Throws `bad-config` for options out of range. */
 export function createMustFit(options: MustFitOptions = {}): Trigger {
@@ -24,7 +28,8 @@ export function createMustFit(options: MustFitOptions = {}): Trigger {
       const atMost = Math.max(0, window - reserved);
       if (tokens <= atMost) return undefined;
       const goal = Math.floor(Math.min(window * target, atMost * mostOfTheRoom));
-      return { trigger: name, goal: { unit: 'tokens', target: goal }, atMost, force: true };
+      const newest = newestGoal(Math.floor(Math.min(atMost, window * comfortable)));
+      return { trigger: name, goal: { unit: 'tokens', target: goal }, atMost, force: true, newest };
     },
   };
 }

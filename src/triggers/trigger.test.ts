@@ -27,6 +27,7 @@ describe('must-fit', () => {
       goal: { unit: 'tokens', target: 100_000 },
       atMost: 192_000,
       force: true,
+      newest: { above: 170_000, target: 159_800 },
     });
   });
 
@@ -36,6 +37,7 @@ describe('must-fit', () => {
       goal: { unit: 'tokens', target: 3_200 },
       atMost: 4_000,
       force: true,
+      newest: { above: 4_000, target: 3_760 },
     });
   });
 
@@ -45,6 +47,7 @@ describe('must-fit', () => {
       goal: { unit: 'tokens', target: 0 },
       atMost: 0,
       force: true,
+      newest: { above: 0, target: 0 },
     });
   });
 });
@@ -58,6 +61,7 @@ describe('window-fraction', () => {
       goal: { unit: 'tokens', target: 100_000 },
       atMost: undefined,
       force: false,
+      newest: { above: 170_000, target: 159_800 },
     });
   });
 });

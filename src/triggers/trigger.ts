@@ -63,6 +63,8 @@ export type Demand = {
   readonly atMost: number | undefined;
   /** True when even the newest content may be clipped, as the last resort, to come under `atMost`. */
   readonly force: boolean;
+  /** Where history alone does not bring it there: above so many tokens newest results are made smaller, too, down to so many. */
+  readonly newest?: { readonly above: number; readonly target: number };
   /** All that may be folded, and all of it is to be: what is named here and nothing else. Default: whatever is free. */
   readonly only?: Only;
 };

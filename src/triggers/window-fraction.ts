@@ -3,6 +3,7 @@
  * Fires above `trigger`, asks for `target`: the gap is the hysteresis.
  */
 import { fraction } from './allowed.ts';
+import { newestGoal } from './newest-goal.ts';
 import type { Trigger } from './trigger.ts';
 
 export type WindowFractionOptions = {
@@ -25,7 +26,8 @@ export function createWindowFraction(options: WindowFractionOptions = {}): Trigg
     demand({ tokens, window }) {
       if (window === undefined || tokens <= window * trigger) return undefined;
       const goal = { unit: 'tokens', target: Math.floor(window * target) } as const;
-      return { trigger: name, goal, atMost: undefined, force: false };
+      const newest = newestGoal(Math.floor(window * trigger));
+      return { trigger: name, goal, atMost: undefined, force: false, newest };
     },
   };
 }

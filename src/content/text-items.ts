@@ -1,0 +1,107 @@
+/**
+ * Items of a text that is not JSON: what begins with headings of one level, tags of one name, numbers that count up, the same first word,
+ * or comes between rulers; at last the paragraphs of long prose. What stands before the first item stays as it is.
+ */
+import { extract } from './extract.ts';
+import { isCode } from './guards.ts';
+import type { Item, ItemList } from './items.ts';
+
+export function textItems(text: string): ItemList | undefined {
+  if (isCode(text.replaceAll(tagLine, ''))) return undefined;
+  const starts = ways.map((way) => way(text)).find((found) => found.length >= FEWEST && covers(text, found));
+  if (!starts) return undefined;
+  const pieces = starts.map((start, at) => text.slice(start, starts[at + 1] ?? text.length));
+  const items = pieces.map(itemOf);
+  return {
+    items,
+    write: (smaller) =>
+      text.slice(0, starts[0]!) +
+      pieces
+        .map((piece, at) => {
+          const shorter = smaller.get(at);
+          return shorter === undefined ? piece : shorter + piece.slice(piece.trimEnd().length);
+        })
+        .join(''),
+  };
+}
+
+const FEWEST = 3;
+
+/** Markup around documents, which looks like code. */
+const tagLine = /^<\/?[a-z][^>\n]{0,300}>[ \t]*\n/gim;
+
+/** Where items begin, or nothing. */
+type Way = (text: string) => readonly number[];
+
+const ways: readonly Way[] = [
+  ...[1, 2, 3].map(
+    (level): Way =>
+      (text) =>
+        offsets(text, new RegExp(`^#{${level}} \\S`, 'gm')),
+  ),
+  (text) => alike(text, /^<([a-z][\w-]*)(?: [^>\n]{0,300})?>/gim),
+  countingUp,
+  (text) => alike(text, /^(?:\*\*)?([A-Z][\w ]{1,20}):/gm),
+  (text) => offsets(text, /^(?:-{3,}|\*{3,}|={3,})[ \t]*$/gm),
+  paragraphs,
+];
+
+/** A list of items is most of its text. */
+function covers(text: string, starts: readonly number[]): boolean {
+  return starts[0]! < text.length / 2;
+}
+
+function offsets(text: string, pattern: RegExp): readonly number[] {
+  return [...text.matchAll(pattern)].map(({ index }) => index);
+}
+
+/** Of the beginnings that stand at least three times, that which comes first: what else repeats does so within items. */
+function alike(text: string, pattern: RegExp): readonly number[] {
+  const places = new Map<string, number[]>();
+  for (const match of text.matchAll(pattern)) {
+    const name = match[1]!.toLowerCase();
+    const known = places.get(name);
+    if (known) known.push(match.index);
+    else places.set(name, [match.index]);
+  }
+  return [...places.values()].find((found) => found.length >= FEWEST) ?? [];
+}
+
+/** `1. `, `[1] `, `Result 1:`, `Document [1]`: only those that go on counting, so that numbers within items are none. */
+function countingUp(text: string): readonly number[] {
+  const starts: number[] = [];
+  let next: number | undefined;
+  for (const match of text.matchAll(/^(?:[A-Z]\w{2,15} )?[[(]?(\d{1,4})[\])]?[.:)]?[ \t]/gm)) {
+    const number = Number(match[1]);
+    if (next === undefined ? number > 1 : number !== next) continue;
+    starts.push(match.index);
+    next = number + 1;
+  }
+  return starts;
+}
+
+/** UTF-16 units: shorter texts are read at once, shorter paragraphs belong to what stands before them. */
+const LONG_PROSE = 8_000;
+const LONG_PARAGRAPH = 400;
+
+function paragraphs(text: string): readonly number[] {
+  if (text.length < LONG_PROSE) return [];
+  const starts = [0];
+  for (const match of text.matchAll(/\n[ \t]*\n+/g)) {
+    const start = match.index + match[0].length;
+    if (start - starts.at(-1)! >= LONG_PARAGRAPH && start < text.length) starts.push(start);
+  }
+  return starts;
+}
+
+function itemOf(piece: string): Item {
+  const text = piece.trimEnd();
+  return {
+    text,
+    score: undefined,
+    shorter(share, terms) {
+      const shorter = extract(text, Math.floor(text.length * share), terms);
+      return shorter.length < text.length ? shorter : undefined;
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { chatBody, readChat } from '../testing/chat-conversation.ts';
+import { foldView, strategySuite } from '../testing/strategy-suite.ts';
+import { compressItems } from './compress-items.ts';
+
+strategySuite(compressItems);
+
+const hits = ['lamps', 'ropes', 'sails'].map((about) => ({
+  title: about,
+  body: `This one is about ${about}. Then it wanders off. It says nothing new for a long while, as many do. It tells of a house. It tells of a road. It was written in 1759.`.padEnd(
+    400,
+    ' Much more is said.',
+  ),
+}));
+
+/** The results of a batch in which tools were called, after `amount` tokens were asked for. */
+function compressed(calls: readonly { name: string; result: string }[], amount: number, question = 'Go') {
+  const conversation = readChat(chatBody([{ user: question }, { calls }]));
+  const view = foldView(conversation, {
+    idOf: () => 'mem_0123456789abcdef',
+    excess: { unit: 'tokens', amount },
+  });
+  return compressItems
+    .propose(view)
+    .map((edit) => (edit.kind === 'replace-text' ? { message: edit.at.message, stub: edit.stub } : edit));
+}
+
+describe('compress-items', () => {
+  it('shortens no more items than it must, the last of a search first, and says so', () => {
+    const [one] = compressed([{ name: 'web_search', result: JSON.stringify(hits) }], 40);
+    expect(one).toEqual({
+      message: 2,
+      stub:
+        JSON.stringify([
+          hits[0],
+          hits[1],
+          {
+            title: 'sails',
+            body: 'This one is about sails. Then it wanders off. […] It tells of a house. […] It was written in 1759. […]',
+          },
+        ]) +
+        '\n[1 of 3 items, the least relevant, shortened where it says […]. To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]',
+    });
+  });
+
+  it('goes by the question where nothing else says what matters', () => {
+    const [one] = compressed(
+      [{ name: 'list_articles', result: JSON.stringify(hits) }],
+      40,
+      'Tell me of sails and ropes',
+    );
+    const stub = (one as { stub: string }).stub;
+    expect(stub).toContain(JSON.stringify(hits[1]));
+    expect(stub).toContain(JSON.stringify(hits[2]));
+    expect(stub).not.toContain(JSON.stringify(hits[0]));
+  });
+
+  it('takes from all lists of the batch alike', () => {
+    const result = JSON.stringify(hits);
+    const both = compressed(
+      [
+        { name: 'search', result },
+        { name: 'search', result },
+      ],
+      100,
+    );
+    expect(both.map((one) => 'message' in one && one.message)).toEqual([2, 3]);
+  });
+
+  it('leaves errors, files that may be edited and what is no list as they are', () => {
+    const result = JSON.stringify(hits);
+    expect(compressed([{ name: 'read_file', result }], 1_000)).toEqual([]);
+    expect(compressed([{ name: 'search', result: hits[0]!.body.repeat(4) }], 1_000)).toEqual([]);
+  });
+});

@@ -1,0 +1,105 @@
+/**
+ * Makes results that are lists (articles, hits, records) smaller item by item, least relevant first: of each the sentences that say most
+ * stay. For what a tool answered just now and is too much beside all the rest; originals are a recall away.
+ */
+import { itemsOf, type ItemList } from '../content/items.ts';
+import { rankItems } from '../content/rank-items.ts';
+import { inputOf, textOf } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { pairCalls, placeKey } from '../conversation/pairing.ts';
+import { turnStart } from '../conversation/turns.ts';
+import { showsFile } from './shown-file.ts';
+import type { FoldView, Strategy } from './strategy.ts';
+import { itemsNote } from './stub.ts';
+import { openSlots, type TextSlot } from './text-slots.ts';
+import { isSearch } from './tool-words.ts';
+
+export const compressItems: Strategy = { name: 'compress-items', reach: 'newest', propose };
+
+/** What is left of an item. */
+const share = 0.3;
+
+/** A result that may be compressed, and what has become smaller of it so far. */
+type Listed = {
+  readonly slot: TextSlot;
+  readonly list: ItemList;
+  readonly tool: string;
+  readonly smaller: Map<number, string>;
+};
+
+function propose(view: FoldView): readonly Edit[] {
+  if (view.excess.unit === 'messages') return [];
+  const results = listsOf(view);
+  let missing = view.excess.amount;
+  for (const { result, item, terms } of leastRelevantFirst(results, questionOf(view))) {
+    if (missing <= 0) break;
+    const { text, shorter } = result.list.items[item]!;
+    const short = shorter(share, terms);
+    if (short === undefined) continue;
+    result.smaller.set(item, short);
+    missing -= view.measure.text(text) - view.measure.text(short);
+  }
+  return results.flatMap((result) => editOf(view, result) ?? []);
+}
+
+function listsOf(view: FoldView): readonly Listed[] {
+  const calls = callsOf(view);
+  return [...openSlots(view, 'tool-result')].flatMap((slot): readonly Listed[] => {
+    const call = calls.get(placeKey(slot.at));
+    if (!call || showsFile(call) || !isCandidate(view, slot)) return [];
+    const list = itemsOf(slot.text());
+    return list ? [{ slot, list, tool: call.name, smaller: new Map() }] : [];
+  });
+}
+
+function isCandidate(view: FoldView, { at, part, literal }: TextSlot): boolean {
+  return (
+    literal.length - 2 >= view.compressionBytesThreshold &&
+    !(part.type === 'tool-result' && part.isError === true) &&
+    !view.protects.part(at.message, at.part) &&
+    !view.protects.recalled(at.message, at.part)
+  );
+}
+
+/** Calls by the key of their result's place. */
+function callsOf({ conversation }: FoldView): ReadonlyMap<string, { name: string; input: string }> {
+  return new Map(
+    pairCalls(conversation).pairs.flatMap(({ name, call, result }) => {
+      const message = conversation.messages[call.message]!;
+      const part = message.parts[call.part];
+      if (!result || part?.type !== 'tool-call') return [];
+      return [[placeKey(result), { name, input: inputOf(conversation.body, message, part) }]];
+    }),
+  );
+}
+
+/** What the user asked last. */
+function questionOf({ conversation }: FoldView): string {
+  const message = conversation.messages[turnStart(conversation) ?? -1];
+  if (!message) return '';
+  return message.parts
+    .flatMap((part) => (part.type === 'text' ? part.texts : []))
+    .map((span) => textOf(conversation.body, message, span))
+    .join('\n');
+}
+
+/** Of all lists together: the last of each list before the last but one of any, whatever their lengths. */
+function leastRelevantFirst(results: readonly Listed[], question: string) {
+  return results
+    .flatMap((result) => {
+      const { leastFirst, terms } = rankItems(result.list.items, question, isSearch(result.tool));
+      return leastFirst.map((item, at) => ({ result, item, terms, from: at / leastFirst.length }));
+    })
+    .toSorted((a, b) => a.from - b.from);
+}
+
+function editOf(view: FoldView, { slot, list, smaller }: Listed): Edit | undefined {
+  if (smaller.size === 0) return undefined;
+  const memory = view.idOf(slot.literal);
+  const { recallTool } = view;
+  const note = itemsNote({ items: smaller.size, of: list.items.length, memory, recallTool });
+  const stub = `${list.write(smaller).trimEnd()}\n${note}`;
+  const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
+  const now = view.shrunk(slot.at) ?? slot.text();
+  return view.measure.text(stub) < view.measure.text(now) && view.mayEdit(edit) ? edit : undefined;
+}
