@@ -8,11 +8,23 @@ export type { Prepared } from './compact/prepared.ts';
 export type { Conversation, Message, Part } from './conversation/conversation.ts';
 export type { Edit } from './conversation/edit.ts';
 export { type ErrorCode, LeporelloError } from './errors.ts';
+export type { HierarchyOptions, Preset } from './hierarchy/settings.ts';
+export type { Action, TrajectoryState } from './hierarchy/state.ts';
+export type { Summarizer, SummaryRequest } from './hierarchy/summarizer.ts';
+export {
+  openTrajectory,
+  type Trajectory,
+  type TrajectoryOptions,
+  type TrajectoryReport,
+} from './hierarchy/trajectory.ts';
+export type { TrajectoryRecord } from './hierarchy/records.ts';
+export type { Context, ContextMessage } from './hierarchy/view.ts';
 export { sha256 } from './memory/digest.ts';
 export { inMemoryStore } from './memory/in-memory.ts';
 export { createLedger, type Ledger } from './memory/ledger.ts';
 export type { Clock, Store, StoreEntry } from './memory/store.ts';
 export { createVault, type Vault } from './memory/vault.ts';
+export type { Compression, CompressionTotals } from './metrics/compression.ts';
 export type { FoldReport, FoldStep, Outcome, Receipt } from './metrics/receipt.ts';
 export { defaultStrategies } from './strategies/default-strategies.ts';
 export type { FoldView, Strategy } from './strategies/strategy.ts';

@@ -10,7 +10,7 @@ import type { SourceFile } from './source-file.ts';
 const floors: readonly (readonly string[])[] = [
   ['cli'],
   ['gateway', 'adapters', 'replay', 'index'],
-  ['compact'],
+  ['compact', 'hierarchy'],
   ['strategies', 'recall'],
   ['triggers', 'codecs', 'summarizers', 'memory', 'tokens', 'content', 'metrics'],
   ['conversation', 'errors'],

@@ -1,0 +1,59 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { extract } from './extract.ts';
+
+/** One token for four characters. */
+const count = (text: string) => Math.ceil(text.length / 4);
+
+const steps = [
+  'a1 npm test\nstarting\nok 1\nok 2\nFAIL src/auth.test.ts: token expired\ndone',
+  'a2 cat src/auth.ts\nimport x\nconst ttl = 3600\nand so on',
+  'a3 ls\n\n  \nsrc',
+];
+
+describe('the local summary', () => {
+  it('says what was done and the lines that tell most, in their order', () => {
+    expect(extract(steps, 33, count)).toBe(
+      [
+        'a1 npm test',
+        'ok 1',
+        'FAIL src/auth.test.ts: token expired',
+        'done',
+        'a2 cat src/auth.ts',
+        'const ttl = 3600',
+        'and so on',
+        'a3 ls',
+      ].join('\n'),
+    );
+  });
+
+  it('says of many steps what some of them did, the first and the last among them, and ends between words', () => {
+    const many = Array.from(
+      { length: 30 },
+      (_, at) => `a${at + 1} read the file src/part-${at + 1}.ts\nfound`,
+    );
+    expect(extract(many, 40, count)).toBe(
+      [
+        'a1 read the file src/part-1.ts',
+        'found',
+        'a2 read the file src/part-2.ts',
+        'a3 read the file src/part-3.ts',
+        'a30 read the file src/part-30.ts',
+      ].join('\n'),
+    );
+  });
+
+  it('never has more than it may, and is the same for the same steps', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ unit: 'binary', maxLength: 300 })),
+        fc.nat(200),
+        (texts, maxTokens) => {
+          const text = extract(texts, maxTokens, count);
+          expect(count(text)).toBeLessThanOrEqual(maxTokens);
+          expect(extract(texts, maxTokens, count)).toBe(text);
+        },
+      ),
+    );
+  });
+});

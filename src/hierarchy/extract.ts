@@ -1,0 +1,132 @@
+/**
+ * The local summarizer: no words of its own, only what the steps say. The first line of each step (what was done), then the lines that
+ * tell most. Same input, same output; never fails. Pure.
+ */
+import { clip, type CountTokens } from '../recall/fit.ts';
+
+const longestLine = 160;
+/** Lines of one step that are looked at, from both ends. */
+const mostLines = 400;
+/** First lines have at most this share of the room where there is more to say. */
+const headShare = 0.7;
+/** A first line of fewer tokens says nothing. */
+const leastHead = 14;
+/** Room for less is left as it is. */
+const leastLine = 8;
+
+type Line = { readonly step: number; readonly at: number; readonly text: string; readonly worth: number };
+
+/** At most `maxTokens` of the steps' own lines, in their order. */
+export function extract(steps: readonly string[], maxTokens: number, count: CountTokens): string {
+  const lines = steps.map(linesOf);
+  let chosen = headsOf(lines, maxTokens, count);
+  const headed = new Set(chosen.map(({ step }) => step));
+  let others = byWorth(lines.flat().filter(({ step, at }) => at > 0 || !headed.has(step)));
+  // Counted together lines have fewer tokens than one by one, so there is room left for more of them.
+  for (let round = 0; round < 3 && others.length > 0; round++) {
+    const more = fitting(others, maxTokens - count(joined(chosen)), count);
+    if (more.length === 0) break;
+    chosen = [...chosen, ...more];
+    const last = more.at(-1)!;
+    others = others.slice(others.findIndex(({ step, at }) => step === last.step && at === last.at) + 1);
+  }
+  return clip(joined(chosen), maxTokens, count);
+}
+
+function joined(lines: readonly Line[]): string {
+  const inOrder = lines.toSorted((a, b) => a.step - b.step || a.at - b.at);
+  return inOrder.map(({ text }) => text).join('\n');
+}
+
+/** The first lines, of all steps or of as many as can be told apart, each cut to a fair share. */
+function headsOf(
+  steps: readonly (readonly Line[])[],
+  maxTokens: number,
+  count: CountTokens,
+): readonly Line[] {
+  const heads = steps.flatMap((lines) => lines[0] ?? []);
+  const room = maxTokens * headShare;
+  if (sizeOf(heads, count) <= room) return heads;
+  const some = spread(heads, Math.max(1, Math.floor(room / leastHead)));
+  let left = Math.floor(room);
+  return some
+    .toSorted((a, b) => a.text.length - b.text.length)
+    .map((head, at) => {
+      const text = shorter(head.text, Math.floor(left / (some.length - at)) - 1, count);
+      left -= count(text) + 1;
+      return { ...head, text };
+    });
+}
+
+/** The best first; what repeats another but for numbers comes last. */
+function byWorth(lines: readonly Line[]): readonly Line[] {
+  const shapes = new Set<string>();
+  const fresh: Line[] = [];
+  const repeated: Line[] = [];
+  for (const line of lines.toSorted((a, b) => b.worth - a.worth || a.step - b.step || a.at - b.at)) {
+    const shape = line.text.replaceAll(/\d+/g, '0');
+    (shapes.has(shape) ? repeated : fresh).push(line);
+    shapes.add(shape);
+  }
+  return [...fresh, ...repeated];
+}
+
+/** The first of them that fit, the last one cut. */
+function fitting(lines: readonly Line[], maxTokens: number, count: CountTokens): readonly Line[] {
+  const chosen: Line[] = [];
+  let left = maxTokens;
+  for (const line of lines) {
+    if (left < leastLine) break;
+    const text = shorter(line.text, left - 1, count);
+    if (text === '') continue;
+    left -= count(text) + 1;
+    chosen.push({ ...line, text });
+  }
+  return chosen;
+}
+
+/** Ends between words where that leaves enough: half a path would pass for another one. */
+function shorter(text: string, maxTokens: number, count: CountTokens): string {
+  const fits = clip(text, maxTokens, count);
+  if (fits.length === text.length) return text;
+  const cut = clip(text, maxTokens - 1, count).trimEnd();
+  const words = cut.replace(/\s+\S*$/, '');
+  const kept = words.length * 2 > cut.length ? words : cut;
+  return kept === '' ? '' : `${kept}…`;
+}
+
+/** So many of them, the first and the last among them. */
+function spread<T>(items: readonly T[], most: number): readonly T[] {
+  if (items.length <= most) return items;
+  if (most === 1) return items.slice(-1);
+  return Array.from({ length: most }, (_, at) => items[Math.round((at * (items.length - 1)) / (most - 1))]!);
+}
+
+function sizeOf(lines: readonly Line[], count: CountTokens): number {
+  return lines.reduce((sum, { text }) => sum + count(text) + 1, 0);
+}
+
+function linesOf(step: string, index: number): readonly Line[] {
+  const all = step.split('\n').flatMap(piecesOf);
+  const ends = all.length <= mostLines ? all : [...all.slice(0, mostLines / 2), ...all.slice(-mostLines / 2)];
+  return ends.map((text, at) => ({ step: index, at, text, worth: worthOf(text, at, ends.length) }));
+}
+
+/** Long lines are taken as several; of very long ones the beginning. */
+function piecesOf(line: string): readonly string[] {
+  const pieces = line.slice(0, longestLine * mostLines).match(piece) ?? [];
+  return pieces.map((text) => text.trim().toWellFormed()).filter((text) => text !== '');
+}
+
+const piece = new RegExp(`.{1,${longestLine}}`, 'gsu');
+const trouble =
+  /\b(errors?|fail(?:ed|s|ure)?|exception|denied|not found|undefined|panic|fatal|refused|timed? ?out)\b/i;
+const artifact =
+  /[\w.-]+\/[\w./-]+|\b\w+\.[a-z]{1,4}\b|\b[0-9a-f]{7,}\b|\b\d[\d.,:]*\b|["'`][^"'`]{2,40}["'`]/g;
+
+function worthOf(text: string, at: number, of: number): number {
+  const place = (at === 0 ? 3 : 0) + (at === of - 1 ? 1 : 0);
+  // What has a name of its own was worth one.
+  const name = text.startsWith('[') ? 4 : 0;
+  return place + name + (trouble.test(text) ? 4 : 0) + Math.min(text.match(artifact)?.length ?? 0, 3);
+}

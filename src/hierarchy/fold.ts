@@ -1,0 +1,214 @@
+/**
+ * Makes one summary: asks the summarizer, checks what it says, and takes the local one's words where that will not do. Never rejects.
+ * No I/O but what the summarizer does.
+ */
+import { type Compression, compressionOf, type SummaryBy } from '../metrics/compression.ts';
+import { extract } from './extract.ts';
+import { stepsOf } from './layout.ts';
+import type { Work } from './plan.ts';
+import { ratioFor } from './ratio.ts';
+import { hardestRatio, type Settings, subgoalLength } from './settings.ts';
+import { coverOf, letterOf, levelName, type Summary, type TrajectoryState } from './state.ts';
+import { guidanceFor, type Summarizer, type SummaryRequest } from './summarizer.ts';
+import { entryTokens, type Measure, subgoalTokens } from './view.ts';
+
+export type FoldWork = Exclude<Work, { readonly kind: 'part' }>;
+
+export type FoldOptions = {
+  readonly settings: Settings;
+  readonly measure: Measure;
+  /** Undefined: the local one alone. */
+  readonly summarizer: Summarizer | undefined;
+  /** Milliseconds the summarizer has. */
+  readonly timeoutMs: number;
+};
+
+type Unkept = Omit<Summary, 'memory'>;
+type Skeleton = Omit<Unkept, 'tokens'>;
+
+/** A summary has at least so many tokens, whatever the ratio; less says nothing. */
+const leastText = 24;
+
+/** Words rarely fill the room they are given, so less is asked for than the hardest ratio allows. */
+const hardestAim = 14;
+
+/** A light merge has a third, but no more than this, of what stood there. */
+const mergeRatio = 3;
+const mergeTokens = 300;
+
+/** Always fewer tokens than what it stands for. */
+export async function fold(
+  work: FoldWork,
+  state: TrajectoryState,
+  options: FoldOptions,
+): Promise<{ readonly summary: Unkept; readonly compression: Compression }> {
+  const { measure, settings } = options;
+  const skeleton = skeletonOf(work, state);
+  const steps = work.of.flatMap(stepsOf);
+  const before = tokensBefore(work, measure);
+  const isShort = work.kind === 'summarize' && work.of[0].actions.length < subgoalLength.shortest;
+  const target = isShort ? undefined : ratioFor(settings.ratio, steps);
+  const wanted = target === undefined ? mergedTokens(before) : before / Math.min(target, hardestAim);
+  const sizes = { before, wanted: Math.floor(wanted), head: entryTokens(skeleton, measure) };
+  const words = isShort ? localWords(steps, sizes, skeleton, measure, 'merge') : await wordsOf();
+  const tokensAfter = entryTokens({ ...skeleton, text: words.text }, measure);
+  const compression = compressionOf({
+    id: skeleton.id,
+    level: levelName(skeleton.level),
+    tokensBefore: before,
+    tokensAfter,
+    target,
+    by: words.by,
+    problem: words.problem,
+  });
+  return { summary: { ...skeleton, text: words.text, tokens: tokensAfter }, compression };
+
+  async function wordsOf(): Promise<Words> {
+    const { summarizer, timeoutMs } = options;
+    if (summarizer === undefined) return localWords(steps, sizes, skeleton, measure, 'extractive');
+    const maxTokens = roomOf(sizes);
+    const goal = work.kind === 'summarize' ? work.of[0].goal : '';
+    const guidance = guidanceFor(levelName(skeleton.level), state.goal, goal);
+    const answer = await answerOf(summarizer, { steps, maxTokens, guidance }, timeoutMs);
+    return checked(answer, steps, sizes, skeleton, measure);
+  }
+}
+
+type Words = { readonly text: string; readonly by: SummaryBy; readonly problem: string | undefined };
+
+/** Tokens: of what is summarised, of the entry as it is wanted, and of its first line. */
+type Sizes = { readonly before: number; readonly wanted: number; readonly head: number };
+
+function checked(
+  answer: Answer,
+  steps: readonly string[],
+  sizes: Sizes,
+  skeleton: Skeleton,
+  measure: Measure,
+): Words {
+  if ('problem' in answer) return { ...localWords(steps, sizes, skeleton, measure, 'extractive'), ...answer };
+  const { text } = answer;
+  const tokens = entryTokens({ ...skeleton, text }, measure);
+  if (tokens >= sizes.before) {
+    return {
+      ...localWords(steps, sizes, skeleton, measure, 'extractive'),
+      problem: 'not smaller than the original',
+    };
+  }
+  if (tokens >= sizes.before / hardestRatio) return { text, by: 'summarizer', problem: undefined };
+  // Too short to have said it all: the local one says on.
+  return {
+    text: localText(steps, sizes, { ...skeleton, text }, measure),
+    by: 'both',
+    problem: `over ${hardestRatio}:1`,
+  };
+}
+
+function localWords(
+  steps: readonly string[],
+  sizes: Sizes,
+  skeleton: Skeleton,
+  measure: Measure,
+  by: 'extractive' | 'merge',
+): Words {
+  return { text: localText(steps, sizes, skeleton, measure), by, problem: undefined };
+}
+
+/** The steps' own words, behind what the entry says already. */
+function localText(steps: readonly string[], sizes: Sizes, begun: Skeleton, measure: Measure): string {
+  const least = sizes.before / hardestRatio;
+  const taken = entryTokens(begun, measure) - sizes.head;
+  const sayOn = (room: number): string => {
+    const words = extract(steps, room - taken, measure.count);
+    return [begun.text, words].filter((part) => part !== '').join('\n');
+  };
+  let room = roomOf(sizes);
+  let text = sayOn(room);
+  // Lines that do not divide well leave some of the room.
+  for (let round = 0; round < 3 && room < mostRoom(sizes); round++) {
+    const missing = least - entryTokens({ ...begun, text }, measure);
+    if (missing <= 0) break;
+    room = Math.min(room + Math.ceil(missing) + 16, mostRoom(sizes));
+    text = sayOn(room);
+  }
+  return text;
+}
+
+/** What is left beside the first line. */
+function roomOf(sizes: Sizes): number {
+  return Math.max(0, Math.min(Math.max(sizes.wanted - sizes.head, leastText), mostRoom(sizes)));
+}
+
+/** With more nothing would be saved. */
+function mostRoom({ before, head }: Sizes): number {
+  return Math.max(0, before - head - 4);
+}
+
+function mergedTokens(before: number): number {
+  return Math.max(before / hardestAim, Math.min(before / mergeRatio, mergeTokens));
+}
+
+type Answer = { readonly text: string } | { readonly problem: string };
+
+/** What the summarizer says, or why that cannot be a summary. Content stays out of the reasons. */
+async function answerOf(
+  summarizer: Summarizer,
+  request: Omit<SummaryRequest, 'signal'>,
+  timeoutMs: number,
+): Promise<Answer> {
+  const deadline = new AbortController();
+  const { signal } = deadline;
+  const late = new Promise<Answer>((resolve) => {
+    signal.addEventListener('abort', () => resolve({ problem: 'too late' }));
+  });
+  const timer = setTimeout(() => deadline.abort(), timeoutMs);
+  try {
+    return await Promise.race([said(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+
+  async function said(): Promise<Answer> {
+    try {
+      const answer: unknown = await summarizer.summarize({ ...request, signal });
+      if (typeof answer !== 'string') return { problem: 'no text' };
+      const text = answer.trim();
+      if (text === '') return { problem: 'empty' };
+      return looksFailed(text) ? { problem: 'an error or a refusal, no summary' } : { text };
+    } catch {
+      return { problem: 'rejected' };
+    }
+  }
+}
+
+/** An answer that tells of the summarizer's trouble, not of the agent's. */
+function looksFailed(text: string): boolean {
+  const start = text.slice(0, 300);
+  return (
+    /^\{\s*"(?:error|message|detail|type"\s*:\s*"error)"/.test(start) ||
+    /^<(?:!doctype|html)/i.test(start) ||
+    /^(?:error|http|status)[ :]*(?:4\d\d|5\d\d)\b/i.test(start) ||
+    /^(?:\d{3} )?(?:internal server error|bad gateway|service unavailable|too many requests|rate limit)/i.test(
+      start,
+    ) ||
+    /^(?:i['’]?m|i am) (?:sorry|unable|not able)|^sorry,|^i (?:cannot|can['’]?t) |^as an ai\b/i.test(start)
+  );
+}
+
+function skeletonOf(work: FoldWork, state: TrajectoryState): Skeleton {
+  const covers = coverOf(work.of);
+  if (work.kind === 'summarize') {
+    const { id, goal, outcome } = work.of[0];
+    const named = outcome === undefined ? { goal } : { goal, outcome };
+    return { kind: 'summary', level: 1, id, ...named, text: '', covers };
+  }
+  const letter = letterOf(work.level);
+  const id = `${letter}${state.counts[letter] + 1}`;
+  return { kind: 'summary', level: work.level, id, goal: '', text: '', covers };
+}
+
+function tokensBefore(work: FoldWork, measure: Measure): number {
+  return work.kind === 'summarize'
+    ? subgoalTokens(work.of[0], measure)
+    : work.of.reduce((sum, { tokens }) => sum + tokens, 0);
+}

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { ratioFor, varietyOf } from './ratio.ts';
+
+const log = Array.from({ length: 50 }, (_, at) => `12:00:${at} GET /health 200 in ${at} ms`).join('\n');
+const prose =
+  'The token had expired because the clock of the test was frozen in March. Two callers relied on that, one of them by ' +
+  'accident; the other compares dates as text, which works until the year has five digits.';
+
+describe('variety', () => {
+  it('is low where lines repeat but for their numbers, high where they do not, and 1 where there is nothing to tell', () => {
+    expect(varietyOf([log])).toBeCloseTo(0.02, 1);
+    expect(varietyOf([prose])).toBe(1);
+    expect(varietyOf(['', 'two words'])).toBe(1);
+  });
+
+  it('is low where steps repeat each other', () => {
+    expect(varietyOf([prose, prose, prose, prose])).toBe(0.25);
+  });
+});
+
+describe('the ratio', () => {
+  it('is the one asked for, or by the variety of the stretch', () => {
+    expect(ratioFor(10, [log])).toBe(10);
+    expect(ratioFor('adaptive', [log])).toBe(15);
+    expect(ratioFor('adaptive', [prose])).toBe(5);
+    expect(ratioFor('adaptive', [prose, prose])).toBeCloseTo(11);
+  });
+});

@@ -1,0 +1,72 @@
+/** What a trajectory is folded by: the presets, and the shape of the levels. Pure. */
+import { LeporelloError } from '../errors.ts';
+
+export type Preset = 'production' | 'debugging' | 'long-horizon' | 'cost';
+
+export type HierarchyOptions = {
+  /** Default `production`. What stands beside it overrules it. */
+  readonly preset?: Preset | undefined;
+  /** Tokens in for one token out, 1.5 to 15, on each level; `adaptive`: 15 where a stretch repeats itself, down to 5 where it is varied. */
+  readonly ratio?: number | 'adaptive' | undefined;
+  /** Whether ten sub-goals become a phase, and five phases an overview, as soon as there are so many, or when the budget needs it. */
+  readonly levels?: 'always' | 'as-needed' | undefined;
+  /** Tokens that `context()` has at most. At least 1,000; default 16,000. */
+  readonly budget?: number | undefined;
+  /** Tasks of fewer actions are left alone as long as they are under the budget. Default 20. */
+  readonly minActions?: number | undefined;
+};
+
+export type Settings = {
+  readonly ratio: number | 'adaptive';
+  readonly levels: 'always' | 'as-needed';
+  readonly budget: number;
+  readonly minActions: number;
+};
+
+/** No level is compressed harder than this: what a summary leaves out beyond it is missed (see docs/subgoals.md). */
+export const hardestRatio = 15;
+
+/** Sub-goals of fewer actions are not worth a summary; longer ones than `longest` are parted. */
+export const subgoalLength = { shortest: 3, longest: 7 } as const;
+
+/** Of an open sub-goal as many of the newest actions stay as they are when it is parted. */
+export const newestActions = 3;
+
+/** How many of a level become one of the next (sub-goals a phase, phases an overview, overviews an overview of these). */
+export function fanoutOf(level: number): number {
+  return level === 1 ? 10 : 5;
+}
+
+/** How many of the newest of a level stay when older ones go a level up. */
+export function newestOf(level: number): number {
+  return level === 1 ? 2 : 1;
+}
+
+/** The highest level that is made by counting; above it only the budget asks. */
+export const overviewLevel = 3;
+
+const presets: Readonly<Record<Preset, Pick<Settings, 'ratio' | 'levels'>>> = {
+  production: { ratio: 10, levels: 'as-needed' },
+  debugging: { ratio: 3, levels: 'as-needed' },
+  'long-horizon': { ratio: hardestRatio, levels: 'always' },
+  cost: { ratio: 12, levels: 'as-needed' },
+};
+
+/** Throws `bad-config`. */
+export function settingsFrom(options: HierarchyOptions): Settings {
+  const { preset = 'production', budget = 16_000, minActions = 20 } = options;
+  if (!Object.hasOwn(presets, preset)) {
+    throw bad(`preset ${JSON.stringify(preset)} is unknown: use ${Object.keys(presets).join(', ')}`);
+  }
+  const { ratio = presets[preset].ratio, levels = presets[preset].levels } = options;
+  if (ratio !== 'adaptive' && !(ratio >= 1.5 && ratio <= hardestRatio)) {
+    throw bad(`ratio ${ratio} is out of range: use 1.5 to ${hardestRatio}, or "adaptive"`);
+  }
+  if (!(budget >= 1_000)) throw bad(`budget ${budget} is too small: use 1000 tokens or more`);
+  if (!(minActions >= 0)) throw bad(`minActions ${minActions} is out of range: use 0 or more`);
+  return { ratio, levels, budget, minActions };
+}
+
+function bad(what: string): LeporelloError {
+  return new LeporelloError('bad-config', `The trajectory's ${what}.`);
+}

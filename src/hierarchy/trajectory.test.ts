@@ -1,0 +1,382 @@
+import { describe, expect, it } from 'vitest';
+import { inMemoryStore } from '../memory/in-memory.ts';
+import type { Store } from '../memory/store.ts';
+import type { Compression } from '../metrics/compression.ts';
+import type { SummaryRequest, Summarizer } from './summarizer.ts';
+import { openTrajectory, type Trajectory, type TrajectoryOptions } from './trajectory.ts';
+
+const secret = new Uint8Array(32).fill(5);
+
+/** Says which steps it was given, and fills its room with what they say. */
+const listing: Summarizer = {
+  name: 'listing',
+  summarize: async ({ steps, maxTokens }) => {
+    const ids = steps.map((step) => /^\[?(\w+)/.exec(step)?.[1]).join(' ');
+    return `Summary of ${ids}. ${'It went well. '.repeat(Math.floor(maxTokens / 5))}`;
+  },
+};
+
+const answering = (answer: string): Summarizer => ({ name: 'answering', summarize: async () => answer });
+
+/** A sub-goal of `length` actions, each some 100 tokens. */
+async function work(trajectory: Trajectory, name: string, length: number): Promise<void> {
+  trajectory.startSubgoal(name);
+  for (let at = 1; at <= length; at++) {
+    const lines = Array.from(
+      { length: 10 },
+      (_, line) => `src/${name}-${at}.ts:${line}: value ${line} is set`,
+    );
+    trajectory.addAction({ action: `grep value src/${name}-${at}.ts`, observation: lines.join('\n') });
+  }
+  await trajectory.completeSubgoal(`${name} is done`);
+}
+
+const open = (options: Partial<TrajectoryOptions> = {}) =>
+  openTrajectory({ goal: 'Mend the login', minActions: 0, secret, model: 'gpt-4o', ...options });
+
+describe('a short task', () => {
+  it('is left alone: actions are turns of two sides, sub-goals are named between them', async () => {
+    const trajectory = await openTrajectory({ goal: 'Mend the login' });
+    expect(trajectory.startSubgoal('Find the failing test')).toBe('s1');
+    expect(trajectory.addAction({ action: 'npm test', observation: '1 failed: auth.test.ts' })).toBe('a1');
+    expect(trajectory.addAction({ action: 'cat auth.test.ts', observation: '' })).toBe('a2');
+    await trajectory.completeSubgoal('auth.test.ts: the token has expired');
+    trajectory.startSubgoal('Mend the clock');
+    expect(trajectory.context()).toEqual({
+      messages: [
+        { role: 'user', content: '# Task\nMend the login\n\n# Sub-goal s1: Find the failing test' },
+        { role: 'assistant', content: 'npm test' },
+        { role: 'user', content: '[a1]\n1 failed: auth.test.ts' },
+        { role: 'assistant', content: 'cat auth.test.ts' },
+        {
+          role: 'user',
+          content:
+            '[a2]\n(no output)\n\n[s1 is done] auth.test.ts: the token has expired\n\n# Sub-goal s2: Mend the clock',
+        },
+      ],
+      text: [
+        '# Task\nMend the login\n\n# Sub-goal s1: Find the failing test',
+        'npm test',
+        '[a1]\n1 failed: auth.test.ts',
+        'cat auth.test.ts',
+        '[a2]\n(no output)\n\n[s1 is done] auth.test.ts: the token has expired\n\n# Sub-goal s2: Mend the clock',
+      ].join('\n\n'),
+      tokens: trajectory.report().tokensNow,
+    });
+    expect(trajectory.report()).toMatchObject({ actions: 2, compressions: {}, problem: undefined });
+  });
+
+  it('has nothing to say before anything was done, but what it is for', async () => {
+    const trajectory = await openTrajectory({ goal: 'Mend the login' });
+    expect(trajectory.context().messages).toEqual([{ role: 'user', content: '# Task\nMend the login' }]);
+  });
+});
+
+describe('a finished sub-goal', () => {
+  it('is summarised once, and its summary never changes', async () => {
+    const asked: SummaryRequest[] = [];
+    const trajectory = await open({
+      summarizer: {
+        ...listing,
+        summarize: (request) => {
+          asked.push(request);
+          return listing.summarize(request);
+        },
+      },
+    });
+    await work(trajectory, 'auth', 4);
+    const after = trajectory.context().text;
+    await work(trajectory, 'clock', 4);
+    expect(after).toBe(
+      [
+        '# Task\nMend the login',
+        'Earlier work stands in short below, oldest first. read_memory with an id (such as o1, p2, s3 or a17) brings back the full record.',
+        `[s1 a1-a4] auth → auth is done\nSummary of a1 a2 a3 a4. ${'It went well. '.repeat(10).trim()}`,
+      ].join('\n\n'),
+    );
+    expect(trajectory.context().text.startsWith(after)).toBe(true);
+    expect(asked.map(({ guidance }) => guidance)).toEqual([
+      'The steps are the actions an agent took for the sub-goal "auth", each with what came of it. The task: "Mend the login". Write what the agent must still know of them: what was found, decided, changed, and what failed and why; paths, names, numbers, commands and errors word for word; requirements word for word. Keep the ids (such as a12, s3) of steps whose details may be needed again. No introduction, no advice.',
+      expect.stringContaining('"clock"'),
+    ]);
+  });
+
+  it('of one or two actions is merged, and nobody is asked', async () => {
+    const made: Compression[] = [];
+    const trajectory = await open({ summarizer: answering('x'), onCompression: (one) => made.push(one) });
+    await work(trajectory, 'auth', 2);
+    expect(made.map(({ by, target, warning, problem }) => ({ by, target, warning, problem }))).toEqual([
+      { by: 'merge', target: undefined, warning: undefined, problem: undefined },
+    ]);
+  });
+
+  it('of more than seven actions is taken apart evenly', async () => {
+    const trajectory = await open({ summarizer: listing });
+    await work(trajectory, 'auth', 9);
+    const { entries } = trajectory.state();
+    expect(entries.map((entry) => entry.kind === 'summary' && entry.covers.a)).toEqual([
+      [1, 5],
+      [6, 9],
+    ]);
+  });
+
+  it('gives off its oldest actions while it goes on, and keeps the newest', async () => {
+    const trajectory = await open({ summarizer: listing });
+    trajectory.startSubgoal('auth');
+    for (let at = 1; at <= 10; at++) trajectory.addAction({ action: `look ${at}`, observation: 'nothing' });
+    await trajectory.settled();
+    const { entries, open: current } = trajectory.state();
+    expect(entries.map(({ id }) => id)).toEqual(['s1']);
+    expect(current?.id).toBe('s2');
+    expect(current?.actions.map(({ id }) => id)).toEqual(['a8', 'a9', 'a10']);
+  });
+});
+
+describe('levels', () => {
+  it('ten sub-goals become a phase and five phases an overview, and the newest stay', async () => {
+    const trajectory = await open({ preset: 'long-horizon', summarizer: listing });
+    for (let at = 1; at <= 12; at++) await work(trajectory, `part${at}`, 3);
+    expect(trajectory.state().entries.map(({ id }) => id)).toEqual(['p1', 's11', 's12']);
+    for (let at = 13; at <= 62; at++) await work(trajectory, `part${at}`, 3);
+    expect(trajectory.state().entries.map(({ id }) => id)).toEqual(['o1', 'p6', 's61', 's62']);
+    expect(trajectory.context().text).toContain('[o1 s1-s50 a1-a150]');
+  });
+
+  it('come only when the budget needs them, where they are not asked for', async () => {
+    const trajectory = await open({ preset: 'production', summarizer: listing, budget: 1_500 });
+    for (let at = 1; at <= 12; at++) await work(trajectory, `part${at}`, 3);
+    expect(
+      trajectory
+        .state()
+        .entries.map(({ id }) => id.charAt(0))
+        .join(''),
+    ).toBe('ssssssssssss');
+    for (let at = 13; at <= 60; at++) await work(trajectory, `part${at}`, 3);
+    expect(trajectory.state().entries[0]?.id).toMatch(/^[po]/);
+    expect(trajectory.context().tokens).toBeLessThanOrEqual(1_500);
+  });
+
+  it('bring back what stood there before, level by level', async () => {
+    const trajectory = await open({ preset: 'long-horizon', summarizer: listing });
+    for (let at = 1; at <= 62; at++) await work(trajectory, `part${at}`, 3);
+    const overview = await trajectory.record('o1');
+    expect(overview?.kind === 'level' && overview.entries.map(({ id }) => id)).toEqual([
+      'p1',
+      'p2',
+      'p3',
+      'p4',
+      'p5',
+    ]);
+    const phase = await trajectory.record('p2');
+    expect(phase?.kind === 'level' && phase.entries.map(({ goal }) => goal).slice(0, 3)).toEqual([
+      'part11',
+      'part12',
+      'part13',
+    ]);
+    expect(await trajectory.record('s12')).toMatchObject({ goal: 'part12', outcome: 'part12 is done' });
+    expect(await trajectory.record('a34')).toMatchObject({
+      kind: 'action',
+      action: 'grep value src/part12-1.ts',
+    });
+    expect(await trajectory.record('task')).toEqual({ kind: 'task', id: 'task', goal: 'Mend the login' });
+    for (const unknown of ['a187', 's0', 'p7', 'x1', 'mem_0123456789abcdef', '']) {
+      expect(await trajectory.record(unknown)).toBeUndefined();
+    }
+  });
+});
+
+describe('the summarizer', () => {
+  const outcomeOf = async (summarizer: Summarizer, timeoutMs = 30_000) => {
+    const made: Compression[] = [];
+    const trajectory = await open({
+      summarizer,
+      summarizerTimeoutMs: timeoutMs,
+      onCompression: (one) => made.push(one),
+    });
+    await work(trajectory, 'auth', 4);
+    const { by, problem } = made[0]!;
+    return { by, problem, text: trajectory.context().text };
+  };
+
+  it('that fails in any way is stood in for by the local one, and an error is never a summary', async () => {
+    const local = (await outcomeOf({ name: 'fails', summarize: () => Promise.reject(new Error('429')) }))
+      .text;
+    expect(local).toContain('grep value src/auth-1.ts');
+    const bad = { by: 'extractive', text: local };
+    expect(await outcomeOf(answering(''))).toEqual({ ...bad, problem: 'empty' });
+    expect(await outcomeOf(answering('It went well. '.repeat(500)))).toEqual({
+      ...bad,
+      problem: 'not smaller than the original',
+    });
+    for (const answer of [
+      '{"error":{"type":"overloaded_error"}}',
+      'Error 503: try again',
+      '<html><body>Bad gateway</body></html>',
+      'Too many requests',
+      "I'm sorry, but I can't help with that.",
+      'I cannot summarise this.',
+    ]) {
+      expect(await outcomeOf(answering(answer))).toEqual({
+        ...bad,
+        problem: 'an error or a refusal, no summary',
+      });
+    }
+    const never = { name: 'never', summarize: () => new Promise<string>(() => undefined) };
+    expect(await outcomeOf(never, 5)).toEqual({ ...bad, problem: 'too late' });
+  });
+
+  it('may tell of an error that the agent met', async () => {
+    const told = `a1 to a4: npm test failed with "Error: token expired" in src/auth-1.ts; ${'it was looked at again. '.repeat(4)}`;
+    expect(await outcomeOf(answering(told))).toMatchObject({ by: 'summarizer', problem: undefined });
+  });
+
+  it('that says too little is taken at its word, and the local one says on', async () => {
+    const { by, problem, text } = await outcomeOf(answering('All went well.'));
+    expect({ by, problem }).toEqual({ by: 'both', problem: 'over 15:1' });
+    expect(text).toContain('All went well.\na1 grep value src/auth-1.ts');
+  });
+
+  it('is not waited for: until it answers, all stands as it was', async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<string>();
+    const slow: Summarizer = {
+      name: 'slow',
+      summarize: () => {
+        asked.resolve();
+        return answer.promise;
+      },
+    };
+    const trajectory = await open({ summarizer: slow });
+    trajectory.startSubgoal('auth');
+    for (let at = 1; at <= 3; at++)
+      trajectory.addAction({ action: `look ${at}`, observation: 'words '.repeat(80) });
+    const done = trajectory.completeSubgoal();
+    expect(trajectory.context().messages).toHaveLength(7);
+    trajectory.addAction({ action: 'look 4', observation: 'more' });
+    await asked.promise;
+    answer.resolve('Nothing was found in three places that were looked at.');
+    await done;
+    const [first, ...rest] = trajectory.context().messages;
+    expect(first?.content).toContain(
+      '[s1 a1-a3] auth\nNothing was found in three places that were looked at.',
+    );
+    expect(rest).toEqual([
+      { role: 'assistant', content: 'look 4' },
+      { role: 'user', content: '[a4]\nmore' },
+    ]);
+  });
+});
+
+describe('an action', () => {
+  it('that is too long for the context is cut from the start on, and whole in memory', async () => {
+    const trajectory = await open({ budget: 1_000, model: 'gpt-4o' });
+    const observation = Array.from({ length: 500 }, (_, line) => `line ${line}`).join('\n');
+    trajectory.addAction({ action: 'cat log.txt', observation });
+    const shown = trajectory.context().messages.at(-1)!.content;
+    expect(shown).toMatch(
+      /^\[a1\]\nline 0\n.*\n\[… cut: read_memory \{"id":"a1"\} has it whole …\]\n.*line 499$/s,
+    );
+    trajectory.addAction({ action: 'ls', observation: 'log.txt' });
+    expect(trajectory.context().text).toContain(shown);
+    expect(await trajectory.record('a1')).toMatchObject({ observation });
+  });
+
+  it('that read memory is not summarised a second time', async () => {
+    const asked: SummaryRequest[] = [];
+    const summarizer: Summarizer = {
+      name: 'noting',
+      summarize: (request) => {
+        asked.push(request);
+        return listing.summarize(request);
+      },
+    };
+    const trajectory = await open({ summarizer });
+    trajectory.startSubgoal('Look again');
+    for (const action of ['ls', 'pwd'])
+      trajectory.addAction({ action, observation: 'some words '.repeat(30) });
+    const observation = 'old words '.repeat(30);
+    trajectory.addAction({ action: 'read_memory {"id":"s1"}', observation, recalls: 's1' });
+    await trajectory.completeSubgoal();
+    expect(asked[0]?.steps[2]).toBe('a3 read_memory {"id":"s1"}\n(s1 was read again)');
+    expect(await trajectory.record('a3')).toMatchObject({ observation });
+  });
+});
+
+describe('recall', () => {
+  it('answers the calls of the tool, in parts where they are long', async () => {
+    const trajectory = await open({ summarizer: listing });
+    await work(trajectory, 'auth', 3);
+    expect(trajectory.recallTool.name).toBe('read_memory');
+    expect(await trajectory.recall('{"id":"s1","lines":"1-5"}')).toBe(
+      [
+        'Sub-goal s1: auth',
+        'Outcome: auth is done',
+        '',
+        'a1 grep value src/auth-1.ts',
+        'src/auth-1.ts:0: value 0 is set',
+        '[Lines 1-5 of 38.]',
+      ].join('\n'),
+    );
+    expect(await trajectory.recall('{"id":"a2","query":"value 7"}', 200)).toContain(
+      'src/auth-2.ts:7: value 7 is set',
+    );
+    expect(await trajectory.recall('{"id":"a99"}')).toMatch(/^No memory with id "a99"/);
+  });
+});
+
+describe('a restart', () => {
+  it('goes on from the state, and memory is still there', async () => {
+    const store = inMemoryStore();
+    const before = await open({ store, summarizer: listing });
+    await work(before, 'auth', 4);
+    before.startSubgoal('clock');
+    before.addAction({ action: 'date', observation: 'Sat' });
+    const saved = JSON.stringify(before.state());
+    const after = await open({
+      store,
+      summarizer: listing,
+      state: JSON.parse(saved) as ReturnType<Trajectory['state']>,
+    });
+    expect(after.context()).toEqual(before.context());
+    expect(after.addAction({ action: 'date', observation: 'Sun' })).toBe('a6');
+    expect(await after.record('a2')).toMatchObject({ action: 'grep value src/auth-2.ts' });
+  });
+
+  it('with a state of another release is refused', async () => {
+    const state = { version: 2 } as unknown as ReturnType<Trajectory['state']>;
+    await expect(open({ state })).rejects.toMatchObject({
+      code: 'bad-config',
+      message: "The trajectory's state has version 2: this release reads 1. Give what state() returned.",
+    });
+  });
+});
+
+describe('a store that fails', () => {
+  it('keeps the actions in the context, and folding goes on when it is back', async () => {
+    const inner = inMemoryStore();
+    let isDown = true;
+    const store: Store = {
+      ...inner,
+      putMany: (entries) => (isDown ? Promise.reject(new Error('disk full')) : inner.putMany(entries)),
+    };
+    const trajectory = await open({ store, summarizer: listing });
+    await work(trajectory, 'auth', 4);
+    expect(trajectory.report().problem).toBe('failed');
+    expect(trajectory.state().entries.map(({ kind }) => kind)).toEqual(['subgoal']);
+    isDown = false;
+    await trajectory.settled();
+    expect(trajectory.report().problem).toBeUndefined();
+    expect(trajectory.state().entries.map(({ kind }) => kind)).toEqual(['summary']);
+  });
+});
+
+describe('tenants', () => {
+  it('do not read each other, though they share a store', async () => {
+    const store = inMemoryStore();
+    const mine = await open({ store, tenant: 'me' });
+    await work(mine, 'auth', 4);
+    const theirs = await open({ store, tenant: 'you', state: mine.state() });
+    expect(await theirs.record('a1')).toBeUndefined();
+    expect(await mine.record('a1')).toBeDefined();
+  });
+});

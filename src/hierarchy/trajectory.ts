@@ -1,0 +1,251 @@
+/**
+ * A trajectory that keeps itself small: an agent loop names its sub-goals and adds its actions, and gets a context that stays under its
+ * budget however long it works. What is finished is summarised once and kept in memory, level upon level; every action can be had back.
+ */
+import { LRUCache } from 'lru-cache';
+import type { RecallTool } from '../codecs/codec.ts';
+import { LeporelloError } from '../errors.ts';
+import { inMemoryStore } from '../memory/in-memory.ts';
+import type { Store } from '../memory/store.ts';
+import { createVault, type Vault } from '../memory/vault.ts';
+import {
+  addCompression,
+  type Compression,
+  type CompressionTotals,
+  noCompressions,
+} from '../metrics/compression.ts';
+import { resolveRecall } from '../recall/resolve.ts';
+import { recallToolFor } from '../recall/tool.ts';
+import { loadTokenCounter } from '../tokens/load-counter.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
+import { fold, type FoldWork } from './fold.ts';
+import { shownOf } from './layout.ts';
+import { nextWork } from './plan.ts';
+import {
+  bytesOf,
+  findRecord,
+  levelRecord,
+  recordText,
+  subgoalRecord,
+  type TrajectoryRecord,
+} from './records.ts';
+import { type HierarchyOptions, settingsFrom } from './settings.ts';
+import {
+  type Action,
+  added,
+  completed,
+  emptyState,
+  folded,
+  parted,
+  started,
+  type TrajectoryState,
+} from './state.ts';
+import type { Summarizer } from './summarizer.ts';
+import { type Context, contextOf, costOf, type Measure, tokensOf } from './view.ts';
+
+export type TrajectoryOptions = HierarchyOptions & {
+  /** What the agent is to do, in the words it was told. Of a loaded `state` the goal it has stays. */
+  readonly goal: string;
+  /** What `state()` gave before a restart; store and secret must be those it was made with. */
+  readonly state?: TrajectoryState;
+  /** Writes the summaries. Default: the local extractive one, which is also what stands in where this one fails. */
+  readonly summarizer?: Summarizer;
+  /** Milliseconds the summarizer has for one summary. Default 30,000. */
+  readonly summarizerTimeoutMs?: number;
+  /** Where the originals are kept. Default: in this process, at most 128 MiB. */
+  readonly store?: Store;
+  /** At least 32 bytes. Needed to read a store again after a restart. Default: random. */
+  readonly secret?: Uint8Array;
+  /** Whose trajectory it is (a-z, 0-9, -). Default `local`. */
+  readonly tenant?: string;
+  /** How long originals are kept, in milliseconds. Default 30 days. */
+  readonly memoryTtlMs?: number;
+  /** Chooses the token counter. */
+  readonly model?: string;
+  /** Counts instead of the model's own. */
+  readonly counter?: TokenCounter;
+  /** Is told of each summary that was made. */
+  readonly onCompression?: (compression: Compression) => void;
+};
+
+export interface Trajectory {
+  /** Begins a sub-goal and returns its id, such as `s3`. One that is open is finished without an outcome. */
+  startSubgoal(goal: string): string;
+  /** Adds an action to the open sub-goal and returns its id, such as `a17`. */
+  addAction(action: Action): string;
+  /** Finishes the open sub-goal. Resolves like `settled`; need not be awaited. */
+  completeSubgoal(outcome?: string): Promise<void>;
+  /** What to send to the model now. Waits for nothing: what is not summarised yet stands there as it was, or cut to the budget. */
+  context(): Context;
+  /** Resolves when all that was due is folded. Never rejects: what fails is in the report, and is tried again at the next change. */
+  settled(): Promise<void>;
+  /** The full record of an action, a sub-goal, a phase, an overview; undefined for other ids. Rejects with `store-failed`. */
+  record(id: string): Promise<TrajectoryRecord | undefined>;
+  /** The text that answers a call of `read_memory` (see `recallTool`), at most `maxTokens` (default 2,000) of it. */
+  recall(argumentsJson: string, maxTokens?: number): Promise<string>;
+  /** The definition of `read_memory`, for the agent's list of tools. */
+  readonly recallTool: RecallTool;
+  /** What to save for a restart, as plain data. */
+  state(): TrajectoryState;
+  report(): TrajectoryReport;
+}
+
+export type TrajectoryReport = {
+  readonly actions: number;
+  /** Of all actions there ever were. */
+  readonly tokensSeen: number;
+  /** Of the context now. */
+  readonly tokensNow: number;
+  /** By level: `subgoal`, `phase`, `overview`. */
+  readonly compressions: Readonly<Record<string, CompressionTotals>>;
+  /** Why the last round of folding broke off (`store-failed`); undefined where it did not. */
+  readonly problem: string | undefined;
+};
+
+/** Folding goes down to this share of the budget, so that it is not needed again at once. */
+const lowShare = 0.75;
+
+/**
+ * Throws `bad-config` for options out of range.
+ * @example
+ * const trajectory = await openTrajectory({ goal: 'Fix the failing build', preset: 'long-horizon' });
+ * trajectory.startSubgoal('Find the failing test');
+ * trajectory.addAction({ action: 'npm test', observation: output });
+ * await trajectory.completeSubgoal('auth.test.ts fails: the token has expired');
+ * const { messages } = trajectory.context();
+ */
+export async function openTrajectory(options: TrajectoryOptions): Promise<Trajectory> {
+  const settings = settingsFrom(options);
+  const counter = options.counter ?? (await loadTokenCounter(options.model));
+  const measure = measureOf(counter, settings.budget);
+  const { tenant = 'local', summarizer, summarizerTimeoutMs: timeoutMs = 30_000 } = options;
+  const vault = vaultOf(options);
+  let state = checkedState(options.state) ?? emptyState(options.goal);
+  let problem: string | undefined;
+  let running: Promise<void> | undefined;
+  let isDue = false;
+
+  /** All that is due, one after the other: each may make the next one due. */
+  async function foldAll(): Promise<void> {
+    let pressing = false;
+    for (;;) {
+      const tokens = tokensOf(state, measure);
+      pressing = tokens > settings.budget * (pressing ? lowShare : 1);
+      const work = nextWork(state, settings, pressing);
+      if (work === undefined) return;
+      if (work.kind === 'part') state = parted(state, work.length);
+      else await foldOne(work);
+    }
+  }
+
+  /** The original is in memory before the summary stands in its place. */
+  async function foldOne(work: FoldWork): Promise<void> {
+    const { summary, compression } = await fold(work, state, { settings, measure, summarizer, timeoutMs });
+    const original = bytesOf(recordOf(work, summary.id));
+    const memory = vault.idOf(tenant, original);
+    await vault.keep(tenant, [{ id: memory, original }]);
+    const { level } = compression;
+    const totals = addCompression(state.compressions[level] ?? noCompressions, compression);
+    const counted = { ...state, compressions: { ...state.compressions, [level]: totals } };
+    state = folded(counted, work.of, { ...summary, memory });
+    options.onCompression?.(compression);
+  }
+
+  async function run(): Promise<void> {
+    while (isDue) {
+      isDue = false;
+      try {
+        await foldAll();
+        problem = undefined;
+      } catch (error) {
+        // What could not be kept stays in the state; the next change tries again.
+        problem = LeporelloError.isInstance(error) ? error.code : 'failed';
+      }
+    }
+    running = undefined;
+  }
+
+  function settle(): Promise<void> {
+    isDue = true;
+    running ??= run();
+    return running;
+  }
+
+  async function read(memory: string): Promise<Uint8Array | undefined> {
+    const recalled = await vault.recall(tenant, memory);
+    return recalled.status === 'found' ? recalled.original : undefined;
+  }
+
+  return {
+    startSubgoal(goal) {
+      state = started(state, goal);
+      void settle();
+      return state.open!.id;
+    },
+    addAction(action) {
+      const id = `a${state.counts.a + 1}`;
+      const shown = shownOf(id, action, measure.longest, measure.count);
+      const cost = costOf({ id, ...action, ...shown }, measure);
+      const whole = shown === undefined ? cost : costOf({ id, ...action }, measure);
+      const numbered = { ...action, cost, ...(shown && { shown }) };
+      state = added(state, numbered, whole.action + whole.observation);
+      void settle();
+      return id;
+    },
+    completeSubgoal(outcome) {
+      state = completed(state, outcome);
+      return settle();
+    },
+    context: () => contextOf(state, settings.budget, measure),
+    settled: settle,
+    record: (id) => findRecord(state, id, read),
+    async recall(argumentsJson, maxTokens = 2_000) {
+      return resolveRecall({
+        argumentsJson,
+        async lookup(id) {
+          const record = await findRecord(state, id, read);
+          return record && JSON.stringify(recordText(record));
+        },
+        maxTokens,
+        countTokens: measure.count,
+      });
+    },
+    recallTool: recallToolFor([]),
+    state: () => state,
+    report: () => ({
+      actions: state.counts.a,
+      tokensSeen: state.tokensSeen,
+      tokensNow: contextOf(state, settings.budget, measure).tokens,
+      compressions: state.compressions,
+      problem,
+    }),
+  };
+}
+
+/** Names and the task are counted each turn, so the counts of short texts are remembered. */
+function measureOf(counter: TokenCounter, budget: number): Measure {
+  const known = new LRUCache<string, number>({ max: 128 });
+  const count = (text: string): number => {
+    if (text.length > 20_000) return counter.count(text);
+    const tokens = known.get(text) ?? counter.count(text);
+    known.set(text, tokens);
+    return tokens;
+  };
+  return { count, perMessage: counter.overhead.message, longest: Math.floor(budget / 4) };
+}
+
+function vaultOf({ store = inMemoryStore(), secret, memoryTtlMs: ttlMs }: TrajectoryOptions): Vault {
+  return createVault({ store, secret: secret ?? crypto.getRandomValues(new Uint8Array(32)), ttlMs });
+}
+
+function recordOf(work: FoldWork, id: string) {
+  return work.kind === 'summarize' ? subgoalRecord(work.of[0]) : levelRecord(id, work.level, work.of);
+}
+
+function checkedState(state: TrajectoryState | undefined): TrajectoryState | undefined {
+  if (state === undefined || state.version === 1) return state;
+  throw new LeporelloError(
+    'bad-config',
+    `The trajectory's state has version ${JSON.stringify(state.version)}: this release reads 1. Give what state() returned.`,
+  );
+}
