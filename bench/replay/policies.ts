@@ -4,12 +4,18 @@ import { pricesIn } from '../../src/cli/replay/price-tables.ts';
 import { cutResults, fullContext, keepLast } from '../../src/replay/edit-policies.ts';
 import { enginePolicy } from '../../src/replay/engine-policy.ts';
 import type { Policy } from '../../src/replay/policy.ts';
+import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { pruneAlways, pruneOverThreshold } from './ai-sdk.ts';
 import { langchainContextEditing } from './langchain.ts';
 
+export type BenchEngine = EngineChoice & {
+  /** Names of strategies that this engine is without. */
+  readonly withoutStrategies?: readonly string[];
+};
+
 export type BenchOptions = {
-  readonly engines: readonly EngineChoice[];
+  readonly engines: readonly BenchEngine[];
   /** Leaves out all but the full context and the engines. */
   readonly enginesOnly: boolean;
   /** Tokens. */
@@ -21,9 +27,10 @@ export type BenchOptions = {
 
 export function benchPolicies(options: BenchOptions, counter: TokenCounter): readonly Policy[] {
   const { window } = options;
-  const engines = options.engines.map(({ name, settings }) => {
+  const engines = options.engines.map(({ name, settings, withoutStrategies = [] }) => {
     const prices = { ...pricesIn('anthropic'), ...settings.prices };
-    return enginePolicy({ name, settings: { ...settings, prices }, window, counter });
+    const strategies = defaultStrategies.filter((strategy) => !withoutStrategies.includes(strategy.name));
+    return enginePolicy({ name, settings: { ...settings, prices }, window, counter, strategies });
   });
   if (options.enginesOnly) return [fullContext, ...engines];
   return [

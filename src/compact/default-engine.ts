@@ -7,7 +7,6 @@ import { createKeptReplies } from '../memory/kept-replies.ts';
 import { createPriceList, type PriceOverrides } from '../metrics/prices.ts';
 import { loadCatalog } from '../tokens/catalog.ts';
 import { createLedger } from '../memory/ledger.ts';
-import type { Clock } from '../memory/store.ts';
 import type { Vault } from '../memory/vault.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
@@ -16,7 +15,7 @@ import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
 import { createEngine, type Engine } from './engine.ts';
-import type { EngineMode } from './options.ts';
+import type { EngineMode, EngineOptions } from './options.ts';
 import type { Pins } from './protection.ts';
 
 /** What a user can set of folding. Everything has a default. */
@@ -26,7 +25,7 @@ export type FoldSettings = {
   readonly compressionBytesThreshold?: number;
   readonly pins?: Pins;
   /** How tool results are made smaller when they come; `false` leaves them as they are. Default: without loss, and large ones with. */
-  readonly shrinks?: ShrinkSettings | false;
+  readonly shrinks?: Partial<ShrinkSettings> | false;
   /** Windows, tokenizers and reply limits by model name or glob. */
   readonly models?: ModelOverrides;
   /** `observe` reckons everything and changes nothing. Default `fold`. */
@@ -45,8 +44,15 @@ export type FoldSettings = {
 
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every' };
 
+/** What measurements put in the place of what an engine usually has. */
+export type OtherParts = Partial<Pick<EngineOptions, 'clock' | 'strategies'>>;
+
 /** Throws `bad-config` for trigger options out of range. */
-export function createDefaultEngine(settings: FoldSettings, vault: Vault, clock: Clock = Date.now): Engine {
+export function createDefaultEngine(
+  settings: FoldSettings,
+  vault: Vault,
+  { clock = Date.now, strategies = defaultStrategies }: OtherParts = {},
+): Engine {
   const models = settings.models ?? {};
   return createEngine({
     vault,
@@ -56,7 +62,7 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault, clock:
     digest: sha256,
     seen: createSeenBodies({ digest: sha256, commonLength }),
     triggers: defaultTriggers(settings.triggers),
-    strategies: defaultStrategies,
+    strategies,
     counterFor: (model) => loadTokenCounter(model, models),
     async windowFor(model) {
       const { window, maxInput } = await loadModelInfo(model, models);

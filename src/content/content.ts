@@ -26,6 +26,8 @@ export type ShrinkOptions = {
   readonly mayBeEdited?: boolean | undefined;
   /** Which line numbers of a file listing stay. Every fifth saves twice as much, and leaves the model to count up to four lines. */
   readonly lineNumbers?: 'every' | 'every-fifth' | undefined;
+  /** Kinds that stay as they are. Default: none. */
+  readonly without?: readonly Kind[] | undefined;
 };
 
 export type Shrunk = {

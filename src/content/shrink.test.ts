@@ -31,6 +31,11 @@ describe('a tool result', () => {
     });
   });
 
+  it('stays as it is where it is of a kind that is left out', () => {
+    expect(shrink(listing(30), { lossless: true, without: ['numbered-lines'] })).toBeUndefined();
+    expect(shrink(listing(30), { lossless: true, without: ['json'] })?.kind).toBe('numbered-lines');
+  });
+
   it('stays as it is where it is short, longer than any window, or the gain is small', () => {
     expect(shrink(listing(100).slice(0, SHORTEST - 1), lossless)).toBeUndefined();
     expect(shrink(listing(90_000).slice(0, LONGEST + 1), lossless)).toBeUndefined();

@@ -27,7 +27,7 @@ export function shrink(text: string, options: ShrinkOptions): Shrunk | undefined
   const steps: (Draft & { kind: Kind })[] = [];
   const now = (): string => steps.at(-1)?.text ?? text;
   const take = (kind: Kind, drafts: readonly Draft[]): void => {
-    if (drafts.length === 0) return;
+    if (drafts.length === 0 || options.without?.includes(kind)) return;
     const best = smallest([{ text: now(), isLossless: true, note: '' }, ...drafts], sizeOf);
     if (best.note !== '') steps.push({ ...best, kind });
   };

@@ -1,5 +1,5 @@
 /** The engine itself as a policy: as it is made for every user, over a store of its own for each conversation. */
-import { createDefaultEngine, type FoldSettings } from '../compact/default-engine.ts';
+import { createDefaultEngine, type FoldSettings, type OtherParts } from '../compact/default-engine.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { createVault } from '../memory/vault.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
@@ -11,13 +11,16 @@ export type EnginePolicyOptions = {
   /** Tokens; whatever the body says of its model. */
   readonly window: number;
   readonly counter: TokenCounter;
+  /** Default: the usual ones. */
+  readonly strategies?: OtherParts['strategies'];
 };
 
 /** Fixed, so that a run gives the same ids, and the same bytes, as the one before. */
 const secret: Uint8Array = new Uint8Array(32).fill(1);
 
 /** Throws `bad-config` for settings out of range when a conversation is opened. */
-export function enginePolicy({ name, settings, window, counter }: EnginePolicyOptions): Policy {
+export function enginePolicy(options: EnginePolicyOptions): Policy {
+  const { name, settings, window, counter, strategies } = options;
   const models = { ...settings.models, '*': { window, tokenizer: counter } };
   return {
     name,
@@ -25,7 +28,8 @@ export function enginePolicy({ name, settings, window, counter }: EnginePolicyOp
     open(codec) {
       const vault = createVault({ store: inMemoryStore(), secret });
       let now = 0;
-      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, vault, () => now);
+      const parts = { clock: () => now, ...(strategies && { strategies }) };
+      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, vault, parts);
       return {
         async send({ conversation, at }) {
           now = at;

@@ -9,7 +9,7 @@ import { bytesOf, type Conversation, type Message, type Part, textOf } from '../
 import { showsFile } from './shown-file.ts';
 import { shrunkNote } from './stub.ts';
 
-export type ShrinkSettings = Pick<ShrinkOptions, 'lossless' | 'lineNumbers'>;
+export type ShrinkSettings = Pick<ShrinkOptions, 'lossless' | 'lineNumbers' | 'without'>;
 
 export type ShrinkView = {
   readonly conversation: Conversation;

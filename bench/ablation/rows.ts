@@ -1,0 +1,56 @@
+/** What is turned off, one thing a row. Kinds and triggers are complete by their types, strategies by the list that is used. */
+import type { Kind } from '../../src/content/content.ts';
+import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
+import type { TriggerOptions } from '../../src/triggers/default-triggers.ts';
+import type { BenchEngine } from '../replay/policies.ts';
+
+const kinds = Object.keys({
+  'numbered-lines': true,
+  search: true,
+  json: true,
+  lines: true,
+  html: true,
+  terminal: true,
+  blob: true,
+} satisfies Record<Kind, true>) as readonly Kind[];
+
+const triggersOff = {
+  mustFit: false,
+  windowFraction: false,
+  tokenBudget: false,
+  messageCount: false,
+  coldCache: false,
+  cacheRent: false,
+} satisfies Record<keyof TriggerOptions, false>;
+
+const triggers = Object.keys(triggersOff) as readonly (keyof TriggerOptions)[];
+
+/** What must fit is no matter of cost: it stays where one trigger is tried alone. */
+const only = (options: TriggerOptions): TriggerOptions => ({ ...triggersOff, mustFit: {}, ...options });
+
+/** The first is the engine as it comes; the others are compared with it. */
+export const rows: readonly BenchEngine[] = [
+  { name: 'as it comes', settings: {} },
+
+  { name: 'without shrinks', settings: { shrinks: false } },
+  ...kinds.map((kind) => ({ name: `without shrink ${kind}`, settings: { shrinks: { without: [kind] } } })),
+  { name: 'lossless shrinks alone', settings: { shrinks: { lossless: true } } },
+  { name: 'every fifth line number', settings: { shrinks: { lineNumbers: 'every-fifth' } } },
+
+  ...defaultStrategies.map(({ name }) => ({
+    name: `without ${name}`,
+    settings: {},
+    withoutStrategies: [name],
+  })),
+
+  ...triggers
+    .filter((trigger) => trigger !== 'messageCount')
+    .map((trigger) => ({ name: `without ${trigger}`, settings: { triggers: { [trigger]: false } } })),
+
+  { name: 'only shrinks', settings: { triggers: only({}) } },
+  { name: 'only tokenBudget', settings: { shrinks: false, triggers: only({ tokenBudget: {} }) } },
+  { name: 'only cacheRent', settings: { shrinks: false, triggers: only({ cacheRent: {} }) } },
+  { name: 'only coldCache', settings: { shrinks: false, triggers: only({ coldCache: {} }) } },
+  { name: 'without all', settings: { shrinks: false, triggers: only({}) } },
+  { name: 'without read_memory', settings: { offerRecall: false } },
+];
