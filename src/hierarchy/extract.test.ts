@@ -27,18 +27,20 @@ describe('the local summary', () => {
     );
   });
 
-  it('says of many steps what some of them did, the first and the last among them, and ends between words', () => {
+  it('says of many steps which some of them were, in their tersest form, the first and the last among them', () => {
     const many = Array.from(
       { length: 30 },
       (_, at) => `a${at + 1} read the file src/part-${at + 1}.ts\nfound`,
     );
     expect(extract(many, 40, count)).toBe(
       [
-        'a1 read the file src/part-1.ts',
+        'a1 read src/part-1.ts',
         'found',
-        'a2 read the file src/part-2.ts',
-        'a3 read the file src/part-3.ts',
-        'a30 read the file src/part-30.ts',
+        'a2 read src/part-2.ts',
+        'a3 read src/part-3.ts',
+        'a11 read src/part-11.ts',
+        'a20 read src/part-20.ts',
+        'a30 read src/part-30.ts',
       ].join('\n'),
     );
   });

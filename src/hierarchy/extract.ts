@@ -9,8 +9,6 @@ const longestLine = 160;
 const mostLines = 400;
 /** First lines have at most this share of the room where there is more to say. */
 const headShare = 0.7;
-/** A first line of fewer tokens says nothing. */
-const leastHead = 14;
 /** Room for less is left as it is. */
 const leastLine = 8;
 
@@ -21,7 +19,8 @@ export function extract(steps: readonly string[], maxTokens: number, count: Coun
   const lines = steps.map(linesOf);
   let chosen = headsOf(lines, maxTokens, count);
   const headed = new Set(chosen.map(({ step }) => step));
-  let others = byWorth(lines.flat().filter(({ step, at }) => at > 0 || !headed.has(step)));
+  const unheaded = lines.flatMap(([head]) => (head && !headed.has(head.step) ? head : []));
+  let others = byWorth([...terse(unheaded), ...lines.flat().filter(({ at }) => at > 0)]);
   // Counted together lines have fewer tokens than one by one, so there is room left for more of them.
   for (let round = 0; round < 3 && others.length > 0; round++) {
     const more = fitting(others, maxTokens - count(joined(chosen)), count);
@@ -38,24 +37,38 @@ function joined(lines: readonly Line[]): string {
   return inOrder.map(({ text }) => text).join('\n');
 }
 
-/** The first lines, of all steps or of as many as can be told apart, each cut to a fair share. */
+/** The first lines: whole where they fit, else each in its tersest form, of as many steps as there is room for. */
 function headsOf(
   steps: readonly (readonly Line[])[],
   maxTokens: number,
   count: CountTokens,
 ): readonly Line[] {
-  const heads = steps.flatMap((lines) => lines[0] ?? []);
+  const whole = steps.flatMap((lines) => lines[0] ?? []);
   const room = maxTokens * headShare;
-  if (sizeOf(heads, count) <= room) return heads;
-  const some = spread(heads, Math.max(1, Math.floor(room / leastHead)));
-  let left = Math.floor(room);
-  return some
-    .toSorted((a, b) => a.text.length - b.text.length)
-    .map((head, at) => {
-      const text = shorter(head.text, Math.floor(left / (some.length - at)) - 1, count);
-      left -= count(text) + 1;
-      return { ...head, text };
-    });
+  if (sizeOf(whole, count) <= room) return whole;
+  for (let most = whole.length; most > 1; ) {
+    const heads = terse(spread(whole, most));
+    const size = sizeOf(heads, count);
+    if (size <= room) return heads;
+    most = Math.min(most - 1, Math.floor((most * room) / size));
+  }
+  return terse(whole.slice(-1)).map((head) => ({
+    ...head,
+    text: shorter(head.text, Math.floor(room), count),
+  }));
+}
+
+/** The id, what was done in a word, and those names and numbers that no head before it has. */
+function terse(heads: readonly Line[]): readonly Line[] {
+  const seen = new Set<string>();
+  return heads.map((head) => {
+    const [id = '', verb = ''] = head.text.split(' ');
+    const found = new Set(head.text.slice(id.length + 1).match(named));
+    const names = [...found].filter((name) => !seen.has(name));
+    for (const name of names) seen.add(name);
+    const text = [id, verb, ...names.filter((name) => !verb.includes(name))].join(' ').trim();
+    return text.length < head.text.length ? { ...head, text } : head;
+  });
 }
 
 /** The best first; what repeats another but for numbers comes last. */
@@ -121,6 +134,8 @@ function piecesOf(line: string): readonly string[] {
 const piece = new RegExp(`.{1,${longestLine}}`, 'gsu');
 const trouble =
   /\b(errors?|fail(?:ed|s|ure)?|exception|denied|not found|undefined|panic|fatal|refused|timed? ?out)\b/i;
+/** What a step may be known by: a path, a file, a digest, a long number. */
+const named = /[\w.-]+\/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b|\b[0-9a-f]{7,}\b|\b\d{4,}\b/g;
 const artifact =
   /[\w.-]+\/[\w./-]+|\b\w+\.[a-z]{1,4}\b|\b[0-9a-f]{7,}\b|\b\d[\d.,:]*\b|["'`][^"'`]{2,40}["'`]/g;
 

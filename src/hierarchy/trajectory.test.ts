@@ -201,7 +201,7 @@ describe('the summarizer', () => {
   it('that fails in any way is stood in for by the local one, and an error is never a summary', async () => {
     const local = (await outcomeOf({ name: 'fails', summarize: () => Promise.reject(new Error('429')) }))
       .text;
-    expect(local).toContain('grep value src/auth-1.ts');
+    expect(local).toContain('a1 grep src/auth-1.ts');
     const bad = { by: 'extractive', text: local };
     expect(await outcomeOf(answering(''))).toEqual({ ...bad, problem: 'empty' });
     expect(await outcomeOf(answering('It went well. '.repeat(500)))).toEqual({
@@ -233,7 +233,7 @@ describe('the summarizer', () => {
   it('that says too little is taken at its word, and the local one says on', async () => {
     const { by, problem, text } = await outcomeOf(answering('All went well.'));
     expect({ by, problem }).toEqual({ by: 'both', problem: 'over 15:1' });
-    expect(text).toContain('All went well.\na1 grep value src/auth-1.ts');
+    expect(text).toContain('All went well.\na1 grep src/auth-1.ts');
   });
 
   it('is not waited for: until it answers, all stands as it was', async () => {
