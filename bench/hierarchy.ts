@@ -1,15 +1,18 @@
 /**
  * Whether a trajectory stays small however long it gets: made-up runs of 500, 2,000 and 10,000 actions, each turn as an agent would take
  * it (an action in, all that is due folded, the context out), then every action asked for by its id. Run `node bench/hierarchy.ts`;
- * it prints a table and writes bench/results/hierarchy.json. About a minute.
+ * it prints a table and writes bench/results/hierarchy.json. Behind it,
+ * where there are recorded conversations: whether sub-goals are found where agents' own plans had them. About a minute.
  *
  * Traps: (1) The runs are made up (bench/hierarchy/agent.ts): ratios and times are real, what a model could do with the context is not
  * measured. (2) Summaries are the local extractive ones; a model's cost its calls and its time, one a sub-goal. (3) The store is in this
  * process. (4) Times are by the clock on a shared machine, means over a tenth of the run; the first tenth warms the process up. (5) The
- * budget is of the context alone: system prompt, tools and reply come on top.
+ * budget is of the context alone: system prompt, tools and reply come on top. (6) Borders: the plan is one agent's idea of its sub-goals, of
+ * one team's sessions, and the finder's rules were chosen on these sessions; within one call, every fifth call is right by luck in a third.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { madeRun } from './hierarchy/agent.ts';
+import { borderRows } from './hierarchy/borders.ts';
 import { playRun, type Row } from './hierarchy/play.ts';
 
 const budget = 16_000;
@@ -32,9 +35,13 @@ console.log(
     ? `All contexts had at most ${budget} tokens, and every action came back by its id.`
     : `FAILED: ${[...over, ...lost].map(({ run, actions }) => `${run} of ${actions} actions`).join(', ')}.`,
 );
+const borders = borderRows();
+if (borders === undefined)
+  console.log('There are no recorded conversations in ../shared/data: borders are not compared.');
+else console.table(borders);
 const results = new URL('results/', import.meta.url);
 mkdirSync(results, { recursive: true });
 writeFileSync(
   new URL('hierarchy.json', results),
-  `${JSON.stringify({ node: process.version, budget, rows }, null, 2)}\n`,
+  `${JSON.stringify({ node: process.version, budget, rows, borders }, null, 2)}\n`,
 );

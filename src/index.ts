@@ -30,6 +30,7 @@ export { createVault, type Vault } from './memory/vault.ts';
 export type { Compression, CompressionTotals } from './metrics/compression.ts';
 export type { FoldReport, FoldStep, Outcome, Receipt } from './metrics/receipt.ts';
 export { defaultStrategies } from './strategies/default-strategies.ts';
+export { findSubgoals, type FoundSubgoal, type NeutralStep } from './strategies/find-subgoals.ts';
 export type { FoldView, Strategy } from './strategies/strategy.ts';
 export { type Calibration, type CalibrationOptions, createCalibration } from './tokens/calibration.ts';
 export { loadTokenCounter } from './tokens/load-counter.ts';

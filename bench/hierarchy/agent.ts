@@ -54,8 +54,6 @@ function madeSubgoal(length: number, at: number, random: Random): MadeSubgoal {
 }
 
 function madeAction(path: string, area: string, fault: string, random: Random): Action {
-  const lines = (count: number, line: (number: number) => string): string =>
-    Array.from({ length: count }, (_, number) => line(number + 1)).join('\n');
   switch (random(5)) {
     case 0:
       return {
@@ -93,6 +91,10 @@ function madeAction(path: string, area: string, fault: string, random: Random): 
         ),
       };
   }
+}
+
+function lines(count: number, line: (number: number) => string): string {
+  return Array.from({ length: count }, (_, number) => line(number + 1)).join('\n');
 }
 
 /** Mulberry32: small, and good enough to make text. */

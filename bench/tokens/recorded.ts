@@ -5,7 +5,9 @@ import { gunzipSync } from 'node:zlib';
 export type ChatMessage = {
   readonly role: string;
   readonly content: unknown;
+  readonly tool_call_id?: string;
   readonly tool_calls?: readonly {
+    readonly id?: string;
     readonly function: { readonly name: string; readonly arguments: string };
   }[];
 };
