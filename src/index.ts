@@ -32,6 +32,9 @@ export type { FoldReport, FoldStep, Outcome, Receipt } from './metrics/receipt.t
 export { defaultStrategies } from './strategies/default-strategies.ts';
 export { findSubgoals, type FoundSubgoal, type NeutralStep } from './strategies/find-subgoals.ts';
 export type { FoldView, Strategy } from './strategies/strategy.ts';
+export { createSummarizeHistory, type SummaryOptions } from './strategies/summarize-history.ts';
+export { extractiveSummarizer } from './summarizers/extractive.ts';
+export type { Summarizer, SummaryRequest, SummaryStep } from './summarizers/summarizer.ts';
 export { type Calibration, type CalibrationOptions, createCalibration } from './tokens/calibration.ts';
 export { loadTokenCounter } from './tokens/load-counter.ts';
 export { loadModelInfo, type ModelOverrides } from './tokens/models.ts';

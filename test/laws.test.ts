@@ -10,6 +10,7 @@ import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import type { Prepared } from '../src/compact/prepared.ts';
 import { inMemoryStore } from '../src/memory/in-memory.ts';
 import type { Store } from '../src/memory/store.ts';
+import { defaultStrategies, strategiesFor } from '../src/strategies/default-strategies.ts';
 import { asAnthropic } from '../src/testing/as-anthropic.ts';
 import { chatBody, freshReading, type Step } from '../src/testing/chat-conversation.ts';
 import { testEngine } from '../src/testing/test-engine.ts';
@@ -21,11 +22,24 @@ const formats: readonly Format[] = [
 
 type Format = { readonly codec: Codec; readonly inFormat: (chat: Uint8Array) => Uint8Array };
 
-/** Results as they came, and made smaller when they come. */
-const ways = formats.flatMap((format) => [
-  { ...format, name: format.codec.name, shrinks: undefined },
-  { ...format, name: `${format.codec.name} with shrinks`, shrinks: { lossless: false } },
-]);
+/** Results as they came, made smaller when they come, and old messages summarised. */
+const ways = [
+  ...formats.flatMap((format) => [
+    { ...format, name: format.codec.name, shrinks: undefined, strategies: defaultStrategies },
+    {
+      ...format,
+      name: `${format.codec.name} with shrinks`,
+      shrinks: { lossless: false },
+      strategies: defaultStrategies,
+    },
+  ]),
+  {
+    ...formats[1]!,
+    name: `${anthropicMessages.name} with summaries`,
+    shrinks: undefined,
+    strategies: strategiesFor({ kind: 'extractive' }),
+  },
+];
 
 const window = 6_000;
 const tools = ['read_file', 'run'];
@@ -75,12 +89,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const conversation = fc.array(step, { minLength: 3, maxLength: 25 });
 
-describe.each(ways)('the laws for $name', ({ codec, inFormat, shrinks }) => {
+describe.each(ways)('the laws for $name', ({ codec, inFormat, shrinks, strategies }) => {
   const bodyOf = (steps: readonly Step[]) =>
     inFormat(chatBody([{ system: 'Be brief.' }, { user: 'Begin.' }, ...steps], { tools, model: 'gpt-4o' }));
 
   async function prepare(store: Store, steps: readonly Step[]): Promise<Prepared> {
-    return testEngine({ window, store, shrinks }).engine.prepare({
+    return testEngine({ window, store, shrinks, strategies }).engine.prepare({
       codec,
       body: bodyOf(steps),
       tenant: 'tenant',

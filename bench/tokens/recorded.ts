@@ -27,6 +27,10 @@ export type Recorded = {
      */
     readonly usage?: readonly (readonly number[])[];
     readonly microcompactions?: readonly unknown[];
+    /** Parts of one session, cut where the client compacted it; each but the first begins with the summary that the client had then. */
+    readonly session?: string;
+    readonly segment?: number;
+    readonly starts_with_compaction_summary?: boolean;
   };
 };
 

@@ -9,7 +9,7 @@ import { loadCatalog } from '../tokens/catalog.ts';
 import { createLedger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
-import { defaultStrategies } from '../strategies/default-strategies.ts';
+import { strategiesFor, type SummarySettings } from '../strategies/default-strategies.ts';
 import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
@@ -26,6 +26,8 @@ export type FoldSettings = {
   readonly pins?: Pins;
   /** How tool results are made smaller when they come; `false` leaves them as they are. Default: without loss, and large ones with. */
   readonly shrinks?: Partial<ShrinkSettings> | false;
+  /** Whether old messages leave a summary behind rather than a stub that names what their calls were about. Default: a stub. */
+  readonly summaries?: SummarySettings | false;
   /** Windows, tokenizers and reply limits by model name or glob. */
   readonly models?: ModelOverrides;
   /** `observe` reckons everything and changes nothing. Default `fold`. */
@@ -51,7 +53,7 @@ export type OtherParts = Partial<Pick<EngineOptions, 'clock' | 'strategies'>>;
 export function createDefaultEngine(
   settings: FoldSettings,
   vault: Vault,
-  { clock = Date.now, strategies = defaultStrategies }: OtherParts = {},
+  { clock = Date.now, strategies = strategiesFor(settings.summaries) }: OtherParts = {},
 ): Engine {
   const models = settings.models ?? {};
   return createEngine({

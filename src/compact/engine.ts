@@ -148,8 +148,9 @@ async function compact(
     throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
   const shrinksFrom = shrinking?.isBound ? shrinking.from : undefined;
   const fold = { edits: result.edits, alone, shrinksFrom, at: now };
-  const unkept = [...result.edits.slice(start.edits.length), ...result.shrinks].filter(
-    (edit) => !workshop.kept.has(edit),
+  const replayed = new Set(start.edits);
+  const unkept = [...result.edits, ...result.shrinks].filter(
+    (edit) => !replayed.has(edit) && !workshop.kept.has(edit),
   );
   if (result !== start || shrinksFrom !== found?.fold.shrinksFrom)
     await rememberFold(memory, asSent, fold, unkept);

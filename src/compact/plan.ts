@@ -4,7 +4,7 @@
  */
 import type { Reading } from '../codecs/codec.ts';
 import type { Conversation, Place } from '../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../conversation/edit.ts';
+import { type Edit, lastMessageOf, withoutTakenIn } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
 import { withMemoryIds } from '../conversation/original.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
@@ -139,7 +139,8 @@ function runStrategy(
     const left = excess(best, demand, strategy);
     asked = demand.only ? asked : left <= 0 ? 0 : startsOver ? asked + left * 1.5 + 50 : left;
   }
-  const edits = best.edits.length - start.edits.length;
+  const before = new Set(start.edits);
+  const edits = best.edits.filter((edit) => !before.has(edit)).length;
   if (edits === 0 && refused === undefined) return { draft: start };
   const step = { strategy: strategy.name, edits, tokensSaved: start.tokens - best.tokens };
   return { draft: best, step: refused === undefined ? step : { ...step, refused } };
@@ -152,12 +153,14 @@ function tryEdits(
   from: Draft,
   proposed: readonly Edit[],
 ): Draft | { readonly refused: string } {
-  const fresh = [...from.edits.slice(replayed.length), ...proposed];
+  const wasSent = new Set(replayed);
+  const sent = from.edits.filter((edit) => wasSent.has(edit));
+  const fresh = [...from.edits.filter((edit) => !wasSent.has(edit)), ...proposed];
   const completed = input.codec.rules.complete(input.conversation, fresh, demand.force);
   if (completed.status === 'refused') return { refused: completed.reason };
-  const already = new Set(replayed.map(placeOf));
+  const already = new Set(sent.map(placeOf));
   const added = completed.edits.filter((edit) => edit.kind !== 'drop-part' || !already.has(placeOf(edit)));
-  const edits = [...replayed, ...withMemoryIds(input.conversation, added, input.idOf)];
+  const edits = withoutTakenIn([...sent, ...withMemoryIds(input.conversation, added, input.idOf)]);
   const next = draft(input, edits);
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
@@ -177,6 +180,7 @@ function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): F
     edits: from.edits,
     shrunk: (at) => stubs.get(textKey(at)),
     excess: { unit: demand.goal.unit, amount: asked },
+    isForced: demand.force,
     measure: {
       text: (text) => counter.text(text),
       part: (block, part) => counter.part(conversation, block, part),

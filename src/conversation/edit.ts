@@ -37,6 +37,8 @@ export type Edit =
       readonly before: number;
       readonly role: 'user';
       readonly text: string;
+      /** Of a summary: whether it stands `beside` those that earlier edits put in, or takes them in and stands `instead` of them. */
+      readonly summary?: 'beside' | 'instead';
     };
 
 /** The highest message index an edit needs to exist: it can be replayed on every prefix that is longer. */
@@ -51,4 +53,15 @@ export function lastMessageOf(edit: Edit): number {
     case 'insert-message':
       return edit.before;
   }
+}
+
+/** A message put in that is a summary. */
+export function isSummary(edit: Edit): edit is Edit & { readonly kind: 'insert-message' } {
+  return edit.kind === 'insert-message' && edit.summary !== undefined;
+}
+
+/** The edits without the summaries that a later one took in. */
+export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
+  const newest = edits.findLastIndex((edit) => isSummary(edit) && edit.summary === 'instead');
+  return edits.filter((edit, at) => at >= newest || !isSummary(edit));
 }

@@ -7,6 +7,7 @@ import { dropRecalls } from './drop-recalls.ts';
 import { offloadResults } from './offload-results.ts';
 import { stubArguments } from './stub-arguments.ts';
 import type { Strategy } from './strategy.ts';
+import { createSummarizeHistory, type SummaryOptions } from './summarize-history.ts';
 
 /** drop-failed-calls, offload-results, stub-arguments, drop-recalls, drop-oldest, compress-items, clip-newest. */
 export const defaultStrategies: readonly Strategy[] = [
@@ -18,3 +19,13 @@ export const defaultStrategies: readonly Strategy[] = [
   compressItems,
   clipNewest,
 ];
+
+/** How summaries of old history are made; more kinds may come. */
+export type SummarySettings = SummaryOptions & { readonly kind: 'extractive' };
+
+/** The default ones; with summaries whole messages go into one, and leave a mere stub only where the request would not fit otherwise. */
+export function strategiesFor(summaries: SummarySettings | false | undefined): readonly Strategy[] {
+  if (!summaries) return defaultStrategies;
+  const dropping = [createSummarizeHistory(summaries), { ...dropOldest, reach: 'everything' as const }];
+  return defaultStrategies.flatMap((strategy) => (strategy === dropOldest ? dropping : [strategy]));
+}

@@ -8,6 +8,7 @@ import { originalOfMessages } from '../conversation/original.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import { keyValues } from './key-values.ts';
+import { remainingTokens } from './remaining-tokens.ts';
 import { messagesStub } from './stub.ts';
 import { touched } from './text-slots.ts';
 
@@ -67,23 +68,6 @@ function isFree(view: FoldView, message: Message): boolean {
     message.parts.every((_, part) => !view.protects.part(message.index, part)) &&
     view.mayEdit({ kind: 'drop-message', message: message.index, memory: undefined })
   );
-}
-
-/** Tokens a message still has under the edits made so far. */
-function remainingTokens(view: FoldView): (index: number) => number {
-  const replaced = new Map<number, number>();
-  for (const edit of view.edits) {
-    if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
-    const {
-      message: index,
-      part,
-      stub,
-    } = edit.kind === 'replace-text' ? { ...edit.at, stub: edit.stub } : { ...edit, stub: edit.input };
-    const message = view.conversation.messages[index]!;
-    const saved = view.measure.part(message, message.parts[part]!) - view.measure.text(stub);
-    replaced.set(message.index, (replaced.get(message.index) ?? 0) + saved);
-  }
-  return (index) => Math.max(0, view.measure.message(index) - (replaced.get(index) ?? 0));
 }
 
 /**

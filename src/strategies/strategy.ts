@@ -29,6 +29,8 @@ export type FoldView = {
   readonly shrunk: (at: Place) => string | undefined;
   /** How much is still too much, in the unit of the trigger's goal. Always positive; infinite where all that is free is to be taken. */
   readonly excess: { readonly unit: 'tokens' | 'messages'; readonly amount: number };
+  /** Whether the request does not fit without: then nothing that is only good to know may take room. */
+  readonly isForced: boolean;
   readonly measure: Measure;
   readonly protects: Protection;
   /** The wire format's veto. */

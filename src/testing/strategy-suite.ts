@@ -19,6 +19,7 @@ export function foldView(conversation: Conversation, change: Partial<FoldView> =
     edits: [],
     shrunk: () => undefined,
     excess: { unit: 'tokens', amount: 1_000_000 },
+    isForced: false,
     measure: {
       text,
       part: (_block, part) => span(part.span),

@@ -214,6 +214,18 @@ const shrinks = switchable(
   'Lays tool results out smaller when they come, before they are first sent; false leaves them as they are.',
 );
 
+const summaries = switchable(
+  z.strictObject({
+    kind: told(z.enum(['extractive']).default('extractive'), {
+      allowed: 'extractive',
+      about: 'How they are written: extractive takes over what was said, without a model.',
+    }),
+    mostTokens: whole(100, 1_500, 'Tokens a summary aims at, at most; what the user demanded may take more.'),
+  }),
+  'kind and mostTokens',
+  'Old messages leave a summary behind, where they would leave a stub; false keeps to stubs.',
+);
+
 const texts = z.array(z.string().min(1)).default([]);
 
 const model = z.strictObject({
@@ -276,6 +288,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   shrinks: told(shrinks.schema.prefault({}), shrinks.meta),
+  summaries: told(summaries.schema.default(false), summaries.meta),
   compressionBytesThreshold: whole(0, 1_000, 'Tool results of fewer bytes are never folded.'),
   pins: z
     .strictObject({

@@ -19,6 +19,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     cacheMarks: config.cacheMarks,
     triggers: config.triggers,
     shrinks: config.shrinks,
+    summaries: config.summaries,
     compressionBytesThreshold: config.compressionBytesThreshold,
     pins: config.pins,
     models: overrides(config, window),

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
-import { defaultStrategies } from '../../strategies/default-strategies.ts';
+import { defaultStrategies, strategiesFor } from '../../strategies/default-strategies.ts';
 import type { Strategy } from '../../strategies/strategy.ts';
 import { view } from '../../testing/codec-suite/views.ts';
 import { messagesRefusal } from '../../testing/fake-provider/messages-rules.ts';
@@ -214,6 +214,7 @@ function requestsOf(messages: readonly JsonObject[]): readonly (readonly JsonObj
 const each: readonly (readonly [name: string, strategies: readonly Strategy[]])[] = [
   ...defaultStrategies.map((strategy) => [strategy.name, [strategy]] as const),
   ['all of them', defaultStrategies],
+  ['all of them, with summaries', strategiesFor({ kind: 'extractive' })],
 ];
 
 describe('a fold of a conversation with system messages', () => {

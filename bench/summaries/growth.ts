@@ -1,0 +1,52 @@
+/** How the time of an extractive summary grows with what it reads: recorded steps, over and over, until there are so many. */
+import type { SummaryStep } from '../../src/summarizers/summarizer.ts';
+import { extract } from '../../src/summarizers/extractive.ts';
+import { median, round } from '../tokens/arithmetic.ts';
+
+export type GrowthRow = {
+  readonly steps: number;
+  readonly MB: number;
+  readonly ms: number;
+  readonly 'µs a step': number;
+  readonly tokens: number;
+};
+
+const rounds = 3;
+
+export function growth(
+  recorded: readonly SummaryStep[],
+  counts: readonly number[],
+  count: (text: string) => number,
+): readonly GrowthRow[] {
+  return counts.map((length) => {
+    const steps = Array.from({ length }, (_, at) =>
+      variant(recorded[at % recorded.length]!, Math.floor(at / recorded.length)),
+    );
+    const bytes = steps.reduce((sum, step) => sum + sizeOf(step), 0);
+    let text = '';
+    const times = Array.from({ length: rounds }, () => {
+      const start = performance.now();
+      text = extract({ steps, earlier: [], known: [], budget: { aim: 2_000, most: 4_000 }, count }) ?? '';
+      return performance.now() - start;
+    });
+    const ms = median(times);
+    return {
+      steps: length,
+      MB: round(bytes / 1e6, 1),
+      ms: round(ms, 0),
+      'µs a step': round((ms * 1_000) / length, 0),
+      tokens: count(text),
+    };
+  });
+}
+
+/** The same step with other names, or else all would be known after the first time through. */
+function variant(step: SummaryStep, time: number): SummaryStep {
+  if (time === 0) return step;
+  if (step.type === 'said') return { ...step, text: `${step.text} (${time})` };
+  return { ...step, input: step.input.replaceAll(/([\w-]+)\.(go|ts|md|json)/g, `$1-${time}.$2`) };
+}
+
+function sizeOf(step: SummaryStep): number {
+  return step.type === 'said' ? step.text.length : step.input.length + (step.result?.length ?? 0);
+}

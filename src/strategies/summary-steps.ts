@@ -1,0 +1,42 @@
+/** What happened in some messages, as a summarizer takes it: who said what, what was called and what it gave. No wire format. Pure. */
+import { type Conversation, inputOf, type Message, textOf, textsOf } from '../conversation/conversation.ts';
+import { pairCalls, placeKey } from '../conversation/pairing.ts';
+import type { SummaryStep } from '../summarizers/summarizer.ts';
+
+/** In order. Reasoning is left out, and so are calls of `recallTool`: what they brought stands elsewhere. */
+export function summarySteps(
+  conversation: Conversation,
+  messages: readonly Message[],
+  recallTool: string | undefined,
+): readonly SummaryStep[] {
+  const { pairs } = pairCalls(conversation);
+  const resultOf = new Map(pairs.map(({ call, result }) => [placeKey(call), result]));
+  return messages.flatMap((message) =>
+    message.parts.flatMap((part, index): readonly SummaryStep[] => {
+      if (part.type === 'text' && (message.role === 'user' || message.role === 'assistant'))
+        return textsIn(conversation, message, index).map((text) => ({
+          type: 'said',
+          by: message.role === 'user' ? 'user' : 'assistant',
+          text,
+        }));
+      if (part.type !== 'tool-call' || part.name === recallTool) return [];
+      const input = inputOf(conversation.body, message, part);
+      const answer = resultOf.get(placeKey({ message: message.index, part: index }));
+      const answered = answer && conversation.messages[answer.message]!;
+      const result = answer && answered?.parts[answer.part];
+      return [
+        {
+          type: 'called',
+          tool: part.name,
+          input,
+          result: answer && answered && textsIn(conversation, answered, answer.part).join('\n'),
+          failed: result?.type === 'tool-result' && result.isError === true,
+        },
+      ];
+    }),
+  );
+}
+
+function textsIn({ body }: Conversation, message: Message, part: number): readonly string[] {
+  return textsOf(message.parts[part]!).map((span) => textOf(body, message, span));
+}

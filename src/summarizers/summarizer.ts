@@ -1,0 +1,40 @@
+/**
+ * The interface of what writes summaries: steps and the last summary in, text out, within a budget of tokens. Wire formats, memory ids
+ * and the frame around the text are the strategy's; which model writes, if one does, is the summarizer's.
+ */
+
+export interface Summarizer {
+  readonly name: string;
+  /**
+   * The text of a summary that takes the last one in, at most `budget.most` tokens; undefined where not even the least that it would say
+   * fits. Rejects when it fails (a model that cannot be reached, or too late for `signal`); then `extract` stands in.
+   */
+  summarize(request: SummaryRequest, signal?: AbortSignal): Promise<string | undefined>;
+}
+
+export type SummaryRequest = {
+  /** What happened since the last summary, in order. */
+  readonly steps: readonly SummaryStep[];
+  /** What earlier summaries said, oldest first, by whoever wrote them: to be taken in. What they stand for is not among the steps. */
+  readonly earlier: readonly string[];
+  /** What stands in summaries beside this one, and need not be said again. */
+  readonly known: readonly string[];
+  readonly budget: SummaryBudget;
+  readonly count: (text: string) => number;
+};
+
+/** In tokens. What a user demanded may take a summary beyond `aim`, nothing takes it beyond `most`. */
+export type SummaryBudget = { readonly aim: number; readonly most: number };
+
+export type SummaryStep =
+  | { readonly type: 'said'; readonly by: 'user' | 'assistant'; readonly text: string }
+  | {
+      readonly type: 'called';
+      readonly tool: string;
+      /** The arguments as JSON. */
+      readonly input: string;
+      /** Undefined where nothing answered the call. */
+      readonly result: string | undefined;
+      /** What the wire format itself says of it. */
+      readonly failed: boolean;
+    };
