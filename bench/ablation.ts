@@ -1,16 +1,16 @@
 /**
  * What each part of the engine is worth: recorded conversations replayed with the engine as it comes, and without one shrink, strategy or
- * trigger after the other. Run `npm run bench bench/ablation.ts [-- --source NAME] [--limit N] [--warm] [--row TEXT]...`; it reads
+ * trigger after the other. Run `npm run bench bench/ablation.ts [-- --source NAME] [--limit N] [--warm] [--window N] [--row TEXT]...`; it reads
  * ../shared/data, prints a table for each source and the rows that change nothing on any, and writes bench/results/ablation.json. A quarter of an
  * hour on two cores for the first 40 conversations of each source (`--limit` takes more or fewer) and eight coding sessions joined. `--row` plays
- * rows whose names hold the text; `--warm` leaves out the recorded pauses, in which caches expired.
+ * rows whose names hold the text; `--warm` leaves out the recorded pauses, in which caches expired; what makes room shows in a small `--window`.
  *
  * Another row is data: bench/ablation/rows.ts.
  *
  * Traps: those of bench/replay.ts, and (1) parts stand in for each other: without one another takes what it would have taken, so a row says what a
  * part adds to the others, not what it does; "only" rows say that. (2) Whoever saves nothing here may be there for traffic that was not
- * recorded: web pages and base64 hardly occur, nothing is larger than the window but the joined sessions, and no call fails in the way of
- * some clients. (3) A part without which values are lost, or requests do not fit, is not judged by cost. (4) The sessions are those the settings
+ * recorded: web pages and base64 hardly occur, nothing is larger than the window but the joined sessions, and tools are offered for all calls
+ * there were, so that none was made to an unknown one (drop-failed-calls). (3) A part without which values are lost, or requests do not fit, is not judged by cost. (4) The sessions are those the settings
  * were tuned on.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -32,6 +32,7 @@ const { values } = parseArgs({
     limit: { type: 'string', default: '40' },
     row: { type: 'string', multiple: true, default: [''] },
     warm: { type: 'boolean', default: false },
+    window: { type: 'string', default: '200000' },
   },
 });
 
@@ -49,7 +50,7 @@ async function main(): Promise<void> {
   );
   const [first, ...others] = rows;
   const engines = [first!, ...others.filter(({ name }) => values.row.some((text) => name.includes(text)))];
-  const settings = { enginesOnly: true, window: 200_000, prefix: 15_000, pauses: !values.warm };
+  const settings = { enginesOnly: true, window: Number(values.window), prefix: 15_000, pauses: !values.warm };
   const played = await replayInProcesses(chosen, { ...settings, engines });
   const sets = figuresOf(played, { anthropic: priceTables.anthropic });
   for (const set of sets) {
