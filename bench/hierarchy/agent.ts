@@ -3,7 +3,7 @@ import type { Action } from '../../src/index.ts';
 
 export type MadeSubgoal = {
   readonly goal: string;
-  readonly outcome: string;
+  readonly outcome?: string;
   readonly actions: readonly Action[];
 };
 

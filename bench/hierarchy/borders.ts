@@ -3,7 +3,6 @@
  * Those calls are hidden, the finder looks at the rest, and its borders are compared with the plan's, beside one at every fifth call.
  */
 import { findSubgoals, type NeutralStep } from '../../src/index.ts';
-import { type ChatMessage, readRecorded } from '../tokens/recorded.ts';
 
 export type BorderRow = {
   readonly borders: string;
@@ -16,14 +15,10 @@ export type BorderRow = {
 
 type Tally = { found: number; right: [number, number]; reached: [number, number] };
 
-/** Undefined where there are no recorded conversations. */
-export function borderRows(): readonly BorderRow[] | undefined {
-  const sessions = readRecorded()?.filter(({ source }) => source === 'entire-cli-sessions');
-  if (sessions === undefined) return undefined;
+export function borderRows(sessions: readonly (readonly NeutralStep[])[]): readonly BorderRow[] {
   const tallies = new Map<string, Tally>();
   let planned = 0;
-  for (const { messages } of sessions) {
-    const steps = stepsOf(messages);
+  for (const steps of sessions) {
     const hidden = steps.filter((step) => !isPlan(step));
     const calls = hidden.filter(({ kind }) => kind === 'called').length;
     const users = bordersOf(hidden, ({ by }) => by === 'user');
@@ -54,28 +49,6 @@ export function borderRows(): readonly BorderRow[] | undefined {
     precision: right.map((count) => (count / found).toFixed(2)).join(', '),
     recall: `${reached.map((count) => (count / planned).toFixed(2)).join(', ')} of ${planned}`,
   }));
-}
-
-function stepsOf(messages: readonly ChatMessage[]): readonly NeutralStep[] {
-  const results = new Map(
-    messages.map(({ tool_call_id, content }) => [tool_call_id, typeof content === 'string' ? content : '']),
-  );
-  return messages.flatMap(({ role, content, tool_calls = [] }): readonly NeutralStep[] => {
-    if (role !== 'user' && role !== 'assistant') return [];
-    const text = typeof content === 'string' ? content : '';
-    const said: readonly NeutralStep[] = text === '' ? [] : [{ kind: 'said', by: role, text }];
-    return [
-      ...said,
-      ...tool_calls.map(
-        ({ id, function: { name, arguments: input } }): NeutralStep => ({
-          kind: 'called',
-          tool: name,
-          input,
-          result: results.get(id),
-        }),
-      ),
-    ];
-  });
 }
 
 function isPlan(step: NeutralStep): boolean {

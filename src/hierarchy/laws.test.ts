@@ -52,6 +52,7 @@ const options: fc.Arbitrary<HierarchyOptions> = fc.record({
     nil: undefined,
   }),
   budget: fc.integer({ min: 1_000, max: 6_000 }),
+  newest: fc.constantFrom(0, 0.25, 0.6),
   minActions: fc.constantFrom(0, 20),
 });
 

@@ -41,8 +41,13 @@ function stateOf(entries: TrajectoryState['entries'], open?: Subgoal, actions = 
 }
 
 /** The work as `level: ids`. */
-function told(state: TrajectoryState, preset: 'production' | 'long-horizon', pressing: boolean): string {
-  const work = nextWork(state, settingsFrom({ preset, budget: 10_000 }), pressing);
+function told(
+  state: TrajectoryState,
+  preset: 'production' | 'long-horizon',
+  pressing: boolean,
+  waiting = true,
+): string {
+  const work = nextWork(state, settingsFrom({ preset, budget: 10_000 }), { context: pressing, waiting });
   if (work === undefined) return 'nothing';
   if (work.kind === 'part') return `part ${work.length}`;
   const ids = work.of.map(({ id }) => id).join(' ');
@@ -54,6 +59,7 @@ describe('what is due', () => {
     const entries = [...entriesOf('ss'), subgoal('s3', 4), subgoal('s4', 4)];
     expect(told(stateOf(entries), 'production', false)).toBe('summarize s3');
     expect(told(stateOf(entries, undefined, 19), 'production', false)).toBe('nothing');
+    expect(told(stateOf(entries), 'production', false, false)).toBe('nothing');
   });
 
   it('is the part of an open sub-goal that has grown long', () => {
@@ -80,9 +86,12 @@ describe('what helps when the budget is overrun', () => {
     expect(told(stateOf(entriesOf('ops')), 'production', true)).toBe('level 4: o1 p2');
   });
 
-  it('is what stands there in full before all that', () => {
+  it('is what stands there in full, at first where that has too many tokens, and before fewer summaries than make a level', () => {
     const state = stateOf([...entriesOf('ssssssssss'), subgoal('s11', 4)], undefined, 5);
     expect(told(state, 'production', true)).toBe('summarize s11');
+    expect(told(state, 'production', true, false)).toMatch(/^level 2: /);
+    const few = stateOf([...entriesOf('ss'), subgoal('s3', 4)], undefined, 5);
+    expect(told(few, 'production', true, false)).toBe('summarize s3');
   });
 
   it('is the older half of the open sub-goal where it is the larger part, or nothing else is left', () => {

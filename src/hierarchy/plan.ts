@@ -10,20 +10,25 @@ export type Work =
   /** The oldest actions of the open sub-goal become a finished part of it. */
   | { readonly kind: 'part'; readonly length: number };
 
-/** `pressing`: the context has too many tokens, and everything that helps is to be done; else what is due. */
-export function nextWork(state: TrajectoryState, settings: Settings, pressing: boolean): Work | undefined {
+/** What has too many tokens, so that everything that helps is to be done: the context, or the finished sub-goals that stand as they are. */
+export type Pressure = { readonly context: boolean; readonly waiting: boolean };
+
+export function nextWork(state: TrajectoryState, settings: Settings, pressure: Pressure): Work | undefined {
   if (isLong(state)) return { kind: 'part', length: subgoalLength.longest };
   const { entries, counts } = state;
-  const waiting = entries.find(isSubgoal);
-  if (waiting && (pressing || counts.a >= settings.minActions)) return { kind: 'summarize', of: [waiting] };
+  const oldest = entries.find(isSubgoal);
+  const waiting: Work | undefined = oldest && { kind: 'summarize', of: [oldest] };
+  const isDue = pressure.waiting && (pressure.context || counts.a >= settings.minActions);
+  if (waiting && isDue) return waiting;
   const summaries = entries.filter((entry) => entry.kind === 'summary');
-  if (!pressing) {
+  if (!pressure.context) {
     return settings.levels === 'always' ? fullLevel(summaries, overviewLevel, 1) : undefined;
   }
   // What is done now must not squeeze out all that was done before.
   const part = halfOpen(state);
   if (part && openTokens(state) > settings.budget / 2) return part;
-  return fullLevel(summaries, Infinity, 0) ?? largestLevel(summaries) ?? oldestTwo(summaries) ?? part;
+  const full = fullLevel(summaries, Infinity, 0);
+  return full ?? waiting ?? largestLevel(summaries) ?? oldestTwo(summaries) ?? part;
 }
 
 /** The oldest of a level that has enough of them, the lowest level first. */

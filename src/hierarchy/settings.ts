@@ -12,6 +12,8 @@ export type HierarchyOptions = {
   readonly levels?: 'always' | 'as-needed' | undefined;
   /** Tokens that `context()` has at most. At least 1,000; default 16,000. */
   readonly budget?: number | undefined;
+  /** Share of the budget, 0 to 0.6, in which the newest finished sub-goals stand as they are: what was read last is what is used next. */
+  readonly newest?: number | undefined;
   /** Tasks of fewer actions are left alone as long as they are under the budget. Default 20. */
   readonly minActions?: number | undefined;
 };
@@ -20,6 +22,7 @@ export type Settings = {
   readonly ratio: number | 'adaptive';
   readonly levels: 'always' | 'as-needed';
   readonly budget: number;
+  readonly newest: number;
   readonly minActions: number;
 };
 
@@ -45,11 +48,11 @@ export function newestOf(level: number): number {
 /** The highest level that is made by counting; above it only the budget asks. */
 export const overviewLevel = 3;
 
-const presets: Readonly<Record<Preset, Pick<Settings, 'ratio' | 'levels'>>> = {
-  production: { ratio: 10, levels: 'as-needed' },
-  debugging: { ratio: 3, levels: 'as-needed' },
-  'long-horizon': { ratio: hardestRatio, levels: 'always' },
-  cost: { ratio: 12, levels: 'as-needed' },
+const presets: Readonly<Record<Preset, Pick<Settings, 'ratio' | 'levels' | 'newest'>>> = {
+  production: { ratio: 10, levels: 'as-needed', newest: 0.5 },
+  debugging: { ratio: 3, levels: 'as-needed', newest: 0.5 },
+  'long-horizon': { ratio: hardestRatio, levels: 'always', newest: 0.25 },
+  cost: { ratio: 12, levels: 'as-needed', newest: 0 },
 };
 
 /** Throws `bad-config`. */
@@ -58,13 +61,23 @@ export function settingsFrom(options: HierarchyOptions): Settings {
   if (!Object.hasOwn(presets, preset)) {
     throw bad(`preset ${JSON.stringify(preset)} is unknown: use ${Object.keys(presets).join(', ')}`);
   }
-  const { ratio = presets[preset].ratio, levels = presets[preset].levels } = options;
+  const { ratio, levels, newest } = { ...presets[preset], ...given(options) };
   if (ratio !== 'adaptive' && !(ratio >= 1.5 && ratio <= hardestRatio)) {
     throw bad(`ratio ${ratio} is out of range: use 1.5 to ${hardestRatio}, or "adaptive"`);
   }
   if (!(budget >= 1_000)) throw bad(`budget ${budget} is too small: use 1000 tokens or more`);
+  if (!(newest >= 0 && newest <= 0.6)) throw bad(`newest ${newest} is out of range: use 0 to 0.6`);
   if (!(minActions >= 0)) throw bad(`minActions ${minActions} is out of range: use 0 or more`);
-  return { ratio, levels, budget, minActions };
+  return { ratio, levels, budget, newest, minActions };
+}
+
+/** What was set beside the preset. */
+function given({ ratio, levels, newest }: HierarchyOptions): Partial<Settings> {
+  return {
+    ...(ratio !== undefined && { ratio }),
+    ...(levels !== undefined && { levels }),
+    ...(newest !== undefined && { newest }),
+  };
 }
 
 function bad(what: string): LeporelloError {

@@ -32,7 +32,7 @@ async function work(trajectory: Trajectory, name: string, length: number): Promi
 }
 
 const open = (options: Partial<TrajectoryOptions> = {}) =>
-  openTrajectory({ goal: 'Mend the login', minActions: 0, secret, model: 'gpt-4o', ...options });
+  openTrajectory({ goal: 'Mend the login', minActions: 0, newest: 0, secret, model: 'gpt-4o', ...options });
 
 describe('a short task', () => {
   it('is left alone: actions are turns of two sides, sub-goals are named between them', async () => {
@@ -99,6 +99,21 @@ describe('a finished sub-goal', () => {
       'The steps are the actions an agent took for the sub-goal "auth", each with what came of it. The task: "Mend the login". Write what the agent must still know of them: what was found, decided, changed, and what failed and why; paths, names, numbers, commands and errors word for word; requirements word for word. Keep the ids (such as a12, s3) of steps whose details may be needed again. No introduction, no advice.',
       expect.stringContaining('"clock"'),
     ]);
+  });
+
+  it('stands as it is while it is among the newest, and many are folded at once', async () => {
+    const trajectory = await open({ summarizer: listing, budget: 4_000, newest: 0.5 });
+    const kinds: string[] = [];
+    for (let at = 1; at <= 7; at++) {
+      await work(trajectory, `part${at}`, 3);
+      kinds.push(
+        trajectory
+          .state()
+          .entries.map(({ kind }) => (kind === 'summary' ? '.' : 'v'))
+          .join(''),
+      );
+    }
+    expect(kinds).toEqual(['v', 'vv', 'vvv', '..vv', '..vvv', '....vv', '....vvv']);
   });
 
   it('of one or two actions is merged, and nobody is asked', async () => {

@@ -41,7 +41,7 @@ import {
   type TrajectoryState,
 } from './state.ts';
 import type { Summarizer } from './summarizer.ts';
-import { type Context, contextOf, costOf, type Measure, tokensOf } from './view.ts';
+import { type Context, contextOf, costOf, type Measure, tokensOf, waitingTokens } from './view.ts';
 
 export type TrajectoryOptions = HierarchyOptions & {
   /** What the agent is to do, in the words it was told. Of a loaded `state` the goal it has stays. */
@@ -105,6 +105,9 @@ export type TrajectoryReport = {
 /** Folding goes down to this share of the budget, so that it is not needed again at once. */
 const lowShare = 0.75;
 
+/** The same of the newest finished sub-goals: each time they are folded, all behind them is rewritten. */
+const fewerShare = 0.7;
+
 /**
  * Throws `bad-config` for options out of range.
  * @example
@@ -127,11 +130,15 @@ export async function openTrajectory(options: TrajectoryOptions): Promise<Trajec
 
   /** All that is due, one after the other: each may make the next one due. */
   async function foldAll(): Promise<void> {
-    let pressing = false;
+    let pressure = { context: false, waiting: false };
     for (;;) {
-      const tokens = tokensOf(state, measure);
-      pressing = tokens > settings.budget * (pressing ? lowShare : 1);
-      const work = nextWork(state, settings, pressing);
+      pressure = {
+        context: tokensOf(state, measure) > settings.budget * (pressure.context ? lowShare : 1),
+        waiting:
+          waitingTokens(state, measure) >
+          settings.budget * settings.newest * (pressure.waiting ? fewerShare : 1),
+      };
+      const work = nextWork(state, settings, pressure);
       if (work === undefined) return;
       if (work.kind === 'part') state = parted(state, work.length);
       else await foldOne(work);

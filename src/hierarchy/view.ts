@@ -76,6 +76,12 @@ export function subgoalTokens(subgoal: Subgoal, measure: Measure): number {
   return subgoalPieces(subgoal, measure).reduce((sum, { tokens }) => sum + tokens + measure.perMessage, 0);
 }
 
+/** Of all finished sub-goals that stand as they are. */
+export function waitingTokens({ entries }: TrajectoryState, measure: Measure): number {
+  const waiting = entries.filter((entry) => entry.kind === 'subgoal');
+  return waiting.reduce((sum, subgoal) => sum + subgoalTokens(subgoal, measure), 0);
+}
+
 function piecesOf(state: TrajectoryState, measure: Measure): readonly Piece[] {
   const task = state.goal.trim() === '' ? '(not named)' : state.goal;
   const pieces: Piece[] = [said(taskId, `# Task\n${task}`, measure)];
