@@ -35,13 +35,24 @@ const goals: readonly (readonly [tokens: number, ms: number])[] = [
   [1_000_000, 12],
 ];
 
-const inChat = { codec: openaiChat, spell: (chat: Uint8Array) => chat };
-const inAnthropic = { codec: anthropicMessages, spell: asAnthropic };
+const inChat = { codec: openaiChat, model: 'gpt-4o', spell: (chat: Uint8Array) => chat };
+const inAnthropic = {
+  codec: anthropicMessages,
+  model: 'claude-sonnet-4-5',
+  spell: (chat: Uint8Array) => asAnthropic(chat),
+};
 
-/** Nothing asks for a fold. */
-const unfolded: FoldSettings = {
+/** Everything on, the cache's rent reckoned with every request, but nothing ever asks for a fold. */
+const nothingDue: FoldSettings = {
   models: { '*': { window: 4_000_000 } },
+  triggers: { tokenBudget: false, cacheRent: { patience: 1e9 } },
+};
+
+/** Nothing is made smaller, and nothing is reckoned that could ask for it. */
+const off: FoldSettings = {
+  ...nothingDue,
   triggers: { tokenBudget: false, cacheRent: false },
+  shrinks: false,
 };
 
 await main(process.argv[2] ?? '');
@@ -85,8 +96,9 @@ async function recordedCases(): Promise<readonly Case[]> {
       ['Anthropic', inAnthropic],
     ] as const;
     return formats.flatMap(([format, wire]) => [
-      { name: nameOf(format, tokens, 'no fold'), ...wire, messages, rounds, settings: unfolded },
-      { name: nameOf(format, tokens, 'folded'), ...wire, messages, rounds, settings: foldedAt(tokens * 0.6) },
+      { name: nameOf(format, tokens, 'by default'), ...wire, messages, rounds, settings: {} },
+      { name: nameOf(format, tokens, 'nothing due'), ...wire, messages, rounds, settings: nothingDue },
+      { name: nameOf(format, tokens, 'all off'), ...wire, messages, rounds, settings: off },
     ]);
   });
 }
@@ -101,7 +113,7 @@ function hardCases(): readonly Case[] {
       ...inChat,
       messages: smallTalk(10_000, 80),
       rounds,
-      settings: unfolded,
+      settings: nothingDue,
     },
     {
       name: 'hard: 1,100 results, nearly all folded',
@@ -115,7 +127,7 @@ function hardCases(): readonly Case[] {
       ...inChat,
       messages: talk,
       rounds,
-      settings: unfolded,
+      settings: nothingDue,
       before: (engine) => recallForEach(engine, talk, 4_000),
     },
   ];
@@ -124,7 +136,7 @@ function hardCases(): readonly Case[] {
 /** The first request is folded to half of so many tokens; no later one reaches the trigger. */
 function foldedAt(tokens: number): FoldSettings {
   const tokenBudget = { trigger: Math.floor(tokens), target: Math.floor(tokens / 2) };
-  return { ...unfolded, triggers: { tokenBudget, cacheRent: false } };
+  return { ...nothingDue, triggers: { ...nothingDue.triggers, tokenBudget } };
 }
 
 function nameOf(format: string, tokens: number, what: string): string {

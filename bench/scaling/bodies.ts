@@ -61,8 +61,8 @@ export function callWithResult(at: number, bytes: number): Messages {
 }
 
 /** A request of these messages in the form of Chat Completions. */
-export function chatBody(messages: Messages): Uint8Array {
+export function chatBody(messages: Messages, model = 'gpt-4o'): Uint8Array {
   const parameters = { type: 'object', properties: { path: { type: 'string' } } };
   const tools = [{ type: 'function', function: { name: 'read', description: 'Reads a file.', parameters } }];
-  return new TextEncoder().encode(JSON.stringify({ model: 'gpt-4o', stream: true, tools, messages }));
+  return new TextEncoder().encode(JSON.stringify({ model, stream: true, tools, messages }));
 }

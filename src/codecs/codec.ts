@@ -2,7 +2,7 @@
  * The interface of a wire format. Everything that differs between providers is a member here, never an `if` in shared code.
  * A codec is pure: bytes and values in, bytes and values out. One conformance suite (testing/codec-suite) holds for all.
  */
-import type { Conversation, Part, Role } from '../conversation/conversation.ts';
+import type { Block, Conversation, Part, Role } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { GhostTurn, RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
@@ -67,9 +67,13 @@ export type CacheMarks = {
   least(model: string | undefined): number;
   /**
    * The body with a mark behind its preamble and one behind each of these messages (at most three), or as near before its end as a mark
-   * may stand; `count` says how many there are. For bodies without marks.
+   * may stand; `count` says how many there are. For bodies without marks. `messages`: those of this body, where it was read before.
    */
-  set(body: Uint8Array, behind: readonly number[]): { readonly body: Uint8Array; readonly count: number };
+  set(
+    body: Uint8Array,
+    behind: readonly number[],
+    messages?: readonly Block[],
+  ): { readonly body: Uint8Array; readonly count: number };
 };
 
 /** What reading needs from outside: a digest, and a place to remember blocks whose bytes were read before. */

@@ -109,16 +109,27 @@ function groupByMessage(
 /** Something put in place of a text or of arguments; `what` says of which. */
 type Replaced = { readonly part: number; readonly what: string; readonly splice: Splice };
 
-function replacedText(conversation: Conversation, { at, stub }: Edit & { kind: 'replace-text' }): Replaced {
+function replacedText(conversation: Conversation, edit: Edit & { kind: 'replace-text' }): Replaced {
+  const { at } = edit;
   const literal = literalAt(conversation, at);
   return {
     part: at.part,
     what: `text ${at.text} of part ${at.part} of message ${at.message}`,
     splice: {
       span: shift(literal, messageAt(conversation, at.message).span.start),
-      bytes: literalBytes(stub),
+      bytes: once(literals, edit, () => literalBytes(edit.stub)),
     },
   };
+}
+
+/** Bytes by edit: the same edits are written again with every request. */
+const literals = new WeakMap<Edit, Uint8Array>();
+const texts = new WeakMap<Edit, Uint8Array>();
+
+function once(known: WeakMap<Edit, Uint8Array>, edit: Edit, spell: () => Uint8Array): Uint8Array {
+  const bytes = known.get(edit) ?? spell();
+  known.set(edit, bytes);
+  return bytes;
 }
 
 /** Arguments that were a string literal stay one; the JSON text goes in as its content. */
@@ -129,7 +140,12 @@ function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace
   return {
     part: edit.part,
     what: `the arguments of part ${edit.part} of message ${edit.message}`,
-    splice: { span, bytes: isLiteral ? literalBytes(edit.input) : encoder.encode(edit.input) },
+    splice: {
+      span,
+      bytes: isLiteral
+        ? once(literals, edit, () => literalBytes(edit.input))
+        : once(texts, edit, () => encoder.encode(edit.input)),
+    },
   };
 }
 

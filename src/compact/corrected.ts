@@ -55,6 +55,7 @@ export function demandInCounts(demand: Demand, { countFor }: Correction): Demand
 }
 
 export function correctedEconomy(economy: Economy, { slope }: Correction): Economy {
+  if (slope === 1) return economy;
   return {
     ...economy,
     dead: (usedFor) =>

@@ -4,7 +4,7 @@
  */
 import type { Message, Part } from '../conversation/conversation.ts';
 import { unitsOf } from '../conversation/turns.ts';
-import { touched } from '../strategies/text-slots.ts';
+import { type Touched, touched } from '../strategies/text-slots.ts';
 import type { Dead, UsedFor } from '../triggers/trigger.ts';
 import { deadArguments } from './dead-arguments.ts';
 import type { Draft, PlanInput } from './plan.ts';
@@ -50,10 +50,8 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
   return dead.toReversed();
 }
 
-type Gone = ReturnType<typeof touched>;
-
 /** Messages of steps that may go as a whole: replies with calls, and all that answers them. */
-function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Gone['messages']) {
+function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Touched['messages']) {
   const isFree = ({ index, role, parts }: Message) =>
     (role === 'assistant' || role === 'tool') &&
     !gone.has(index) &&
@@ -67,7 +65,7 @@ function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Gone[
 /** Tokens that stubs would save in the results of this message. */
 function deadResults(
   { protects, compressionBytesThreshold: least }: PlanInput,
-  gone: Gone,
+  gone: Touched,
   message: Message,
   standing: (index: number) => number,
 ): number {
@@ -87,7 +85,7 @@ function deadResults(
 }
 
 /** Tokens of a message under the edits made so far. */
-function whatIsLeft(gone: Gone, message: Message, standing: (index: number) => number): number {
+function whatIsLeft(gone: Touched, message: Message, standing: (index: number) => number): number {
   const isStubbed = (part: Part, at: number) => {
     const key = `${message.index}.${at}`;
     return (
@@ -101,7 +99,12 @@ function whatIsLeft(gone: Gone, message: Message, standing: (index: number) => n
 /** Tokens of the last so many messages that are sent; edits stand in front of what they leave alone. */
 function tokensBehind({ sent }: Draft, counter: PlanInput['counter']): (messages: number) => number {
   const sums = [0];
-  for (let index = sent.messages.length - 1; index >= 0; index--)
-    sums.push(sums.at(-1)! + counter.message(sent, index));
-  return (messages) => sums[Math.min(messages, sums.length - 1)]!;
+  return (messages) => {
+    const wanted = Math.min(messages, sent.messages.length);
+    while (sums.length <= wanted) {
+      const index = sent.messages.length - sums.length;
+      sums.push(sums.at(-1)! + counter.message(sent, index));
+    }
+    return sums[wanted]!;
+  };
 }

@@ -4,7 +4,7 @@
  */
 import type { Codec, PlacedGhost, Reading } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Ghosts } from '../memory/ghosts.ts';
+import type { Ghosts, Reply } from '../memory/ghosts.ts';
 import type { Ledger } from '../memory/ledger.ts';
 import { newProblems } from './check.ts';
 
@@ -37,27 +37,22 @@ async function ghostsOf(
   { ghosts, tenant, links }: GhostRequest,
   { messages }: Conversation,
 ): Promise<readonly PlacedGhost[]> {
-  const copies = copiesIn(messages);
-  const replies = copies.map(({ start, end }) => ({ before: links[start]!, through: links[end]! }));
-  const found = await ghosts.find(tenant, replies);
-  return copies
-    .map(({ start }, order) => ({ at: start, turns: found[order] ?? [] }))
-    .filter(({ turns }) => turns.length > 0);
+  const found = await ghosts.find(tenant, copiesIn(messages, links));
+  return found.map(({ reply, turns }) => ({ at: reply.at, turns })).toReversed();
 }
 
-type Stretch = { readonly start: number; readonly end: number };
+type Copy = Reply & { readonly at: number };
 
-/** Where the client's copies of replies stand: neighbouring messages of the model, behind some of another side. */
-function copiesIn(messages: Conversation['messages']): readonly Stretch[] {
+/** Where the client's copies of replies stand, the newest first: neighbouring messages of the model, behind some of another side. */
+function* copiesIn(messages: Conversation['messages'], links: readonly string[]): Generator<Copy> {
   const isReply = (index: number) => messages[index]?.role === 'assistant';
-  const copies: Stretch[] = [];
-  for (let start = 1; start < messages.length; start++) {
-    if (!isReply(start) || isReply(start - 1)) continue;
-    let end = start;
-    while (isReply(end)) end++;
-    copies.push({ start, end });
+  for (let end = messages.length; end > 1; end--) {
+    if (!isReply(end - 1)) continue;
+    let at = end - 1;
+    while (at > 0 && isReply(at - 1)) at--;
+    if (at > 0) yield { at, before: links[at]!, through: links[end]! };
+    end = at;
   }
-  return copies;
 }
 
 /** Undefined when the result breaks a rule that the client's own conversation keeps. */

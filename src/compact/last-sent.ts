@@ -29,8 +29,8 @@ export type Found = { readonly request: SentRequest; readonly matched: number; r
 export interface LastSent {
   /** `links` of the conversation as the client sent it. */
   find(links: readonly string[]): Found | undefined;
-  /** Takes the place of what is found for these links. */
-  record(links: readonly string[], request: SentRequest): void;
+  /** Takes the place of what was found for these links. */
+  record(links: readonly string[], request: SentRequest, found: Found | undefined): void;
 }
 
 /** `most` digests are kept. */
@@ -39,18 +39,17 @@ export function createLastSent(most = 400_000): LastSent {
     maxSize: most,
     sizeCalculation: ({ messages }) => 1 + messages.length,
   });
-  // The first link stands for no message at all.
-  const newest = (links: readonly string[]) =>
-    links.findLastIndex((link, at) => at > 0 && requests.has(link));
   return {
     find(links) {
-      const matched = newest(links);
-      const request = matched < 0 ? undefined : requests.get(links[matched]!);
-      return request && { request, matched, isAgain: matched === links.length - 1 };
+      // The first link stands for no message at all.
+      for (let matched = links.length - 1; matched > 0; matched--) {
+        const request = requests.get(links[matched]!);
+        if (request) return { request, matched, isAgain: matched === links.length - 1 };
+      }
+      return undefined;
     },
-    record(links, request) {
-      const matched = newest(links);
-      if (matched >= 0) requests.delete(links[matched]!);
+    record(links, request, found) {
+      if (found) requests.delete(links[found.matched]!);
       requests.set(links.at(-1)!, request);
     },
   };

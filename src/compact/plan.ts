@@ -47,7 +47,7 @@ export function draft(input: PlanInput, edits: readonly Edit[]): Draft {
   const body = codec.write(conversation, [...edits, ...shrinks], recallTool ? { recallTool } : {});
   const sent = isAsItCame ? conversation : codec.read(body, input.reading);
   const tokens = input.counter.total(sent) + (isAsItCame ? toolCost(input, body) : 0);
-  const messages = sent.messages.filter((message) => message.role !== 'system').length;
+  const messages = sent.messages.reduce((sum, { role }) => sum + Number(role !== 'system'), 0);
   return { edits, shrinks, body, sent, tokens, messages };
 }
 

@@ -18,19 +18,13 @@ export function protectionOf(
   recallTool: string | undefined,
 ): Protection {
   const kept = keptMessages(conversation);
-  const { pairs } = pairCalls(conversation);
-  const placesOf = (isWanted: (tool: string) => boolean) =>
-    new Set(
-      pairs.flatMap((pair) =>
-        pair.result && isWanted(pair.name) ? [placeKey(pair.call), placeKey(pair.result)] : [],
-      ),
-    );
-  const pinned = placesOf((tool) => pins.tools.includes(tool));
-  const recalled = placesOf((tool) => tool === recallTool);
+  const pinned = placesOf(conversation, pins.tools);
+  const recalled = placesOf(conversation, recallTool === undefined ? [] : [recallTool]);
   const holdsPin = (index: number, at: number) => {
+    if (pins.texts.length === 0) return false;
     const message = conversation.messages[index];
     const part = message?.parts[at];
-    if (!message || !part || pins.texts.length === 0) return false;
+    if (!message || !part) return false;
     if (part.type === 'tool-call') return holdsAny(inputOf(conversation.body, message, part), pins.texts);
     return textsOf(part).some((span) => {
       const text = textOf(conversation.body, message, span);
@@ -39,9 +33,23 @@ export function protectionOf(
   };
   return {
     message: (index) => kept.has(index),
-    part: (message, part) => pinned.has(placeKey({ message, part })) || holdsPin(message, part),
-    recalled: (message, part) => recalled.has(placeKey({ message, part })),
+    part: (message, part) => holds(pinned, message, part) || holdsPin(message, part),
+    recalled: (message, part) => holds(recalled, message, part),
   };
+}
+
+/** Of answered calls of these tools, and of their results. */
+function placesOf(conversation: Conversation, tools: readonly string[]): ReadonlySet<string> {
+  const places = new Set<string>();
+  if (tools.length === 0) return places;
+  for (const { name, call, result } of pairCalls(conversation).pairs)
+    if (result && tools.includes(name)) places.add(placeKey(call)).add(placeKey(result));
+  return places;
+}
+
+/** Asked of every part with every request, and mostly of an empty set: then no key is made. */
+function holds(places: ReadonlySet<string>, message: number, part: number): boolean {
+  return places.size > 0 && places.has(placeKey({ message, part }));
 }
 
 /** Arguments may spell a text with other escapes than the user did. */

@@ -52,13 +52,15 @@ export function createSender(
     if (conversation.goesOnFrom !== undefined || links.length < 2) return sendingOf(draft.body);
     const found = lastSent.find(links);
     const now = requestAfter(found, outgoing, clock());
-    lastSent.record(links, now);
+    lastSent.record(links, now, found);
     // What follows a refusal differs from before on purpose.
     if (alone || request.refusal) return sendingOf(draft.body);
     const unstable = found && unstableFrom(found.request, now, draft.edits);
     const behind = mayMark && !conversation.marked ? placesOf(outgoing, now) : undefined;
-    const marked = behind && request.codec.cacheMarks?.set(draft.body, behind);
-    return sendingOf(marked?.body ?? draft.body, marked?.count, unstable);
+    const { body, sent } = draft;
+    const known = sent.body === body ? sent.messages : undefined;
+    const marked = behind && request.codec.cacheMarks?.set(body, behind, known);
+    return sendingOf(marked?.body ?? body, marked?.count, unstable);
   };
 }
 

@@ -5,9 +5,9 @@
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import type { Protection } from '../strategies/strategy.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
-import { type Conversation, inputOf, type Message, type Part } from '../conversation/conversation.ts';
+import { type Conversation, inputOf, type Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { type Pair, pairCalls, placeKey } from '../conversation/pairing.ts';
+import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import { lastAssistant } from '../conversation/turns.ts';
 import type { Fold } from '../memory/ledger.ts';
 import { type Result, type ShrinkSettings, shrinkResult } from '../strategies/shrink-results.ts';
@@ -69,10 +69,11 @@ export function shrinksOf(input: ShrinkInput, fold: readonly Edit[]): readonly S
   const { shrinking, conversation, protects, codec } = input;
   if (!shrinking) return [];
   const gone = touched(fold);
+  const way = wayOf(input, shrinking);
   return pairCalls(conversation).pairs.flatMap((pair): readonly Shrink[] => {
     const { result: place } = pair;
     if (!place || place.message < shrinking.from || gone.messages.has(place.message)) return [];
-    const shrinks = remembered(input, shrinking, pair, place.message, place.part);
+    const shrinks = remembered(input, shrinking.settings, way, pair, place);
     if (shrinks.length === 0 || gone.parts.has(placeKey(place))) return [];
     if (protects.part(place.message, place.part) || protects.recalled(place.message, place.part)) return [];
     return shrinks.filter(
@@ -89,49 +90,63 @@ export function savedByMessage(shrinks: readonly Shrink[]): ReadonlyMap<number, 
   return tokens;
 }
 
+type Known = {
+  readonly way: string;
+  readonly message: number;
+  /** Digest of the message with the call. */
+  readonly asking: string;
+  readonly shrinks: readonly Shrink[];
+};
+
 /** By result, which is read once for all bodies in which the same bytes stand; then by all else the edits hang on. */
-const known = new WeakMap<Result, Map<string, readonly Shrink[]>>();
+const known = new WeakMap<Result, Known[]>();
+
+/** A client may drop its oldest messages, so that the same result stands elsewhere in every request. */
+const mostWays = 16;
+
+/** What is the same for all results of a conversation. */
+function wayOf({ counter, recallTool }: ShrinkInput, { settings, tenant }: Shrinking): string {
+  return [tenant, counter.name, recallTool?.name, ...Object.values(settings)].join(' ');
+}
 
 function remembered(
   input: ShrinkInput,
-  { settings, tenant }: Shrinking,
-  pair: Pair,
-  index: number,
-  part: number,
+  settings: ShrinkSettings,
+  way: string,
+  { call }: Pair,
+  { message: index, part }: PartPlace,
 ): readonly Shrink[] {
   const { conversation, counter, recallTool, idOf } = input;
   const message = conversation.messages[index]!;
   const result = message.parts[part];
   if (result?.type !== 'tool-result') return [];
-  const asking = conversation.messages[pair.call.message]!;
-  const key = [tenant, counter.name, recallTool?.name, ...Object.values(settings), index, asking.digest].join(
-    ' ',
-  );
-  const ways = known.get(result) ?? new Map<string, readonly Shrink[]>();
-  known.set(result, ways);
-  let shrinks = ways.get(key);
-  if (!shrinks) {
-    const view = {
-      conversation,
-      count: (text: string) => counter.text(text),
-      idOf,
-      recallTool: recallTool?.name,
-    };
-    const call = callIn(conversation, asking, pair.call.part);
-    shrinks = shrinkResult(view, settings, message, result, call).map(({ text, shrunk, saved, memory }) => ({
+  const { digest: asking } = conversation.messages[call.message]!;
+  const ways = known.get(result) ?? [];
+  const before = ways.find((one) => one.message === index && one.asking === asking && one.way === way);
+  if (before) return before.shrinks;
+  const view = {
+    conversation,
+    count: (text: string) => counter.text(text),
+    idOf,
+    recallTool: recallTool?.name,
+  };
+  const smaller = shrinkResult(view, settings, message, result, callAt(conversation, call));
+  const shrinks = smaller.map(
+    ({ text, shrunk, saved, memory }): Shrink => ({
       kind: 'replace-text',
       at: { message: index, part, text },
       stub: shrunk,
       memory,
       saved,
-    }));
-    ways.set(key, shrinks);
-  }
+    }),
+  );
+  known.set(result, [{ way, message: index, asking, shrinks }, ...ways].slice(0, mostWays));
   return shrinks;
 }
 
-function callIn(conversation: Conversation, message: Message, at: number) {
-  const part = message.parts[at];
+function callAt(conversation: Conversation, place: PartPlace) {
+  const message = conversation.messages[place.message]!;
+  const part = message.parts[place.part];
   return part?.type === 'tool-call'
     ? { name: part.name, input: inputOf(conversation.body, message, part) }
     : undefined;

@@ -23,15 +23,25 @@ export type Pairing = {
 type OpenPair = { readonly name: string; readonly call: PartPlace; result: PartPlace | undefined };
 
 export function pairCalls(conversation: Conversation): Pairing {
+  const pairing = known.get(conversation) ?? paired(conversation);
+  known.set(conversation, pairing);
+  return pairing;
+}
+
+/** By conversation, which never changes: several ask with every request. */
+const known = new WeakMap<Conversation, Pairing>();
+
+function paired(conversation: Conversation): Pairing {
   const pairs: OpenPair[] = [];
   const orphans: PartPlace[] = [];
   let open = new Map<string, { readonly pairs: OpenPair[]; answered: number }>();
   let speaker: Role | undefined;
   for (const message of conversation.messages) {
     // Only the calls of the assistant turn right before can be answered: every format here wants it so.
-    if (message.role === 'assistant' && speaker !== 'assistant') open = new Map();
+    if (message.role === 'assistant' && speaker !== 'assistant' && open.size > 0) open = new Map();
     if (message.role !== 'system') speaker = message.role;
     message.parts.forEach((part, index) => {
+      if (part.type !== 'tool-call' && part.type !== 'tool-result') return;
       const place = { message: message.index, part: index };
       if (part.type === 'tool-call') {
         const pair: OpenPair = { name: part.name, call: place, result: undefined };
@@ -39,7 +49,7 @@ export function pairCalls(conversation: Conversation): Pairing {
         const same = open.get(part.id);
         if (same) same.pairs.push(pair);
         else open.set(part.id, { pairs: [pair], answered: 0 });
-      } else if (part.type === 'tool-result') {
+      } else {
         const same = open.get(part.callId);
         const pair = same?.pairs[same.answered];
         if (same && pair) {

@@ -32,6 +32,12 @@ const ghost = (id: string, closing?: string): GhostTurn => ({
 /** The copy of a reply to the prefix of link `before`; another copy has another link behind it. */
 const reply = (before: string, copy = 'copy'): Reply => ({ before, through: `${before} ${copy}` });
 
+/** What is found for each of these replies of one conversation. */
+async function find(ghosts: Ghosts, tenant: string, replies: readonly Reply[]) {
+  const found = await ghosts.find(tenant, replies.toReversed());
+  return replies.map((one) => found.find(({ reply: other }) => other === one)?.turns ?? []);
+}
+
 /** A store that counts what is asked for and fails at what `broken` holds. */
 function watched() {
   const store = inMemoryStore();
@@ -54,16 +60,16 @@ describe('ghost turns', () => {
     const ghosts = open();
     await ghosts.record('t', 'a', ghost('mem_1', 'One.'));
     await ghosts.record('t', 'c', ghost('mem_2'));
-    expect(await ghosts.find('t', [reply('a'), reply('b'), reply('c')])).toEqual([
+    expect(await find(ghosts, 't', [reply('a'), reply('b'), reply('c')])).toEqual([
       [ghost('mem_1', 'One.')],
       [],
       [ghost('mem_2')],
     ]);
-    expect(await ghosts.find('t', [reply('c'), reply('a')])).toEqual([
+    expect(await find(ghosts, 't', [reply('c'), reply('a')])).toEqual([
       [ghost('mem_2')],
       [ghost('mem_1', 'One.')],
     ]);
-    expect(await ghosts.find('t', [])).toEqual([]);
+    expect(await find(ghosts, 't', [])).toEqual([]);
   });
 
   it('of several replies to one prefix are all found, the newest four, newest first', async () => {
@@ -71,8 +77,8 @@ describe('ghost turns', () => {
     const ghosts = open(store);
     for (let at = 1; at <= 6; at++) await ghosts.record('t', 'a', ghost(`mem_${at}`));
     const newest = [ghost('mem_6'), ghost('mem_5'), ghost('mem_4'), ghost('mem_3')];
-    expect(await ghosts.find('t', [reply('a')])).toEqual([newest]);
-    expect(await open(store).find('t', [reply('a')])).toEqual([newest]);
+    expect(await find(ghosts, 't', [reply('a')])).toEqual([newest]);
+    expect(await find(open(store), 't', [reply('a')])).toEqual([newest]);
   });
 
   it('of the very same reply are kept once', async () => {
@@ -82,13 +88,13 @@ describe('ghost turns', () => {
     await ghosts.record('t', 'a', ghost('mem_2'));
     await ghosts.record('t', 'a', ghost('mem_1'));
     for (const one of [ghosts, open(store)])
-      expect(await one.find('t', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+      expect(await find(one, 't', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
   });
 
   it('keep tenants apart', async () => {
     const ghosts = open();
     await ghosts.record('t', 'a', ghost('mem_1'));
-    expect(await ghosts.find('u', [reply('a')])).toEqual([[]]);
+    expect(await find(ghosts, 'u', [reply('a')])).toEqual([[]]);
   });
 
   it('are the same in another process on the same store, of several of them too', async () => {
@@ -97,39 +103,66 @@ describe('ghost turns', () => {
     await one.record('t', 'a', ghost('mem_1'));
     await other.record('t', 'a', ghost('mem_2'));
     for (const ghosts of [one, other, open(store)])
-      expect(await ghosts.find('t', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+      expect(await find(ghosts, 't', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
   });
 
   it('are found for another reply to a prefix whose first one was looked up before', async () => {
     const store = inMemoryStore();
     const [one, other] = [open(store), open(store)];
     await one.record('t', 'a', ghost('mem_1'));
-    expect(await one.find('t', [reply('a', 'first')])).toEqual([[ghost('mem_1')]]);
+    expect(await find(one, 't', [reply('a', 'first')])).toEqual([[ghost('mem_1')]]);
     await other.record('t', 'a', ghost('mem_2'));
-    expect(await one.find('t', [reply('a', 'second')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+    expect(await find(one, 't', [reply('a', 'second')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
   });
 
   it('stay as they were first found, so that what was sent is sent again', async () => {
     const store = inMemoryStore();
     const ghosts = open(store);
-    expect(await ghosts.find('t', [reply('a')])).toEqual([[]]);
+    expect(await find(ghosts, 't', [reply('a')])).toEqual([[]]);
     await open(store).record('t', 'a', ghost('mem_1'));
-    expect(await ghosts.find('t', [reply('a')])).toEqual([[]]);
+    expect(await find(ghosts, 't', [reply('a')])).toEqual([[]]);
   });
 
   it('are asked for once, all in one round trip', async () => {
     const { store, asked } = watched();
     const ghosts = open(store);
-    await ghosts.find('t', [reply('a'), reply('b')]);
-    await ghosts.find('t', [reply('a'), reply('b'), reply('c')]);
-    await ghosts.find('t', [reply('a'), reply('b'), reply('c')]);
-    expect(asked).toEqual([['sealed/t/ghost/a', 'sealed/t/ghost/b'], ['sealed/t/ghost/c']]);
+    await find(ghosts, 't', [reply('a'), reply('b')]);
+    await find(ghosts, 't', [reply('a'), reply('b'), reply('c')]);
+    await find(ghosts, 't', [reply('a'), reply('b'), reply('c')]);
+    expect(asked).toEqual([['sealed/t/ghost/b', 'sealed/t/ghost/a'], ['sealed/t/ghost/c']]);
+  });
+
+  it('are not looked for again where a conversation had none, unless one was recorded since', async () => {
+    const ghosts = open();
+    const looked: string[] = [];
+    const look = async (newestFirst: readonly Reply[]) => {
+      looked.length = 0;
+      const found = await ghosts.find(
+        't',
+        (function* () {
+          for (const one of newestFirst) {
+            looked.push(one.before);
+            yield one;
+          }
+        })(),
+      );
+      return found.map(({ reply: { before } }) => before);
+    };
+    const replies = ['d', 'c', 'b', 'a'].map((before) => reply(before));
+    expect(await look(replies.slice(1))).toEqual([]);
+    expect(await look(replies)).toEqual([]);
+    expect(looked).toEqual(['d', 'c']);
+    // A client that left was back before its reply was recorded.
+    await ghosts.record('t', 'b', ghost('mem_1'));
+    expect(await look(replies)).toEqual(['b']);
+    expect(await look(replies)).toEqual(['b']);
+    expect(looked).toEqual(['d', 'c', 'b', 'a']);
   });
 
   it('expire in the store', async () => {
     const store = inMemoryStore();
     await open(store, -1).record('t', 'a', ghost('mem_1'));
-    expect(await open(store).find('t', [reply('a')])).toEqual([[]]);
+    expect(await find(open(store), 't', [reply('a')])).toEqual([[]]);
   });
 
   it('are not in the store in clear', async () => {
@@ -151,8 +184,8 @@ describe('ghost turns whose store fails', () => {
       const failed = ghosts.record('t', 'a', ghost('mem_2'));
       await expect(failed).rejects.toMatchObject({ code: 'store-failed' });
       broken.clear();
-      expect(await ghosts.find('t', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
-      expect(await open(store).find('t', [reply('a')])).toEqual([[ghost('mem_1')]]);
+      expect(await find(ghosts, 't', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+      expect(await find(open(store), 't', [reply('a')])).toEqual([[ghost('mem_1')]]);
     },
   );
 
@@ -163,7 +196,7 @@ describe('ghost turns whose store fails', () => {
     await expect(ghosts.record('t', 'a', ghost('mem_1'))).rejects.toThrow('The disk is gone.');
     broken.clear();
     await ghosts.record('t', 'a', ghost('mem_2'));
-    expect(await open(store).find('t', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+    expect(await find(open(store), 't', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
   });
 
   it('are found as far as this process knows them; for others the failure is said, and nothing is learnt', async () => {
@@ -171,12 +204,12 @@ describe('ghost turns whose store fails', () => {
     const ghosts = open(store);
     await open(store).record('t', 'a', ghost('mem_1'));
     await open(store).record('t', 'b', ghost('mem_2'));
-    await ghosts.find('t', [reply('a')]);
+    await find(ghosts, 't', [reply('a')]);
     broken.add('getMany');
-    expect(await ghosts.find('t', [reply('a')])).toEqual([[ghost('mem_1')]]);
-    await expect(ghosts.find('t', [reply('a'), reply('b')])).rejects.toMatchObject({ code: 'store-failed' });
+    expect(await find(ghosts, 't', [reply('a')])).toEqual([[ghost('mem_1')]]);
+    await expect(find(ghosts, 't', [reply('a'), reply('b')])).rejects.toMatchObject({ code: 'store-failed' });
     broken.clear();
-    expect(await ghosts.find('t', [reply('b')])).toEqual([[ghost('mem_2')]]);
+    expect(await find(ghosts, 't', [reply('b')])).toEqual([[ghost('mem_2')]]);
   });
 });
 
@@ -189,7 +222,7 @@ describe('a record of ghost turns', () => {
 
   it('of a later version counts as absent', async () => {
     const store = await withRecord('{"version":2,"turns":"spelled otherwise"}');
-    expect(await open(store).find('t', [reply('a')])).toEqual([[]]);
+    expect(await find(open(store), 't', [reply('a')])).toEqual([[]]);
   });
 
   it('that was damaged is missing', async () => {
@@ -198,12 +231,12 @@ describe('a record of ghost turns', () => {
     const value = (await store.get('sealed/t/ghost/a'))!;
     value[value.length - 1]! ^= 1;
     await store.putMany([{ key: 'sealed/t/ghost/a', value, expiresAt: undefined }]);
-    expect(await open(store).find('t', [reply('a')])).toEqual([[]]);
+    expect(await find(open(store), 't', [reply('a')])).toEqual([[]]);
   });
 
   it('that is no JSON is said to be so, without what it holds', async () => {
     const store = await withRecord('secret');
-    await expect(open(store).find('t', [reply('a')])).rejects.toMatchObject({
+    await expect(find(open(store), 't', [reply('a')])).rejects.toMatchObject({
       code: 'store-failed',
       message: 'A ghost turn in the store is not JSON. Delete the data folder to start anew.',
     });

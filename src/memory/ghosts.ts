@@ -8,14 +8,19 @@ import { LeporelloError } from '../errors.ts';
 import type { Vault } from './vault.ts';
 
 export interface Ghosts {
-  /** What was recalled for these replies, newest first and in their order; none for most. Rejects with `store-failed`. */
-  find(tenant: string, replies: readonly Reply[]): Promise<readonly (readonly GhostTurn[])[]>;
+  /**
+   * The replies of one conversation for which something was recalled, with that, the newest turn first; none for most conversations.
+   * No more of them are looked at than need be. Rejects with `store-failed`.
+   */
+  find<R extends Reply>(tenant: string, newestFirst: Iterable<R>): Promise<readonly Found<R>[]>;
   /** Keeps what was recalled for a reply to the prefix `link` stands for. Rejects with `store-failed`, but remembers it here. */
   record(tenant: string, link: string, ghost: GhostTurn): Promise<void>;
 }
 
 /** A reply in a client's copy: the link of the prefix before it, and the one behind the whole copy. */
 export type Reply = { readonly before: string; readonly through: string };
+
+export type Found<R extends Reply> = { readonly reply: R; readonly turns: readonly GhostTurn[] };
 
 type GhostsOptions = {
   readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany'>;
@@ -31,27 +36,39 @@ export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ghost
   // By the link behind the copy: another reply to the same prefix may have been recalled for later, by another instance.
   const known = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
   const made = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
+  // By the same link: how many records there were when nothing was recalled for this reply nor for any before it.
+  const without = new LRUCache<string, number>({ maxSize: 400_000, sizeCalculation: () => 1 });
+  let records = 0;
 
   return {
-    async find(tenant, replies) {
-      // A client that left may be back before its reply was recorded: none then is not none for ever.
-      const found = replies.map(({ before, through }) => {
-        const turns = known.get(keyIn(tenant, through));
-        return turns?.length === 0 ? (made.get(keyIn(tenant, before)) ?? turns) : turns;
-      });
-      const unknown = [...replies.keys()].filter((at) => found[at] === undefined);
+    async find<R extends Reply>(tenant: string, newestFirst: Iterable<R>) {
+      const now = records;
+      const met: { readonly reply: R; readonly key: string; turns: readonly GhostTurn[] | undefined }[] = [];
+      for (const reply of newestFirst) {
+        const key = keyIn(tenant, reply.through);
+        if (without.get(key) === now) break;
+        const turns = known.get(key);
+        // A client that left may be back before its reply was recorded: none then is not none for ever.
+        const late = turns?.length === 0 ? made.get(keyIn(tenant, reply.before)) : undefined;
+        met.push({ reply, key, turns: late ?? turns });
+      }
+      const unknown = met.filter(({ turns }) => turns === undefined);
       if (unknown.length > 0) {
-        const keys = unknown.map((at) => keyOf(replies[at]!.before));
-        const records = await vault.getSealedMany(tenant, keys);
-        for (const [order, at] of unknown.entries()) {
-          const { before, through } = replies[at]!;
-          found[at] = merged(made.get(keyIn(tenant, before)), parseTurns(records[order]));
-          known.set(keyIn(tenant, through), found[at]);
+        const kept = await vault.getSealedMany(
+          tenant,
+          unknown.map(({ reply }) => keyOf(reply.before)),
+        );
+        for (const [at, one] of unknown.entries()) {
+          one.turns = merged(made.get(keyIn(tenant, one.reply.before)), parseTurns(kept[at]));
+          known.set(one.key, one.turns);
         }
       }
-      return found.map((turns) => turns ?? []);
+      const oldest = met.findLastIndex(({ turns = [] }) => turns.length > 0);
+      for (const { key } of met.slice(oldest + 1)) without.set(key, now);
+      return met.flatMap(({ reply, turns = [] }) => (turns.length > 0 ? [{ reply, turns }] : []));
     },
     async record(tenant, link, ghost) {
+      records++;
       const place = keyIn(tenant, link);
       const mine = merged([ghost], made.get(place));
       // Before anything can fail: this process goes on from it although the store does not have it.

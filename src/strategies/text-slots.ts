@@ -40,8 +40,24 @@ export function* openSlots(view: FoldView, type: Part['type']): Generator<TextSl
   }
 }
 
-/** What the edits so far have taken away or replaced, by key of place. */
-export function touched(edits: readonly Edit[]) {
+/** What edits have taken away or replaced: messages by index, all else by key of place. */
+export type Touched = {
+  readonly messages: ReadonlySet<number>;
+  readonly parts: ReadonlySet<string>;
+  readonly texts: ReadonlySet<string>;
+  readonly inputs: ReadonlySet<string>;
+};
+
+export function touched(edits: readonly Edit[]): Touched {
+  const gone = known.get(edits) ?? touchedBy(edits);
+  known.set(edits, gone);
+  return gone;
+}
+
+/** By list of edits: a fold's is the same with every request it is replayed on. */
+const known = new WeakMap<readonly Edit[], Touched>();
+
+function touchedBy(edits: readonly Edit[]): Touched {
   const messages = new Set<number>();
   const parts = new Set<string>();
   const texts = new Set<string>();

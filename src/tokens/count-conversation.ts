@@ -37,7 +37,7 @@ export function createConversationCounter(options: {
   readonly memo?: TokenMemo;
 }): ConversationCounter {
   const { counter, memo = createTokenMemo() } = options;
-  const { who, blocks } = ownOf(counter);
+  const { who, blocks, totals } = ownOf(counter);
 
   const countAnew = (conversation: Conversation, block: Block): number => {
     const key = `${who} ${block.digest}`;
@@ -71,9 +71,12 @@ export function createConversationCounter(options: {
     part: (conversation, block, part) => countPart(counter, conversation.body, block, part),
     message: countMessage,
     total(conversation) {
+      const known = totals.get(conversation);
+      if (known !== undefined) return known;
       let tokens = counter.overhead.request;
       for (const block of conversation.preamble) tokens += countBlock(conversation, block);
       for (const { index } of conversation.messages) tokens += countMessage(conversation, index);
+      totals.set(conversation, tokens);
       return tokens;
     },
     text: (text) => counter.count(text),
@@ -84,13 +87,18 @@ type Own = {
   readonly who: string;
   /** A conversation that goes on brings the very blocks of the turn before, and each turn counts all of them more than once. */
   readonly blocks: WeakMap<Block, number>;
+  readonly totals: WeakMap<Conversation, number>;
 };
 
 const kept = new WeakMap<TokenCounter, Own>();
 
 /** What is kept for a counter as long as it lives. */
 function ownOf(counter: TokenCounter): Own {
-  const own = kept.get(counter) ?? { who: fingerprintOf(counter), blocks: new WeakMap<Block, number>() };
+  const own = kept.get(counter) ?? {
+    who: fingerprintOf(counter),
+    blocks: new WeakMap<Block, number>(),
+    totals: new WeakMap<Conversation, number>(),
+  };
   kept.set(counter, own);
   return own;
 }

@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import { estimateFrom } from './estimate.ts';
 import { loadExactCounter } from './exact.ts';
-import { bestMatch, namesOf } from './model-names.ts';
+import { bestMatch, nameOf } from './model-names.ts';
 import { costsOf, type ModelOverrides, type Tokenizer, tokenizerOf } from './models.ts';
 import type { TokenCounter } from './token-counter.ts';
 
@@ -18,7 +18,7 @@ export async function loadTokenCounter(
   overrides: ModelOverrides = noOverrides,
 ): Promise<TokenCounter> {
   // Also the key: bounded, whatever a client calls its model.
-  const name = namesOf(model ?? '')[0] ?? '';
+  const name = nameOf(model ?? '') ?? '';
   const counters = countersFor(overrides);
   const known = counters.get(name);
   if (known !== undefined) return known;

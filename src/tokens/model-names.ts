@@ -13,11 +13,17 @@ const LONGEST_NAME = 200;
  * `eu.vendor.model-4-20250514-v1:0` is also `model-4-20250514`.
  */
 export function namesOf(model: string): readonly string[] {
-  const name = model.trim().toLowerCase();
-  if (name === '' || name.length > LONGEST_NAME) return [];
+  const name = nameOf(model);
+  if (name === undefined) return [];
   const names = [name];
   for (const other of shorterNames(name)) if (other !== '' && !names.includes(other)) names.push(other);
   return names;
+}
+
+/** The first of these names; undefined for what is none. */
+export function nameOf(model: string): string | undefined {
+  const name = model.trim().toLowerCase();
+  return name === '' || name.length > LONGEST_NAME ? undefined : name;
 }
 
 function* shorterNames(name: string): Generator<string> {

@@ -69,6 +69,7 @@ describe('cache marks', () => {
         const before = view(anthropicMessages, body);
         const behind = [one, other].map((at) => at % before.messages.length);
         const { body: marked, count } = cacheMarks.set(body, behind);
+        expect(cacheMarks.set(body, behind, before.messages)).toEqual({ body: marked, count });
         expect(count).toBeLessThanOrEqual(3);
         const after = view(anthropicMessages, marked);
         expect(after.messages.map(({ canonical }) => canonical)).toEqual(

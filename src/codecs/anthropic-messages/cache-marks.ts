@@ -19,12 +19,13 @@ const [textStart, textEnd] = [encoder.encode('[{"type":"text","text":'), encoder
 export const cacheMarks: CacheMarks = {
   keptMs: usualMs,
   least: (model = '') => floors.find(([models]) => models.test(model))?.[1] ?? 4_096,
-  set(body, behind) {
-    const { members } = scanObject(body, skipSpace(body, 0), new Set(['messages']));
+  set(body, behind, known = []) {
+    const spans = known.map(({ span }) => span);
+    const { members } = scanObject(body, skipSpace(body, 0), new Set(['messages']), () => spans);
     const valueOf = (name: string) => members.find((member) => member.key === name)?.value;
     const messages = members.find((member) => member.key === 'messages')?.elements ?? [];
     const preamble = lastOfSystem(body, valueOf('system')) ?? lastOfTools(body, valueOf('tools'));
-    const places = [preamble, ...behind.map((index) => lastOfMessages(body, messages.slice(0, index + 1)))];
+    const places = [preamble, ...behind.map((index) => lastOfMessages(body, messages, index))];
     const set = new Map(places.flatMap((place) => (place ? [[place.at, place.splices] as const] : [])));
     return { body: applySplices(body, [...set.values()].flat()), count: set.size };
   },
@@ -98,10 +99,10 @@ function lastOfTools(body: Uint8Array, tools: Span | undefined): Place | undefin
   return last && markedObject(last, scanObject(body, last.start).members);
 }
 
-/** Behind the last of these messages, or as near to its end as a mark may stand. */
-function lastOfMessages(body: Uint8Array, messages: readonly Span[]): Place | undefined {
-  for (const message of messages.toReversed()) {
-    const byKey = uniqueMembers(scanObject(body, message.start).members);
+/** Behind the message of this index, or as near before its end as a mark may stand. */
+function lastOfMessages(body: Uint8Array, messages: readonly Span[], index: number): Place | undefined {
+  for (let at = Math.min(index, messages.length - 1); at >= 0; at--) {
+    const byKey = uniqueMembers(scanObject(body, messages[at]!.start).members);
     const content = byKey?.get('content')?.value;
     // A system message may be taken out again by the provider.
     if (!content || stringAt(body, byKey.get('role')) === 'system') continue;
