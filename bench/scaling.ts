@@ -1,18 +1,20 @@
 /**
  * What a warm turn costs as conversations grow: `engine.prepare` of turn n + 1 in a process that saw turn n, from 10,000 to 1,000,000
- * tokens of recorded coding sessions joined, as Chat Completions and as Anthropic bodies, without a fold and with one that is replayed;
- * and for conversations that are made to be hard. Beside it `JSON.parse` with `JSON.stringify` of the same bytes, which is what a
- * gateway pays at least that has bodies as objects. Run `node bench/scaling.ts`; it prints a table and, where there are recorded
- * conversations, writes bench/results/scaling.json. About two minutes.
+ * tokens of recorded coding sessions joined, as Chat Completions and as Anthropic bodies. By default, as users have it: what is long is
+ * folded, and the fold replayed. Where nothing is due: everything on and reckoned, but no fold made, so that all is sent; it is the dearest.
+ * And all off, for comparison. Then conversations that are made to be hard. Beside it `JSON.parse` with `JSON.stringify` of the same
+ * bytes, which is what a gateway pays at least that has bodies as objects. Run `node bench/scaling.ts`; it prints a table and, where there
+ * are recorded conversations, writes bench/results/scaling.json. Some three minutes.
  *
- * Traps: (1) Each turn stands in place of the one before, with a call and a result of 1,500 bytes never seen: otherwise the small
- * conversations would grow while they are measured. (2) All contenders get the same bytes in the same round. Figures are what the thread
- * worked, in the mean, to some 15 % and more where it is little (waiting for a core is not in them, nor is what helper threads collect of
- * garbage); "by the clock" is the median of what a request waits on this machine, and p95 shows who else works on it; the ratio is of
- * medians by the clock. (3) Reading alone is with memos of its own; what it leaves of a warm turn is links, counts, triggers, look-ups,
- * the recall tool and, with a fold, writing and reading what is sent. (4) The first turn a process sees of a conversation is another
- * matter: it parses and counts everything. (5) A fold leaves about a third, and what recalls put back is not in the client's body, of
- * which parse and stringify are. (6) SQLite in a file, as the gateway has it; what a round trip to Redis adds is in bench/stores.ts.
+ * Traps: (1) Each turn adds a call and a result of 1,500 bytes never seen; every eighth begins again from the conversation as it was,
+ * otherwise the small ones would grow while they are measured. (2) All contenders get the same bytes in the same round. Figures, and the
+ * ratio, are of what the thread worked, in the mean, to some 15 % and more where it is little (waiting for a core is not in them, nor is
+ * what helper threads collect of garbage); "by the clock" is the median of what a request waits on this machine, and p95 shows who else
+ * works on it. (3) Reading alone is with memos of its own; what it leaves of a warm turn is links, counts, triggers, look-ups, shrinks, the
+ * recall tool, and writing and reading what is sent. (4) The first turn a process sees of a conversation is another matter, for it parses
+ * and counts everything; and so is a turn that folds: both are left out. (5) A fold leaves less than half, and what recalls put back is not
+ * in the client's body, of which parse and stringify are. (6) SQLite in a file, as the gateway has it; what a round trip to Redis adds is in
+ * bench/stores.ts.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
