@@ -1,0 +1,135 @@
+/**
+ * The engine as users have it, with every default on, over random conversations in all formats, two instances on one store and the clock
+ * running: what is sent goes on from what was sent before except at folds, and whatever was taken out can be had back.
+ */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
+import type { Codec } from '../src/codecs/codec.ts';
+import { geminiFor } from '../src/codecs/gemini/index.ts';
+import { openaiChat } from '../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../src/codecs/openai-responses/index.ts';
+import { createDefaultEngine } from '../src/compact/default-engine.ts';
+import { scanArray } from '../src/conversation/json-scan.ts';
+import { inMemoryStore } from '../src/memory/in-memory.ts';
+import { createVault } from '../src/memory/vault.ts';
+import { messagesFixture } from '../src/testing/codec-suite/anthropic-messages/fixture.ts';
+import type { CodecFixture, NeutralTurn } from '../src/testing/codec-suite/fixture.ts';
+import { geminiFixture } from '../src/testing/codec-suite/gemini/fixture.ts';
+import { chatFixture } from '../src/testing/codec-suite/openai-chat/fixture.ts';
+import { responsesFixture } from '../src/testing/codec-suite/openai-responses/fixture.ts';
+import { newReading } from '../src/testing/codec-suite/views.ts';
+
+const formats: readonly (readonly [Codec, CodecFixture])[] = [
+  [openaiChat, chatFixture],
+  [anthropicMessages, messagesFixture],
+  [openaiResponses, responsesFixture],
+  [geminiFor({ model: geminiFixture.model, streaming: false }), geminiFixture],
+];
+
+const tenant = 'tenant';
+const secret = new Uint8Array(32).fill(5);
+const minutes = 60_000;
+
+/** Small enough that conversations of these lengths reach every trigger. */
+const settings = { models: { '*': { window: 9_000 } } };
+
+const words = fc.oneof(
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
+  fc.nat(120).map((lines) => 'at src/module.ts:12 something was logged\n'.repeat(lines + 1)),
+  fc.nat(40).map((rows) =>
+    JSON.stringify(
+      Array.from({ length: rows }, (_, n) => ({ id: 'a', n })),
+      null,
+      2,
+    ),
+  ),
+  fc
+    .nat(120)
+    .map((lines) => Array.from({ length: lines + 1 }, (_, at) => `${at + 1}→  line ${at};`).join('\n')),
+);
+
+type Step = {
+  readonly turns: readonly NeutralTurn[];
+  /** Which of two gateways the client's request goes to, and how long after the one before. */
+  readonly gateway: number;
+  readonly after: number;
+};
+
+const turns: fc.Arbitrary<readonly NeutralTurn[]> = fc.oneof(
+  { weight: 1, arbitrary: fc.tuple(words, words).map(([asked, told]) => talk(asked, told)) },
+  { weight: 4, arbitrary: fc.array(fc.tuple(words, words), { minLength: 1, maxLength: 3 }).map(work) },
+);
+
+const step: fc.Arbitrary<Step> = fc.record({
+  turns,
+  gateway: fc.nat(1),
+  after: fc.constantFrom(0.1 * minutes, 0.1 * minutes, 12 * minutes),
+});
+
+describe.each(formats)('everything on, for $name', (codec, fixture) => {
+  it('goes on from what was sent except at folds, and gives back whatever it took out', async () => {
+    let folds = 0;
+    let shrunk = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 20 }), async (steps) => {
+        const store = inMemoryStore();
+        const vault = () => createVault({ store, secret });
+        let now = 0;
+        const gateways = [0, 1].map(() => createDefaultEngine(settings, vault(), { clock: () => now }));
+        let before: readonly string[] = [];
+        for (const [at, { gateway, after }] of steps.entries()) {
+          now += after;
+          const said = steps.slice(0, at + 1).flatMap((one) => one.turns);
+          const body = fixture.body({ turns: [{ say: 'user', text: 'Begin.' }, ...said], tools: ['run'] });
+          const prepared = await gateways[gateway]!.prepare({ codec, body, tenant });
+          const { steps: made, unstableFrom, memories } = prepared.report;
+          expect(prepared.outcome.status).not.toBe('failed');
+          expect(unstableFrom).toBeUndefined();
+          const sent = codec.read(prepared.body, newReading()).messages.map(({ canonical }) => canonical);
+          if (made.length === 0) expect(sent.slice(0, before.length)).toEqual(before);
+          before = sent;
+          const came = new TextDecoder().decode(body);
+          for (const id of memories) {
+            const original = prepared.original(id)!;
+            expect(await vault().recall(tenant, id)).toEqual({ status: 'found', original });
+            for (const piece of piecesOf(original)) expect(came.includes(piece)).toBe(true);
+          }
+          folds += made.length;
+          shrunk += prepared.report.shrunk;
+        }
+      }),
+      { numRuns: 20 },
+    );
+    expect(folds).toBeGreaterThan(0);
+    expect(shrunk).toBeGreaterThan(0);
+  });
+});
+
+function talk(asked: string, told: string): readonly NeutralTurn[] {
+  return [
+    { say: 'user', text: asked },
+    { say: 'assistant', text: told, calls: [] },
+  ];
+}
+
+function work(jobs: readonly (readonly [note: string, result: string])[]): readonly NeutralTurn[] {
+  const calls = jobs.map(([note], at) => ({
+    id: `call_${at}`,
+    name: 'run',
+    argumentsJson: JSON.stringify({ note }),
+  }));
+  return [
+    { say: 'assistant', text: 'Let me see.', calls },
+    { say: 'results', results: jobs.map(([, text], at) => ({ id: `call_${at}`, text })) },
+  ];
+}
+
+/** JSON as it stood in the body: the messages of a list, or one text or input by itself. */
+function piecesOf(original: Uint8Array): readonly string[] {
+  const text = new TextDecoder().decode(original);
+  if (!text.startsWith('[')) return [text];
+  return scanArray(original, 0).elements.map(({ start, end }) =>
+    new TextDecoder().decode(original.subarray(start, end)),
+  );
+}
