@@ -15,6 +15,7 @@ import { chatFixture } from '../testing/codec-suite/openai-chat/fixture.ts';
 import { responsesFixture } from '../testing/codec-suite/openai-responses/fixture.ts';
 import { newReading } from '../testing/codec-suite/views.ts';
 import { testEngine } from '../testing/test-engine.ts';
+import type { Engine } from './engine.ts';
 import type { Refusal } from './request.ts';
 
 const formats: readonly (readonly [Codec, CodecFixture])[] = [
@@ -79,6 +80,31 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
     expect(folds).toBeGreaterThan(0);
   });
 
+  it('is not reported where another gateway folded what stood right behind it, which some formats join with it', async () => {
+    const store = inMemoryStore();
+    const pins = { tools: [], texts: ['Begin.'] };
+    const [one, other] = [0, 1].map(() => testEngine({ store, triggerOptions, pins }).engine);
+    const line = 'at src/module.ts:12 something was logged\n';
+    const job = jobsDone(1, 1);
+    const talks: readonly Step[] = [290, 90, 1].map((lines) => [
+      { say: 'user', text: line.repeat(lines) },
+      { say: 'assistant', text: 'So it was.', calls: [] },
+    ]);
+    const send = async (engine: Engine, steps: readonly Step[]) =>
+      (await engine.prepare({ codec, body: bodyOf(fixture, steps), tenant: 'tenant' })).report;
+    const reports = [
+      await send(one!, job),
+      await send(other!, [...job, ...talks.slice(0, 2)]),
+      await send(one!, [...job, ...talks]),
+    ];
+    expect(reports.map(({ steps }) => steps.map(({ strategy }) => strategy))).toEqual([
+      [],
+      ['drop-oldest'],
+      [],
+    ]);
+    expect(reports.map(({ unstableFrom }) => unstableFrom)).toEqual([undefined, undefined, undefined]);
+  });
+
   it('is reported from the first message that changed when a fold is lost, once', async () => {
     let ledger = newLedger();
     const { engine } = testEngine({
@@ -123,12 +149,12 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
   });
 });
 
-function jobsDone(count: number): readonly Step[] {
+function jobsDone(count: number, lines = 300): readonly Step[] {
   return Array.from({ length: count }, (_, at) => {
     const id = `call_${at}`;
     return [
       { say: 'assistant', text: `Job ${at}.`, calls: [{ id, name: 'run', argumentsJson: '{}' }] },
-      { say: 'results', results: [{ id, text: `job ${at} took ${at} ms\n`.repeat(300) }] },
+      { say: 'results', results: [{ id, text: `job ${at} took ${at} ms\n`.repeat(lines) }] },
     ];
   });
 }

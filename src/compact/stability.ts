@@ -15,11 +15,12 @@ export function commonMessages(one: Sent, other: Sent): number {
 
 /**
  * The first message sent otherwise than in the request before, though the client's own are the same; undefined where there is none, or
- * where a fold explains it: one made now or, by another gateway, in between. A fold only ever adds edits to those there are.
+ * where a fold explains it: one made now or, by another gateway, in between. A fold only ever adds edits to those there are. One right
+ * behind the messages explains it, too: some formats make one content of two that it made neighbours.
  */
 export function unstableFrom(last: SentRequest, now: Sent, edits: readonly Edit[]): number | undefined {
   const common = commonMessages(last, now);
   if (common === last.messages.length) return undefined;
-  const onThem = edits.filter((edit) => lastMessageOf(edit) < last.length).length;
+  const onThem = edits.filter((edit) => lastMessageOf(edit) <= last.length).length;
   return onThem > last.edits ? undefined : common;
 }
