@@ -10,10 +10,6 @@ export type { Edit } from './conversation/edit.ts';
 export { type ErrorCode, LeporelloError } from './errors.ts';
 export type { HierarchyOptions, Preset } from './hierarchy/settings.ts';
 export type { Action, TrajectoryState } from './hierarchy/state.ts';
-export type {
-  Summarizer as TrajectorySummarizer,
-  SummaryRequest as TrajectorySummaryRequest,
-} from './hierarchy/summarizer.ts';
 export {
   openTrajectory,
   type Trajectory,

@@ -78,8 +78,6 @@ const faces: Readonly<Record<string, Names | undefined>> = {
       'TrajectoryRecord',
       'TrajectoryReport',
       'TrajectoryState',
-      'TrajectorySummarizer',
-      'TrajectorySummaryRequest',
       'Trigger',
       'TriggerOptions',
       'TriggerState',

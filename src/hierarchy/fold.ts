@@ -3,13 +3,15 @@
  * No I/O but what the summarizer does.
  */
 import { type Compression, compressionOf, type SummaryBy } from '../metrics/compression.ts';
+import { extract as quote } from '../summarizers/extractive.ts';
+import type { Summarizer, SummaryRequest } from '../summarizers/summarizer.ts';
 import { extract } from './extract.ts';
-import { stepsOf } from './layout.ts';
+import { guidanceFor } from './guidance.ts';
+import { stepsOf, summaryStepsOf } from './layout.ts';
 import type { Work } from './plan.ts';
 import { ratioFor } from './ratio.ts';
 import { hardestRatio, type Settings, subgoalLength } from './settings.ts';
 import { coverOf, letterOf, levelName, type Summary, type TrajectoryState } from './state.ts';
-import { guidanceFor, type Summarizer, type SummaryRequest } from './summarizer.ts';
 import { entryTokens, type Measure, subgoalTokens } from './view.ts';
 
 export type FoldWork = Exclude<Work, { readonly kind: 'part' }>;
@@ -65,12 +67,24 @@ export async function fold(
 
   async function wordsOf(): Promise<Words> {
     const { summarizer, timeoutMs } = options;
-    if (summarizer === undefined) return localWords(steps, sizes, skeleton, measure, 'extractive');
-    const maxTokens = roomOf(sizes);
+    const room = roomOf(sizes);
+    const request = { earlier: [], known: [], budget: { aim: room, most: room }, count: measure.count };
+    const local = (): Words => {
+      // Of what was summarised already there is little but names left, which lines tell best.
+      const quoted =
+        work.kind === 'level-up'
+          ? undefined
+          : quote({ ...request, steps: summaryStepsOf(work.of[0], false) });
+      const said = localWords(steps, sizes, { ...skeleton, text: quoted ?? '' }, measure, 'extractive');
+      const isSmaller = entryTokens({ ...skeleton, text: said.text }, measure) < before;
+      return isSmaller ? said : localWords(steps, sizes, skeleton, measure, 'extractive');
+    };
+    if (summarizer === undefined) return local();
     const goal = work.kind === 'summarize' ? work.of[0].goal : '';
     const guidance = guidanceFor(levelName(skeleton.level), state.goal, goal);
-    const answer = await answerOf(summarizer, { steps, maxTokens, guidance }, timeoutMs);
-    return checked(answer, steps, sizes, skeleton, measure);
+    const told = work.of.flatMap((entry) => summaryStepsOf(entry, true));
+    const answer = await answerOf(summarizer, { ...request, steps: told, guidance }, timeoutMs);
+    return checked(answer, steps, sizes, skeleton, measure, local);
   }
 }
 
@@ -85,15 +99,13 @@ function checked(
   sizes: Sizes,
   skeleton: Skeleton,
   measure: Measure,
+  local: () => Words,
 ): Words {
-  if ('problem' in answer) return { ...localWords(steps, sizes, skeleton, measure, 'extractive'), ...answer };
+  if ('problem' in answer) return { ...local(), ...answer };
   const { text } = answer;
   const tokens = entryTokens({ ...skeleton, text }, measure);
   if (tokens >= sizes.before) {
-    return {
-      ...localWords(steps, sizes, skeleton, measure, 'extractive'),
-      problem: 'not smaller than the original',
-    };
+    return { ...local(), problem: 'not smaller than the original' };
   }
   if (tokens >= sizes.before / hardestRatio) return { text, by: 'summarizer', problem: undefined };
   // Too short to have said it all: the local one says on.
@@ -151,11 +163,7 @@ function mergedTokens(before: number): number {
 type Answer = { readonly text: string } | { readonly problem: string };
 
 /** What the summarizer says, or why that cannot be a summary. Content stays out of the reasons. */
-async function answerOf(
-  summarizer: Summarizer,
-  request: Omit<SummaryRequest, 'signal'>,
-  timeoutMs: number,
-): Promise<Answer> {
+async function answerOf(summarizer: Summarizer, request: SummaryRequest, timeoutMs: number): Promise<Answer> {
   const deadline = new AbortController();
   const { signal } = deadline;
   const late = new Promise<Answer>((resolve) => {
@@ -170,7 +178,8 @@ async function answerOf(
 
   async function said(): Promise<Answer> {
     try {
-      const answer: unknown = await summarizer.summarize({ ...request, signal });
+      const answer: unknown = await summarizer.summarize(request, signal);
+      if (answer === undefined) return { problem: 'empty' };
       if (typeof answer !== 'string') return { problem: 'no text' };
       const text = answer.trim();
       if (text === '') return { problem: 'empty' };

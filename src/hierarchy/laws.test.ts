@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import type { Store } from '../memory/store.ts';
 import type { Compression } from '../metrics/compression.ts';
+import type { Summarizer, SummaryRequest, SummaryStep } from '../summarizers/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import type { HierarchyOptions } from './settings.ts';
 import type { Action } from './state.ts';
-import type { Summarizer, SummaryRequest } from './summarizer.ts';
 import { openTrajectory, type Trajectory } from './trajectory.ts';
 
 const counter = await loadTokenCounter('gpt-4o');
@@ -56,12 +56,21 @@ const options: fc.Arbitrary<HierarchyOptions> = fc.record({
   minActions: fc.constantFrom(0, 20),
 });
 
+function textOf(one: SummaryStep): string {
+  return one.type === 'said' ? one.text : `${one.tool} ${one.input} ${one.result}`;
+}
+
 /** All but the first are wrong, each in its own way. */
-const answers: Readonly<Record<string, (request: SummaryRequest) => Promise<string>>> = {
-  obeys: async ({ steps: told, maxTokens }) => told.join(' ').slice(0, maxTokens * 3),
+const answers: Readonly<Record<string, (request: SummaryRequest) => Promise<string | undefined>>> = {
+  obeys: async ({ steps: told, budget }) =>
+    told
+      .map(textOf)
+      .join(' ')
+      .slice(0, budget.aim * 3),
   fails: () => Promise.reject(new Error('no connection')),
   'says nothing': async () => ' \n',
-  'says too much': async ({ steps: told }) => told.join('\n').repeat(3),
+  'has nothing to say': async () => undefined,
+  'says too much': async ({ steps: told }) => told.map(textOf).join('\n').repeat(3),
   'says too little': async () => 'ok',
   'tells its own trouble': async () => '{"error":{"message":"overloaded"}}',
   'throws at once': () => {
@@ -212,7 +221,7 @@ describe('summaries', () => {
           if (at % 4 === 0) await trajectory.settled();
         }
         await trajectory.settled();
-        const ids = asked.flatMap(({ steps: told }) => told.map((text) => /^\[?(\w+)/.exec(text)?.[1]));
+        const ids = asked.flatMap(({ steps: told }) => told.map((one) => /^\[?(\w+)/.exec(textOf(one))?.[1]));
         expect(ids).toEqual([...new Set(ids)]);
       }),
       { numRuns: 20, endOnFailure: true },

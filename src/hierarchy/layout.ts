@@ -1,6 +1,7 @@
 /** How a trajectory's entries and actions are spelled in the context, and cut where one of them is too long for it. Pure. */
 import { clip, type CountTokens, longestFit } from '../recall/fit.ts';
 import { wholeAfter } from '../recall/lines.ts';
+import type { SummaryStep } from '../summarizers/summarizer.ts';
 import type { Action, Entry, NumberedAction, Summary } from './state.ts';
 
 /** Goals and outcomes are named, not told: in characters. */
@@ -24,10 +25,17 @@ export function observationText({ id, observation }: { readonly id: string; read
   return `[${id}]\n${observation.trim() === '' ? '(no output)' : observation}`;
 }
 
-/** An action as a step of a summary. What was read again was summarised before. */
+/** An action as lines. What was read again was summarised before. */
 function stepOf(action: NumberedAction): string {
-  const told = action.recalls === undefined ? action.observation : `(${action.recalls} was read again)`;
-  return `${action.id} ${action.action}\n${told}`;
+  return `${action.id} ${action.action}\n${toldOf(action)}`;
+}
+
+function said(text: string): SummaryStep {
+  return { type: 'said', by: 'assistant', text };
+}
+
+function toldOf({ recalls, observation }: NumberedAction): string {
+  return recalls === undefined ? observation : `(${recalls} was read again)`;
 }
 
 export function stepsOf(entry: Entry): readonly string[] {
@@ -38,6 +46,21 @@ export function stepsOf(entry: Entry): readonly string[] {
   // Of the ranges only the id: a summary has no room for them.
   const text = entryText({ ...entry, covers: {} });
   return [entry.goal === '' ? text.replace('\n', ' ') : text];
+}
+
+/** The same for a summarizer. `ids`: whether it may name single actions, as one does that writes in words of its own. */
+export function summaryStepsOf(entry: Entry, ids: boolean): readonly SummaryStep[] {
+  if (entry.kind === 'summary') return stepsOf(entry).map(said);
+  const { id, goal, outcome = '', actions } = entry;
+  return [
+    ...nameStep(`${id} goal`, goal).map(said),
+    ...actions.map((action): SummaryStep => {
+      const [, tool = '', input = ''] = /^(\S*)\s*([^]*)$/.exec(action.action) ?? [];
+      const result = toldOf(action);
+      return { type: 'called', tool: ids ? `${action.id} ${tool}` : tool, input, result, failed: false };
+    }),
+    ...nameStep(`${id} outcome`, outcome).map(said),
+  ];
 }
 
 /** A name that stands whole in the first line of the summary need not be in its text. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import type { Store } from '../memory/store.ts';
 import type { Compression } from '../metrics/compression.ts';
-import type { SummaryRequest, Summarizer } from './summarizer.ts';
+import type { SummaryRequest, SummaryStep, Summarizer } from '../summarizers/summarizer.ts';
 import { openTrajectory, type Trajectory, type TrajectoryOptions } from './trajectory.ts';
 
 const secret = new Uint8Array(32).fill(5);
@@ -10,11 +10,13 @@ const secret = new Uint8Array(32).fill(5);
 /** Says which steps it was given, and fills its room with what they say. */
 const listing: Summarizer = {
   name: 'listing',
-  summarize: async ({ steps, maxTokens }) => {
-    const ids = steps.map((step) => /^\[?(\w+)/.exec(step)?.[1]).join(' ');
-    return `Summary of ${ids}. ${'It went well. '.repeat(Math.floor(maxTokens / 5))}`;
-  },
+  summarize: async ({ steps, budget }) =>
+    `Summary of ${steps.map(idOf).join(' ')}. ${'It went well. '.repeat(Math.floor(budget.aim / 5))}`,
 };
+
+function idOf(step: SummaryStep): string | undefined {
+  return step.type === 'called' ? step.tool.split(' ')[0] : /^\[(\w+)/.exec(step.text)?.[1];
+}
 
 const answering = (answer: string): Summarizer => ({ name: 'answering', summarize: async () => answer });
 
@@ -200,88 +202,6 @@ describe('levels', () => {
   });
 });
 
-describe('the summarizer', () => {
-  const outcomeOf = async (summarizer: Summarizer, timeoutMs = 30_000) => {
-    const made: Compression[] = [];
-    const trajectory = await open({
-      summarizer,
-      summarizerTimeoutMs: timeoutMs,
-      onCompression: (one) => made.push(one),
-    });
-    await work(trajectory, 'auth', 4);
-    const { by, problem } = made[0]!;
-    return { by, problem, text: trajectory.context().text };
-  };
-
-  it('that fails in any way is stood in for by the local one, and an error is never a summary', async () => {
-    const local = (await outcomeOf({ name: 'fails', summarize: () => Promise.reject(new Error('429')) }))
-      .text;
-    expect(local).toContain('a1 grep src/auth-1.ts');
-    const bad = { by: 'extractive', text: local };
-    expect(await outcomeOf(answering(''))).toEqual({ ...bad, problem: 'empty' });
-    expect(await outcomeOf(answering('It went well. '.repeat(500)))).toEqual({
-      ...bad,
-      problem: 'not smaller than the original',
-    });
-    for (const answer of [
-      '{"error":{"type":"overloaded_error"}}',
-      'Error 503: try again',
-      '<html><body>Bad gateway</body></html>',
-      'Too many requests',
-      "I'm sorry, but I can't help with that.",
-      'I cannot summarise this.',
-    ]) {
-      expect(await outcomeOf(answering(answer))).toEqual({
-        ...bad,
-        problem: 'an error or a refusal, no summary',
-      });
-    }
-    const never = { name: 'never', summarize: () => new Promise<string>(() => undefined) };
-    expect(await outcomeOf(never, 5)).toEqual({ ...bad, problem: 'too late' });
-  });
-
-  it('may tell of an error that the agent met', async () => {
-    const told = `a1 to a4: npm test failed with "Error: token expired" in src/auth-1.ts; ${'it was looked at again. '.repeat(4)}`;
-    expect(await outcomeOf(answering(told))).toMatchObject({ by: 'summarizer', problem: undefined });
-  });
-
-  it('that says too little is taken at its word, and the local one says on', async () => {
-    const { by, problem, text } = await outcomeOf(answering('All went well.'));
-    expect({ by, problem }).toEqual({ by: 'both', problem: 'over 15:1' });
-    expect(text).toContain('All went well.\na1 grep src/auth-1.ts');
-  });
-
-  it('is not waited for: until it answers, all stands as it was', async () => {
-    const asked = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<string>();
-    const slow: Summarizer = {
-      name: 'slow',
-      summarize: () => {
-        asked.resolve();
-        return answer.promise;
-      },
-    };
-    const trajectory = await open({ summarizer: slow });
-    trajectory.startSubgoal('auth');
-    for (let at = 1; at <= 3; at++)
-      trajectory.addAction({ action: `look ${at}`, observation: 'words '.repeat(80) });
-    const done = trajectory.completeSubgoal();
-    expect(trajectory.context().messages).toHaveLength(7);
-    trajectory.addAction({ action: 'look 4', observation: 'more' });
-    await asked.promise;
-    answer.resolve('Nothing was found in three places that were looked at.');
-    await done;
-    const [first, ...rest] = trajectory.context().messages;
-    expect(first?.content).toContain(
-      '[s1 a1-a3] auth\nNothing was found in three places that were looked at.',
-    );
-    expect(rest).toEqual([
-      { role: 'assistant', content: 'look 4' },
-      { role: 'user', content: '[a4]\nmore' },
-    ]);
-  });
-});
-
 describe('an action', () => {
   it('that is too long for the context is cut from the start on, and whole in memory', async () => {
     const trajectory = await open({ budget: 1_000, model: 'gpt-4o' });
@@ -312,7 +232,13 @@ describe('an action', () => {
     const observation = 'old words '.repeat(30);
     trajectory.addAction({ action: 'read_memory {"id":"s1"}', observation, recalls: 's1' });
     await trajectory.completeSubgoal();
-    expect(asked[0]?.steps[2]).toBe('a3 read_memory {"id":"s1"}\n(s1 was read again)');
+    expect(asked[0]?.steps[2]).toEqual({
+      type: 'called',
+      tool: 'a3 read_memory',
+      input: '{"id":"s1"}',
+      result: '(s1 was read again)',
+      failed: false,
+    });
     expect(await trajectory.record('a3')).toMatchObject({ observation });
   });
 });

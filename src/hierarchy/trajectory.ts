@@ -16,6 +16,7 @@ import {
 } from '../metrics/compression.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { recallToolFor } from '../recall/tool.ts';
+import type { Summarizer } from '../summarizers/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { fold, type FoldWork } from './fold.ts';
@@ -40,7 +41,6 @@ import {
   started,
   type TrajectoryState,
 } from './state.ts';
-import type { Summarizer } from './summarizer.ts';
 import { type Context, contextOf, costOf, type Measure, tokensOf, waitingTokens } from './view.ts';
 
 export type TrajectoryOptions = HierarchyOptions & {

@@ -21,6 +21,8 @@ export type SummaryRequest = {
   readonly known: readonly string[];
   readonly budget: SummaryBudget;
   readonly count: (text: string) => number;
+  /** What the steps are and what the summary is for, for those who write in words of their own. */
+  readonly guidance?: string;
 };
 
 /** In tokens. What a user demanded may take a summary beyond `aim`, nothing takes it beyond `most`. */

@@ -1,21 +1,4 @@
-/** The interface of what writes summaries, and the words it is asked with. */
-
-export interface Summarizer {
-  /** For receipts: the model's name, `extractive`. */
-  readonly name: string;
-  /** May reject, may take its time until `signal` says it is too late; whatever it returns is checked. */
-  summarize(request: SummaryRequest): Promise<string>;
-}
-
-export type SummaryRequest = {
-  /** Oldest first; each begins with its id. */
-  readonly steps: readonly string[];
-  /** Tokens the summary should have, and hardly more. */
-  readonly maxTokens: number;
-  /** What the steps are and what the summary is for. */
-  readonly guidance: string;
-  readonly signal: AbortSignal;
-};
+/** The words in which a summarizer is told what a stretch is and what its summary is for. */
 
 /** What a model is told of a stretch. `task` and `goal` are the agent's own words. */
 export function guidanceFor(level: string, task: string, goal: string): string {

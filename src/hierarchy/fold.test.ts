@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import type { Compression } from '../metrics/compression.ts';
+import type { Summarizer } from '../summarizers/summarizer.ts';
+import { openTrajectory, type Trajectory, type TrajectoryOptions } from './trajectory.ts';
+
+const secret = new Uint8Array(32).fill(5);
+
+const answering = (answer: string): Summarizer => ({ name: 'answering', summarize: async () => answer });
+
+/** A sub-goal of `length` actions, each some 100 tokens. */
+async function work(trajectory: Trajectory, name: string, length: number): Promise<void> {
+  trajectory.startSubgoal(name);
+  for (let at = 1; at <= length; at++) {
+    const lines = Array.from(
+      { length: 10 },
+      (_, line) => `src/${name}-${at}.ts:${line}: value ${line} is set`,
+    );
+    trajectory.addAction({ action: `grep value src/${name}-${at}.ts`, observation: lines.join('\n') });
+  }
+  await trajectory.completeSubgoal(`${name} is done`);
+}
+
+const open = (options: Partial<TrajectoryOptions> = {}) =>
+  openTrajectory({ goal: 'Mend the login', minActions: 0, newest: 0, secret, model: 'gpt-4o', ...options });
+
+describe('the summarizer', () => {
+  const outcomeOf = async (summarizer: Summarizer, timeoutMs = 30_000) => {
+    const made: Compression[] = [];
+    const trajectory = await open({
+      summarizer,
+      summarizerTimeoutMs: timeoutMs,
+      onCompression: (one) => made.push(one),
+    });
+    await work(trajectory, 'auth', 4);
+    const { by, problem } = made[0]!;
+    return { by, problem, text: trajectory.context().text };
+  };
+
+  it('that fails in any way is stood in for by the local one, and an error is never a summary', async () => {
+    const local = (await outcomeOf({ name: 'fails', summarize: () => Promise.reject(new Error('429')) }))
+      .text;
+    expect(local).toContain('a1 grep src/auth-1.ts');
+    const bad = { by: 'extractive', text: local };
+    expect(await outcomeOf(answering(''))).toEqual({ ...bad, problem: 'empty' });
+    expect(await outcomeOf(answering('It went well. '.repeat(500)))).toEqual({
+      ...bad,
+      problem: 'not smaller than the original',
+    });
+    for (const answer of [
+      '{"error":{"type":"overloaded_error"}}',
+      'Error 503: try again',
+      '<html><body>Bad gateway</body></html>',
+      'Too many requests',
+      "I'm sorry, but I can't help with that.",
+      'I cannot summarise this.',
+    ]) {
+      expect(await outcomeOf(answering(answer))).toEqual({
+        ...bad,
+        problem: 'an error or a refusal, no summary',
+      });
+    }
+    const never = { name: 'never', summarize: () => new Promise<string>(() => undefined) };
+    expect(await outcomeOf(never, 5)).toEqual({ ...bad, problem: 'too late' });
+  });
+
+  it('may tell of an error that the agent met', async () => {
+    const told = `a1 to a4: npm test failed with "Error: token expired" in src/auth-1.ts; ${'it was looked at again. '.repeat(4)}`;
+    expect(await outcomeOf(answering(told))).toMatchObject({ by: 'summarizer', problem: undefined });
+  });
+
+  it('that says too little is taken at its word, and the local one says on', async () => {
+    const { by, problem, text } = await outcomeOf(answering('All went well.'));
+    expect({ by, problem }).toEqual({ by: 'both', problem: 'over 15:1' });
+    expect(text).toContain('All went well.\na1 grep src/auth-1.ts');
+  });
+
+  it('is not waited for: until it answers, all stands as it was', async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<string>();
+    const slow: Summarizer = {
+      name: 'slow',
+      summarize: () => {
+        asked.resolve();
+        return answer.promise;
+      },
+    };
+    const trajectory = await open({ summarizer: slow });
+    trajectory.startSubgoal('auth');
+    for (let at = 1; at <= 3; at++)
+      trajectory.addAction({ action: `look ${at}`, observation: 'words '.repeat(80) });
+    const done = trajectory.completeSubgoal();
+    expect(trajectory.context().messages).toHaveLength(7);
+    trajectory.addAction({ action: 'look 4', observation: 'more' });
+    await asked.promise;
+    answer.resolve('Nothing was found in three places that were looked at.');
+    await done;
+    const [first, ...rest] = trajectory.context().messages;
+    expect(first?.content).toContain(
+      '[s1 a1-a3] auth\nNothing was found in three places that were looked at.',
+    );
+    expect(rest).toEqual([
+      { role: 'assistant', content: 'look 4' },
+      { role: 'user', content: '[a4]\nmore' },
+    ]);
+  });
+});
