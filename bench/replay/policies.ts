@@ -4,7 +4,7 @@ import { pricesIn } from '../../src/cli/replay/price-tables.ts';
 import { cutResults, fullContext, keepLast } from '../../src/replay/edit-policies.ts';
 import { enginePolicy } from '../../src/replay/engine-policy.ts';
 import type { Policy } from '../../src/replay/policy.ts';
-import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
+import { strategiesFor } from '../../src/strategies/default-strategies.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { pruneAlways, pruneOverThreshold } from './ai-sdk.ts';
 import { langchainContextEditing } from './langchain.ts';
@@ -29,7 +29,8 @@ export function benchPolicies(options: BenchOptions, counter: TokenCounter): rea
   const { window } = options;
   const engines = options.engines.map(({ name, settings, withoutStrategies = [] }) => {
     const prices = { ...pricesIn('anthropic'), ...settings.prices };
-    const strategies = defaultStrategies.filter((strategy) => !withoutStrategies.includes(strategy.name));
+    const usual = strategiesFor(settings.summaries);
+    const strategies = usual.filter((strategy) => !withoutStrategies.includes(strategy.name));
     return enginePolicy({ name, settings: { ...settings, prices }, window, counter, strategies });
   });
   if (options.enginesOnly) return [fullContext, ...engines];
