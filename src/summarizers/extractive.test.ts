@@ -146,6 +146,17 @@ It stood at:
     expect(summaryOf(work, { budget: { aim: 5, most: 5 } })).toBeUndefined();
   });
 
+  it('takes a text of a million lines, and arguments nested as deep as they like', () => {
+    const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    expect(summaryOf([user('You must go on.\nor not\n'.repeat(500_000))])).toBe(
+      'The user began with:\n- You must go on. or not You must go on. or not You must go on. or not\n' +
+        'From longer texts of the user:\n- You must go on.',
+    );
+    expect(summaryOf([{ type: 'called', tool: 'run', input: deep, result: 'ok', failed: false }])).toBe(
+      'Steps:\n- first: run\n- last: run',
+    );
+  });
+
   it('keeps what somebody else wrote as a summary', () => {
     expect(summaryOf([], { earlier: ['The parser is slow.\n\n- It uses a regex.'] })).toBe(
       'Earlier summary:\n- The parser is slow.\n- - It uses a regex.',

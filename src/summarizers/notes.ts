@@ -3,7 +3,7 @@
  * stands, and what the calls were about. Lists keep their order, and repeat nothing. Pure.
  */
 import { planIn } from './plan-state.ts';
-import { clipped, isBinding, isStrict, nameOf, plain, sentencesOf } from './sentences.ts';
+import { clipped, endsOf, isBinding, isStrict, nameOf, plain, sentencesOf } from './sentences.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { createValues, type Values } from './values.ts';
 
@@ -105,12 +105,10 @@ const failing =
   /^\W*(?:\w*(?:error|exception)\b|fatal|panic|fail(?:ed|ure)?\b|traceback|--- FAIL)|\b(?:error|failed|exception|cannot|could not|not found|no such|denied|refused|timed? ?out|undefined|invalid)\b/i;
 
 /** Where failure is told: at either end of a result. */
-const endsRead = 4_000;
+const mostRead = 8_000;
 
 function errorIn(result: string, failed: boolean): string | undefined {
-  const read =
-    result.length <= 2 * endsRead ? result : `${result.slice(0, endsRead)}\n${result.slice(-endsRead)}`;
-  const lines = read.split('\n').map(plain);
+  const lines = endsOf(result, mostRead).split('\n').map(plain);
   const telling = lines.find((line) => line.length <= 400 && failing.test(line.slice(0, 200)));
   const line = failed ? (telling ?? lines.find((one) => one !== '')) : telling;
   // A listing speaks of errors without one: what failed says so at the beginning of a line, or is marked.

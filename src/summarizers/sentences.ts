@@ -8,14 +8,18 @@ const longestLine = 320;
 /** A sentence is kept word for word up to here. */
 const longestSentence = 600;
 
+/** Of longer texts both ends are read. */
+const mostRead = 200_000;
+
 /** Lines of a text, those that are long by sentences, without bullets, blank ones and fenced code. */
 export function sentencesOf(text: string): readonly string[] {
   const sentences: string[] = [];
   let isFenced = false;
-  for (const raw of text.split(/[\n\r\u2028\u2029]/)) {
+  for (const raw of endsOf(text, mostRead).split(/[\n\r\u2028\u2029]/)) {
     const line = plain(raw);
     if (/^(?:```|~~~)/.test(line)) isFenced = !isFenced;
-    else if (!isFenced && /[\p{L}\d]/u.test(line)) sentences.push(...partsOf(withoutBullet(line)));
+    else if (!isFenced && /[\p{L}\d]/u.test(line))
+      for (const part of partsOf(withoutBullet(line))) sentences.push(part);
   }
   return sentences;
 }
@@ -47,6 +51,14 @@ export function plain(text: string): string {
 /** A name that a tool, an argument or a state goes by: one word, whatever it is made of. */
 export function nameOf(text: string): string {
   return text.slice(0, 64).replaceAll(/[^\w./-]+/g, '_') || '_';
+}
+
+/** A text of at most `most` characters as it is, of a longer one as much from both ends, in whole lines where there are some. */
+export function endsOf(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const head = text.slice(0, most / 2);
+  const tail = text.slice(-most / 2);
+  return `${head.slice(0, head.lastIndexOf('\n') + 1) || head}\n${tail.slice(tail.indexOf('\n') + 1)}`;
 }
 
 /** At most so many UTF-16 units, never half a character; what is cut off is marked. */

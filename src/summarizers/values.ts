@@ -35,6 +35,7 @@ const longest = 200;
 const shortestLine = 20;
 /** Lines of one text: of a whole file the first ones say enough. */
 const mostLines = 200;
+const mostRead = 100_000;
 /** Entries above which the worse half is forgotten. */
 const mostEntries = 8_000;
 /** Calls after which a value is worth half as much. */
@@ -88,7 +89,7 @@ type Found = { readonly key: string; readonly text: string; readonly isLine: boo
 function valuesIn(argumentsJson: string): readonly Found[] {
   const found: Found[] = [];
   const visit = (value: unknown, key: string): void => {
-    if (typeof value === 'string') found.push(...textsIn(value, key));
+    if (typeof value === 'string') for (const one of textsIn(value, key)) found.push(one);
     else if (typeof value === 'number' && Math.abs(value) >= 100)
       found.push({ key, text: String(value), isLine: false });
     else if (Array.isArray(value)) for (const item of value) visit(item, key);
@@ -104,7 +105,7 @@ function valuesIn(argumentsJson: string): readonly Found[] {
 }
 
 function textsIn(text: string, key: string): readonly Found[] {
-  const lines = text.trim().split('\n');
+  const lines = text.trim().slice(0, mostRead).split('\n');
   const [only = ''] = lines;
   if (lines.length === 1) {
     const value = plain(only);
