@@ -47,6 +47,8 @@ export interface Codec {
    * Only where providers keep replies; everywhere else a request has its whole history.
    */
   goOnFrom?(conversation: Conversation, kept: KeptReply): Uint8Array;
+  /** A whole request of our own beside the conversation: no tools, not streamed. */
+  promptBody(prompt: Prompt): Uint8Array;
   /** How a request says up to where its prompt is to be cached. Only where providers cache nothing that is not marked. */
   readonly cacheMarks?: CacheMarks;
   /** Our own errors in the provider's shape, as a JSON body. */
@@ -125,6 +127,16 @@ export type FormatRules = {
   ):
     | { readonly status: 'ok'; readonly edits: readonly Edit[] }
     | { readonly status: 'refused'; readonly reason: string };
+};
+
+/** What we ask a model ourselves. */
+export type Prompt = {
+  /** Undefined where the URL names it. */
+  readonly model: string | undefined;
+  readonly system: string;
+  readonly text: string;
+  /** Tokens of the reply, reasoning included. */
+  readonly maxOutputTokens: number;
 };
 
 /** A tool definition in terms every format can express. */

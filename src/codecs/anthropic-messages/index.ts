@@ -3,6 +3,7 @@ import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { cacheMarks } from './cache-marks.ts';
 import { insertGhosts } from './ghosts.ts';
+import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
 import { errorBody, isOverflow, isWhole, readResponse, refusesReasoning, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
@@ -22,6 +23,7 @@ export const anthropicMessages: Codec = {
   continueWith,
   insertGhosts,
   cacheMarks,
+  promptBody,
   errorBody,
   isOverflow,
   refusesReasoning,

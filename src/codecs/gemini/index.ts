@@ -2,6 +2,7 @@
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { insertGhosts } from './ghosts.ts';
+import { promptBody } from './prompt.ts';
 import { readOn, type Route } from './read.ts';
 import { errorBody, isOverflow, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
@@ -21,6 +22,7 @@ export function geminiFor(route: Route): Codec {
     openStream,
     continueWith,
     insertGhosts,
+    promptBody,
     errorBody,
     isOverflow,
     // What is signed are calls, and they cannot stand without their signature.

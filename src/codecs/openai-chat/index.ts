@@ -2,6 +2,7 @@
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { insertGhosts } from './ghosts.ts';
+import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
 import { errorBody, isOverflow, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
@@ -20,6 +21,7 @@ export const openaiChat: Codec = {
   openStream,
   continueWith,
   insertGhosts,
+  promptBody,
   errorBody,
   isOverflow,
   // Nothing in this format seals reasoning.

@@ -4,6 +4,7 @@ import { explainError } from '../explain-error.ts';
 import { errorBody, isOverflow } from './errors.ts';
 import { insertGhosts } from './ghosts.ts';
 import { goOnFrom } from './kept.ts';
+import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
 import { isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
@@ -23,6 +24,7 @@ export const openaiResponses: Codec = {
   continueWith,
   insertGhosts,
   goOnFrom,
+  promptBody,
   errorBody,
   isOverflow,
   // Calls cannot stand without the reasoning that led to them.

@@ -10,6 +10,7 @@ import type { CodecFixture } from './fixture.ts';
 import { ghostCases } from './ghost-cases.ts';
 import { hostileCases } from './hostile-cases.ts';
 import { prefixCases } from './prefix-cases.ts';
+import { promptCases } from './prompt-cases.ts';
 import { readingCases } from './reading-cases.ts';
 import { recallPlaceCases } from './recall-place-cases.ts';
 import { responseCases } from './response-cases.ts';
@@ -19,6 +20,7 @@ import { usageCases } from './usage-cases.ts';
 /** Declares the cases every codec must pass; the fixture answers each in its own format. */
 export function codecSuite(codec: Codec, fixture: CodecFixture): void {
   readingCases(codec, fixture);
+  promptCases(codec, fixture);
   editingCases(codec, fixture);
   appendingCases(codec, fixture);
   prefixCases(codec, fixture);
