@@ -21,6 +21,8 @@ export type ErrorCode =
   | 'bad-response'
   /** The request body is larger than the gateway takes. */
   | 'body-too-large'
+  /** A summarizer gave no summary that can be used; an extract stands in for it. */
+  | 'summary-failed'
   /** Something took longer than its deadline. */
   | 'deadline';
 
