@@ -3,6 +3,7 @@ import { createSeenBodies } from '../codecs/seen-bodies.ts';
 import { commonLength } from '../memory/common-length.ts';
 import { sha256 } from '../memory/digest.ts';
 import { createGhosts } from '../memory/ghosts.ts';
+import { createReadySummaries } from '../memory/ready-summaries.ts';
 import { createKeptReplies } from '../memory/kept-replies.ts';
 import { createPriceList, type PriceOverrides } from '../metrics/prices.ts';
 import { loadCatalog } from '../tokens/catalog.ts';
@@ -16,6 +17,8 @@ import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/m
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
 import { createEngine, type Engine } from './engine.ts';
 import type { EngineMode, EngineOptions } from './options.ts';
+import type { AheadOptions } from './summary-ahead.ts';
+import { defaultMostTokens } from '../strategies/summarize-history.ts';
 import type { Pins } from './protection.ts';
 
 /** What a user can set of folding. Everything has a default. */
@@ -61,6 +64,7 @@ export function createDefaultEngine(
     ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
     ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs }),
     keptReplies: createKeptReplies({ vault, ttlMs: settings.memoryTtlMs }),
+    summaries: aheadOf(settings.summaries, vault),
     digest: sha256,
     seen: createSeenBodies({ digest: sha256, commonLength }),
     triggers: defaultTriggers(settings.triggers),
@@ -85,4 +89,9 @@ export function createDefaultEngine(
     pins: settings.pins,
     compressionBytesThreshold: settings.compressionBytesThreshold,
   });
+}
+
+function aheadOf(summaries: FoldSettings['summaries'], vault: Vault): AheadOptions | undefined {
+  if (!summaries || summaries.kind !== 'model') return undefined;
+  return { ready: createReadySummaries({ vault }), mostTokens: summaries.mostTokens ?? defaultMostTokens };
 }

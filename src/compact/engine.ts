@@ -20,6 +20,7 @@ import { type Prepared, unprepared } from './prepared.ts';
 import { keepOriginals, leaveAlone, rememberFold, replayFold } from './replay.ts';
 import type { EngineRequest } from './request.ts';
 import { shrinkingOf } from './shrinks.ts';
+import { demandAhead, summaryJob } from './summary-ahead.ts';
 import { whatIsLarge } from './unfit.ts';
 import { foldMemory, openWorkshop, planInput, rehydrated, type Workshop } from './workshop.ts';
 
@@ -101,7 +102,8 @@ async function compact(
   const found = await memory.ledger.find(memory.tenant, memory.links);
   const alone = found?.fold.alone ?? false;
   const shrinking = shrinkingOf({ ...request, settings: options.shrinks }, asSent, found?.fold);
-  const input: PlanInput = { ...planInput(workshop, request, asSent, tokenCounter), shrinking };
+  const ready = await options.summaries?.ready.find(memory.tenant, memory.links);
+  const input: PlanInput = { ...planInput(workshop, request, asSent, tokenCounter), shrinking, ready };
   const start = replayFold(input, found);
   const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, asCame.links);
   const { correction } = gauge;
@@ -127,6 +129,7 @@ async function compact(
     messages: start.messages,
   };
   const { refusal } = request;
+  const ahead = options.summaries && !alone ? demandAhead(options.triggers, state) : undefined;
   const demand =
     refusal?.reason === 'too long' ? overflowDemand(refusal.atMost) : firstDemand(options.triggers, state);
   const planned =
@@ -178,6 +181,10 @@ async function compact(
     counter: tokenCounter,
     prompt: { counted, came: before, expected: correction.correct(counted) },
     learn: (reported) => gauge.learn(counted, reported),
+    summary:
+      ahead && options.summaries && !planned && options.mode !== 'observe'
+        ? summaryJob(options.summaries, memory, input, result, demandInCounts(ahead, correction))
+        : undefined,
     report: {
       model: conversation.model,
       counter: counter.name,

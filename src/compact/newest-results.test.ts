@@ -51,10 +51,10 @@ describe('three lists of articles of 110,000 tokens each in a window of 262,144'
 
   it('take four fifths of it, the best of each list whole and every article named', async () => {
     const { report, texts } = await prepared(steps);
-    expect(report!.tokensBefore).toBeGreaterThan(330_000);
-    expect(report!.tokensAfter).toBeLessThanOrEqual(window * 0.8);
-    expect(report!.tokensAfter).toBeGreaterThan(window * 0.7);
-    expect(report!.steps.map(({ strategy }) => strategy)).toEqual(['compress-items']);
+    expect(report.tokensBefore).toBeGreaterThan(330_000);
+    expect(report.tokensAfter).toBeLessThanOrEqual(window * 0.8);
+    expect(report.tokensAfter).toBeGreaterThan(window * 0.7);
+    expect(report.steps.map(({ strategy }) => strategy)).toEqual(['compress-items']);
     expect(texts.slice(0, 2)).toEqual(['Be brief.', 'Who lit the lamp?']);
     for (const [at, text] of texts.slice(3).entries()) {
       const whole = JSON.parse(articles(at + 1)) as { id: number; title: string; body: string }[];
@@ -76,7 +76,7 @@ describe('three lists of articles of 110,000 tokens each in a window of 262,144'
     const first = await prepared(steps, engine);
     const second = await prepared([...steps, { assistant: 'The keeper.' }, { user: 'When?' }], engine);
     expect(second.texts.slice(0, first.texts.length)).toEqual(first.texts);
-    expect(second.report!.steps).toEqual([]);
+    expect(second.report.steps).toEqual([]);
   });
 });
 
@@ -93,13 +93,13 @@ describe('newest results', () => {
     ];
     const { report, outcome } = await prepared(steps, testEngine({ window: 30_000 }).engine);
     expect(outcome.status).toBe('compacted');
-    expect(report!.tokensAfter).toBeLessThanOrEqual(30_000);
-    expect(report!.steps.at(-1)!.strategy).toBe('clip-newest');
+    expect(report.tokensAfter).toBeLessThanOrEqual(30_000);
+    expect(report.steps.at(-1)!.strategy).toBe('clip-newest');
   });
 
   it('stay as they came where history has room enough to give', async () => {
     const old = { calls: [search(1), search(2)] };
     const { report } = await prepared([old, { calls: [search(3)] }]);
-    expect(report!.steps.map(({ strategy }) => strategy)).toEqual(['offload-results']);
+    expect(report.steps.map(({ strategy }) => strategy)).toEqual(['offload-results']);
   });
 });

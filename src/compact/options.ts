@@ -10,6 +10,7 @@ import type { Calibration } from '../tokens/calibration.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { Economy, Trigger } from '../triggers/trigger.ts';
 import type { Pins } from './protection.ts';
+import type { AheadOptions } from './summary-ahead.ts';
 import type { SenderOptions } from './sender.ts';
 
 export type EngineOptions = SenderOptions & {
@@ -38,6 +39,8 @@ export type EngineOptions = SenderOptions & {
   readonly pins?: Pins | undefined;
   /** Smaller tool results (bytes, UTF-8) are never offloaded. Default 1,000. */
   readonly compressionBytesThreshold?: number | undefined;
+  /** Has summaries written ahead by whoever can ask a model: `Prepared.summary`. Default: folds leave extracts, or stubs. */
+  readonly summaries?: AheadOptions | undefined;
   /** How much is remembered of blocks read before, in parts of some 200 bytes. Default 400,000. */
   readonly maxParts?: number;
 };

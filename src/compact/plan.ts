@@ -7,6 +7,7 @@ import type { Conversation, Place } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, withoutTakenIn } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
 import { withMemoryIds } from '../conversation/original.ts';
+import type { ReadySummary } from '../memory/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, Only } from '../triggers/trigger.ts';
 import { newProblems } from './check.ts';
@@ -21,6 +22,7 @@ export type PlanInput = ShrinkInput & {
   readonly toolCosts: Map<string, number>;
   /** Says that nobody waits for the result any more. */
   readonly isTooLate: () => boolean;
+  readonly ready?: ReadySummary | undefined;
 };
 
 /** A conversation under edits: the bytes that would be sent, read again and counted. */
@@ -171,7 +173,7 @@ function placeOf(edit: Edit): string {
   return edit.kind === 'drop-part' ? placeKey(edit) : '';
 }
 
-function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): FoldView {
+export function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): FoldView {
   const { conversation, counter, codec } = input;
   const stubs = new Map(from.shrinks.map(({ at, stub }) => [textKey(at), stub]));
   const saved = savedByMessage(from.shrinks);
@@ -181,6 +183,7 @@ function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): F
     shrunk: (at) => stubs.get(textKey(at)),
     excess: { unit: demand.goal.unit, amount: asked },
     isForced: demand.force,
+    ready: input.ready,
     measure: {
       text: (text) => counter.text(text),
       part: (block, part) => counter.part(conversation, block, part),

@@ -3,6 +3,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { GhostTurn } from '../conversation/ghost-turn.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { FoldReport, Outcome } from '../metrics/receipt.ts';
+import type { SummaryJob } from './summary-ahead.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 
 export type Prepared = {
@@ -26,6 +27,8 @@ export type Prepared = {
   readonly counter: TokenCounter | undefined;
   /** How long the prompt of `body` is; undefined when nobody counted it. */
   readonly prompt: PromptTokens | undefined;
+  /** A summary that a fold to come will need, to be written by now, off the request's path. */
+  readonly summary?: SummaryJob | undefined;
   /** Takes in how many tokens the provider reported for the prompt of `body`, so that the next counts are closer. Never throws. */
   readonly learn: (reported: number) => void;
 };

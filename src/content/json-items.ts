@@ -3,7 +3,7 @@
  * numbers and short strings, by which a reader tells items apart, stay. What is written is JSON again.
  */
 import { extract, type Terms } from './extract.ts';
-import type { Item, ItemList } from './items.ts';
+import type { Item, ItemList } from './item-list.ts';
 import { compact, isObject, type JsonNode, readJson } from './json-tree.ts';
 
 export function jsonItems(text: string): ItemList | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Item } from './items.ts';
+import type { Item } from './item-list.ts';
 import { rankItems } from './rank-items.ts';
 
 const item = (text: string, score?: number): Item => ({ text, score, shorter: () => undefined });

@@ -1,6 +1,6 @@
 /** Orders the items of a list by how relevant they are to a question, least first. Pure. */
 import type { Terms } from './extract.ts';
-import type { Item } from './items.ts';
+import type { Item } from './item-list.ts';
 import { countTerm, queryTerms } from './query-terms.ts';
 
 export type Ranking = {

@@ -4,7 +4,7 @@
  */
 import { extract } from './extract.ts';
 import { isCode } from './guards.ts';
-import type { Item, ItemList } from './items.ts';
+import type { Item, ItemList } from './item-list.ts';
 
 export function textItems(text: string): ItemList | undefined {
   if (isCode(text.replaceAll(tagLine, ''))) return undefined;
@@ -15,7 +15,7 @@ export function textItems(text: string): ItemList | undefined {
   return {
     items,
     write: (smaller) =>
-      text.slice(0, starts[0]!) +
+      text.slice(0, starts[0]) +
       pieces
         .map((piece, at) => {
           const shorter = smaller.get(at);

@@ -5,10 +5,12 @@ import { createVault } from '../memory/vault.ts';
 import { createAggregate } from '../metrics/aggregate.ts';
 import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http.ts';
-import type { GatewayLog } from './options.ts';
+import type { GatewayLog } from './gateway-log.ts';
 import { pricesFrom } from './prices.ts';
 import { createReceiptLog } from './receipts.ts';
 import { createReckoner } from './reckoner.ts';
+import { loadModelInfo } from '../tokens/models.ts';
+import { createSummaryDesk, type SummaryDesk } from './summary-desk.ts';
 import { defaultUpstreams, type UpstreamUrls } from './routes.ts';
 
 export type GatewaySettings = FoldSettings & {
@@ -49,6 +51,7 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
     prices: pricesFrom(settings.prices),
     reckoner: createReckoner(),
     log: rims.log,
+    summaries: summaryDesk(settings, rims.log),
     recall: { maxRounds: settings.recall?.maxRounds ?? 5, maxTokens: settings.recall?.maxTokens ?? 8_000 },
     maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,
     prepareDeadlineMs: settings.prepareDeadlineMs ?? 2_000,
@@ -58,4 +61,10 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
     clock: () => performance.timeOrigin + performance.now(),
     newId: () => crypto.randomUUID(),
   });
+}
+
+function summaryDesk({ summaries, models }: GatewaySettings, log: GatewayLog): SummaryDesk | undefined {
+  if (!summaries || summaries.kind !== 'model') return undefined;
+  const { model, deadlineMs = 60_000 } = summaries;
+  return createSummaryDesk({ model, deadlineMs, infoOf: (name) => loadModelInfo(name, models ?? {}), log });
 }

@@ -3,4 +3,4 @@ export { assembleGateway, type GatewayRims, type GatewaySettings } from './assem
 export { createFetchHandler, honoApp } from './fetch-handler.ts';
 export { fetchUpstream } from './fetch-upstream.ts';
 export type { GatewayRequest, GatewayResponse, Handler, Upstream } from './http.ts';
-export type { GatewayLog } from './options.ts';
+export type { GatewayLog } from './gateway-log.ts';

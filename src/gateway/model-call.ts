@@ -5,13 +5,13 @@ import { LeporelloError } from '../errors.ts';
 import { answer, problemResponse, upstreamProblem } from './answers.ts';
 import { type Sent, sendPrepared } from './first-response.ts';
 import { headerOf, headersToUpstream, withHeaders } from './headers.ts';
-import { type GatewayRequest, type GatewayResponse, readBody } from './http.ts';
+import { type GatewayRequest, type GatewayResponse, type HeaderList, readBody } from './http.ts';
 import { openReceipt, type OpenReceipt } from './open-receipt.ts';
 import type { GatewayOptions } from './options.ts';
 import { peekBody } from './peek-body.ts';
 import { prepareInTime } from './prepare.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
-import { type Route, sessionOf } from './routes.ts';
+import { promptUrl, type Route, sessionOf } from './routes.ts';
 import { tenantOf } from './tenant.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
@@ -67,6 +67,7 @@ async function forward(call: Call): Promise<GatewayResponse> {
   }
   const receipt = await receiptOf(call, sent.prepared, preparedAt);
   receipt.note.upstreamStatus(sent.response.status);
+  if (sent.response.status === 200) writeAhead(call, sent.prepared);
   return respond(call, sent, receipt);
 }
 
@@ -135,6 +136,22 @@ async function explained(
 /** Error bodies are a few hundred bytes. */
 const maxErrorBytes = 1024 * 1024;
 
+/** The summary that a fold to come will need; nothing waits for it, and it goes on when the client has gone. */
+function writeAhead({ options, request, route, engineRequest }: Call, { summary, report }: Prepared): void {
+  const { summaries: desk } = options;
+  if (!desk || !summary || route.kind !== 'model') return;
+  const model = desk.modelFor(report.model);
+  const url = promptUrl(route.url, model);
+  const headers = upstreamHeaders(request);
+  desk.start({
+    job: summary,
+    codec: engineRequest.codec,
+    model,
+    send: (body, signal) =>
+      options.upstream.send({ method: 'POST', url, headers, body, signal, decode: true }),
+  });
+}
+
 function failed({ route }: Call, receipt: OpenReceipt, error: unknown): GatewayResponse {
   const problem = upstreamProblem(error);
   receipt.note.problem(problem.message);
@@ -144,11 +161,13 @@ function failed({ route }: Call, receipt: OpenReceipt, error: unknown): GatewayR
 
 /** A response that must be read is asked for as it is; some upstreams compress all the same, so it is unpacked if need be. */
 function sender(options: GatewayOptions, request: GatewayRequest, route: ModelRoute): Exchange['send'] {
-  const headers = withHeaders(headersToUpstream(request.headers, 'changed'), [
-    ['accept-encoding', 'identity'],
-  ]);
+  const headers = upstreamHeaders(request);
   const { method, signal } = request;
   return (body) => options.upstream.send({ method, url: route.url, headers, body, signal, decode: true });
+}
+
+function upstreamHeaders(request: GatewayRequest): HeaderList {
+  return withHeaders(headersToUpstream(request.headers, 'changed'), [['accept-encoding', 'identity']]);
 }
 
 async function receiptOf(

@@ -2,12 +2,14 @@
 import type { Engine } from '../compact/engine.ts';
 import type { Vault } from '../memory/vault.ts';
 import type { Aggregate } from '../metrics/aggregate.ts';
+import type { GatewayLog } from './gateway-log.ts';
 import type { Upstream } from './http.ts';
 import type { Prices } from './prices.ts';
 import type { RecallLimits } from './recall-budget.ts';
 import type { ReceiptLog } from './receipts.ts';
 import type { Reckoner } from './reckoner.ts';
 import type { UpstreamUrls } from './routes.ts';
+import type { SummaryDesk } from './summary-desk.ts';
 
 export type GatewayOptions = {
   readonly engine: Engine;
@@ -19,6 +21,8 @@ export type GatewayOptions = {
   readonly prices: Prices;
   readonly reckoner: Reckoner;
   readonly log: GatewayLog;
+  /** Writes summaries ahead of the folds that need them; undefined where no model is to be asked. */
+  readonly summaries: SummaryDesk | undefined;
   readonly recall: RecallLimits;
   /** Larger bodies are answered 413. Bytes. */
   readonly maxBodyBytes: number;
@@ -34,9 +38,3 @@ export type GatewayOptions = {
   readonly clock: () => number;
   readonly newId: () => string;
 };
-
-/** Where the gateway reports; fields hold names, counts and ids, never content and never credentials. */
-export interface GatewayLog {
-  info(fields: Readonly<Record<string, unknown>>, message: string): void;
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
-}

@@ -76,6 +76,17 @@ function namedModelRoute(method: string, path: string, query: string | undefined
   return { kind: isRead ? 'model' : 'pass', codec } as const;
 }
 
+/** Where a request of our own goes, beside one that went to `url`: complete, not streamed, for `model` where the path names it. */
+export function promptUrl(url: string, model: string | undefined): string {
+  const [path = '', query = ''] = url.split('?', 2);
+  const named = /^(.*\/(?:models|tunedModels)\/)([^/:]+):\w+$/.exec(path);
+  if (!named) return url;
+  const asked = new URLSearchParams(query);
+  asked.delete('alt');
+  const rest = asked.size === 0 ? '' : `?${asked.toString()}`;
+  return `${named[1]!}${model === undefined ? named[2]! : encodeURIComponent(model)}:generateContent${rest}`;
+}
+
 /** Several providers have `/v1/models` and `/v1/files`; their clients say whom they mean by their own headers. */
 function upstreamOf(path: string, headers: HeaderList): keyof UpstreamUrls {
   if (/^\/v1\/(?:messages|complete)(?:\/|$)/.test(path)) return 'anthropic';

@@ -2,7 +2,8 @@
  * Makes results that are lists (articles, hits, records) smaller item by item, least relevant first: of each the sentences that say most
  * stay. For what a tool answered just now and is too much beside all the rest; originals are a recall away.
  */
-import { itemsOf, type ItemList } from '../content/items.ts';
+import type { ItemList } from '../content/item-list.ts';
+import { itemsOf } from '../content/items.ts';
 import { rankItems } from '../content/rank-items.ts';
 import { inputOf, textOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -33,11 +34,11 @@ function propose(view: FoldView): readonly Edit[] {
   let missing = view.excess.amount;
   for (const { result, item, terms } of leastRelevantFirst(results, questionOf(view))) {
     if (missing <= 0) break;
-    const { text, shorter } = result.list.items[item]!;
-    const short = shorter(share, terms);
+    const whole = result.list.items[item]!;
+    const short = whole.shorter(share, terms);
     if (short === undefined) continue;
     result.smaller.set(item, short);
-    missing -= view.measure.text(text) - view.measure.text(short);
+    missing -= view.measure.text(whole.text) - view.measure.text(short);
   }
   return results.flatMap((result) => editOf(view, result) ?? []);
 }

@@ -20,8 +20,18 @@ export const defaultStrategies: readonly Strategy[] = [
   clipNewest,
 ];
 
-/** How summaries of old history are made; more kinds may come. */
-export type SummarySettings = SummaryOptions & { readonly kind: 'extractive' };
+/** How summaries of old history are made: at the fold, of the messages' own words, or ahead of it by a model. */
+export type SummarySettings = SummaryOptions &
+  (
+    | { readonly kind: 'extractive' }
+    | {
+        readonly kind: 'model';
+        /** Which model of the same provider is asked. Default: the one that the conversation is with. */
+        readonly model?: string | undefined;
+        /** Milliseconds that one summary may take. Default 60,000. */
+        readonly deadlineMs?: number | undefined;
+      }
+  );
 
 /** The default ones; with summaries whole messages go into one, and leave a mere stub only where the request would not fit otherwise. */
 export function strategiesFor(summaries: SummarySettings | false | undefined): readonly Strategy[] {

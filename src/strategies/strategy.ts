@@ -4,6 +4,7 @@
  */
 import type { Block, Conversation, Part, Place } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
+import type { ReadySummary } from '../memory/ready-summaries.ts';
 
 export interface Strategy {
   readonly name: string;
@@ -31,6 +32,8 @@ export type FoldView = {
   readonly excess: { readonly unit: 'tokens' | 'messages'; readonly amount: number };
   /** Whether the request does not fit without: then nothing that is only good to know may take room. */
   readonly isForced: boolean;
+  /** A summary of old messages that was written ahead, where there is one. */
+  readonly ready?: ReadySummary | undefined;
   readonly measure: Measure;
   readonly protects: Protection;
   /** The wire format's veto. */

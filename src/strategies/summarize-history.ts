@@ -6,14 +6,15 @@
 import type { Message } from '../conversation/conversation.ts';
 import { type Edit, isSummary } from '../conversation/edit.ts';
 import { originalOfMessages } from '../conversation/original.ts';
-import { unitsOf } from '../conversation/turns.ts';
 import { extract } from '../summarizers/extractive.ts';
 import type { SummaryBudget, SummaryStep } from '../summarizers/summarizer.ts';
+import { freeUnits } from './free-units.ts';
 import { remainingTokens } from './remaining-tokens.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { readRecord, spellRecord, type SummaryRecord } from './summary-record.ts';
 import { summarySteps } from './summary-steps.ts';
-import { touched } from './text-slots.ts';
+
+export const defaultMostTokens = 1_500;
 
 export type SummaryOptions = {
   /** Tokens that a summary aims at, at most. Default 1,500. */
@@ -39,7 +40,7 @@ const idTokens = 22;
  * @example
  * const strategies = [createSummarizeHistory({ mostTokens: 3_000 }), ...defaultStrategies];
  */
-export function createSummarizeHistory({ mostTokens = 1_500 }: SummaryOptions = {}): Strategy {
+export function createSummarizeHistory({ mostTokens = defaultMostTokens }: SummaryOptions = {}): Strategy {
   return {
     name: 'summarize-history',
     reach: 'history',
@@ -88,11 +89,12 @@ function summarize(
   const steps = summarySteps(view.conversation, chosen.dropped, view.recallTool);
   const ratio = isBeside ? hardest : ratioOf(steps);
   const budget = budgetOf(view, chosen, Math.min(mostTokens, said(earlier) + chosen.tokens / ratio));
+  const read = readAhead(view, chosen.dropped);
   const body =
     budget &&
     extract({
-      steps,
-      earlier: earlier.map(({ record }) => record.body),
+      steps: read ? summarySteps(view.conversation, read.rest, view.recallTool) : steps,
+      earlier: [...earlier.map(({ record }) => record.body), ...(read ? [read.body] : [])],
       known: isBeside ? standing.map(({ record }) => record.body) : [],
       budget,
       count: (text) => view.measure.text(text),
@@ -106,6 +108,14 @@ function summarize(
   const lacking =
     view.excess.unit === 'tokens' && Number.isFinite(view.excess.amount) ? view.excess.amount - saved : 0;
   return { edits: [summary.edit, ...drops], lacking };
+}
+
+/** A summary that was written ahead of most of what goes, and what goes beside that. */
+function readAhead({ ready }: FoldView, dropped: readonly Message[]) {
+  if (!ready) return undefined;
+  const rest = dropped.filter(({ index }) => index < ready.from || index >= ready.upTo);
+  const covered = dropped.length - rest.length;
+  return covered * 2 >= ready.upTo - ready.from ? { body: ready.body, rest } : undefined;
 }
 
 /** Undefined where there is no room for a summary that says something. */
@@ -211,23 +221,6 @@ function choose({ view, earlier, mostTokens }: Plan, wanted: number): Chosen | u
   if (units === 0 || (units < fewestUnits && earlier.length === 0) || saved() <= 0) return undefined;
   const lacking = isInTokens && Number.isFinite(wanted) ? Math.max(0, wanted - saved()) : 0;
   return { dropped, tokens, lacking, isAll };
-}
-
-/** Units of which all that is not gone may go, oldest first. */
-function freeUnits(view: FoldView): readonly (readonly Message[])[] {
-  const gone = touched(view.edits).messages;
-  return unitsOf(view.conversation)
-    .map((unit) => unit.filter(({ index }) => !gone.has(index)))
-    .filter((open) => open.length > 0 && open.every((message) => isFree(view, message)));
-}
-
-function isFree(view: FoldView, message: Message): boolean {
-  return (
-    message.role !== 'system' &&
-    !view.protects.message(message.index) &&
-    message.parts.every((_, part) => !view.protects.part(message.index, part)) &&
-    view.mayEdit({ kind: 'drop-message', message: message.index, memory: undefined })
-  );
 }
 
 function ratioOf(steps: readonly SummaryStep[]): number {

@@ -12,13 +12,4 @@ export function isSearch(name: string): boolean {
   return wordsOf(name).some((word) => searchWords.has(word));
 }
 
-const searchWords = new Set([
-  'search',
-  'find',
-  'query',
-  'retrieve',
-  'lookup',
-  'google',
-  'browse',
-  'recommend',
-]);
+const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);

@@ -216,13 +216,20 @@ const shrinks = switchable(
 
 const summaries = switchable(
   z.strictObject({
-    kind: told(z.enum(['extractive']).default('extractive'), {
-      allowed: 'extractive',
-      about: 'How they are written: extractive takes over what was said, without a model.',
+    kind: told(z.enum(['extractive', 'model']).default('extractive'), {
+      allowed: 'extractive or model',
+      about:
+        'How they are written: of what was said, at the fold; or ahead of it, by a model of the same provider.',
     }),
     mostTokens: whole(100, 1_500, 'Tokens a summary aims at, at most; what the user demanded may take more.'),
+    model: told(z.string().min(1).optional(), {
+      allowed: 'the name of a model',
+      about: 'Which model is asked for them, with the credential of the request.',
+      otherwise: 'the one the conversation is with',
+    }),
+    deadlineMs: whole(1_000, 60_000, 'Milliseconds that a model may take for one.'),
   }),
-  'kind and mostTokens',
+  'kind, mostTokens, model and deadlineMs',
   'Old messages leave a summary behind, where they would leave a stub; false keeps to stubs.',
 );
 

@@ -1,0 +1,113 @@
+/**
+ * Summaries ahead of the fold that will need them. Long before a trigger fires it is said what that fold would take out; whoever can ask
+ * a model has it summarised meanwhile, off the path of any request. A fold that comes earlier goes on with an extract.
+ */
+import type { Message } from '../conversation/conversation.ts';
+import type { ReadySummaries } from '../memory/ready-summaries.ts';
+import { freeUnits } from '../strategies/free-units.ts';
+import { remainingTokens } from '../strategies/remaining-tokens.ts';
+import type { FoldView } from '../strategies/strategy.ts';
+import { summarySteps } from '../strategies/summary-steps.ts';
+import type { Summarizer } from '../summarizers/summarizer.ts';
+import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';
+import { type Draft, type PlanInput, viewOf } from './plan.ts';
+import type { FoldMemory } from './replay.ts';
+
+export type AheadOptions = {
+  readonly ready: ReadySummaries;
+  /** Tokens that a summary aims at, at most. */
+  readonly mostTokens: number;
+};
+
+/** A summary that will be needed. */
+export type SummaryJob = {
+  /** The same for two requests that want the same summary. */
+  readonly key: string;
+  /** Tokens of the messages it is to stand for, those of the summary it takes in left out. */
+  readonly tokens: number;
+  /** Has it written and keeps it; resolves with its tokens. Rejects where the summarizer fails, or with `store-failed`. */
+  readonly write: (summarizer: Summarizer, signal?: AbortSignal) => Promise<number>;
+};
+
+/** Of the size at which a trigger fires. */
+const soft = 0.6;
+
+/** The demand there will be when the conversation has grown as much again as it may; undefined while that is far away. */
+export function demandAhead(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
+  const { economy: _, idleMs: __, ...grown } = state;
+  return firstDemand(triggers, {
+    ...grown,
+    tokens: state.tokens / soft,
+    messages: Math.ceil(state.messages / soft),
+  });
+}
+
+/** Messages of so many newest units are left to be read as they are. */
+const unitsKept = 3;
+/** Fewer new tokens are not worth asking a model. */
+const fewestTokens = 1_500;
+/** Of what the fold will take out, at least this much must be new. */
+const leastNew = 0.25;
+/** Tokens that what the user demanded may take beyond the aim. */
+const mostForRules = 2_000;
+
+/** `demand`: the one there will be, in counts. Undefined where there is nothing (more) to be written yet. */
+export function summaryJob(
+  { ready: summaries, mostTokens }: AheadOptions,
+  { tenant, links }: Pick<FoldMemory, 'tenant' | 'links'>,
+  input: PlanInput,
+  draft: Draft,
+  demand: Demand,
+): SummaryJob | undefined {
+  const { ready } = input;
+  const grown = (demand.goal.unit === 'tokens' ? draft.tokens : draft.messages) / soft;
+  const view = viewOf(input, draft, demand, grown - demand.goal.target);
+  const going = unitsGoing(view);
+  const first = going[0]?.[0]?.index;
+  const last = going.at(-1)?.at(-1)?.index;
+  if (first === undefined || last === undefined) return undefined;
+  // What was folded since is not summarised again.
+  const before = ready && ready.from >= first ? ready : undefined;
+  const messages = going.flat().filter(({ index }) => index >= (before?.upTo ?? 0));
+  const remaining = remainingTokens(view);
+  const sizeOf = (some: readonly Message[]) => some.reduce((sum, { index }) => sum + remaining(index), 0);
+  const tokens = sizeOf(messages);
+  if (tokens < Math.max(fewestTokens, sizeOf(going.flat()) * leastNew)) return undefined;
+  const upTo = last + 1;
+  return {
+    key: `${tenant}/${links[upTo]}`,
+    tokens,
+    async write(summarizer, signal) {
+      const count = (text: string) => view.measure.text(text);
+      const body = await summarizer.summarize(
+        {
+          steps: summarySteps(view.conversation, messages, view.recallTool),
+          earlier: before ? [before.body] : [],
+          known: [],
+          budget: { aim: mostTokens, most: mostTokens + mostForRules },
+          count,
+        },
+        signal,
+      );
+      if (body === undefined) return 0;
+      await summaries.record(tenant, links, { from: before?.from ?? first, upTo, body });
+      return count(body);
+    },
+  };
+}
+
+/** What the fold to come will take out, as far as it can be told now: the oldest units that may go. */
+function unitsGoing(view: FoldView): readonly (readonly Message[])[] {
+  const remaining = remainingTokens(view);
+  const going: (readonly Message[])[] = [];
+  let wanted = view.excess.amount;
+  for (const unit of freeUnits(view).slice(0, -unitsKept)) {
+    if (wanted <= 0) break;
+    going.push(unit);
+    wanted -=
+      view.excess.unit === 'messages'
+        ? unit.length
+        : unit.reduce((sum, { index }) => sum + remaining(index), 0);
+  }
+  return going;
+}

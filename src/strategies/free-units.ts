@@ -1,0 +1,22 @@
+/** What may be taken out of a conversation as a whole. */
+import type { Message } from '../conversation/conversation.ts';
+import { unitsOf } from '../conversation/turns.ts';
+import type { FoldView } from './strategy.ts';
+import { touched } from './text-slots.ts';
+
+/** Units of which all that is not gone may go, oldest first. */
+export function freeUnits(view: FoldView): readonly (readonly Message[])[] {
+  const gone = touched(view.edits).messages;
+  return unitsOf(view.conversation)
+    .map((unit) => unit.filter(({ index }) => !gone.has(index)))
+    .filter((open) => open.length > 0 && open.every((message) => isFree(view, message)));
+}
+
+function isFree(view: FoldView, message: Message): boolean {
+  return (
+    message.role !== 'system' &&
+    !view.protects.message(message.index) &&
+    message.parts.every((_, part) => !view.protects.part(message.index, part)) &&
+    view.mayEdit({ kind: 'drop-message', message: message.index, memory: undefined })
+  );
+}
