@@ -30,6 +30,7 @@ export { findSubgoals, type FoundSubgoal, type NeutralStep } from './strategies/
 export type { FoldView, Strategy } from './strategies/strategy.ts';
 export { createSummarizeHistory, type SummaryOptions } from './strategies/summarize-history.ts';
 export { extractiveSummarizer } from './summarizers/extractive.ts';
+export { createModelSummarizer, type ModelSummarizerOptions } from './summarizers/model.ts';
 export type { Summarizer, SummaryRequest, SummaryStep } from './summarizers/summarizer.ts';
 export { type Calibration, type CalibrationOptions, createCalibration } from './tokens/calibration.ts';
 export { loadTokenCounter } from './tokens/load-counter.ts';

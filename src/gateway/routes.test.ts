@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { credentialOf, routeOf, sessionOf } from './routes.ts';
+import { credentialOf, promptUrl, routeOf, sessionOf } from './routes.ts';
 
 const urls = {
   openai: 'https://one.example/v1',
@@ -159,5 +159,20 @@ describe('the session of a request', () => {
       ]),
     ).toBe('b');
     expect(sessionOf([['x-other', 'a']])).toBeUndefined();
+  });
+});
+
+describe('a request of our own', () => {
+  it('goes where the conversation goes, complete and not streamed, to the model that is asked', () => {
+    const models = 'https://three.example/v1beta/models';
+    expect(promptUrl('https://one.example/v1/responses?a=b', 'small')).toBe(
+      'https://one.example/v1/responses?a=b',
+    );
+    expect(promptUrl(`${models}/big:streamGenerateContent?alt=sse&key=k`, 'small')).toBe(
+      `${models}/small:generateContent?key=k`,
+    );
+    expect(promptUrl(`${models}/big:streamGenerateContent?alt=sse`, undefined)).toBe(
+      `${models}/big:generateContent`,
+    );
   });
 });

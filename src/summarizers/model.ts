@@ -39,7 +39,7 @@ const aroundTranscript = 600;
 
 async function writeProse(
   { ask, model, maxInputTokens, maxOutputTokens = 8_000 }: ModelSummarizerOptions,
-  { steps, earlier, budget, count }: SummaryRequest,
+  { steps, earlier, budget, count, guidance }: SummaryRequest,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const aim = Math.max(100, Math.floor(budget.aim * proseShare));
@@ -51,7 +51,7 @@ async function writeProse(
     signal?.throwIfAborted();
     const words = Math.floor(aim * 0.7);
     const reply = await ask(
-      summaryPrompt({ transcript, earlier: soFar, words, maxOutputTokens: most }),
+      summaryPrompt({ transcript, earlier: soFar, words, maxOutputTokens: most, guidance }),
       signal,
     );
     soFar = [checked(reply, model, count, 3 * aim)];

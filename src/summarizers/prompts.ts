@@ -27,14 +27,17 @@ export function summaryPrompt(asked: {
   readonly earlier: readonly string[];
   readonly words: number;
   readonly maxOutputTokens: number;
+  /** What the transcript is of, and what matters in it. */
+  readonly guidance?: string | undefined;
 }): SummaryPrompt {
-  const { transcript, earlier, words, maxOutputTokens } = asked;
+  const { transcript, earlier, words, maxOutputTokens, guidance } = asked;
   const before = earlier.map((body) => fenced('summary-so-far', body)).join('');
   const task =
     earlier.length === 0
       ? 'Write the summary of this transcript'
       : 'Write one summary that takes the summary so far in and goes on with this transcript';
-  const text = `${before}${fenced('transcript', transcript)}${task}, in ${words} words at most.`;
+  const told = guidance === undefined ? '' : `\n\n${guidance}`;
+  const text = `${before}${fenced('transcript', transcript)}${task}, in ${words} words at most.${told}`;
   return { system, text, maxOutputTokens };
 }
 

@@ -212,7 +212,10 @@ function requestsOf(messages: readonly JsonObject[]): readonly (readonly JsonObj
 }
 
 const each: readonly (readonly [name: string, strategies: readonly Strategy[]])[] = [
-  ...defaultStrategies.map((strategy) => [strategy.name, [strategy]] as const),
+  // No list is among these results.
+  ...defaultStrategies
+    .filter(({ reach }) => reach !== 'newest')
+    .map((strategy) => [strategy.name, [strategy]] as const),
   ['all of them', defaultStrategies],
   ['all of them, with summaries', strategiesFor({ kind: 'extractive' })],
 ];
