@@ -65,7 +65,7 @@ describe('loadConfig', () => {
           tokenBudget: { trigger: 90_000, target: 40_000, buffer: 1_000 },
           messageCount: false,
           coldCache: { usedFor: 8, stepsUsedFor: 20, least: 2_000 },
-          cacheRent: { usedFor: 8, stepsUsedFor: 40, least: 2_000, patience: 2 },
+          cacheRent: { usedFor: 4, stepsUsedFor: 14, least: 2_000, patience: 9 },
         },
         shrinks: { lossless: false, lineNumbers: 'every' },
         summaries: false,

@@ -71,8 +71,8 @@ function isFree(view: FoldView, message: Message): boolean {
 }
 
 /**
- * Characters of values that a stub may name, by the bytes it stands for: a twentieth of them, some 500 tokens at most. All such stubs
- * together take no more than a twentieth of what is sent then, about half of what is sent now, for they stay.
+ * Characters of values that a stub may name, by the bytes it stands for: a tenth of them, some 2,000 tokens at most. All such stubs
+ * together take no more than a sixth of what is sent then, about half of what is sent now, for they stay.
  */
 function roomForValues(
   view: FoldView,
@@ -83,8 +83,8 @@ function roomForValues(
     (sum, { index }) => sum + (gone.has(index) ? 0 : remaining(index)),
     0,
   );
-  const left = (tokens / 2) * 4 * (1 / 20) - stubsIn(view.edits).length;
-  return (bytes) => Math.max(0, Math.floor(Math.min(2_000, bytes / 20, left)));
+  const left = (tokens / 2) * 4 * (1 / 6) - stubsIn(view.edits).length;
+  return (bytes) => Math.max(0, Math.floor(Math.min(8_000, bytes / 10, left)));
 }
 
 /** What stubs of earlier drops say. */

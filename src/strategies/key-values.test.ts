@@ -20,6 +20,14 @@ describe('key values', () => {
     expect(valuesOf(steps)).toEqual(['v1.2', '/src/app.ts', '"npm test 2>&1"']);
   });
 
+  it('are large numbers with the names of their arguments, and none in lists', () => {
+    const steps = [
+      call('run', { command: 'npm test', timeout: 120_000, retries: 3 }),
+      call('read', { path: '/src/app.ts', offset: 280, lines: [300, 400], 'an odd key': 500 }),
+    ];
+    expect(valuesOf(steps)).toEqual(['offset=280', '/src/app.ts', 'timeout=120000', '"npm test"']);
+  });
+
   it('are those used most first, then those used last', () => {
     const steps = ['/a/one.ts', '/a/two.ts', '/a/one.ts', '/a/three.ts'].map((path) =>
       call('read', { path }),

@@ -1,12 +1,15 @@
 /**
- * What calls were about, in few words: the short values of their arguments, such as paths, commands and ids, those used most and last first.
- * A stub that names them spares the model a recall only to find how something was called. Pure.
+ * What calls were about, in few words: the short values of their arguments, such as paths, commands, ids and large numbers, those used
+ * most and last first. A stub that names them spares the model a recall only to find how something was called. Pure.
  */
 import { type Conversation, inputOf, type Message } from '../conversation/conversation.ts';
 
 /** A value longer than this is content and not a name. */
 const longest = 160;
 const shortest = 4;
+
+/** Smaller numbers are counts and flags, and a model chooses them anew. */
+const leastNumber = 100;
 
 /** Values of one line in the arguments of the calls in these messages, that `known` does not hold already, up to so many characters together. */
 export function keyValues(
@@ -40,24 +43,29 @@ export function keyValues(
 
 /** Names stand as they are, so that they are found as they are; all else is quoted, for it is data. */
 function spell(value: string): string {
-  return /^[\w./@:#~-]+$/.test(value) ? value : JSON.stringify(value);
+  return /^[\w./@:#~=-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
 function shortValues(argumentsJson: string): readonly string[] {
   try {
-    return leavesOf(JSON.parse(argumentsJson));
+    return leavesOf('', JSON.parse(argumentsJson));
   } catch {
     return [];
   }
 }
 
-function leavesOf(value: unknown): readonly string[] {
+/** `key` is the name of the argument, or of the member, that holds the value. */
+function leavesOf(key: string, value: unknown): readonly string[] {
   if (typeof value === 'string') {
     const text = value.trim();
     const isName =
       text.length >= shortest && text.length <= longest && !text.includes('\n') && text.isWellFormed();
     return isName ? [text] : [];
   }
+  // A bare number would say nothing.
+  if (typeof value === 'number')
+    return value >= leastNumber && /^[\w-]{1,40}$/.test(key) ? [`${key}=${value}`] : [];
   if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap(leavesOf);
+  if (Array.isArray(value)) return value.flatMap((member) => leavesOf('', member));
+  return Object.entries(value).flatMap(([name, member]) => leavesOf(name, member));
 }

@@ -84,14 +84,31 @@ describe('cache-rent', () => {
       },
     };
     createCacheRent().demand({ ...state(cached), economy });
-    expect(asked).toEqual([{ results: 8, arguments: 16, steps: 40 }]);
+    expect(asked).toEqual([{ results: 4, arguments: 8, steps: 14 }]);
   });
 
-  it('fires at once where nothing is cached, but not for a trifle', () => {
-    expect(trigger.demand(state(uncached, dead(5, 1_000, 1, 40_000)))).toMatchObject({
+  it('takes reading what stands behind three times for the price where writing costs nothing extra', () => {
+    expect(trigger.demand(state(uncached, dead(5, 10_000, 5, 30_000)))).toBeUndefined();
+    expect(trigger.demand(state(uncached, dead(5, 10_000, 6, 30_000)))).toMatchObject({
       only: { smaller: new Set([5]), gone: new Set() },
     });
-    expect(trigger.demand(state(uncached, dead(5, 999, 90, 40_000)))).toBeUndefined();
+  });
+
+  it('does nothing for a trifle', () => {
+    expect(trigger.demand(state(uncached, dead(5, 1_000, 90, 1_000)))).toBeDefined();
+    expect(trigger.demand(state(uncached, dead(5, 999, 90, 999)))).toBeUndefined();
+  });
+
+  it('keeps texts until they cost a twentieth of reading all once more, and whole steps not', () => {
+    const small = dead(3, 250, 9, 15_250);
+    const large = dead(5, 10_000, 40, 15_000);
+    const step: Dead = { ...small, goes: 'message' };
+    const foldOf = (...list: readonly Dead[]) => trigger.demand(state(uncached, ...list))?.only;
+    expect([foldOf(small, large), foldOf({ ...small, requests: 10 }, large), foldOf(step, large)]).toEqual([
+      { smaller: new Set([5]), gone: new Set() },
+      { smaller: new Set([3, 5]), gone: new Set() },
+      { smaller: new Set([5]), gone: new Set([3]) },
+    ]);
   });
 
   it('waits longer for the patient', () => {

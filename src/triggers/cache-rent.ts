@@ -1,29 +1,35 @@
 /**
  * Fires when what nobody uses any more has cost as much rent as it costs to be rid of it. An old result is read from the cache with every
  * request: that is its rent. Taking it out re-bills everything behind it once: that is the price. Folding when the rent paid reaches the
- * price costs at most twice what the best decision in hindsight would have cost (ski rental, Karlin et al. 1988). Where nothing is
- * cached the price is nothing, so what is dead goes at once.
+ * price costs at most twice what the best decision in hindsight would have cost (ski rental, Karlin et al. 1988). Some of what goes is
+ * asked for again, which is a price too, also where nothing is cached: a round trip that reads the whole context once more.
  */
 import { numberFrom, wholeNumber } from './allowed.ts';
 import { type Dead, onlyDead, type Trigger } from './trigger.ts';
 
 export type CacheRentOptions = {
-  /** Requests for which a result counts as used after it came; the arguments of calls count as used twice as long. Default 8. */
+  /** Requests for which a result counts as used after it came; the arguments of calls count as used twice as long. Default 4. */
   readonly usedFor?: number | undefined;
-  /** Requests for which a whole step, a reply with its calls and results, counts as used. Default 40. */
+  /** Requests for which a whole step, a reply with its calls and results, counts as used. Default 14. */
   readonly stepsUsedFor?: number | undefined;
   /** Tokens a fold must take out at least. Default 2,000. */
   readonly least?: number | undefined;
-  /** How many times the price the rent must reach: more than once, for some of what goes will be asked for again. Default 2. */
+  /** How many times the price the rent must reach: more than once, for some of what goes will be asked for again. Default 9. */
   readonly patience?: number | undefined;
 };
 
+/** What a fold costs at least for each token behind it, as so many tokens read: writing anew may be free, asking again is not. */
+const leastPrice = 3;
+
+/** Texts must have cost by themselves this share of a round trip that would bring them back: small ones are cheap to keep. */
+const shareOfRecall = 0.05;
+
 /** Throws `bad-config` for options out of range. */
 export function createCacheRent(options: CacheRentOptions = {}): Trigger {
-  const results = wholeNumber('cacheRent.usedFor', options.usedFor ?? 8, { least: 0 });
-  const steps = wholeNumber('cacheRent.stepsUsedFor', options.stepsUsedFor ?? 40, { least: 0 });
+  const results = wholeNumber('cacheRent.usedFor', options.usedFor ?? 4, { least: 0 });
+  const steps = wholeNumber('cacheRent.stepsUsedFor', options.stepsUsedFor ?? 14, { least: 0 });
   const least = numberFrom('cacheRent.least', options.least ?? 2_000, 0);
-  const patience = numberFrom('cacheRent.patience', options.patience ?? 2, 0);
+  const patience = numberFrom('cacheRent.patience', options.patience ?? 9, 0);
   const name = 'cache-rent';
   return {
     name,
@@ -31,9 +37,11 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
       if (!economy) return undefined;
       const { read, write, dead } = economy;
       const best = bestStretch(
-        dead({ results, arguments: 2 * results, steps }),
+        dead({ results, arguments: 2 * results, steps }).filter(
+          (one) => one.goes === 'message' || one.tokens * one.requests >= shareOfRecall * tokens,
+        ),
         least,
-        (rent, behind) => rent * read - patience * (write - read) * behind,
+        (rent, behind) => rent * read - patience * Math.max(write - read, leastPrice * read) * behind,
       );
       if (!best) return undefined;
       return {

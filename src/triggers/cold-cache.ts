@@ -11,7 +11,7 @@ export type ColdCacheOptions = {
   readonly idleMs?: number | undefined;
   /** Requests for which a result counts as used after it came; the arguments of calls count as used twice as long. Default 8. */
   readonly usedFor?: number | undefined;
-  /** Requests for which a whole step, a reply with its calls and results, counts as used: fewer than where a fold has a price. Default 20. */
+  /** Requests for which a whole step, a reply with its calls and results, counts as used. Default 20. */
   readonly stepsUsedFor?: number | undefined;
   /** Tokens a fold must take out at least. Default 2,000. */
   readonly least?: number | undefined;

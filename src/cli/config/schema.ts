@@ -147,16 +147,16 @@ const cacheRent = switchable(
   z.strictObject({
     usedFor: whole(
       0,
-      8,
+      4,
       'Requests for which a tool result counts as used; arguments of calls do twice as long.',
     ),
     stepsUsedFor: whole(
       0,
-      40,
+      14,
       'Requests for which a whole step counts as used: a reply with its calls and results.',
     ),
     least: number(0, 2_000, 'Tokens that a fold must take out at least.'),
-    patience: number(0, 2, 'How many times its price a fold must have cost in being put off.'),
+    patience: number(0, 9, 'How many times its price a fold must have cost in being put off.'),
   }),
   'usedFor, stepsUsedFor, least and patience',
   'Folds what is old where reading it from the cache again and again has cost more than a fold does; false turns it off.',
