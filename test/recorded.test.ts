@@ -23,6 +23,8 @@ import { loadTokenCounter } from '../src/tokens/load-counter.ts';
 import type { TokenCounter } from '../src/tokens/token-counter.ts';
 import { asAnthropic } from '../src/testing/as-anthropic.ts';
 import { freshReading } from '../src/testing/chat-conversation.ts';
+import { takenAtWord, unpadded } from '../src/testing/taken-at-word.ts';
+import { toldResults } from '../src/testing/told-results.ts';
 
 const source = '../shared/data/trajectories-dev.jsonl.gz';
 const isThere = existsSync(source);
@@ -154,6 +156,11 @@ function smallerForms(literal: string, counter: TokenCounter): readonly string[]
   });
 }
 
+/** Of a literal that holds a text. */
+function textIn(literal: string): string {
+  return literal.startsWith('"') ? (JSON.parse(literal) as string) : literal;
+}
+
 /** Every message is still there with its exact bytes, or its bytes, or those of its texts or arguments, were brought back from memory. */
 async function checkNothingLost(
   codec: Codec,
@@ -166,6 +173,8 @@ async function checkNothingLost(
   const bytes = new TextEncoder().encode(before);
   const whole = recalled.filter((original) => original.startsWith('['));
   const kept = new Set(recalled);
+  const told = new Set(takenAtWord(toldResults(codec, new TextEncoder().encode(after))).map(unpadded));
+  const isTold = (literal: string) => after.includes(literal) || told.has(unpadded(textIn(literal)));
   for (const message of codec.read(bytes, freshReading()).messages) {
     const slice = (start: number, end: number) =>
       new TextDecoder().decode(bytes.subarray(message.span.start + start, message.span.start + end));
@@ -178,8 +187,7 @@ async function checkNothingLost(
       expect(spans.length).toBeGreaterThan(0);
       for (const { start, end } of spans) {
         const original = slice(start, end);
-        const stands =
-          after.includes(original) || smallerForms(original, counter).some((form) => after.includes(form));
+        const stands = isTold(original) || smallerForms(original, counter).some(isTold);
         expect(stands || kept.has(original), raw.slice(0, 300)).toBe(true);
       }
     }

@@ -35,6 +35,7 @@ export const rows: readonly BenchEngine[] = [
   { name: 'without shrinks', settings: { shrinks: false } },
   ...kinds.map((kind) => ({ name: `without shrink ${kind}`, settings: { shrinks: { without: [kind] } } })),
   { name: 'lossless shrinks alone', settings: { shrinks: { lossless: true } } },
+  { name: 'without references', settings: { shrinks: { repeats: false } } },
   { name: 'every fifth line number', settings: { shrinks: { lineNumbers: 'every-fifth' } } },
 
   ...defaultStrategies.map(({ name }) => ({

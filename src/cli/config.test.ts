@@ -67,7 +67,7 @@ describe('loadConfig', () => {
           coldCache: { usedFor: 8, stepsUsedFor: 20, least: 2_000 },
           cacheRent: { usedFor: 4, stepsUsedFor: 14, least: 2_000, patience: 9 },
         },
-        shrinks: { lossless: false, lineNumbers: 'every' },
+        shrinks: { lossless: false, lineNumbers: 'every', repeats: true },
         summaries: false,
         compressionBytesThreshold: 1_000,
         pins: { tools: [], texts: [] },

@@ -8,7 +8,7 @@ import { type Touched, touched } from '../strategies/text-slots.ts';
 import type { Dead, UsedFor } from '../triggers/trigger.ts';
 import { deadArguments } from './dead-arguments.ts';
 import type { Draft, PlanInput } from './plan.ts';
-import { savedByMessage } from './shrinks.ts';
+import { savedByMessage, type Shrink } from './shrink.ts';
 
 /** Tokens of a stub, and of what is left of a part that a stub was put in. */
 const stubTokens = 60;
@@ -25,12 +25,17 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
   const dead: Dead[] = [];
   const saved = savedByMessage(start.shrinks);
   const standing = (index: number) => counter.message(conversation, index) - (saved.get(index) ?? 0);
+  const references = referencesIn(start.shrinks);
   let requests = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
     const isReply = message.role === 'assistant';
     if (isReply && messages[index - 1]?.role !== 'assistant') requests++;
-    if (gone.messages.has(index) || protects.message(index)) continue;
+    if (gone.messages.has(index)) continue;
+    if (protects.message(index)) {
+      references.stays(index);
+      continue;
+    }
     const add = (goes: Dead['goes'], tokens: number, age: number) => {
       if (tokens > 0 && age > 0)
         dead.push({ message: index, goes, tokens, requests: age, behind: behind(messages.length - index) });
@@ -41,11 +46,16 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
         ? 0
         : isReply
           ? deadArguments(input, gone, message)
-          : Math.max(0, deadResults(input, gone, message, standing));
+          : Math.max(
+              references.least(index),
+              deadResults(input, gone, message, standing) - references.owed(index),
+            );
     add('texts', texts, ofTexts);
     // The results of a step came with the request after its reply.
     const ofStep = requests - usedFor.steps - (isReply ? 1 : 0);
-    if (ofStep > 0 && steps.has(index)) add('message', whatIsLeft(gone, message, standing) - texts, ofStep);
+    const goes = ofStep > 0 && steps.has(index);
+    if (goes) add('message', whatIsLeft(gone, message, standing) - references.owed(index) - texts, ofStep);
+    if (texts === 0 && !goes) references.stays(index);
   }
   return dead.toReversed();
 }
@@ -82,6 +92,25 @@ function deadResults(
   if (bytes === 0) return 0;
   const share = bytes / (span.end - span.start);
   return standing(index) * share - stubTokens * large.flat().length;
+}
+
+/** What refers to lines in front of it, asked from the end of the conversation on. */
+function referencesIn(shrinks: readonly Shrink[]) {
+  const owed = new Map<number, number>();
+  const from = Map.groupBy(
+    shrinks.filter(({ refers }) => refers),
+    ({ at }) => at.message,
+  );
+  return {
+    stays(message: number): void {
+      for (const { refers = [] } of from.get(message) ?? [])
+        for (const { message: to, tokens } of refers) owed.set(to, (owed.get(to) ?? 0) + tokens);
+    },
+    /** Tokens that come back where they are referred to when this message goes, for that stays. */
+    owed: (message: number) => owed.get(message) ?? 0,
+    /** What only refers to others goes with them, or else it would stand there whole. */
+    least: (message: number) => (from.has(message) ? 1 : 0),
+  };
 }
 
 /** Tokens of a message under the edits made so far. */

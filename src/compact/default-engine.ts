@@ -47,7 +47,7 @@ export type FoldSettings = {
   readonly memoryTtlMs?: number;
 };
 
-const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every' };
+const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };
 
 /** What measurements put in the place of what an engine usually has. */
 export type OtherParts = Partial<Pick<EngineOptions, 'clock' | 'strategies'>>;

@@ -22,7 +22,7 @@ import type { EngineRequest } from './request.ts';
 import { shrinkingOf } from './shrinks.ts';
 import { demandAhead, summaryJob } from './summary-ahead.ts';
 import { whatIsLarge } from './unfit.ts';
-import { foldMemory, openWorkshop, planInput, rehydrated, type Workshop } from './workshop.ts';
+import { foldMemory, openWorkshop, planInput, rehydrated, repeatsIn, type Workshop } from './workshop.ts';
 
 export interface Engine {
   /** Never rejects: what goes wrong is the outcome `failed`, with the body as it came. */
@@ -101,7 +101,8 @@ async function compact(
   const memory = asSent === conversation ? asCame : foldMemory(workshop, request, asSent, 'with ghosts');
   const found = await memory.ledger.find(memory.tenant, memory.links);
   const alone = found?.fold.alone ?? false;
-  const shrinking = shrinkingOf({ ...request, settings: options.shrinks }, asSent, found?.fold);
+  const repeats = repeatsIn(workshop, request, asSent);
+  const shrinking = shrinkingOf({ ...request, settings: options.shrinks, repeats }, asSent, found?.fold);
   const ready = await options.summaries?.ready.find(memory.tenant, memory.links);
   const input: PlanInput = { ...planInput(workshop, request, asSent, tokenCounter), shrinking, ready };
   const start = replayFold(input, found);

@@ -12,7 +12,8 @@ import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, Only } from '../triggers/trigger.ts';
 import { newProblems } from './check.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
-import { savedByMessage, type Shrink, type ShrinkInput, shrinksOf } from './shrinks.ts';
+import { savedByMessage, type Shrink } from './shrink.ts';
+import { type ShrinkInput, shrinksOf } from './shrinks.ts';
 
 /** Everything a fold is made from. */
 export type PlanInput = ShrinkInput & {
@@ -42,9 +43,14 @@ export type Draft = {
 /** How often one strategy is asked again when its estimate fell short. */
 const mostRounds = 6;
 
-export function draft(input: PlanInput, edits: readonly Edit[]): Draft {
+/** `references: false`: with every result whole, as it stands when nothing that it refers to is left. */
+export function draft(
+  input: PlanInput,
+  edits: readonly Edit[],
+  { references = true }: { readonly references?: boolean } = {},
+): Draft {
   const { codec, conversation, recallTool } = input;
-  const shrinks = shrinksOf(input, edits);
+  const shrinks = shrinksOf(input, edits, { references });
   const isAsItCame = edits.length === 0 && shrinks.length === 0;
   const body = codec.write(conversation, [...edits, ...shrinks], recallTool ? { recallTool } : {});
   const sent = isAsItCame ? conversation : codec.read(body, input.reading);
@@ -90,16 +96,33 @@ function runAll(
   strategies: readonly Strategy[],
 ): { readonly draft: Draft; readonly steps: readonly FoldStep[] } {
   const steps: FoldStep[] = [];
-  let current = before;
+  const references = before.shrinks.filter(({ refers }) => refers !== undefined);
+  const start = references.length === 0 ? before : draft(input, before.edits, { references: false });
+  const plan: Plan = { input, demand, replayed: before.edits, references };
+  let current = start;
   for (const strategy of strategies) {
     if (strategy.reach === 'everything' && !demand.force) continue;
     if (input.isTooLate()) break;
-    const outcome = runStrategy(input, before.edits, current, demand, strategy);
+    const outcome = runStrategy(plan, current, strategy);
     if (outcome.step) steps.push(outcome.step);
     current = outcome.draft;
   }
-  return { draft: current, steps };
+  const after = current === start ? before : references.length === 0 ? current : draft(input, current.edits);
+  return { draft: after, steps };
 }
+
+/**
+ * What strategies are run for. They see each result whole, for when lines go that another result refers to they stand there instead: what
+ * a strategy takes out would come back elsewhere, and what was made to fit might not.
+ */
+type Plan = {
+  readonly input: PlanInput;
+  readonly demand: Demand;
+  /** Edits of earlier folds: they were sent already, so what goes with them went with them then. */
+  readonly replayed: readonly Edit[];
+  /** Shrinks that refer to other results, where nothing more is folded. */
+  readonly references: readonly Shrink[];
+};
 
 /**
  * A fold re-bills all that stands behind it. One that is only wished for must win a quarter of what is asked, or as much as would have
@@ -113,14 +136,8 @@ function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
   return won >= asked * (demand.only ? 0.5 : 0.25);
 }
 
-/** `replayed` are edits of earlier folds: they were sent already, so what goes with them went with them then. */
-function runStrategy(
-  input: PlanInput,
-  replayed: readonly Edit[],
-  start: Draft,
-  demand: Demand,
-  strategy: Strategy,
-): { draft: Draft; step?: FoldStep } {
+function runStrategy(plan: Plan, start: Draft, strategy: Strategy): { draft: Draft; step?: FoldStep } {
+  const { input, demand } = plan;
   const startsOver = strategy.reach !== 'history';
   let best = start;
   let refused: string | undefined;
@@ -129,9 +146,9 @@ function runStrategy(
   for (let round = 0; round < mostRounds && asked > 0 && !input.isTooLate(); round++) {
     // What makes texts smaller does so once to each, so it starts over with a larger wish; what takes them out goes on from where it is.
     const from = startsOver ? start : best;
-    const proposed = strategy.propose(viewOf(input, from, demand, asked));
+    const proposed = strategy.propose(viewOf(plan, from, asked));
     if (proposed.length === 0) break;
-    const next = tryEdits(input, demand, replayed, from, proposed);
+    const next = tryEdits(plan, from, proposed);
     if ('refused' in next) {
       refused = next.refused;
       break;
@@ -149,9 +166,7 @@ function runStrategy(
 }
 
 function tryEdits(
-  input: PlanInput,
-  demand: Demand,
-  replayed: readonly Edit[],
+  { input, demand, replayed }: Plan,
   from: Draft,
   proposed: readonly Edit[],
 ): Draft | { readonly refused: string } {
@@ -163,7 +178,7 @@ function tryEdits(
   const already = new Set(sent.map(placeOf));
   const added = completed.edits.filter((edit) => edit.kind !== 'drop-part' || !already.has(placeOf(edit)));
   const edits = withoutTakenIn([...sent, ...withMemoryIds(input.conversation, added, input.idOf)]);
-  const next = draft(input, edits);
+  const next = draft(input, edits, { references: false });
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
   return next;
@@ -173,9 +188,16 @@ function placeOf(edit: Edit): string {
   return edit.kind === 'drop-part' ? placeKey(edit) : '';
 }
 
-export function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: number): FoldView {
+export function viewOf(
+  { input, demand, references }: Omit<Plan, 'replayed'>,
+  from: Draft,
+  asked: number,
+): FoldView {
   const { conversation, counter, codec } = input;
-  const stubs = new Map(from.shrinks.map(({ at, stub }) => [textKey(at), stub]));
+  const stay = references.filter(({ refers }) =>
+    refers?.every(({ message }) => staysWhole(demand.only, message)),
+  );
+  const stubs = new Map([...from.shrinks, ...stay].map(({ at, stub }) => [textKey(at), stub]));
   const saved = savedByMessage(from.shrinks);
   return {
     conversation,
@@ -200,6 +222,10 @@ export function viewOf(input: PlanInput, from: Draft, demand: Demand, asked: num
 
 function textKey(at: Place): string {
   return `${placeKey(at)}.${at.text}`;
+}
+
+function staysWhole(only: Only | undefined, message: number): boolean {
+  return only !== undefined && !only.smaller.has(message) && !only.gone.has(message);
 }
 
 function onlyThese({ smaller, gone }: Only, protects: Protection): Protection {

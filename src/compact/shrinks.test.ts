@@ -14,9 +14,12 @@ const shrinks = { lossless: false };
 
 /** As file readers print it. */
 const listing = (lines: number) =>
-  Array.from({ length: lines }, (_, at) => `${String(at + 1).padStart(6)}→const n${at} = ${at};`).join('\n');
+  Array.from(
+    { length: lines },
+    (_, at) => `${String(at + 1).padStart(6)}→const n${at} = ${at * lines};`,
+  ).join('\n');
 const unpadded = (lines: number) =>
-  Array.from({ length: lines }, (_, at) => `${at + 1}→const n${at} = ${at};`).join('\n');
+  Array.from({ length: lines }, (_, at) => `${at + 1}→const n${at} = ${at * lines};`).join('\n');
 
 const log = (lines: number) =>
   Array.from(

@@ -1,6 +1,6 @@
 /**
  * What is made smaller at birth: every result of a tool, from the first request on in which it stands, so that nothing that was sent is
- * ever rewritten. A pure function of the conversation and of what is folded in it; nothing needs to be kept to do it again.
+ * ever rewritten but by folds. A pure function of the conversation and of what is folded in it; nothing needs to be kept to do it again.
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import type { Protection } from '../strategies/strategy.ts';
@@ -11,6 +11,9 @@ import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/
 import { lastAssistant } from '../conversation/turns.ts';
 import type { Fold } from '../memory/ledger.ts';
 import { type Result, type ShrinkSettings, shrinkResult } from '../strategies/shrink-results.ts';
+import { callLabel } from '../strategies/call-label.ts';
+import { type Repeats, type Standing, withReferences } from './repeats.ts';
+import type { Shrink } from './shrink.ts';
 import { touched } from '../strategies/text-slots.ts';
 
 export type Shrinking = {
@@ -19,6 +22,8 @@ export type Shrinking = {
   readonly from: number;
   /** Whether the provider checks that what was sent once stays, so that `from` must be remembered. */
   readonly isBound: boolean;
+  /** What was referred to in this conversation before; undefined where nothing is. */
+  readonly repeats: Repeats | undefined;
   /** Whose conversation it is: ids of originals are theirs. */
   readonly tenant: string;
 };
@@ -40,6 +45,7 @@ export type ShrinkRequest = {
   readonly tenant: string;
   /** Undefined where nothing is to be made smaller. */
   readonly settings: ShrinkSettings | undefined;
+  readonly repeats: Repeats | undefined;
 };
 
 /**
@@ -47,7 +53,7 @@ export type ShrinkRequest = {
  * alone; one that began elsewhere and holds replies bound to their prefix is made smaller from here on.
  */
 export function shrinkingOf(
-  { codec, tenant, settings }: ShrinkRequest,
+  { codec, tenant, settings, repeats }: ShrinkRequest,
   conversation: Conversation,
   fold: Pick<Fold, 'alone' | 'shrinksFrom'> | undefined,
 ): Shrinking | undefined {
@@ -55,39 +61,78 @@ export function shrinkingOf(
   const isBound = conversation.toolNames.length > 0 && codec.rules.bindsPrefix(conversation);
   const isSealed = isBound && conversation.messages.some(({ parts }) => parts.some(isReasoning));
   const unsent = (lastAssistant(conversation) ?? -1) + 1;
-  return { settings, from: fold?.shrinksFrom ?? (isSealed ? unsent : 0), isBound, tenant };
+  return { settings, from: fold?.shrinksFrom ?? (isSealed ? unsent : 0), isBound, repeats, tenant };
 }
 
 function isReasoning({ type }: Part): boolean {
   return type === 'reasoning';
 }
 
-export type Shrink = Edit & { readonly kind: 'replace-text'; readonly saved: number };
-
-/** Edits beside those of the fold; a place that the fold has touched is the fold's. */
-export function shrinksOf(input: ShrinkInput, fold: readonly Edit[]): readonly Shrink[] {
-  const { shrinking, conversation, protects, codec } = input;
+/**
+ * Edits beside those of the fold; a place that the fold has touched is the fold's. `references: false`: with what only refers to other
+ * results laid out as if these were gone.
+ */
+export function shrinksOf(
+  input: ShrinkInput,
+  fold: readonly Edit[],
+  { references = true }: { readonly references?: boolean } = {},
+): readonly Shrink[] {
+  const { shrinking, conversation, counter } = input;
   if (!shrinking) return [];
   const gone = touched(fold);
   const way = wayOf(input, shrinking);
-  return pairCalls(conversation).pairs.flatMap((pair): readonly Shrink[] => {
-    const { result: place } = pair;
-    if (!place || place.message < shrinking.from || gone.messages.has(place.message)) return [];
-    const shrinks = remembered(input, shrinking.settings, way, pair, place);
-    if (shrinks.length === 0 || gone.parts.has(placeKey(place))) return [];
-    if (protects.part(place.message, place.part) || protects.recalled(place.message, place.part)) return [];
-    return shrinks.filter(
-      (shrink) =>
-        !gone.texts.has(`${placeKey(place)}.${shrink.at.text}`) && codec.rules.mayEdit(conversation, shrink),
-    );
+  const standings = inOrder(pairCalls(conversation).pairs).flatMap((pair) =>
+    standingsOf(input, shrinking, way, pair, gone),
+  );
+  const { repeats } = shrinking;
+  return references && repeats
+    ? withReferences(repeats, conversation, standings, (text) => counter.text(text))
+    : standings.flatMap(({ shrink }) => shrink ?? []);
+}
+
+/** By where the results stand. */
+function inOrder(pairs: readonly Pair[]): readonly Pair[] {
+  return pairs.toSorted(
+    ({ result: one }, { result: other }) =>
+      (one?.message ?? 0) - (other?.message ?? 0) || (one?.part ?? 0) - (other?.part ?? 0),
+  );
+}
+
+/** The texts of one result that are still there, as they stand without references; none of what was recalled. */
+function standingsOf(
+  input: ShrinkInput,
+  { settings, from }: Shrinking,
+  way: string,
+  pair: Pair,
+  gone: ReturnType<typeof touched>,
+): readonly Standing[] {
+  const { conversation, protects, codec } = input;
+  const { result: place } = pair;
+  if (!place || gone.messages.has(place.message) || gone.parts.has(placeKey(place))) return [];
+  const result = conversation.messages[place.message]!.parts[place.part]!;
+  if (result.type !== 'tool-result' || protects.recalled(place.message, place.part)) return [];
+  const isFree = place.message >= from && !protects.part(place.message, place.part);
+  const shrinks = isFree ? remembered(input, settings, way, pair, place) : [];
+  const label = labelOf(conversation, pair);
+  return result.texts.flatMap((_, text): readonly Standing[] => {
+    if (gone.texts.has(`${placeKey(place)}.${text}`)) return [];
+    const at = { ...place, text };
+    const edit: Edit = { kind: 'replace-text', at, stub: '', memory: undefined };
+    const mayEdit = isFree && codec.rules.mayEdit(conversation, edit);
+    const shrink = mayEdit ? shrinks.find((one) => one.at.text === text) : undefined;
+    return [{ at, result, shrink, label, mayRefer: mayEdit && result.isError !== true }];
   });
 }
 
-/** Tokens that messages take less than they came with, by index. */
-export function savedByMessage(shrinks: readonly Shrink[]): ReadonlyMap<number, number> {
-  const tokens = new Map<number, number>();
-  for (const { at, saved } of shrinks) tokens.set(at.message, (tokens.get(at.message) ?? 0) + saved);
-  return tokens;
+const labels = new WeakMap<Part, string>();
+
+/** Remembered with the call. */
+function labelOf(conversation: Conversation, { call }: Pair): string {
+  const message = conversation.messages[call.message]!;
+  const part = message.parts[call.part]!;
+  const label = labels.get(part) ?? callLabel(callAt(conversation, call)!);
+  labels.set(part, label);
+  return label;
 }
 
 type Known = {

@@ -61,7 +61,7 @@ export function summaryJob(
 ): SummaryJob | undefined {
   const { ready } = input;
   const grown = (demand.goal.unit === 'tokens' ? draft.tokens : draft.messages) / soft;
-  const view = viewOf(input, draft, demand, grown - demand.goal.target);
+  const view = viewOf({ input, demand, references: [] }, draft, grown - demand.goal.target);
   const going = unitsGoing(view);
   const first = going[0]?.[0]?.index;
   const last = going.at(-1)?.at(-1)?.index;

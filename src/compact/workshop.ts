@@ -13,6 +13,7 @@ import { createLastSent, type LastSent } from './last-sent.ts';
 import type { EngineOptions } from './options.ts';
 import type { PlanInput } from './plan.ts';
 import { protectionOf } from './protection.ts';
+import { createRepeats, type Repeats, sizeOfRepeats } from './repeats.ts';
 import type { FoldMemory } from './replay.ts';
 import type { EngineRequest } from './request.ts';
 import { createSender, type Send } from './sender.ts';
@@ -22,6 +23,8 @@ export type Workshop = {
   readonly reading: Reading;
   readonly counts: TokenMemo;
   readonly chains: LRUCache<string, Chain>;
+  /** By how conversations begin. */
+  readonly repeats: LRUCache<string, Repeats>;
   readonly toolCosts: Map<string, number>;
   readonly calibration: Calibration;
   readonly lastSent: LastSent;
@@ -43,6 +46,7 @@ export function openWorkshop(options: EngineOptions): Workshop {
     reading: { digest: options.digest, outlines, seen: options.seen },
     counts: createTokenMemo(),
     chains: new LRUCache<string, Chain>({ maxSize: 400_000, sizeCalculation: (chain) => chain.links.length }),
+    repeats: new LRUCache<string, Repeats>({ maxSize: 400_000, sizeCalculation: sizeOfRepeats }),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
     lastSent,
@@ -105,12 +109,29 @@ function linksOf(
   root: string,
   kind: string,
 ): readonly string[] {
-  const key = [root, kind, ...conversation.messages.slice(0, 2).map((message) => message.canonical)].join(
-    ' ',
-  );
+  const key = [root, kind, ...beginningOf(conversation)].join(' ');
   const chain = prefixChain(conversation, root, options.digest, chains.get(key));
   chains.set(key, chain);
   return chain.links;
+}
+
+/** What was referred to when this conversation was laid out last; undefined where nothing is to be. */
+export function repeatsIn(
+  { repeats, options }: Workshop,
+  { codec, tenant }: EngineRequest,
+  conversation: Conversation,
+): Repeats | undefined {
+  if (!options.shrinks || options.shrinks.repeats === false) return undefined;
+  const key = [tenant, codec.name, ...beginningOf(conversation)].join(' ');
+  const known = repeats.get(key) ?? createRepeats();
+  // It has grown since it was put there: its size is reckoned anew.
+  repeats.delete(key);
+  repeats.set(key, known);
+  return known;
+}
+
+function beginningOf({ messages }: Conversation): readonly string[] {
+  return messages.slice(0, 2).map((message) => message.canonical);
 }
 
 /** Side calls without tools (titles, routing) are not the conversation; for several replies recalls could not be answered apart. */

@@ -35,3 +35,34 @@ const ours =
 export function isShrunk(text: string): boolean {
   return ours.test(text);
 }
+
+/** Lines of a listing, by the numbers before them. */
+export type Numbered = { readonly from: number; readonly to: number };
+
+/** Stands in place of numbered lines that stand at `source` in the earlier result `label` names. */
+export function sameNumbered(target: Numbered, source: Numbered, label: string): string {
+  const there = target.from === source.from ? 'as' : `as lines ${source.from}-${source.to}`;
+  return `[lines ${target.from}-${target.to} ${there} in ${label} above]`;
+}
+
+/** Stands in place of so many lines that stand in the earlier result `label` names, from the line on that begins so. */
+export function sameLines(count: number, begins: string, label: string): string {
+  return `[${count} lines as in ${label} above, from ${JSON.stringify(begins)} on]`;
+}
+
+/** Stands in place of all of a result. */
+export function sameText(label: string): string {
+  return `[all of it as in ${label} above]`;
+}
+
+const reference = /^\[(?:lines \d+-\d+|\d+ lines|all of it) as (?:lines \d+-\d+ )?in .* above[\],]/;
+
+/** True for a line that says where other lines stand. */
+export function isReference(line: string): boolean {
+  return reference.test(line);
+}
+
+/** True for a line of ours. */
+export function isOurs(line: string): boolean {
+  return ours.test(line) || reference.test(line);
+}

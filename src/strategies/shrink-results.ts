@@ -9,7 +9,10 @@ import { bytesOf, type Conversation, type Message, type Part, textOf } from '../
 import { showsFile } from './shown-file.ts';
 import { shrunkNote } from './stub.ts';
 
-export type ShrinkSettings = Pick<ShrinkOptions, 'lossless' | 'lineNumbers' | 'without'>;
+export type ShrinkSettings = Pick<ShrinkOptions, 'lossless' | 'lineNumbers' | 'without'> & {
+  /** Whether lines that stand in an earlier result are only referred to. Default true. */
+  readonly repeats?: boolean | undefined;
+};
 
 export type ShrinkView = {
   readonly conversation: Conversation;

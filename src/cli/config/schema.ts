@@ -209,8 +209,12 @@ const shrinks = switchable(
       allowed: 'every or every-fifth',
       about: 'Which line numbers of a listed file stay.',
     }),
+    repeats: told(z.boolean().default(true), {
+      allowed: 'true or false',
+      about: 'Whether lines that an earlier result shows already are only referred to.',
+    }),
   }),
-  'lossless and lineNumbers',
+  'lossless, lineNumbers and repeats',
   'Lays tool results out smaller when they come, before they are first sent; false leaves them as they are.',
 );
 

@@ -1,0 +1,162 @@
+/**
+ * The texts shown so far in a conversation, to find in them the lines of a new one. Every few lines that stand there are kept by their
+ * hash, newest first, as compressors keep them. Texts are taken back from the end, so that a conversation that goes another way costs no
+ * more than that way.
+ */
+import type { TextLines } from './text-lines.ts';
+
+/** `end` exclusive. */
+export type Stretch = { readonly start: number; readonly end: number };
+
+export type ShownText = {
+  /** What a reference calls it. */
+  readonly label: string;
+  readonly lines: TextLines;
+  /** Where its lines stand as they are; elsewhere there are references. */
+  readonly literal: readonly Stretch[];
+};
+
+/** `order`: how many texts were shown before it. */
+export type Shown = ShownText & { readonly order: number };
+
+/** Lines that are the same in both. */
+export type Match = { readonly source: Shown; readonly at: number; readonly length: number };
+
+export interface ShownTexts {
+  add(text: ShownText): void;
+  /** Takes back all but the first `size`. */
+  truncate(size: number): void;
+  /** Texts of just these lines that stand there whole, newest first. */
+  same(text: TextLines): readonly Shown[];
+  /** Where the lines of a text from `at` on stand as they are, longest first; of equal ones the newest first. */
+  matches(text: TextLines, at: number): readonly Match[];
+  /** Newest first. */
+  labelled(label: string): readonly Shown[];
+}
+
+/** Lines that must be the same to be found. */
+export const FEWEST_LINES = 5;
+
+/** Places of one hash that are looked at. */
+const MOST_PLACES = 8;
+
+type Place = { readonly text: number; readonly line: number; readonly key: number; readonly before: number };
+
+export function createShownTexts(): ShownTexts {
+  const texts: Shown[] = [];
+  const labels = new Map<string, Shown[]>();
+  const wholes = new Map<number, Shown[]>();
+  const places: Place[] = [];
+  /** How many places there were before each text. */
+  const starts: number[] = [];
+  const newest = new Map<number, number>();
+
+  function* placesOf(key: number): Generator<Place> {
+    let at = newest.get(key) ?? -1;
+    for (let looked = 0; at >= 0 && looked < MOST_PLACES; looked++) {
+      const place = places[at]!;
+      yield place;
+      at = place.before;
+    }
+  }
+
+  return {
+    add(text) {
+      const shown = { ...text, order: texts.length };
+      starts.push(places.length);
+      for (const { start, end } of shown.lines.isLaidOut ? [] : shown.literal) {
+        for (let line = start; line + FEWEST_LINES <= end; line++) {
+          const key = keyAt(shown.lines.hashes, line);
+          if (key === 0) continue;
+          places.push({ text: texts.length, line, key, before: newest.get(key) ?? -1 });
+          newest.set(key, places.length - 1);
+        }
+      }
+      texts.push(shown);
+      listed(labels, shown.label).push(shown);
+      listed(wholes, wholeKey(shown.lines)).push(shown);
+    },
+    truncate(size) {
+      while (texts.length > size) {
+        const shown = texts.pop()!;
+        labels.get(shown.label)!.pop();
+        wholes.get(wholeKey(shown.lines))!.pop();
+        const start = starts.pop()!;
+        while (places.length > start) {
+          const { key, before } = places.pop()!;
+          if (before < 0) newest.delete(key);
+          else newest.set(key, before);
+        }
+      }
+    },
+    matches(text, at) {
+      const key = keyAt(text.hashes, at);
+      if (key === 0) return [];
+      const found: Match[] = [];
+      for (const place of placesOf(key)) {
+        const source = texts[place.text]!;
+        const length = sameFrom(text, at, source, place.line);
+        if (length >= FEWEST_LINES) found.push({ source, at: place.line, length });
+      }
+      return found.toSorted((one, other) => other.length - one.length);
+    },
+    same: (text) => (wholes.get(wholeKey(text)) ?? []).filter((shown) => isWhole(shown, text)).toReversed(),
+    labelled: (label) => (labels.get(label) ?? []).toReversed(),
+  };
+}
+
+function listed<Key>(lists: Map<Key, Shown[]>, key: Key): Shown[] {
+  const list = lists.get(key) ?? [];
+  lists.set(key, list);
+  return list;
+}
+
+function wholeKey({ hashes }: TextLines): number {
+  let key = hashes.length;
+  for (const hash of hashes) key = (Math.imul(key, 0x9e3779b1) + hash) | 0;
+  return key;
+}
+
+function isWhole({ lines, literal }: ShownText, { hashes, numbers }: TextLines): boolean {
+  return (
+    literal.length === 1 &&
+    literal[0]!.end - literal[0]!.start === hashes.length &&
+    hashes.every((hash, at) => hash === lines.hashes[at] && numbers[at] === lines.numbers[at])
+  );
+}
+
+/** Of a few lines; 0 where they are not all there, or one of them is the same as no other. */
+function keyAt(hashes: Uint32Array, at: number): number {
+  if (at + FEWEST_LINES > hashes.length) return 0;
+  let key = 0;
+  for (let line = at; line < at + FEWEST_LINES; line++) {
+    const hash = hashes[line]!;
+    if (hash === 0) return 0;
+    key = (Math.imul(key, 0x9e3779b1) + hash) | 0;
+  }
+  return key || 1;
+}
+
+/** How many lines are the same; either all are numbered, one after the other in both, or none is. */
+function sameFrom(text: TextLines, at: number, { lines: source, literal }: ShownText, start: number): number {
+  const most = literal.find(({ end }) => start < end)!.end - start;
+  let length = 0;
+  while (length < most && at + length < text.hashes.length && isSame(length)) length++;
+  return length;
+
+  function isSame(by: number): boolean {
+    const hash = text.hashes[at + by];
+    return (
+      hash !== 0 &&
+      hash === source.hashes[start + by] &&
+      follows(text.numbers, at, by) &&
+      follows(source.numbers, start, by) &&
+      (text.numbers[at] === -1) === (source.numbers[start] === -1)
+    );
+  }
+}
+
+function follows(numbers: Int32Array, start: number, by: number): boolean {
+  const first = numbers[start]!;
+  return numbers[start + by] === (first === -1 ? -1 : first + by);
+}

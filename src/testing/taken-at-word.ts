@@ -1,0 +1,50 @@
+/**
+ * Reads results as a model may that takes references at their word: in the newest result above of that name that shows such lines it looks
+ * them up. Written from the words alone, and knows nothing of how they were made. Throws where a reference leads nowhere.
+ */
+export type Told = { readonly label: string; readonly text: string };
+
+/** The texts with all lines in them; padding before the numbers of lines is left out. */
+export function takenAtWord(told: readonly Told[]): readonly string[] {
+  const read: { readonly label: string; readonly lines: readonly string[] }[] = [];
+  for (const { label, text } of told) {
+    const lines = text.split('\n').flatMap((line) => {
+      const newest = (name: string, shows: (line: string) => boolean = () => true) => {
+        const found = read.findLast((earlier) => earlier.label === name && earlier.lines.some(shows));
+        if (!found) throw new Error(`${line} leads nowhere`);
+        return { lines: found.lines, at: found.lines.findIndex(shows) };
+      };
+      return linesBehind(line, newest);
+    });
+    read.push({ label, lines });
+  }
+  return read.map(({ lines }) => lines.join('\n'));
+}
+
+/** Without padding before numbers. */
+export function unpadded(text: string): string {
+  return text.replaceAll(/^ +(?=\d{1,7}[→\t])/gm, '');
+}
+
+type Newest = (
+  label: string,
+  shows?: (line: string) => boolean,
+) => { readonly lines: readonly string[]; readonly at: number };
+
+function linesBehind(line: string, newest: Newest): readonly string[] {
+  const whole = /^\[all of it as in (.*) above\]$/s.exec(line);
+  if (whole) return newest(whole[1]!).lines;
+  const some = /^\[(\d+) lines as in (.*) above, from (".*") on\]$/s.exec(line);
+  if (some) {
+    const begins = JSON.parse(some[3]!) as string;
+    const { lines, at } = newest(some[2]!, (other) => other.startsWith(begins));
+    return lines.slice(at, at + Number(some[1]));
+  }
+  const numbered = /^\[lines (\d+)-(\d+) as (?:lines (\d+)-\d+ )?in (.*) above\]$/s.exec(line);
+  if (!numbered) return [unpadded(line)];
+  const [, from, to, there = from, label] = numbered;
+  const { lines, at } = newest(label!, (other) => /^\d+(?=[→\t])/.exec(other)?.[0] === there);
+  return lines
+    .slice(at, at + Number(to) - Number(from) + 1)
+    .map((other, by) => other.replace(/^\d+/, String(Number(from) + by)));
+}
