@@ -30,6 +30,8 @@ export async function playLoop(command: string, variant: Variant, loop: Loop): P
       // What the scripted provider reports is no count of tokens.
       calibration: false,
       triggers: { windowFraction: { target: loop.foldTo } },
+      // Some tools' results are made smaller, and would fill the window later than those of other clients.
+      ...(loop.name === 'folded' ? { shrinks: false } : {}),
       adminToken,
     });
     await using tap = await startTap(() => stack.url);

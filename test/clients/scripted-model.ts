@@ -93,12 +93,39 @@ function seen(file: string, text: string): string {
   return secret;
 }
 
-/** The id of the stub that stands for this file, found as a model would: by what the stub says. */
+/** The id of the stub that stands for this file, found as a model would: by the call that it answers, else by what the stub says. */
 function memoryOf(file: string, text: string): string {
   if (secretIn(file, text) !== undefined)
     throw new Error(`${file} is not folded: its secret is in the request.`);
-  const stubs = [...text.matchAll(/\[Folded [^[\]]*?(mem_[0-9a-z]{16})[^[\]]*\]/g)];
-  const stub = stubs.find(([words]) => words.includes(file)) ?? stubs[0];
+  const answers = [...resultsOf(file, JSON.parse(text))].map((answer) => JSON.stringify(answer)).join('\n');
+  const stubs = [answers, text].flatMap((from) => [
+    ...from.matchAll(/\[Folded [^[\]]*?(mem_[0-9a-z]{16})[^[\]]*\]/g),
+  ]);
+  const stub = answers.includes('[Folded ')
+    ? stubs[0]
+    : (stubs.find(([words]) => words.includes(file)) ?? stubs[0]);
   if (!stub) throw new Error(`The request has neither ${file} nor a stub.`);
   return stub[1]!;
+}
+
+type Parsed = Readonly<Record<string, unknown>>;
+
+/** What answers the calls that name this file, in formats whose calls have ids. */
+function* resultsOf(file: string, request: unknown): Generator<Parsed> {
+  const objects = [...objectsIn(request)];
+  const isCall = ({ input, arguments: given, function: called }: Parsed) =>
+    JSON.stringify(input ?? given ?? called ?? '').includes(file);
+  const ids = new Set(objects.filter(isCall).flatMap(({ call_id, id }) => [call_id, id]));
+  ids.delete(undefined);
+  for (const object of objects) {
+    const { type, role, call_id, tool_call_id, tool_use_id } = object;
+    const isResult = role === 'tool' || String(type).endsWith('_output') || type === 'tool_result';
+    if (isResult && ids.has(tool_call_id ?? tool_use_id ?? call_id)) yield object;
+  }
+}
+
+function* objectsIn(value: unknown): Generator<Parsed> {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield value as Parsed;
+  for (const inner of Object.values(value)) yield* objectsIn(inner);
 }
