@@ -39,10 +39,9 @@ export function isShrunk(text: string): boolean {
 /** Lines of a listing, by the numbers before them. */
 export type Numbered = { readonly from: number; readonly to: number };
 
-/** Stands in place of numbered lines that stand at `source` in the earlier result `label` names. */
-export function sameNumbered(target: Numbered, source: Numbered, label: string): string {
-  const there = target.from === source.from ? 'as' : `as lines ${source.from}-${source.to}`;
-  return `[lines ${target.from}-${target.to} ${there} in ${label} above]`;
+/** Stands in place of numbered lines that stand under the same numbers in the earlier result `label` names. */
+export function sameNumbered({ from, to }: Numbered, label: string): string {
+  return `[lines ${from}-${to} as in ${label} above]`;
 }
 
 /** Stands in place of so many lines that stand in the earlier result `label` names, from the line on that begins so. */
@@ -55,7 +54,7 @@ export function sameText(label: string): string {
   return `[all of it as in ${label} above]`;
 }
 
-const reference = /^\[(?:lines \d+-\d+|\d+ lines|all of it) as (?:lines \d+-\d+ )?in .* above[\],]/;
+const reference = /^\[(?:lines \d+-\d+|\d+ lines|all of it) as in .* above[\],]/;
 
 /** True for a line that says where other lines stand. */
 export function isReference(line: string): boolean {

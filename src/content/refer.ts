@@ -93,11 +93,13 @@ function blockOf(
   const { source, length } = match;
   const mine = own.slice(at, at + length);
   const isNumbered = lines.numbers[at] !== -1;
-  const address = isNumbered ? rangeOf(source.lines, match.at, length) : { begins: quoteOf(mine[0]!) };
+  // Where the numbers moved, those of the new listing would stand nowhere.
+  if (isNumbered && source.lines.numbers[match.at] !== lines.numbers[at]) return undefined;
+  const address = isNumbered ? rangeOf(lines, at, length) : { begins: quoteOf(mine[0]!) };
   const note =
     'begins' in address
       ? sameLines(length, address.begins, source.label)
-      : sameNumbered(rangeOf(lines, at, length), address, source.label);
+      : sameNumbered(address, source.label);
   const characters = charactersOf(mine);
   if (characters - note.length < LEAST_GAIN || !leadsTo(match, address, earlier)) return undefined;
   const theirs = earlier.linesOf(source);
