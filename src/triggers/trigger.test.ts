@@ -69,8 +69,8 @@ describe('window-fraction', () => {
 describe('token-budget', () => {
   it('fires a buffer before the budget is used up', () => {
     const trigger = createTokenBudget();
-    expect(trigger.demand({ ...calm, tokens: 89_000 })).toBe(undefined);
-    expect(trigger.demand({ ...calm, tokens: 89_001, window: undefined })).toEqual({
+    expect(trigger.demand({ ...calm, tokens: 99_000 })).toBe(undefined);
+    expect(trigger.demand({ ...calm, tokens: 99_001, window: undefined })).toEqual({
       trigger: 'token-budget',
       goal: { unit: 'tokens', target: 40_000 },
       atMost: undefined,
@@ -137,7 +137,7 @@ describe('the default triggers', () => {
     const speaks = (state: Partial<TriggerState>) => firstDemand(triggers, { ...calm, ...state })?.trigger;
     expect(speaks({ tokens: 195_000, messages: 99 })).toBe('must-fit');
     expect(speaks({ tokens: 180_000, messages: 99 })).toBe('window-fraction');
-    expect(speaks({ tokens: 100_000, messages: 99 })).toBe('token-budget');
+    expect(speaks({ tokens: 120_000, messages: 99 })).toBe('token-budget');
     expect(speaks({ messages: 99 })).toBe('message-count');
     expect(speaks({})).toBe(undefined);
   });
@@ -163,11 +163,11 @@ describe('options out of range', () => {
     ],
     [
       () => createTokenBudget({ buffer: -1 }),
-      'tokenBudget.buffer is -1, but must be a whole number from 0 to 89998 (less than tokenBudget.trigger).',
+      'tokenBudget.buffer is -1, but must be a whole number from 0 to 99998 (less than tokenBudget.trigger).',
     ],
     [
-      () => createTokenBudget({ target: 89_000 }),
-      'tokenBudget.target is 89000, but must be a whole number from 1 to 88999 (less than tokenBudget.trigger minus tokenBudget.buffer).',
+      () => createTokenBudget({ target: 99_000 }),
+      'tokenBudget.target is 99000, but must be a whole number from 1 to 98999 (less than tokenBudget.trigger minus tokenBudget.buffer).',
     ],
     [
       () => createMessageCount({ buffer: 0 }),

@@ -87,7 +87,7 @@ const windowFraction = switchable(
 const tokenBudget = switchable(
   z
     .strictObject({
-      trigger: whole(2, 90_000, 'Tokens that the count and the buffer may not exceed.'),
+      trigger: whole(2, 100_000, 'Tokens that the count and the buffer may not exceed.'),
       target: whole(1, 40_000, 'Tokens to fold down to; below trigger minus buffer.'),
       buffer: whole(0, 1_000, 'Tokens by which the count may be too low.'),
     })
