@@ -1,4 +1,5 @@
 /** Small changes to the JSON of responses and stream events that leave every other byte as it came. */
+import { isRecord } from '../conversation/arguments.ts';
 import { scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { applySplices, concatBytes, listSplices, type Splice } from '../conversation/splice.ts';
 
@@ -87,10 +88,6 @@ export function addUsage(earlier: unknown, later: unknown): unknown {
     return Object.fromEntries([...keys].map((key) => [key, addUsage(earlier[key], later[key])]));
   }
   return later;
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function recordAt(value: unknown, key: string): Readonly<Record<string, unknown>> {

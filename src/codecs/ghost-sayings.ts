@@ -2,7 +2,7 @@
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, decodeLiteral, textOf, textsOf } from '../conversation/conversation.ts';
 import type { GhostTurn } from '../conversation/ghost-turn.ts';
-import { isRecord } from './event-json.ts';
+import { isRecord } from '../conversation/arguments.ts';
 import type { Piece, Said } from './ghost-copy.ts';
 
 /** What only a codec knows of reading replies. */

@@ -63,3 +63,14 @@ function isLetterOrDigit(text: string, at: number): boolean {
     (code > 0x7f && code < 0x2e80)
   );
 }
+
+/** How rare a term is that `holding` of `all` texts hold: what finding it is worth. */
+export function rarityOf(holding: number, all: number): number {
+  return Math.log(1 + (all - holding + 0.5) / (holding + 0.5));
+}
+
+/** Okapi BM25 with its usual constants. `relativeLength`: of the text to the usual one; `counts` and `rarity` by term. */
+export function bm25(counts: readonly number[], rarity: readonly number[], relativeLength: number): number {
+  const norm = 1.2 * (0.25 + 0.75 * relativeLength);
+  return counts.reduce((sum, count, term) => sum + ((rarity[term] ?? 0) * count * 2.2) / (count + norm), 0);
+}

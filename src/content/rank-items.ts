@@ -1,7 +1,7 @@
 /** Orders the items of a list by how relevant they are to a question, least first. Pure. */
 import type { Terms } from './extract.ts';
 import type { Item } from './item-list.ts';
-import { countTerm, queryTerms } from './query-terms.ts';
+import { bm25, countTerm, queryTerms, rarityOf } from './query-terms.ts';
 
 export type Ranking = {
   /** Places of the items, least relevant first. */
@@ -18,15 +18,11 @@ export function rankItems(items: readonly Item[], question: string, isRanked: bo
   const words = queryTerms(question);
   const texts = items.map(({ text }) => text.toLowerCase());
   const counts = texts.map((text) => words.map((word) => countTerm(text, word, text.length).count));
-  const rarity = words.map((_, word) => {
-    const holding = counts.filter((row) => row[word]! > 0).length;
-    return Math.log(1 + (items.length - holding + 0.5) / (holding + 0.5));
-  });
+  const rarity = words.map((_, word) =>
+    rarityOf(counts.filter((row) => row[word]! > 0).length, items.length),
+  );
   const mean = texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length);
-  const byWords = counts.map((row, at) => {
-    const norm = 1.2 * (0.25 + (0.75 * texts[at]!.length) / mean);
-    return row.reduce((sum, count, word) => sum + (rarity[word]! * count * 2.2) / (count + norm), 0);
-  });
+  const byWords = counts.map((row, at) => bm25(row, rarity, texts[at]!.length / mean));
   const given = items.every(({ score }) => score !== undefined);
   const scores = given ? items.map(({ score }) => score!) : isRanked ? items.map(() => 0) : byWords;
   const leastFirst = items.map((_, at) => at).toSorted((a, b) => scores[a]! - scores[b]! || b - a);

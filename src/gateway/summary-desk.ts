@@ -5,7 +5,6 @@
 import type { Codec } from '../codecs/codec.ts';
 import type { SummaryJob } from '../compact/summary-ahead.ts';
 import { LeporelloError } from '../errors.ts';
-import { compressionOf } from '../metrics/compression.ts';
 import { createModelSummarizer } from '../summarizers/model.ts';
 import type { SummaryPrompt } from '../summarizers/prompts.ts';
 import type { ModelInfo } from '../tokens/models.ts';
@@ -63,17 +62,8 @@ export function createSummaryDesk({
       ask: (prompt, signal) => ask(codec, model, prompt, (body) => send(body, signal!)),
     });
     const tokens = await job.write(summarizer, AbortSignal.timeout(deadlineMs));
-    const { ratio } = compressionOf({
-      id: '',
-      level: 'history',
-      tokensBefore: job.tokens,
-      tokensAfter: tokens,
-      target: undefined,
-      by: 'both',
-      problem: undefined,
-    });
     log.info(
-      { model, tokensBefore: job.tokens, tokensAfter: tokens, ratio },
+      { model, tokensBefore: job.tokens, tokensAfter: tokens },
       'a summary is ready for the next fold',
     );
   }

@@ -2,6 +2,7 @@
  * Makes one summary: asks the summarizer, checks what it says, and takes the local one's words where that will not do. Never rejects.
  * No I/O but what the summarizer does.
  */
+import { looksFailed } from '../summarizers/refusal.ts';
 import { type Compression, compressionOf, type SummaryBy } from '../metrics/compression.ts';
 import { extract as quote } from '../summarizers/extractive.ts';
 import type { Summarizer, SummaryRequest } from '../summarizers/summarizer.ts';
@@ -188,20 +189,6 @@ async function answerOf(summarizer: Summarizer, request: SummaryRequest, timeout
       return { problem: 'rejected' };
     }
   }
-}
-
-/** An answer that tells of the summarizer's trouble, not of the agent's. */
-function looksFailed(text: string): boolean {
-  const start = text.slice(0, 300);
-  return (
-    /^\{\s*"(?:error|message|detail|type"\s*:\s*"error)"/.test(start) ||
-    /^<(?:!doctype|html)/i.test(start) ||
-    /^(?:error|http|status)[ :]*(?:4\d\d|5\d\d)\b/i.test(start) ||
-    /^(?:\d{3} )?(?:internal server error|bad gateway|service unavailable|too many requests|rate limit)/i.test(
-      start,
-    ) ||
-    /^(?:i['’]?m|i am) (?:sorry|unable|not able)|^sorry,|^i (?:cannot|can['’]?t) |^as an ai\b/i.test(start)
-  );
 }
 
 function skeletonOf(work: FoldWork, state: TrajectoryState): Skeleton {

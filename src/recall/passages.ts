@@ -4,7 +4,7 @@
  */
 import { wholeAfter, wholeBefore } from './lines.ts';
 import type { Stretch } from './lines.ts';
-import { countTerm, queryTerms, spellingsOf } from '../content/query-terms.ts';
+import { bm25, countTerm, queryTerms, rarityOf, spellingsOf } from '../content/query-terms.ts';
 import { windowsOf } from './windows.ts';
 
 export type Passage = Stretch & {
@@ -85,7 +85,7 @@ function matchIn(
 
 function rank(matches: readonly Match[], windows: number, holding: readonly number[]): readonly Passage[] {
   const holdsWhole = matches.some(({ tier }) => tier !== 'words');
-  const rarity = holding.map((count) => Math.log(1 + (windows - count + 0.5) / (count + 0.5)));
+  const rarity = holding.map((count) => rarityOf(count, windows));
   const scored = matches
     .filter(({ tier }) => !holdsWhole || tier !== 'words')
     .map((match) => ({ match, score: score(match, rarity), order: tiers.indexOf(match.tier) }))
@@ -99,8 +99,7 @@ function rank(matches: readonly Match[], windows: number, holding: readonly numb
   });
 }
 
-/** Okapi BM25 with its usual constants; lengths in characters spare us cutting into words what does not match. */
+/** Lengths in characters spare us cutting into words what does not match. */
 function score({ start, end, counts }: Match, rarity: readonly number[]): number {
-  const norm = 1.2 * (0.25 + (0.75 * (end - start)) / longestAcross);
-  return counts.reduce((sum, count, index) => sum + ((rarity[index] ?? 0) * count * 2.2) / (count + norm), 0);
+  return bm25(counts, rarity, (end - start) / longestAcross);
 }

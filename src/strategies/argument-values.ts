@@ -1,4 +1,5 @@
 /** The long texts in the arguments of calls: file contents, patches, commands. Found by place, so that all beside them keeps its spelling. */
+import { argumentsIn } from '../conversation/arguments.ts';
 import {
   type Conversation,
   decodeLiteral,
@@ -41,19 +42,10 @@ export function longArguments(
   if (call.input.end - call.input.start - 2 < least) return undefined;
   const input = inputOf(body, message, call);
   // What a literal holds was written by a model: it may be no JSON, and half a character would not survive being encoded.
-  if (!input.isWellFormed() || !isObject(input)) return undefined;
+  if (!input.isWellFormed() || argumentsIn(input) === undefined) return undefined;
   const json = new TextEncoder().encode(input);
   const values = [...longValues(json, json.indexOf('{'.charCodeAt(0)), '$', least, deepest)];
   return values.length > 0 ? { json, values } : undefined;
-}
-
-function isObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
 }
 
 function* longValues(

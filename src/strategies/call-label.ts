@@ -1,4 +1,5 @@
 /** What a reference calls the result of a call: `Read(src/app.ts)`. Short; other calls may be called the same. Pure. */
+import { argumentsIn } from '../conversation/arguments.ts';
 
 /** `input` is the JSON text of the arguments. */
 export function callLabel({ name, input }: { readonly name: string; readonly input: string }): string {
@@ -12,14 +13,9 @@ const LONGEST = 48;
 const telling = /path|file|command|cmd|query|pattern|url|id$/i;
 
 function firstText(input: string): string | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(input);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== 'object' || value === null) return undefined;
-  const texts = Object.entries(value).filter(
+  const fields = argumentsIn(input);
+  if (!fields) return undefined;
+  const texts = Object.entries(fields).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].trim() !== '',
   );
   const found = (texts.find(([key]) => telling.test(key)) ?? texts[0])?.[1];

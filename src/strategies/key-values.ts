@@ -2,6 +2,7 @@
  * What calls were about, in few words: the short values of their arguments, such as paths, commands, ids and large numbers, those used
  * most and last first. A stub that names them spares the model a recall only to find how something was called. Pure.
  */
+import { spellValue } from '../summarizers/sections.ts';
 import { type Conversation, inputOf, type Message } from '../conversation/conversation.ts';
 
 /** A value longer than this is content and not a name. */
@@ -33,17 +34,12 @@ export function keyValues(
   let left = most;
   const byUse = [...times].toReversed().toSorted(([, one], [, other]) => other - one);
   for (const [value] of byUse) {
-    const spelled = spell(value);
+    const spelled = spellValue(value);
     if (spelled.length + 2 > left || known.includes(spelled)) continue;
     chosen.push(spelled);
     left -= spelled.length + 2;
   }
   return chosen;
-}
-
-/** Names stand as they are, so that they are found as they are; all else is quoted, for it is data. */
-function spell(value: string): string {
-  return /^[\w./@:#~=-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
 function shortValues(argumentsJson: string): readonly string[] {

@@ -2,8 +2,8 @@
  * Which item of a plan a call has begun: many agents keep a list of tasks by a tool. Its names differ, the shape does not: items that say
  * how they stand. Pure, never throws.
  */
-
-type Fields = Readonly<Record<string, unknown>>;
+import { argumentsIn, type Fields } from '../conversation/arguments.ts';
+import { planItems } from '../summarizers/plan-state.ts';
 
 /** Reads the calls of one conversation, in their order. */
 export interface PlanReader {
@@ -28,7 +28,7 @@ export function createPlanReader(): PlanReader {
       const id = result === undefined ? undefined : /#(\d{1,6})\b/.exec(result.slice(0, 400))?.[1];
       const name = nameOf(sent);
       if (id !== undefined && name !== undefined && !('status' in sent)) named.set(id, name);
-      const items = itemsOf(sent) ?? ('status' in sent && idOf(sent) !== undefined ? [sent] : []);
+      const items = planItems(sent) ?? ('status' in sent && idOf(sent) !== undefined ? [sent] : []);
       const active = items.find(({ status }) => typeof status === 'string' && activeStatus.test(status));
       const text = active && textOf(active);
       if (text === undefined || text === current) return undefined;
@@ -39,14 +39,6 @@ export function createPlanReader(): PlanReader {
 }
 
 const activeStatus = /^(?:in[-_ ]?progress|active|doing|started|running|current)$/i;
-
-/** A list whose items all have a status. */
-function itemsOf(sent: Fields): readonly Fields[] | undefined {
-  return Object.values(sent).find(
-    (value): value is readonly Fields[] =>
-      Array.isArray(value) && value.length > 0 && value.every((item) => isFields(item) && 'status' in item),
-  );
-}
 
 function nameOf(item: Fields): string | undefined {
   for (const key of ['content', 'subject', 'step', 'title', 'task', 'text', 'name', 'description']) {
@@ -67,14 +59,5 @@ function idOf(item: Fields): string | undefined {
 function fieldsOf(json: string): Fields | undefined {
   // Most calls are about something else, and some are long.
   if (!json.includes('"status"') && !json.includes('"subject"')) return undefined;
-  try {
-    const value: unknown = JSON.parse(json);
-    return isFields(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return argumentsIn(json);
 }

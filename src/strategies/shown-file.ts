@@ -2,6 +2,7 @@
  * Whether a tool result shows a file as it is: what an agent may edit next by quoting its lines, so that no line may be laid out anew.
  * Told from the call alone, in doubt for the file.
  */
+import { argumentsIn } from '../conversation/arguments.ts';
 import { wordsOf } from './tool-words.ts';
 
 /** `input` is the JSON text of the call's arguments. */
@@ -21,14 +22,7 @@ const printsFile =
 const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
 
 function commandIn(input: string): string | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(input);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { command, cmd, script } = value as Record<string, unknown>;
+  const { command, cmd, script } = argumentsIn(input) ?? {};
   const found = command ?? cmd ?? script;
   if (typeof found === 'string') return found;
   // Some clients give the words of a command: ["bash", "-lc", "cat a.ts"].

@@ -5,6 +5,7 @@
  */
 import { LeporelloError } from '../errors.ts';
 import { extract } from './extractive.ts';
+import { looksFailed } from './refusal.ts';
 import { spellStep, summaryPrompt, type SummaryPrompt } from './prompts.ts';
 import type { Summarizer, SummaryRequest, SummaryStep } from './summarizer.ts';
 
@@ -89,8 +90,7 @@ function* stretches(
 function checked(reply: string, model: string, count: (text: string) => number, most: number): string {
   const text = reply.replaceAll(/<think(?:ing)?>.*?<\/think(?:ing)?>/gs, '').trim();
   if (text === '') throw failed(model, 'answered with nothing');
-  if (/^\W*(?:I['’]m sorry|I am sorry|sorry,|I can(?:not|['’]t)|I['’]m unable|as an AI|error\b)/i.test(text))
-    throw failed(model, 'refused, or answered with an error');
+  if (looksFailed(text)) throw failed(model, 'refused, or answered with an error');
   const tokens = count(text);
   if (tokens > most) throw failed(model, `wrote ${tokens} tokens where ${most} are the most`);
   return text;

@@ -2,6 +2,7 @@
  * Finds a plan in the arguments of a call: a list of items that say how they stand. Tools for plans have many names; this shape is what
  * they share. Pure.
  */
+import { argumentsIn, type Fields, isRecord } from '../conversation/arguments.ts';
 import { clipped, nameOf, plain } from './sentences.ts';
 
 const mostItems = 40;
@@ -9,7 +10,7 @@ const mostItems = 40;
 /** Items by how they stand, in the words of the call; undefined where there is no plan. */
 export function planIn(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
   if (!argumentsJson.includes('"status"')) return undefined;
-  const list = listIn(parsed(argumentsJson));
+  const list = planItems(argumentsIn(argumentsJson) ?? {});
   if (list === undefined) return undefined;
   const plan = new Map<string, string[]>();
   for (const item of list.slice(-mostItems)) {
@@ -22,23 +23,10 @@ export function planIn(argumentsJson: string): ReadonlyMap<string, readonly stri
   return plan.size === 0 ? undefined : plan;
 }
 
-type Item = Readonly<Record<string, unknown>>;
-
-function listIn(value: unknown): readonly Item[] | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  return Object.values(value).find(
-    (inner): inner is readonly Item[] => Array.isArray(inner) && inner.length > 0 && inner.every(isItem),
+/** The list in a call's arguments whose items all say how they stand; undefined where there is none. */
+export function planItems(sent: Fields): readonly Fields[] | undefined {
+  return Object.values(sent).find(
+    (inner): inner is readonly Fields[] =>
+      Array.isArray(inner) && inner.length > 0 && inner.every((item) => isRecord(item) && 'status' in item),
   );
-}
-
-function isItem(value: unknown): value is Item {
-  return typeof value === 'object' && value !== null && 'status' in value;
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }

@@ -22,7 +22,7 @@ export const sectionNames = Object.keys(titles) as readonly Section[];
 
 /** Names stand as they are, so that they are found as they are; all else is quoted, for it is data. */
 export function spellValue(value: string): string {
-  return /^[\w./@:#~-]+$/.test(value) ? value : JSON.stringify(value);
+  return /^[\w./@:#~=-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
 /** The values of a line of them, as they were before they were spelled. */

@@ -37,9 +37,9 @@ export function defaultTriggers(options: TriggerOptions = {}): readonly Trigger[
     cacheRent = {},
   } = options;
   const triggers: Trigger[] = [];
-  const lowMark = windowFraction === false ? undefined : windowFraction.target;
+  const { target: lowMark, trigger: mark } = windowFraction === false ? {} : windowFraction;
   const fraction = windowFraction === false ? undefined : createWindowFraction(windowFraction);
-  if (mustFit !== false) triggers.push(createMustFit({ target: mustFit.target ?? lowMark }));
+  if (mustFit !== false) triggers.push(createMustFit({ mark, target: mustFit.target ?? lowMark }));
   if (fraction !== undefined) triggers.push(fraction);
   if (tokenBudget !== false) triggers.push(createTokenBudget(tokenBudget));
   if (messageCount !== false) triggers.push(createMessageCount(messageCount));

@@ -5,21 +5,22 @@
 import { fraction } from './allowed.ts';
 import { newestGoal } from './newest-goal.ts';
 import type { Trigger } from './trigger.ts';
+import { defaultMark } from './window-fraction.ts';
 
 export type MustFitOptions = {
   /** Fraction of the window to fold down to. Default 0.5. */
   readonly target?: number | undefined;
+  /** Fraction of the window above which the next turn would ask for a fold again: newest results are brought below it. Default 0.85. */
+  readonly mark?: number | undefined;
 };
 
 /** Where the reply's reserve leaves less than the target, the goal still frees a fifth of the room there is. */
 const mostOfTheRoom = 0.8;
 
-/** Of the window: above it the next turn would ask for a fold again. */
-const comfortable = 0.85;
-
 /** Throws `bad-config` for options out of range. */
 export function createMustFit(options: MustFitOptions = {}): Trigger {
   const target = fraction('mustFit.target', options.target ?? 0.5, { below: 1, why: 'of the window' });
+  const mark = fraction('mustFit.mark', options.mark ?? defaultMark, { most: 1 });
   const name = 'must-fit';
   return {
     name,
@@ -28,7 +29,7 @@ export function createMustFit(options: MustFitOptions = {}): Trigger {
       const atMost = Math.max(0, window - reserved);
       if (tokens <= atMost) return undefined;
       const goal = Math.floor(Math.min(window * target, atMost * mostOfTheRoom));
-      const newest = newestGoal(Math.floor(Math.min(atMost, window * comfortable)));
+      const newest = newestGoal(Math.floor(Math.min(atMost, window * mark)));
       return { trigger: name, goal: { unit: 'tokens', target: goal }, atMost, force: true, newest };
     },
   };

@@ -13,9 +13,12 @@ export type WindowFractionOptions = {
   readonly target?: number | undefined;
 };
 
+/** Of the window. */
+export const defaultMark = 0.85;
+
 /** Throws `bad-config` for options out of range. */
 export function createWindowFraction(options: WindowFractionOptions = {}): Trigger {
-  const trigger = fraction('windowFraction.trigger', options.trigger ?? 0.85, { most: 1 });
+  const trigger = fraction('windowFraction.trigger', options.trigger ?? defaultMark, { most: 1 });
   const target = fraction('windowFraction.target', options.target ?? 0.5, {
     below: trigger,
     why: 'windowFraction.trigger',

@@ -3,7 +3,8 @@
  * bytes, what came in pieces is joined. https://docs.anthropic.com/en/docs/build-with-claude/streaming
  */
 import { jsonBytes } from '../../conversation/splice.ts';
-import { isRecord, jsonList, stringIn, withMembers } from '../event-json.ts';
+import { isRecord } from '../../conversation/arguments.ts';
+import { jsonList, stringIn, withMembers } from '../event-json.ts';
 
 type BlockState = {
   /** The block as its start event gave it. */

@@ -4,10 +4,10 @@
  */
 import { jsonBytes } from '../../conversation/splice.ts';
 import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
+import { isRecord } from '../../conversation/arguments.ts';
 import {
   addUsage,
   eventBytes,
-  isRecord,
   numberAt,
   objectBytes,
   recordAt,

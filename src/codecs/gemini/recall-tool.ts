@@ -4,7 +4,7 @@ import { scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { RecallTool } from '../codec.ts';
-import { isRecord } from '../event-json.ts';
+import { isRecord } from '../../conversation/arguments.ts';
 import { startsWith } from '../read-body.ts';
 import { shift } from '../write-body.ts';
 import { namedMembers } from './names.ts';

@@ -3,7 +3,8 @@
  * part with more than text keeps its bytes: "don't merge one part with a signature with another".
  */
 import { jsonBytes } from '../../conversation/splice.ts';
-import { isRecord, jsonList, withMembers } from '../event-json.ts';
+import { isRecord } from '../../conversation/arguments.ts';
+import { jsonList, withMembers } from '../event-json.ts';
 import { type PartBytes, saidIn } from './reply-parts.ts';
 
 export interface ContentRecorder {

@@ -12,10 +12,10 @@ import type {
   StreamOptions,
   StreamRelay,
 } from '../codec.ts';
+import { isRecord } from '../../conversation/arguments.ts';
 import {
   addUsage,
   eventBytes,
-  isRecord,
   jsonList,
   memberBytes,
   numberAt,

@@ -3,7 +3,8 @@ import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes, listSplices } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
-import { addUsage, isRecord, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+import { isRecord } from '../../conversation/arguments.ts';
+import { addUsage, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 import { parseResponse } from '../parse-response.ts';
 
 const decoder = new TextDecoder();

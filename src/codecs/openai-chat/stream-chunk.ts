@@ -1,7 +1,8 @@
 /** One chunk of a streamed completion: what it says, and changes to it that leave every other byte as it came. */
 import { scanArray } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes } from '../../conversation/splice.ts';
-import { isRecord, jsonList, memberBytes, objectBytes, setMembers, withMembers } from '../event-json.ts';
+import { isRecord } from '../../conversation/arguments.ts';
+import { jsonList, memberBytes, objectBytes, setMembers, withMembers } from '../event-json.ts';
 import type { Fields } from './stream-message.ts';
 
 const OPEN_BRACKET = '['.charCodeAt(0);

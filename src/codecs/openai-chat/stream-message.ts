@@ -1,6 +1,7 @@
 /** Rebuilds the assistant message of one streamed completion, so that it can be sent back in a continuation. */
 import { jsonBytes } from '../../conversation/splice.ts';
-import { isRecord, numberAt, recordAt, stringIn } from '../event-json.ts';
+import { isRecord } from '../../conversation/arguments.ts';
+import { numberAt, recordAt, stringIn } from '../event-json.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 

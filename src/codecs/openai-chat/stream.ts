@@ -4,7 +4,8 @@
  */
 import { jsonBytes } from '../../conversation/splice.ts';
 import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
-import { addUsage, eventBytes, isRecord, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+import { isRecord } from '../../conversation/arguments.ts';
+import { addUsage, eventBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 import { awaitsRecall } from '../recalls.ts';
 import { clientFinish, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
 import { changeChoice, closedChoice, firstChoice, hasText, parseChunk, withCalls } from './stream-chunk.ts';

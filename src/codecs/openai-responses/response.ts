@@ -2,16 +2,8 @@
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { ModelReply, ToolCall, Usage } from '../codec.ts';
-import {
-  addUsage,
-  isRecord,
-  jsonList,
-  memberBytes,
-  numberAt,
-  recordAt,
-  setMembers,
-  stringIn,
-} from '../event-json.ts';
+import { isRecord } from '../../conversation/arguments.ts';
+import { addUsage, jsonList, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 import { parseResponse } from '../parse-response.ts';
 import { callsOfItems, itemsOf, textOfItems, visibleItems } from './output.ts';
 

@@ -19,10 +19,10 @@ import type {
   StreamOptions,
   StreamRelay,
 } from '../codec.ts';
+import { isRecord } from '../../conversation/arguments.ts';
 import {
   addUsage,
   eventBytes,
-  isRecord,
   jsonList,
   memberBytes,
   numberAt,

@@ -1,0 +1,17 @@
+/** The arguments of a call, read as an object. Pure, never throws. */
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Undefined for what is no JSON, or no object. */
+export function argumentsIn(json: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isRecord(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
