@@ -4,8 +4,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { GhostTurn } from '../conversation/ghost-turn.ts';
-import { LeporelloError } from '../errors.ts';
 import type { Vault } from './vault.ts';
+import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 export interface Ghosts {
   /**
@@ -108,7 +108,6 @@ function keyOf(link: string): string {
 
 /** Turns are JSON texts, kept as such: their bytes are sent again as they were. */
 type Stored = {
-  readonly version: number;
   readonly turns: readonly StoredTurn[];
 };
 
@@ -124,8 +123,8 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 function bytesOf(turns: readonly GhostTurn[]): Uint8Array {
-  const stored: Stored = { version: 1, turns: turns.map(storedOf) };
-  return encoder.encode(JSON.stringify(stored));
+  const stored: Stored = { turns: turns.map(storedOf) };
+  return encodeRecord(stored);
 }
 
 function storedOf({ rounds, closing }: GhostTurn): StoredTurn {
@@ -135,21 +134,10 @@ function storedOf({ rounds, closing }: GhostTurn): StoredTurn {
   };
 }
 
-/** Records are sealed by us, so only their version is checked; one of a later version counts as absent. */
 function parseTurns(record: Uint8Array | undefined): readonly GhostTurn[] | undefined {
-  if (!record) return undefined;
-  try {
-    const { version, turns } = JSON.parse(decoder.decode(record)) as Stored;
-    if (version !== 1) return undefined;
-    return turns.map(({ rounds, closing }) => ({
-      rounds: rounds.map(({ turn, answers }) => ({ turn: encoder.encode(turn), answers })),
-      closing: closing === undefined ? undefined : encoder.encode(closing),
-    }));
-  } catch (cause) {
-    throw new LeporelloError(
-      'store-failed',
-      'A ghost turn in the store is not JSON. Delete the data folder to start anew.',
-      { cause },
-    );
-  }
+  const stored = record && decodeRecord<Stored>(record, 'A ghost turn');
+  return stored?.turns.map(({ rounds, closing }) => ({
+    rounds: rounds.map(({ turn, answers }) => ({ turn: encoder.encode(turn), answers })),
+    closing: closing === undefined ? undefined : encoder.encode(closing),
+  }));
 }

@@ -4,9 +4,9 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { KeptReply } from '../conversation/kept-reply.ts';
-import { LeporelloError } from '../errors.ts';
 import { sha256 } from './digest.ts';
 import type { Vault } from './vault.ts';
+import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 export interface KeptReplies {
   /** Undefined for most: they can be gone on from as they are. Rejects with `store-failed`. */
@@ -37,14 +37,14 @@ export function createKeptReplies({
       const here = known.get(place);
       if (here) return here;
       const [record] = await vault.getSealedMany(tenant, [keyOf(knownAs)]);
-      const reply = parseReply(record);
+      const reply = record && decodeRecord<KeptReply>(record, 'A kept reply');
       if (reply) known.set(place, reply);
       return reply;
     },
     async record(tenant, knownAs, reply) {
       // Before anything can fail.
       known.set(`${tenant}/${knownAs}`, reply);
-      const content = new TextEncoder().encode(JSON.stringify({ version: 1, ...reply }));
+      const content = encodeRecord(reply);
       await vault.putSealed(tenant, [keyOf(knownAs)], content, ttlMs);
     },
   };
@@ -53,19 +53,4 @@ export function createKeptReplies({
 /** Names come from outside, and keys are stored in clear. */
 function keyOf(knownAs: string): string {
   return `kept/${sha256(new TextEncoder().encode(knownAs))}`;
-}
-
-/** Records are sealed by us, so only their version is checked; one of a later version counts as absent. */
-function parseReply(record: Uint8Array | undefined): KeptReply | undefined {
-  if (!record) return undefined;
-  try {
-    const stored = JSON.parse(new TextDecoder().decode(record)) as KeptReply & { readonly version: number };
-    return stored.version === 1 ? { name: stored.name, owed: stored.owed } : undefined;
-  } catch (cause) {
-    throw new LeporelloError(
-      'store-failed',
-      'A kept reply in the store is not JSON. Delete the data folder to start anew.',
-      { cause },
-    );
-  }
 }

@@ -4,8 +4,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
-import { LeporelloError } from '../errors.ts';
 import type { Sealed, Vault } from './vault.ts';
+import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 /** A recorded set of edits over the first `length` messages, complete: it holds those of the folds before it too. */
 export type Fold = {
@@ -86,7 +86,7 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     async record(tenant, links, from, made, write) {
       const length = links.length - 1;
       const fold: Fold = { length, ...made };
-      const content = new TextEncoder().encode(JSON.stringify({ version: 1, ...fold }));
+      const content = encodeRecord(fold);
       const recorded = links.slice(Math.max(from, length - mostLinks + 1, 1));
       const record = { keys: recorded.map(keyOf), content, ttlMs };
       if (write) await write(record);
@@ -106,7 +106,7 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     if (unknown.length === 0) return;
     const records = await vault.getSealedMany(tenant, unknown.map(keyOf));
     for (const [order, record] of records.entries()) {
-      known.set(keyIn(tenant, unknown[order]!), record === undefined ? 'none' : parseFold(record));
+      known.set(keyIn(tenant, unknown[order]!), (record && decodeRecord<Fold>(record, 'A fold')) ?? 'none');
     }
   }
 }
@@ -127,21 +127,4 @@ function keyIn(tenant: string, link: string): string {
 
 function keyOf(link: string): string {
   return `fold/${link}`;
-}
-
-/** Records are sealed by us, so only their version is checked; one of a later version counts as absent. */
-function parseFold(record: Uint8Array): Fold | 'none' {
-  try {
-    const value = JSON.parse(new TextDecoder().decode(record)) as Fold & { readonly version: number };
-    const { version, ...fold } = value;
-    return version === 1 ? fold : 'none';
-  } catch (cause) {
-    throw new LeporelloError(
-      'store-failed',
-      'A fold in the store is not JSON. Delete the data folder to start anew.',
-      {
-        cause,
-      },
-    );
-  }
 }

@@ -4,6 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Vault } from './vault.ts';
+import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 /** A summary of the messages from `from` to before `upTo`, of which none was folded away when it was written. */
 export type ReadySummary = { readonly from: number; readonly upTo: number; readonly body: string };
@@ -42,7 +43,7 @@ export function createReadySummaries({
       const records = await vault.getSealedMany(tenant, recent.map(keyOf));
       asked.set(conversation, true);
       for (const [at, record] of records.entries()) {
-        const ready = record && parsed(record);
+        const ready = record && decodeRecord<ReadySummary>(record, 'A summary');
         if (ready && ready.upTo === from + at) known.set(placeOf(tenant, recent[at]!), ready);
       }
       return newest(tenant, links);
@@ -51,7 +52,7 @@ export function createReadySummaries({
       const link = links[ready.upTo];
       if (link === undefined) return;
       known.set(placeOf(tenant, link), ready);
-      const content = new TextEncoder().encode(JSON.stringify({ version: 1, ...ready }));
+      const content = encodeRecord(ready);
       await vault.putSealed(tenant, [keyOf(link)], content, ttlMs);
     },
   };
@@ -71,16 +72,4 @@ function placeOf(tenant: string, link: string): string {
 
 function keyOf(link: string): string {
   return `summary/${link}`;
-}
-
-/** Records are sealed by us; one that cannot be read is one that is not there: the fold goes on without. */
-function parsed(record: Uint8Array): ReadySummary | undefined {
-  try {
-    const { version, from, upTo, body } = JSON.parse(new TextDecoder().decode(record)) as ReadySummary & {
-      readonly version: number;
-    };
-    return version === 1 ? { from, upTo, body } : undefined;
-  } catch {
-    return undefined;
-  }
 }

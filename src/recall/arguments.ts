@@ -2,6 +2,7 @@
  * Reads what a model sent as arguments of the recall tool, as leniently as can be done without guessing: models send numbers
  * as strings, arrays for ranges, ids in quotes. Pure, never throws.
  */
+import { isRecord } from '../conversation/arguments.ts';
 
 export type RecallArguments = {
   readonly id: string;
@@ -53,10 +54,6 @@ function parsed(text: string): { readonly value: unknown } | undefined {
 
 function isBareId(text: string): boolean {
   return text.length <= longestId && /^[\s\w"'`<>[\]:=.-]+$/.test(text);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A text, a number or a short list of them; undefined for nothing, and a word no range or path means for the rest. */

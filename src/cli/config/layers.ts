@@ -1,4 +1,5 @@
 /** Lays flags over variables over the file, and remembers of every value where it came from. Pure: throws `bad-config` alone. */
+import { isRecord } from '../../conversation/arguments.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { FlagValue } from '../args.ts';
 import { nearest } from '../nearest.ts';
@@ -88,10 +89,6 @@ function has(value: unknown, path: readonly PropertyKey[]): boolean {
   const [key, ...rest] = path;
   if (key === undefined) return true;
   return isRecord(value) && Object.hasOwn(value, key) && has(value[String(key)], rest);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function unknownKey(flag: string, key: string): string {
