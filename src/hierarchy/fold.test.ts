@@ -1,32 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Compression } from '../metrics/compression.ts';
 import type { Summarizer } from '../summarizers/summarizer.ts';
-import { openTrajectory, type Trajectory, type TrajectoryOptions } from './trajectory.ts';
-
-const secret = new Uint8Array(32).fill(5);
-
-const answering = (answer: string): Summarizer => ({ name: 'answering', summarize: async () => answer });
-
-/** A sub-goal of `length` actions, each some 100 tokens. */
-async function work(trajectory: Trajectory, name: string, length: number): Promise<void> {
-  trajectory.startSubgoal(name);
-  for (let at = 1; at <= length; at++) {
-    const lines = Array.from(
-      { length: 10 },
-      (_, line) => `src/${name}-${at}.ts:${line}: value ${line} is set`,
-    );
-    trajectory.addAction({ action: `grep value src/${name}-${at}.ts`, observation: lines.join('\n') });
-  }
-  await trajectory.completeSubgoal(`${name} is done`);
-}
-
-const open = (options: Partial<TrajectoryOptions> = {}) =>
-  openTrajectory({ goal: 'Mend the login', minActions: 0, newest: 0, secret, model: 'gpt-4o', ...options });
+import { answering, openScene, work } from '../testing/trajectory-scene.ts';
 
 describe('the summarizer', () => {
   const outcomeOf = async (summarizer: Summarizer, timeoutMs = 30_000) => {
     const made: Compression[] = [];
-    const trajectory = await open({
+    const trajectory = await openScene({
       summarizer,
       summarizerTimeoutMs: timeoutMs,
       onCompression: (one) => made.push(one),
@@ -84,7 +64,7 @@ describe('the summarizer', () => {
         return answer.promise;
       },
     };
-    const trajectory = await open({ summarizer: slow });
+    const trajectory = await openScene({ summarizer: slow });
     trajectory.startSubgoal('auth');
     for (let at = 1; at <= 3; at++)
       trajectory.addAction({ action: `look ${at}`, observation: 'words '.repeat(80) });

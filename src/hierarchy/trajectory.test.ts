@@ -3,9 +3,8 @@ import { inMemoryStore } from '../memory/in-memory.ts';
 import type { Store } from '../memory/store.ts';
 import type { Compression } from '../metrics/compression.ts';
 import type { SummaryRequest, SummaryStep, Summarizer } from '../summarizers/summarizer.ts';
-import { openTrajectory, type Trajectory, type TrajectoryOptions } from './trajectory.ts';
-
-const secret = new Uint8Array(32).fill(5);
+import { openTrajectory, type Trajectory } from './trajectory.ts';
+import { answering, openScene, work } from '../testing/trajectory-scene.ts';
 
 /** Says which steps it was given, and fills its room with what they say. */
 const listing: Summarizer = {
@@ -17,24 +16,6 @@ const listing: Summarizer = {
 function idOf(step: SummaryStep): string | undefined {
   return step.type === 'called' ? step.tool.split(' ')[0] : /^\[(\w+)/.exec(step.text)?.[1];
 }
-
-const answering = (answer: string): Summarizer => ({ name: 'answering', summarize: async () => answer });
-
-/** A sub-goal of `length` actions, each some 100 tokens. */
-async function work(trajectory: Trajectory, name: string, length: number): Promise<void> {
-  trajectory.startSubgoal(name);
-  for (let at = 1; at <= length; at++) {
-    const lines = Array.from(
-      { length: 10 },
-      (_, line) => `src/${name}-${at}.ts:${line}: value ${line} is set`,
-    );
-    trajectory.addAction({ action: `grep value src/${name}-${at}.ts`, observation: lines.join('\n') });
-  }
-  await trajectory.completeSubgoal(`${name} is done`);
-}
-
-const open = (options: Partial<TrajectoryOptions> = {}) =>
-  openTrajectory({ goal: 'Mend the login', minActions: 0, newest: 0, secret, model: 'gpt-4o', ...options });
 
 describe('a short task', () => {
   it('is left alone: actions are turns of two sides, sub-goals are named between them', async () => {
@@ -77,7 +58,7 @@ describe('a short task', () => {
 describe('a finished sub-goal', () => {
   it('is summarised once, and its summary never changes', async () => {
     const asked: SummaryRequest[] = [];
-    const trajectory = await open({
+    const trajectory = await openScene({
       summarizer: {
         ...listing,
         summarize: (request) => {
@@ -104,7 +85,7 @@ describe('a finished sub-goal', () => {
   });
 
   it('stands as it is while it is among the newest, and many are folded at once', async () => {
-    const trajectory = await open({ summarizer: listing, budget: 4_000, newest: 0.5 });
+    const trajectory = await openScene({ summarizer: listing, budget: 4_000, newest: 0.5 });
     const kinds: string[] = [];
     for (let at = 1; at <= 7; at++) {
       await work(trajectory, `part${at}`, 3);
@@ -120,7 +101,10 @@ describe('a finished sub-goal', () => {
 
   it('of one or two actions is merged, and nobody is asked', async () => {
     const made: Compression[] = [];
-    const trajectory = await open({ summarizer: answering('x'), onCompression: (one) => made.push(one) });
+    const trajectory = await openScene({
+      summarizer: answering('x'),
+      onCompression: (one) => made.push(one),
+    });
     await work(trajectory, 'auth', 2);
     expect(made.map(({ by, target, warning, problem }) => ({ by, target, warning, problem }))).toEqual([
       { by: 'merge', target: undefined, warning: undefined, problem: undefined },
@@ -128,7 +112,7 @@ describe('a finished sub-goal', () => {
   });
 
   it('of more than seven actions is taken apart evenly', async () => {
-    const trajectory = await open({ summarizer: listing });
+    const trajectory = await openScene({ summarizer: listing });
     await work(trajectory, 'auth', 9);
     const { entries } = trajectory.state();
     expect(entries.map((entry) => entry.kind === 'summary' && entry.covers.a)).toEqual([
@@ -138,7 +122,7 @@ describe('a finished sub-goal', () => {
   });
 
   it('gives off its oldest actions while it goes on, and keeps the newest', async () => {
-    const trajectory = await open({ summarizer: listing });
+    const trajectory = await openScene({ summarizer: listing });
     trajectory.startSubgoal('auth');
     for (let at = 1; at <= 10; at++) trajectory.addAction({ action: `look ${at}`, observation: 'nothing' });
     await trajectory.settled();
@@ -151,7 +135,7 @@ describe('a finished sub-goal', () => {
 
 describe('levels', () => {
   it('ten sub-goals become a phase and five phases an overview, and the newest stay', async () => {
-    const trajectory = await open({ preset: 'long-horizon', summarizer: listing });
+    const trajectory = await openScene({ preset: 'long-horizon', summarizer: listing });
     for (let at = 1; at <= 12; at++) await work(trajectory, `part${at}`, 3);
     expect(trajectory.state().entries.map(({ id }) => id)).toEqual(['p1', 's11', 's12']);
     for (let at = 13; at <= 62; at++) await work(trajectory, `part${at}`, 3);
@@ -160,7 +144,7 @@ describe('levels', () => {
   });
 
   it('come only when the budget needs them, where they are not asked for', async () => {
-    const trajectory = await open({ preset: 'production', summarizer: listing, budget: 1_500 });
+    const trajectory = await openScene({ preset: 'production', summarizer: listing, budget: 1_500 });
     for (let at = 1; at <= 12; at++) await work(trajectory, `part${at}`, 3);
     expect(
       trajectory
@@ -174,7 +158,7 @@ describe('levels', () => {
   });
 
   it('bring back what stood there before, level by level', async () => {
-    const trajectory = await open({ preset: 'long-horizon', summarizer: listing });
+    const trajectory = await openScene({ preset: 'long-horizon', summarizer: listing });
     for (let at = 1; at <= 62; at++) await work(trajectory, `part${at}`, 3);
     const overview = await trajectory.record('o1');
     expect(overview?.kind === 'level' && overview.entries.map(({ id }) => id)).toEqual([
@@ -204,7 +188,7 @@ describe('levels', () => {
 
 describe('an action', () => {
   it('that is too long for the context is cut from the start on, and whole in memory', async () => {
-    const trajectory = await open({ budget: 1_000, model: 'gpt-4o' });
+    const trajectory = await openScene({ budget: 1_000, model: 'gpt-4o' });
     const observation = Array.from({ length: 500 }, (_, line) => `line ${line}`).join('\n');
     trajectory.addAction({ action: 'cat log.txt', observation });
     const shown = trajectory.context().messages.at(-1)!.content;
@@ -225,7 +209,7 @@ describe('an action', () => {
         return listing.summarize(request);
       },
     };
-    const trajectory = await open({ summarizer });
+    const trajectory = await openScene({ summarizer });
     trajectory.startSubgoal('Look again');
     for (const action of ['ls', 'pwd'])
       trajectory.addAction({ action, observation: 'some words '.repeat(30) });
@@ -245,7 +229,7 @@ describe('an action', () => {
 
 describe('recall', () => {
   it('answers the calls of the tool, in parts where they are long', async () => {
-    const trajectory = await open({ summarizer: listing });
+    const trajectory = await openScene({ summarizer: listing });
     await work(trajectory, 'auth', 3);
     expect(trajectory.recallTool.name).toBe('read_memory');
     expect(await trajectory.recall('{"id":"s1","lines":"1-5"}')).toBe(
@@ -268,12 +252,12 @@ describe('recall', () => {
 describe('a restart', () => {
   it('goes on from the state, and memory is still there', async () => {
     const store = inMemoryStore();
-    const before = await open({ store, summarizer: listing });
+    const before = await openScene({ store, summarizer: listing });
     await work(before, 'auth', 4);
     before.startSubgoal('clock');
     before.addAction({ action: 'date', observation: 'Sat' });
     const saved = JSON.stringify(before.state());
-    const after = await open({
+    const after = await openScene({
       store,
       summarizer: listing,
       state: JSON.parse(saved) as ReturnType<Trajectory['state']>,
@@ -285,7 +269,7 @@ describe('a restart', () => {
 
   it('with a state of another release is refused', async () => {
     const state = { version: 2 } as unknown as ReturnType<Trajectory['state']>;
-    await expect(open({ state })).rejects.toMatchObject({
+    await expect(openScene({ state })).rejects.toMatchObject({
       code: 'bad-config',
       message: "The trajectory's state has version 2: this release reads 1. Give what state() returned.",
     });
@@ -300,7 +284,7 @@ describe('a store that fails', () => {
       ...inner,
       putMany: (entries) => (isDown ? Promise.reject(new Error('disk full')) : inner.putMany(entries)),
     };
-    const trajectory = await open({ store, summarizer: listing });
+    const trajectory = await openScene({ store, summarizer: listing });
     await work(trajectory, 'auth', 4);
     expect(trajectory.report().problem).toBe('failed');
     expect(trajectory.state().entries.map(({ kind }) => kind)).toEqual(['subgoal']);
@@ -314,9 +298,9 @@ describe('a store that fails', () => {
 describe('tenants', () => {
   it('do not read each other, though they share a store', async () => {
     const store = inMemoryStore();
-    const mine = await open({ store, tenant: 'me' });
+    const mine = await openScene({ store, tenant: 'me' });
     await work(mine, 'auth', 4);
-    const theirs = await open({ store, tenant: 'you', state: mine.state() });
+    const theirs = await openScene({ store, tenant: 'you', state: mine.state() });
     expect(await theirs.record('a1')).toBeUndefined();
     expect(await mine.record('a1')).toBeDefined();
   });
