@@ -1,13 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { stubArguments } from '../strategies/stub-arguments.ts';
 import { touched } from '../strategies/text-slots.ts';
-import { chatBody, freshReading, readChat, type Step } from '../testing/chat-conversation.ts';
+import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
+import { planInputFor } from '../testing/plan-input.ts';
 import { foldView } from '../testing/strategy-suite.ts';
-import { createConversationCounter } from '../tokens/count-conversation.ts';
-import type { TokenCounter } from '../tokens/token-counter.ts';
 import { deadArguments } from './dead-arguments.ts';
-import { protectionOf } from './protection.ts';
 
 const file = 'const x = 1;\n'.repeat(100);
 const write = (content: string): Step => ({
@@ -20,30 +17,8 @@ function scene(
   pins: { readonly tools: readonly string[]; readonly texts: readonly string[] } = { tools: [], texts: [] },
 ) {
   let counted = 0;
-  const counter: TokenCounter = {
-    name: 'by hand',
-    exact: true,
-    overhead: { message: 0, tool: 0, request: 0 },
-    count: (text) => {
-      counted += 1;
-      return Math.ceil(text.length / 4);
-    },
-    image: () => 0,
-  };
   const conversation = readChat(chatBody(steps));
-  const input = {
-    codec: openaiChat,
-    reading: freshReading(),
-    conversation,
-    counter: createConversationCounter({ counter }),
-    protects: protectionOf(conversation, pins, 'read_memory'),
-    idOf: () => 'mem_1',
-    recallTool: undefined,
-    shrinking: undefined,
-    compressionBytesThreshold: 1_000,
-    toolCosts: new Map<string, number>(),
-    isTooLate: () => false,
-  };
+  const input = planInputFor(conversation, { pins, onCount: () => (counted += 1) });
   const asked = (gone = touched([])) =>
     conversation.messages.map((message) => deadArguments(input, gone, message));
   return { conversation, asked, counted: () => counted };

@@ -1,22 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { openaiChat } from '../codecs/openai-chat/index.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { recallToolFor } from '../recall/tool.ts';
-import { chatBody, freshReading, readChat, type Step } from '../testing/chat-conversation.ts';
-import { createConversationCounter } from '../tokens/count-conversation.ts';
-import type { TokenCounter } from '../tokens/token-counter.ts';
+import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
+import { planInputFor } from '../testing/plan-input.ts';
 import { deadWeight } from './dead-weight.ts';
 import { draft } from './plan.ts';
-import { type Pins, protectionOf } from './protection.ts';
+import type { Pins } from './protection.ts';
 
-/** A token for four characters. */
-const counter: TokenCounter = {
-  name: 'by hand',
-  exact: true,
-  overhead: { message: 0, tool: 0, request: 0 },
-  count: (text) => Math.ceil(text.length / 4),
-  image: () => 0,
-};
 const run = (result: string): Step => ({ calls: [{ name: 'run', input: '{}', result }] });
 const large = run('x'.repeat(4_000));
 const small = run('x'.repeat(900));
@@ -32,19 +22,8 @@ function weigh(
   }: Partial<{ edits: readonly Edit[]; pins: Pins; recalls: boolean }> = {},
 ) {
   const conversation = readChat(chatBody(steps, { tools: ['run'] }));
-  const input = {
-    codec: openaiChat,
-    reading: freshReading(),
-    conversation,
-    counter: createConversationCounter({ counter }),
-    protects: protectionOf(conversation, pins, 'read_memory'),
-    idOf: () => 'mem_1',
-    recallTool: recalls ? recallToolFor(['run']) : undefined,
-    shrinking: undefined,
-    compressionBytesThreshold: 1_000,
-    toolCosts: new Map<string, number>(),
-    isTooLate: () => false,
-  };
+  const recallTool = recalls ? recallToolFor(['run']) : undefined;
+  const input = planInputFor(conversation, { pins, recallTool });
   return deadWeight(input, draft(input, edits), { ...never, ...usedFor }).map(
     ({ message, goes, requests }) => `${message} ${goes} since ${requests}`,
   );
