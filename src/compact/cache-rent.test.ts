@@ -1,20 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import { chatBody, jobSteps } from '../testing/chat-conversation.ts';
 import { testEngine } from '../testing/test-engine.ts';
 
-/** About 1,000 tokens each. */
-const log = (at: number) =>
-  Array.from({ length: 100 }, (_, line) => `job ${at}: step ${line} took ${line * 7} ms\n`).join('');
-const steps = (turns: number): readonly Step[] => [
-  { user: 'Run all jobs.' },
-  ...Array.from({ length: turns }, (_, at) => ({
-    calls: [{ name: 'run', input: `{"n":${at}}`, result: log(at) }],
-  })),
-];
 const request = (turns: number) => ({
   codec: openaiChat,
-  body: chatBody(steps(turns), { tools: ['run'], model: 'gpt-4o' }),
+  body: chatBody(jobSteps(turns), { tools: ['run'], model: 'gpt-4o' }),
   tenant: 'tenant',
 });
 

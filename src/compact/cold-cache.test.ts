@@ -4,21 +4,12 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import type { Store } from '../memory/store.ts';
 import { asAnthropic } from '../testing/as-anthropic.ts';
-import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import { chatBody, jobSteps } from '../testing/chat-conversation.ts';
 import { testEngine } from '../testing/test-engine.ts';
 
 const minute = 60_000;
 
-/** About 1,000 tokens each. */
-const log = (at: number) =>
-  Array.from({ length: 100 }, (_, line) => `job ${at}: step ${line} took ${line * 7} ms\n`).join('');
-const steps = (turns: number): readonly Step[] => [
-  { user: 'Run all jobs.' },
-  ...Array.from({ length: turns }, (_, at) => ({
-    calls: [{ name: 'run', input: `{"n":${at}}`, result: log(at) }],
-  })),
-];
-const bodyOf = (turns: number) => chatBody(steps(turns), { tools: ['run'], model: 'any' });
+const bodyOf = (turns: number) => chatBody(jobSteps(turns), { tools: ['run'], model: 'any' });
 const request = (turns: number) => ({ codec: openaiChat, body: bodyOf(turns), tenant: 'tenant' });
 
 /** One of several gateways over a store; reading costs so little that no rent is ever paid. */

@@ -101,7 +101,7 @@ function unitsGoing(view: FoldView): readonly (readonly Message[])[] {
   const remaining = remainingTokens(view);
   const going: (readonly Message[])[] = [];
   let wanted = view.excess.amount;
-  for (const unit of freeUnits(view).slice(0, -unitsKept)) {
+  for (const unit of [...freeUnits(view)].slice(0, -unitsKept)) {
     if (wanted <= 0) break;
     going.push(unit);
     wanted -=

@@ -2,11 +2,11 @@
  * Drops the oldest messages, calls always together with their results, and leaves one stub where they stood: by it the model can
  * read the messages again, exactly as they were. System, the newest user message and the newest tool batch are never among them.
  */
-import type { Conversation, Message } from '../conversation/conversation.ts';
+import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { originalOfMessages } from '../conversation/original.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { unitsOf } from '../conversation/turns.ts';
+import { freeUnits } from './free-units.ts';
 import { keyValues } from './key-values.ts';
 import { remainingTokens } from './remaining-tokens.ts';
 import { messagesStub } from './stub.ts';
@@ -24,10 +24,8 @@ function propose(view: FoldView): readonly Edit[] {
   let bytes = 0;
   // Of three characters a token at least.
   const savedWithValues = () => saved - (view.excess.unit === 'tokens' ? room(bytes) / 3 : 0);
-  for (const unit of unitsOf(view.conversation)) {
+  for (const open of freeUnits(view)) {
     if (savedWithValues() >= view.excess.amount) break;
-    const open = unit.filter((message) => !gone.messages.has(message.index));
-    if (open.length === 0 || !open.every((message) => isFree(view, message))) continue;
     dropped.push(...open.map((message) => message.index));
     bytes += open.reduce((sum, { span }) => sum + span.end - span.start, 0);
     saved +=
@@ -59,15 +57,6 @@ function editsFor(view: FoldView, dropped: readonly number[], room: number): rea
     { kind: 'insert-message', before: dropped[0]!, role: 'user', text },
     ...dropped.map((message): Edit => ({ kind: 'drop-message', message, memory })),
   ];
-}
-
-function isFree(view: FoldView, message: Message): boolean {
-  return (
-    message.role !== 'system' &&
-    !view.protects.message(message.index) &&
-    message.parts.every((_, part) => !view.protects.part(message.index, part)) &&
-    view.mayEdit({ kind: 'drop-message', message: message.index, memory: undefined })
-  );
 }
 
 /**

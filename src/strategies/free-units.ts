@@ -4,12 +4,13 @@ import { unitsOf } from '../conversation/turns.ts';
 import type { FoldView } from './strategy.ts';
 import { touched } from './text-slots.ts';
 
-/** Units of which all that is not gone may go, oldest first. */
-export function freeUnits(view: FoldView): readonly (readonly Message[])[] {
+/** Units of which all that is not gone may go, oldest first, each as it is asked for. */
+export function* freeUnits(view: FoldView): Generator<readonly Message[]> {
   const gone = touched(view.edits).messages;
-  return unitsOf(view.conversation)
-    .map((unit) => unit.filter(({ index }) => !gone.has(index)))
-    .filter((open) => open.length > 0 && open.every((message) => isFree(view, message)));
+  for (const unit of unitsOf(view.conversation)) {
+    const open = unit.filter(({ index }) => !gone.has(index));
+    if (open.length > 0 && open.every((message) => isFree(view, message))) yield open;
+  }
 }
 
 function isFree(view: FoldView, message: Message): boolean {

@@ -65,3 +65,15 @@ export function freshReading(): Reading {
 export function readChat(body: Uint8Array): Conversation {
   return openaiChat.read(body, freshReading());
 }
+
+/** A user's wish and so many calls of `run`, each with a result of about 1,000 tokens. */
+export function jobSteps(turns: number): readonly Step[] {
+  const log = (at: number) =>
+    Array.from({ length: 100 }, (_, line) => `job ${at}: step ${line} took ${line * 7} ms\n`).join('');
+  return [
+    { user: 'Run all jobs.' },
+    ...Array.from({ length: turns }, (_, at) => ({
+      calls: [{ name: 'run', input: `{"n":${at}}`, result: log(at) }],
+    })),
+  ];
+}

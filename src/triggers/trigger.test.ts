@@ -132,6 +132,15 @@ describe('the default triggers', () => {
     expect(targets).toEqual([60_000, 60_000]);
   });
 
+  it('bring newest results below the mark of the window fraction, whether forced or not', () => {
+    const triggers = defaultTriggers({ windowFraction: { trigger: 0.6 } });
+    const marks = [121_000, 199_000].map((tokens) => firstDemand(triggers, { ...calm, tokens })?.newest);
+    expect(marks).toEqual([
+      { above: 120_000, target: 112_800 },
+      { above: 120_000, target: 112_800 },
+    ]);
+  });
+
   it('let the more urgent one speak when several fire', () => {
     const triggers = defaultTriggers({ messageCount: {} });
     const speaks = (state: Partial<TriggerState>) => firstDemand(triggers, { ...calm, ...state })?.trigger;
