@@ -135,7 +135,7 @@ function storedOf({ rounds, closing }: GhostTurn): StoredTurn {
 }
 
 function parseTurns(record: Uint8Array | undefined): readonly GhostTurn[] | undefined {
-  const stored = record && decodeRecord<Stored>(record, 'A ghost turn');
+  const stored = record && (decodeRecord(record, 'A ghost turn') as Stored | undefined);
   return stored?.turns.map(({ rounds, closing }) => ({
     rounds: rounds.map(({ turn, answers }) => ({ turn: encoder.encode(turn), answers })),
     closing: closing === undefined ? undefined : encoder.encode(closing),

@@ -37,7 +37,7 @@ export function createKeptReplies({
       const here = known.get(place);
       if (here) return here;
       const [record] = await vault.getSealedMany(tenant, [keyOf(knownAs)]);
-      const reply = record && decodeRecord<KeptReply>(record, 'A kept reply');
+      const reply = record && (decodeRecord(record, 'A kept reply') as KeptReply | undefined);
       if (reply) known.set(place, reply);
       return reply;
     },

@@ -106,7 +106,10 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     if (unknown.length === 0) return;
     const records = await vault.getSealedMany(tenant, unknown.map(keyOf));
     for (const [order, record] of records.entries()) {
-      known.set(keyIn(tenant, unknown[order]!), (record && decodeRecord<Fold>(record, 'A fold')) ?? 'none');
+      known.set(
+        keyIn(tenant, unknown[order]!),
+        (record && (decodeRecord(record, 'A fold') as Fold | undefined)) ?? 'none',
+      );
     }
   }
 }

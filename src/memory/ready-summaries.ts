@@ -43,7 +43,7 @@ export function createReadySummaries({
       const records = await vault.getSealedMany(tenant, recent.map(keyOf));
       asked.set(conversation, true);
       for (const [at, record] of records.entries()) {
-        const ready = record && decodeRecord<ReadySummary>(record, 'A summary');
+        const ready = record && (decodeRecord(record, 'A summary') as ReadySummary | undefined);
         if (ready && ready.upTo === from + at) known.set(placeOf(tenant, recent[at]!), ready);
       }
       return newest(tenant, links);
