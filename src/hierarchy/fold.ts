@@ -4,14 +4,15 @@
  */
 import { looksFailed } from '../summarizers/refusal.ts';
 import { type Compression, compressionOf, type SummaryBy } from '../metrics/compression.ts';
-import { extract as quote } from '../summarizers/extractive.ts';
+import { extract } from '../summarizers/extractive.ts';
+import { entryLines, type EntrySizes, roomOf, wantedTokens } from '../summarizers/entry-words.ts';
+import { hardestRatio, subgoalLength } from '../summarizers/levels.ts';
+import { ratioFor } from '../summarizers/ratio.ts';
 import type { Summarizer, SummaryRequest } from '../summarizers/summarizer.ts';
-import { extract } from './extract.ts';
 import { guidanceFor } from './guidance.ts';
 import { stepsOf, summaryStepsOf } from './layout.ts';
 import type { Work } from './plan.ts';
-import { ratioFor } from './ratio.ts';
-import { hardestRatio, type Settings, subgoalLength } from './settings.ts';
+import type { Settings } from './settings.ts';
 import { coverOf, letterOf, levelName, type Summary, type TrajectoryState } from './state.ts';
 import { entryTokens, type Measure, subgoalTokens } from './view.ts';
 
@@ -29,16 +30,6 @@ export type FoldOptions = {
 type Unkept = Omit<Summary, 'memory'>;
 type Skeleton = Omit<Unkept, 'tokens'>;
 
-/** A summary has at least so many tokens, whatever the ratio; less says nothing. */
-const leastText = 24;
-
-/** Words rarely fill the room they are given, so less is asked for than the hardest ratio allows. */
-const hardestAim = 14;
-
-/** A light merge has a third, but no more than this, of what stood there. */
-const mergeRatio = 3;
-const mergeTokens = 300;
-
 /** Always fewer tokens than what it stands for. */
 export async function fold(
   work: FoldWork,
@@ -51,8 +42,7 @@ export async function fold(
   const before = tokensBefore(work, measure);
   const isShort = work.kind === 'summarize' && work.of[0].actions.length < subgoalLength.shortest;
   const target = isShort ? undefined : ratioFor(settings.ratio, steps);
-  const wanted = target === undefined ? mergedTokens(before) : before / Math.min(target, hardestAim);
-  const sizes = { before, wanted: Math.floor(wanted), head: entryTokens(skeleton, measure) };
+  const sizes = { before, wanted: wantedTokens(before, target), head: entryTokens(skeleton, measure) };
   const words = isShort ? localWords(steps, sizes, skeleton, measure, 'merge') : await wordsOf();
   const tokensAfter = entryTokens({ ...skeleton, text: words.text }, measure);
   const compression = compressionOf({
@@ -75,7 +65,7 @@ export async function fold(
       const quoted =
         work.kind === 'level-up'
           ? undefined
-          : quote({ ...request, steps: summaryStepsOf(work.of[0], false) });
+          : extract({ ...request, steps: summaryStepsOf(work.of[0], false) });
       const said = localWords(steps, sizes, { ...skeleton, text: quoted ?? '' }, measure, 'extractive');
       const isSmaller = entryTokens({ ...skeleton, text: said.text }, measure) < before;
       return isSmaller ? said : localWords(steps, sizes, skeleton, measure, 'extractive');
@@ -91,13 +81,10 @@ export async function fold(
 
 type Words = { readonly text: string; readonly by: SummaryBy; readonly problem: string | undefined };
 
-/** Tokens: of what is summarised, of the entry as it is wanted, and of its first line. */
-type Sizes = { readonly before: number; readonly wanted: number; readonly head: number };
-
 function checked(
   answer: Answer,
   steps: readonly string[],
-  sizes: Sizes,
+  sizes: EntrySizes,
   skeleton: Skeleton,
   measure: Measure,
   local: () => Words,
@@ -119,7 +106,7 @@ function checked(
 
 function localWords(
   steps: readonly string[],
-  sizes: Sizes,
+  sizes: EntrySizes,
   skeleton: Skeleton,
   measure: Measure,
   by: 'extractive' | 'merge',
@@ -128,37 +115,9 @@ function localWords(
 }
 
 /** The steps' own words, behind what the entry says already. */
-function localText(steps: readonly string[], sizes: Sizes, begun: Skeleton, measure: Measure): string {
-  const least = sizes.before / hardestRatio;
-  const taken = entryTokens(begun, measure) - sizes.head;
-  const sayOn = (room: number): string => {
-    const words = extract(steps, room - taken, measure.count);
-    return [begun.text, words].filter((part) => part !== '').join('\n');
-  };
-  let room = roomOf(sizes);
-  let text = sayOn(room);
-  // Lines that do not divide well leave some of the room.
-  for (let round = 0; round < 3 && room < mostRoom(sizes); round++) {
-    const missing = least - entryTokens({ ...begun, text }, measure);
-    if (missing <= 0) break;
-    room = Math.min(room + Math.ceil(missing) + 16, mostRoom(sizes));
-    text = sayOn(room);
-  }
-  return text;
-}
-
-/** What is left beside the first line. */
-function roomOf(sizes: Sizes): number {
-  return Math.max(0, Math.min(Math.max(sizes.wanted - sizes.head, leastText), mostRoom(sizes)));
-}
-
-/** With more nothing would be saved. */
-function mostRoom({ before, head }: Sizes): number {
-  return Math.max(0, before - head - 4);
-}
-
-function mergedTokens(before: number): number {
-  return Math.max(before / hardestAim, Math.min(before / mergeRatio, mergeTokens));
+function localText(steps: readonly string[], sizes: EntrySizes, begun: Skeleton, measure: Measure): string {
+  const tokensOf = (text: string) => entryTokens({ ...begun, text }, measure);
+  return entryLines(steps, sizes, { begun: begun.text, tokensOf, count: measure.count });
 }
 
 type Answer = { readonly text: string } | { readonly problem: string };

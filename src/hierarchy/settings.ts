@@ -1,5 +1,6 @@
 /** What a trajectory is folded by: the presets, and the shape of the levels. Pure. */
 import { LeporelloError } from '../errors.ts';
+import { hardestRatio } from '../summarizers/levels.ts';
 
 export type Preset = 'production' | 'debugging' | 'long-horizon' | 'cost';
 
@@ -26,27 +27,8 @@ export type Settings = {
   readonly minActions: number;
 };
 
-/** No level is compressed harder than this: what a summary leaves out beyond it is missed (see docs/subgoals.md). */
-export const hardestRatio = 15;
-
-/** Sub-goals of fewer actions are not worth a summary; longer ones than `longest` are parted. */
-export const subgoalLength = { shortest: 3, longest: 7 } as const;
-
 /** Of an open sub-goal as many of the newest actions stay as they are when it is parted. */
 export const newestActions = 3;
-
-/** How many of a level become one of the next (sub-goals a phase, phases an overview, overviews an overview of these). */
-export function fanoutOf(level: number): number {
-  return level === 1 ? 10 : 5;
-}
-
-/** How many of the newest of a level stay when older ones go a level up. */
-export function newestOf(level: number): number {
-  return level === 1 ? 2 : 1;
-}
-
-/** The highest level that is made by counting; above it only the budget asks. */
-export const overviewLevel = 3;
 
 const presets: Readonly<Record<Preset, Pick<Settings, 'ratio' | 'levels' | 'newest'>>> = {
   production: { ratio: 10, levels: 'as-needed', newest: 0.5 },

@@ -3,7 +3,8 @@
  * of actions: what was folded is in memory, and an entry knows its memory's id. The steps from one state to the next are pure.
  */
 import type { CompressionTotals } from '../metrics/compression.ts';
-import { newestActions, subgoalLength } from './settings.ts';
+import { subgoalLength } from '../summarizers/levels.ts';
+import { newestActions } from './settings.ts';
 
 /** What an agent did and what came of it, both as text. */
 export type Action = {

@@ -2,7 +2,7 @@
  * The context of a trajectory: what an agent sends of it to its model. Finished stretches first, which do not change from turn to turn,
  * then actions as turns of two sides. Always under the budget: what folding has not made room for is cut here, for this once. Pure.
  */
-import type { CountTokens } from '../recall/fit.ts';
+import type { CountTokens } from '../conversation/fit.ts';
 import { cut, entryText, observationText } from './layout.ts';
 import type { NumberedAction, Subgoal, Summary, TrajectoryState } from './state.ts';
 

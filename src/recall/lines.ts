@@ -4,6 +4,8 @@
  * Characters are UTF-16 units, and no range splits a code point. Pure, linear, keeps no index of the lines.
  */
 
+import { wholeAfter, wholeBefore } from '../conversation/code-points.ts';
+
 export type Unit = 'lines' | 'characters';
 
 /** What a model asked for. */
@@ -72,22 +74,6 @@ export function unitOf(text: string, { start, end }: Stretch): Unit {
 export function countLines(text: string): number {
   if (text === '') return 0;
   return countBreaks(text, 0, text.length) + (text.endsWith('\n') ? 0 : 1);
-}
-
-/** The nearest offset at or before this one that is no second half of a surrogate pair. */
-export function wholeBefore(text: string, offset: number): number {
-  return isInsidePair(text, offset) ? offset - 1 : offset;
-}
-
-/** The nearest offset at or after this one that is no second half of a surrogate pair. */
-export function wholeAfter(text: string, offset: number): number {
-  return isInsidePair(text, offset) ? offset + 1 : offset;
-}
-
-function isInsidePair(text: string, offset: number): boolean {
-  const before = text.charCodeAt(offset - 1);
-  const after = text.charCodeAt(offset);
-  return before >= 0xd800 && before < 0xdc00 && after >= 0xdc00 && after < 0xe000;
 }
 
 function countBreaks(text: string, start: number, end: number): number {

@@ -3,8 +3,8 @@
  * the rest. Following the calls to their end and joining what came (pieces in lines by `\n`, pieces in characters as they
  * are) gives back exactly the stretch. Pure.
  */
-import { clip, longestFit } from './fit.ts';
-import type { CountTokens } from './fit.ts';
+import { clip, longestFit } from '../conversation/fit.ts';
+import type { CountTokens } from '../conversation/fit.ts';
 import { countLines, spellPlace, spellRange, unitOf } from './lines.ts';
 import type { Stretch, Unit } from './lines.ts';
 

@@ -2,7 +2,7 @@
  * Finds the passages of a text that answer a query: BM25 over windows of some twenty lines, with everything that holds the
  * query itself in front. Pure; one pass over the text, no index, because each text is asked once.
  */
-import { wholeAfter, wholeBefore } from './lines.ts';
+import { wholeAfter, wholeBefore } from '../conversation/code-points.ts';
 import type { Stretch } from './lines.ts';
 import { bm25, countTerm, queryTerms, rarityOf, spellingsOf } from '../content/query-terms.ts';
 import { windowsOf } from './windows.ts';

@@ -4,8 +4,8 @@
  */
 import { parseArguments } from './arguments.ts';
 import type { RecallArguments } from './arguments.ts';
-import { clip } from './fit.ts';
-import type { CountTokens } from './fit.ts';
+import { clip } from '../conversation/fit.ts';
+import type { CountTokens } from '../conversation/fit.ts';
 import { countLines, locate, parseRange } from './lines.ts';
 import type { Stretch } from './lines.ts';
 import { readOriginal } from './original.ts';

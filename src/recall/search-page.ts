@@ -2,8 +2,9 @@
  * Lays out the passages that answer a query, in the order of the text and under a token cap, each with its place in the
  * spelling of `lines`; the last line names where else it matches. Pure.
  */
-import { clip, longestFit } from './fit.ts';
-import { spellRange, wholeBefore } from './lines.ts';
+import { clip, longestFit } from '../conversation/fit.ts';
+import { wholeBefore } from '../conversation/code-points.ts';
+import { spellRange } from './lines.ts';
 import type { Stretch } from './lines.ts';
 import type { PageOptions } from './page.ts';
 import { findPassages } from './passages.ts';

@@ -1,5 +1,5 @@
 /** Cuts a text into windows to search in, and gives a window some context to be read in. Pure, linear. */
-import { wholeAfter, wholeBefore } from './lines.ts';
+import { wholeAfter, wholeBefore } from '../conversation/code-points.ts';
 import type { Stretch } from './lines.ts';
 
 const linesPerWindow = 20;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { extract } from './extract.ts';
+import { tellingLines } from './lines.ts';
 
 /** One token for four characters. */
 const count = (text: string) => Math.ceil(text.length / 4);
@@ -13,7 +13,7 @@ const steps = [
 
 describe('the local summary', () => {
   it('says what was done and the lines that tell most, in their order', () => {
-    expect(extract(steps, 33, count)).toBe(
+    expect(tellingLines(steps, 33, count)).toBe(
       [
         'a1 npm test',
         'ok 1',
@@ -32,7 +32,7 @@ describe('the local summary', () => {
       { length: 30 },
       (_, at) => `a${at + 1} read the file src/part-${at + 1}.ts\nfound`,
     );
-    expect(extract(many, 40, count)).toBe(
+    expect(tellingLines(many, 40, count)).toBe(
       [
         'a1 read src/part-1.ts',
         'found',
@@ -51,9 +51,9 @@ describe('the local summary', () => {
         fc.array(fc.string({ unit: 'binary', maxLength: 300 })),
         fc.nat(200),
         (texts, maxTokens) => {
-          const text = extract(texts, maxTokens, count);
+          const text = tellingLines(texts, maxTokens, count);
           expect(count(text)).toBeLessThanOrEqual(maxTokens);
-          expect(extract(texts, maxTokens, count)).toBe(text);
+          expect(tellingLines(texts, maxTokens, count)).toBe(text);
         },
       ),
     );

@@ -1,6 +1,5 @@
 /** Finds how much of a text fits a number of tokens. Costs in proportion to what fits, not to the text. Pure. */
-import { wholeAfter, wholeBefore } from './lines.ts';
-import type { Stretch } from './lines.ts';
+import { wholeAfter, wholeBefore } from './code-points.ts';
 
 /** Counts the tokens of a text; one of `TokenCounter.count`. */
 export type CountTokens = (text: string) => number;
@@ -16,7 +15,7 @@ const closeEnough = 0.97;
  */
 export function longestFit(
   text: string,
-  { start, end }: Stretch,
+  { start, end }: { readonly start: number; readonly end: number },
   budget: number,
   countTokens: CountTokens,
 ): number {

@@ -1,5 +1,5 @@
 /** How hard a stretch is compressed: as asked for, or by how much it repeats itself. Pure, linear in the text. */
-import { hardestRatio, type Settings } from './settings.ts';
+import { hardestRatio } from './levels.ts';
 
 const softest = 5;
 
@@ -8,7 +8,7 @@ const repetitive = 0.3;
 const varied = 0.8;
 
 /** Tokens in for one token out. */
-export function ratioFor(ratio: Settings['ratio'], steps: readonly string[]): number {
+export function ratioFor(ratio: number | 'adaptive', steps: readonly string[]): number {
   if (ratio !== 'adaptive') return ratio;
   const news = (varietyOf(steps) - repetitive) / (varied - repetitive);
   return hardestRatio - (hardestRatio - softest) * Math.min(Math.max(news, 0), 1);

@@ -2,7 +2,7 @@
  * The local summarizer: no words of its own, only what the steps say. The first line of each step (what was done), then the lines that
  * tell most. Same input, same output; never fails. Pure.
  */
-import { clip, type CountTokens } from '../recall/fit.ts';
+import { clip, type CountTokens } from '../conversation/fit.ts';
 
 const longestLine = 160;
 /** Lines of one step that are looked at, from both ends. */
@@ -15,7 +15,7 @@ const leastLine = 8;
 type Line = { readonly step: number; readonly at: number; readonly text: string; readonly worth: number };
 
 /** At most `maxTokens` of the steps' own lines, in their order. */
-export function extract(steps: readonly string[], maxTokens: number, count: CountTokens): string {
+export function tellingLines(steps: readonly string[], maxTokens: number, count: CountTokens): string {
   const lines = steps.map(linesOf);
   let chosen = headsOf(lines, maxTokens, count);
   const headed = new Set(chosen.map(({ step }) => step));
