@@ -44,3 +44,9 @@ export class LeporelloError extends Error {
     return typeof value === 'object' && value !== null && marker in value;
   }
 }
+
+/** An error in words that hold no content: our own messages; of other errors only the kind. */
+export function reasonOf(error: unknown): string {
+  if (LeporelloError.isInstance(error)) return error.message;
+  return error instanceof Error ? error.name : 'unexpected error';
+}

@@ -28,6 +28,8 @@ export interface Codec {
   readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply;
   /** True when the model stopped for its calls; one that was cut off or refused may have left half a call. */
   isWhole(reply: ModelReply): boolean;
+  /** True when the model could not say all it had to: its reply was as long as it may be. */
+  isCut(reply: ModelReply): boolean;
   /**
    * The response as the client may see it: without private calls, with what earlier rounds said in front and the usage of all.
    * `body` comes back itself when no round held a private call.

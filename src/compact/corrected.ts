@@ -3,6 +3,8 @@
  * plain counts. So what was learned may change when a fold is made and how far it goes, but never what it writes.
  */
 import type { Conversation } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { type Compression, scaledCompressions } from '../metrics/compression.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
 import type { Calibration } from '../tokens/calibration.ts';
 import type { Correction } from '../tokens/correction.ts';
@@ -65,6 +67,22 @@ export function correctedEconomy(economy: Economy, { slope }: Correction): Econo
         behind: one.behind * slope,
       })),
   };
+}
+
+/** What those of these edits come to that compress. */
+export function compressionsOf(
+  edits: readonly Edit[],
+  { compressions }: { readonly compressions: ReadonlyMap<string, Compression> },
+  { slope }: Correction,
+): readonly Compression[] {
+  return scaledCompressions(
+    edits.flatMap((edit) => compressions.get(textIn(edit)) ?? []),
+    slope,
+  );
+}
+
+function textIn(edit: Edit): string {
+  return edit.kind === 'insert-message' ? edit.text : edit.kind === 'replace-text' ? edit.stub : '';
 }
 
 export function correctedSteps(steps: readonly FoldStep[], { slope }: Correction): readonly FoldStep[] {

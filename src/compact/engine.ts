@@ -6,7 +6,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import { LeporelloError } from '../errors.ts';
 import { newestGoal } from '../triggers/newest-goal.ts';
 import { type Demand, firstDemand } from '../triggers/trigger.ts';
-import { correctedEconomy, correctedSteps, demandInCounts, gaugeOf } from './corrected.ts';
+import { compressionsOf, correctedEconomy, correctedSteps, demandInCounts, gaugeOf } from './corrected.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 import { deadWeight } from './dead-weight.ts';
 import { dropReasoning } from './drop-reasoning.ts';
@@ -104,7 +104,13 @@ async function compact(
   const repeats = repeatsIn(workshop, request, asSent);
   const shrinking = shrinkingOf({ ...request, settings: options.shrinks, repeats }, asSent, found?.fold);
   const ready = await options.summaries?.ready.find(memory.tenant, memory.links);
-  const input: PlanInput = { ...planInput(workshop, request, asSent, tokenCounter), shrinking, ready };
+  const notReady = () => workshop.summaryNotes.find(memory.tenant, memory.links) ?? 'none was begun in time';
+  const input: PlanInput = {
+    ...planInput(workshop, request, asSent, tokenCounter),
+    shrinking,
+    ready,
+    ...(options.summaries && { notReady }),
+  };
   const start = replayFold(input, found);
   const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, asCame.links);
   const { correction } = gauge;
@@ -184,7 +190,13 @@ async function compact(
     learn: (reported) => gauge.learn(counted, reported),
     summary:
       ahead && options.summaries && !planned && options.mode !== 'observe'
-        ? summaryJob(options.summaries, memory, input, result, demandInCounts(ahead, correction))
+        ? summaryJob(
+            { ...options.summaries, notes: workshop.summaryNotes },
+            memory,
+            input,
+            result,
+            demandInCounts(ahead, correction),
+          )
         : undefined,
     report: {
       model: conversation.model,
@@ -193,6 +205,7 @@ async function compact(
       trigger: demand?.trigger,
       replayed: start.edits.length,
       steps: correctedSteps(planned?.steps ?? [], correction),
+      compressions: compressionsOf(unkept, input, correction),
       shrunk: result.shrinks.length,
       memories: memoriesOf([...result.edits, ...result.shrinks]),
       ghosts: asSent === conversation ? 0 : callsOf(asSent, input.recallTool),

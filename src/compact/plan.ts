@@ -11,6 +11,7 @@ import type { ReadySummary } from '../memory/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, Only } from '../triggers/trigger.ts';
 import { newProblems } from './check.ts';
+import type { Compression } from '../metrics/compression.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
 import { savedByMessage, type Shrink } from './shrink.ts';
 import { type ShrinkInput, shrinksOf } from './shrinks.ts';
@@ -24,6 +25,9 @@ export type PlanInput = ShrinkInput & {
   /** Says that nobody waits for the result any more. */
   readonly isTooLate: () => boolean;
   readonly ready?: ReadySummary | undefined;
+  readonly notReady?: () => string | undefined;
+  /** What texts come to that strategies put in to compress others. */
+  readonly compressions: Map<string, Compression>;
 };
 
 /** A conversation under edits: the bytes that would be sent, read again and counted. */
@@ -206,6 +210,8 @@ export function viewOf(
     excess: { unit: demand.goal.unit, amount: asked },
     isForced: demand.force,
     ready: input.ready,
+    ...(input.notReady && { notReady: input.notReady }),
+    tell: (text, compression) => input.compressions.set(text, compression),
     measure: {
       text: (text) => counter.text(text),
       part: (block, part) => counter.part(conversation, block, part),

@@ -67,6 +67,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
       shrunk: 0,
       ghosts: 0,
       steps: [],
+      compressions: [],
       memories: [],
       tokensBefore: undefined,
       tokensAfter: undefined,

@@ -3,15 +3,17 @@
  * a model has it summarised meanwhile, off the path of any request. A fold that comes earlier goes on with an extract.
  */
 import type { Message } from '../conversation/conversation.ts';
+import { reasonOf } from '../errors.ts';
 import type { ReadySummaries } from '../memory/ready-summaries.ts';
 import { freeUnits } from '../strategies/free-units.ts';
 import { remainingTokens } from '../strategies/remaining-tokens.ts';
 import type { FoldView } from '../strategies/strategy.ts';
 import { summarySteps } from '../strategies/summary-steps.ts';
-import type { Summarizer } from '../summarizers/summarizer.ts';
+import type { Summarizer, SummaryRequest } from '../summarizers/summarizer.ts';
 import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';
 import { type Draft, type PlanInput, viewOf } from './plan.ts';
 import type { FoldMemory } from './replay.ts';
+import type { SummaryNotes } from './summary-notes.ts';
 
 export type AheadOptions = {
   readonly ready: ReadySummaries;
@@ -23,6 +25,8 @@ export type AheadOptions = {
 export type SummaryJob = {
   /** The same for two requests that want the same summary. */
   readonly key: string;
+  /** Whether that of this key is of an earlier part of the same conversation. */
+  readonly goesOnFrom: (key: string) => boolean;
   /** Tokens of the messages it is to stand for, those of the summary it takes in left out. */
   readonly tokens: number;
   /** Has it written and keeps it; resolves with its tokens. Rejects where the summarizer fails, or with `store-failed`. */
@@ -53,7 +57,7 @@ const mostForRules = 2_000;
 
 /** `demand`: the one there will be, in counts. Undefined where there is nothing (more) to be written yet. */
 export function summaryJob(
-  { ready: summaries, mostTokens }: AheadOptions,
+  { ready: summaries, mostTokens, notes }: AheadOptions & { readonly notes: SummaryNotes },
   { tenant, links }: Pick<FoldMemory, 'tenant' | 'links'>,
   input: PlanInput,
   draft: Draft,
@@ -74,26 +78,48 @@ export function summaryJob(
   const tokens = sizeOf(messages);
   if (tokens < Math.max(fewestTokens, sizeOf(going.flat()) * leastNew)) return undefined;
   const upTo = last + 1;
+  const link = links[upTo]!;
+  const keyOf = (of: string) => `${tenant}/${of}`;
+  let earlier: ReadonlySet<string> | undefined;
   return {
-    key: `${tenant}/${links[upTo]}`,
+    key: keyOf(link),
+    goesOnFrom(key) {
+      earlier ??= new Set(links.slice(1, upTo).map(keyOf));
+      return earlier.has(key);
+    },
     tokens,
     async write(summarizer, signal) {
       const count = (text: string) => view.measure.text(text);
-      const body = await summarizer.summarize(
-        {
-          steps: summarySteps(view.conversation, messages, view.recallTool),
-          earlier: before ? [before.body] : [],
-          known: [],
-          budget: { aim: mostTokens, most: mostTokens + mostForRules },
-          count,
-        },
-        signal,
-      );
+      const request: SummaryRequest = {
+        steps: summarySteps(view.conversation, messages, view.recallTool),
+        earlier: before ? [before.body] : [],
+        known: [],
+        budget: { aim: mostTokens, most: mostTokens + mostForRules },
+        count,
+      };
+      const body = await noted({ notes, tenant, link }, () => summarizer.summarize(request, signal));
       if (body === undefined) return 0;
       await summaries.record(tenant, links, { from: before?.from ?? first, upTo, body });
       return count(body);
     },
   };
+}
+
+/** Says meanwhile and afterwards why there is no summary, where there is none. */
+async function noted(
+  { notes, tenant, link }: { notes: SummaryNotes; tenant: string; link: string },
+  write: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  notes.note(tenant, link, 'the summary was still being written');
+  try {
+    const body = await write();
+    if (body === undefined) notes.note(tenant, link, 'the summary would have been empty');
+    else notes.forget(tenant, link);
+    return body;
+  } catch (error) {
+    notes.note(tenant, link, reasonOf(error));
+    throw error;
+  }
 }
 
 /** What the fold to come will take out, as far as it can be told now: the oldest units that may go. */

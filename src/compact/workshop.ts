@@ -17,6 +17,7 @@ import { createRepeats, type Repeats, sizeOfRepeats } from './repeats.ts';
 import type { FoldMemory } from './replay.ts';
 import type { EngineRequest } from './request.ts';
 import { createSender, type Send } from './sender.ts';
+import { createSummaryNotes, type SummaryNotes } from './summary-notes.ts';
 
 export type Workshop = {
   readonly options: EngineOptions;
@@ -28,6 +29,7 @@ export type Workshop = {
   readonly toolCosts: Map<string, number>;
   readonly calibration: Calibration;
   readonly lastSent: LastSent;
+  readonly summaryNotes: SummaryNotes;
   readonly send: Send;
   /** Shrinks of which the store has the originals. */
   readonly kept: WeakSet<Edit>;
@@ -50,6 +52,7 @@ export function openWorkshop(options: EngineOptions): Workshop {
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
     lastSent,
+    summaryNotes: createSummaryNotes(),
     send: createSender(options, lastSent),
     kept: new WeakSet(),
   };
@@ -84,6 +87,7 @@ export function planInput(
     compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
     toolCosts,
     isTooLate,
+    compressions: new Map(),
   };
 }
 

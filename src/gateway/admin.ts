@@ -3,7 +3,8 @@
  * the administrator's token, where one is set, sees all tenants.
  */
 import type { Vault } from '../memory/vault.ts';
-import type { Aggregate, Named } from '../metrics/aggregate.ts';
+import type { Aggregate, Named, Totals } from '../metrics/aggregate.ts';
+import { summaryOf } from '../metrics/compression.ts';
 import type { GatewayRequest, GatewayResponse } from './http.ts';
 import { jsonResponse } from './json-response.ts';
 import type { ReceiptLog } from './receipts.ts';
@@ -54,14 +55,19 @@ function sumsFor(totals: Aggregate, tenant: string | undefined, limit: number): 
     named.slice(0, limit).map((row) => ({
       ...(tenant === undefined ? { tenant: row.tenant } : {}),
       ...(kind === 'tenant' ? {} : { [kind]: row.name }),
-      ...row.totals,
+      ...spelled(row.totals),
     }));
   return {
-    total: totals.total(tenant),
+    total: spelled(totals.total(tenant)),
     ...(tenant === undefined ? { tenants: rows(totals.tenants(tenant), 'tenant') } : {}),
     models: rows(totals.models(tenant), 'model'),
     sessions: rows(totals.sessions(tenant), 'session'),
   };
+}
+
+/** With what is read off sums of compressions, where there are any. */
+function spelled({ compressions, ...totals }: Totals): object {
+  return compressions.count === 0 ? totals : { ...totals, compressions: summaryOf(compressions) };
 }
 
 /** The original exactly as it stood in the request: JSON. */

@@ -6,12 +6,14 @@ import { answer, problemResponse, upstreamProblem } from './answers.ts';
 import { type Sent, sendPrepared } from './first-response.ts';
 import { headerOf, headersToUpstream, withHeaders } from './headers.ts';
 import { type GatewayRequest, type GatewayResponse, type HeaderList, readBody } from './http.ts';
-import { openReceipt, type OpenReceipt } from './open-receipt.ts';
+import { longestName, openReceipt, type OpenReceipt } from './open-receipt.ts';
 import type { GatewayOptions } from './options.ts';
 import { peekBody } from './peek-body.ts';
 import { prepareInTime } from './prepare.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { promptUrl, type Route, sessionOf } from './routes.ts';
+import { addSummaryReceipt } from './summary-receipts.ts';
+import { tellCompressions } from './tell-compressions.ts';
 import { tenantOf } from './tenant.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
@@ -67,7 +69,7 @@ async function forward(call: Call): Promise<GatewayResponse> {
   }
   const receipt = await receiptOf(call, sent.prepared, preparedAt);
   receipt.note.upstreamStatus(sent.response.status);
-  if (sent.response.status === 200) writeAhead(call, sent.prepared);
+  if (sent.response.status === 200) writeAhead(call, sent.prepared, receipt);
   return respond(call, sent, receipt);
 }
 
@@ -137,10 +139,23 @@ async function explained(
 const maxErrorBytes = 1024 * 1024;
 
 /** The summary that a fold to come will need; nothing waits for it, and it goes on when the client has gone. */
-function writeAhead({ options, request, route, engineRequest }: Call, { summary, report }: Prepared): void {
+function writeAhead(
+  { options, request, route, engineRequest }: Call,
+  { summary, report }: Prepared,
+  { id, session }: OpenReceipt,
+): void {
   const { summaries: desk } = options;
   if (!desk || !summary || route.kind !== 'model') return;
   const model = desk.modelFor(report.model);
+  const begun = {
+    tenant: engineRequest.tenant,
+    at: options.clock(),
+    path: pathOf(request),
+    session,
+    behind: id,
+    model: model?.slice(0, longestName),
+    tokensBefore: summary.tokens,
+  };
   const url = promptUrl(route.url, model);
   const headers = upstreamHeaders(request);
   desk.start({
@@ -149,6 +164,7 @@ function writeAhead({ options, request, route, engineRequest }: Call, { summary,
     model,
     send: (body, signal) =>
       options.upstream.send({ method: 'POST', url, headers, body, signal, decode: true }),
+    ended: (end) => void addSummaryReceipt(options, begun, end),
   });
 }
 
@@ -170,6 +186,11 @@ function upstreamHeaders(request: GatewayRequest): HeaderList {
   return withHeaders(headersToUpstream(request.headers, 'changed'), [['accept-encoding', 'identity']]);
 }
 
+/** Without its query, which can hold keys. */
+function pathOf({ target }: GatewayRequest): string {
+  return target.split('?')[0] ?? '/';
+}
+
 async function receiptOf(
   { options, request, route, engineRequest, started }: Call,
   prepared: Prepared,
@@ -179,7 +200,7 @@ async function receiptOf(
     tenant: engineRequest.tenant,
     prepared,
     session: sessionOf(request.headers),
-    path: request.target.split('?')[0] ?? '/',
+    path: pathOf(request),
     isModelCall: route.kind === 'model',
     prices: await options.prices(),
     started,
@@ -192,6 +213,7 @@ async function receiptOf(
       'sent otherwise than in the request before, without a fold',
     );
   }
+  tellCompressions(options.log, receipt.id, report);
   if (outcome.status === 'failed') {
     options.log.warn(
       { receipt: receipt.id, reason: outcome.reason },

@@ -11,6 +11,8 @@ import type { Reckoner } from './reckoner.ts';
 
 export type OpenReceipt = {
   readonly id: string;
+  /** As the receipt says it. */
+  readonly session: string | undefined;
   /** What the client is told of the request in the response's head. */
   readonly headers: HeaderList;
   readonly note: ExchangeNotes;
@@ -21,7 +23,7 @@ export type OpenReceipt = {
 };
 
 /** Names come from the client: what is kept of them is bounded. */
-const longestName = 200;
+export const longestName = 200;
 
 type ReceiptRequest = {
   readonly tenant: string;
@@ -84,6 +86,7 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
 
   return {
     id,
+    session: sessionOf(request),
     headers: headersOf(id, prepared),
     note: {
       recalled: (report) => recalls.push(report),

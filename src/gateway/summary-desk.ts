@@ -1,21 +1,24 @@
 /**
- * Has summaries written ahead, off the path of any request: each once, a few at a time, with the credential of the conversation they are
- * for. What fails is told to the log, and an extract stands in at the fold.
+ * Has summaries written ahead, off the path of any request: one at a time for each conversation, a few at a time in all, with the
+ * credential of the conversation they are for. What fails is told to the log, and an extract stands in at the fold.
  */
 import type { Codec } from '../codecs/codec.ts';
 import type { SummaryJob } from '../compact/summary-ahead.ts';
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError, reasonOf } from '../errors.ts';
+import type { CallUsage } from '../metrics/summary-receipt.ts';
 import { createModelSummarizer } from '../summarizers/model.ts';
-import type { SummaryPrompt } from '../summarizers/prompts.ts';
 import type { ModelInfo } from '../tokens/models.ts';
-import { readBody, type UpstreamResponse } from './http.ts';
+import { askForSummary } from './ask-for-summary.ts';
 import type { GatewayLog } from './gateway-log.ts';
+import type { UpstreamResponse } from './http.ts';
 
 export interface SummaryDesk {
   /** Which model is asked where a conversation is with `model`. */
   modelFor(model: string | undefined): string | undefined;
   /** Returns at once. */
   start(order: SummaryOrder): void;
+  /** How many are being written now. */
+  running(): number;
 }
 
 export type SummaryOrder = {
@@ -25,6 +28,16 @@ export type SummaryOrder = {
   readonly model: string | undefined;
   /** Sends a request of our own with the credential of the conversation. */
   readonly send: (body: Uint8Array, signal: AbortSignal) => Promise<UpstreamResponse>;
+  /** Told once, when it is written or has failed. */
+  readonly ended: (end: SummaryEnd) => void;
+};
+
+export type SummaryEnd = {
+  /** The tokens of what was written; or why nothing was. */
+  readonly result: { readonly tokens: number } | { readonly reason: string };
+  /** Calls of the model, answered or not. */
+  readonly calls: number;
+  readonly usages: CallUsage;
 };
 
 export type SummaryDeskOptions = {
@@ -41,6 +54,8 @@ export type SummaryDeskOptions = {
 const mostAtOnce = 4;
 /** After a failure nothing of this conversation is asked for again so soon: a provider in trouble has enough to do. Milliseconds. */
 const restMs = 60_000;
+/** Conversations that rest at once. */
+const mostResting = 1_000;
 const fallbackWindow = 32_000;
 
 export function createSummaryDesk({
@@ -52,62 +67,72 @@ export function createSummaryDesk({
   const running = new Set<string>();
   const resting = new Map<string, number>();
 
-  async function write({ job, codec, model, send }: SummaryOrder): Promise<void> {
-    const { window = fallbackWindow, maxInput = window, maxOutput } = await infoOf(model);
-    const summarizer = createModelSummarizer({
-      model: model ?? 'the model of the URL',
-      // A count may be off, most of all for models whose vocabulary nobody knows.
-      maxInputTokens: Math.floor(maxInput * 0.7),
-      maxOutputTokens: maxOutput,
-      ask: (prompt, signal) => ask(codec, model, prompt, (body) => send(body, signal!)),
-    });
-    const tokens = await job.write(summarizer, AbortSignal.timeout(deadlineMs));
-    log.info(
-      { model, tokensBefore: job.tokens, tokensAfter: tokens },
-      'a summary is ready for the next fold',
-    );
+  async function write({ job, codec, model, send, ended }: SummaryOrder): Promise<void> {
+    const usages: CallUsage[number][] = [];
+    let calls = 0;
+    const late = new AbortController();
+    const timer = setTimeout(() => {
+      const message = `${nameOf(model)} took longer than ${deadlineMs} ms for a summary; an extract stands in for it.`;
+      late.abort(new LeporelloError('deadline', message));
+    }, deadlineMs);
+    try {
+      const { window = fallbackWindow, maxInput = window, maxOutput } = await infoOf(model);
+      const summarizer = createModelSummarizer({
+        model: nameOf(model),
+        // A count may be off, most of all for models whose vocabulary nobody knows.
+        maxInputTokens: Math.floor(maxInput * 0.7),
+        maxOutputTokens: maxOutput,
+        ask: async (prompt) => {
+          calls++;
+          const reply = await askForSummary({ ...prompt, model }, codec, (body) => send(body, late.signal));
+          usages.push(reply.usage);
+          if (!codec.isCut(reply)) return reply.text;
+          const message = `${nameOf(model)} was cut off in its summary; an extract stands in for it.`;
+          throw new LeporelloError('summary-failed', message);
+        },
+      });
+      const tokens = await job.write(summarizer, late.signal);
+      log.info(
+        { model, tokensBefore: job.tokens, tokensAfter: tokens },
+        'a summary is ready for the next fold',
+      );
+      ended({ result: { tokens }, calls, usages });
+    } catch (error) {
+      const reason = reasonOf(error);
+      rest(job.key);
+      log.warn({ model, reason }, 'no summary was written ahead; an extract stands in');
+      ended({ result: { reason }, calls, usages });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  function rest(key: string): void {
+    const now = Date.now();
+    for (const [other, until] of resting)
+      if (until <= now || resting.size >= mostResting) resting.delete(other);
+    resting.set(key, now + restMs);
+  }
+
+  function isBusy({ key, goesOnFrom }: SummaryJob): boolean {
+    if (running.size >= mostAtOnce || running.has(key)) return true;
+    const now = Date.now();
+    const isResting = [...resting].some(([other, until]) => until > now && goesOnFrom(other));
+    return isResting || [...running].some(goesOnFrom);
   }
 
   return {
     modelFor: (model) => configured ?? model,
+    running: () => running.size,
     start(order) {
       const { key } = order.job;
-      if (running.has(key) || running.size >= mostAtOnce || (resting.get(key) ?? 0) > Date.now()) return;
+      if (isBusy(order.job)) return;
       running.add(key);
-      void write(order)
-        .catch((error: unknown) => {
-          if (resting.size > 1_000) resting.clear();
-          resting.set(key, Date.now() + restMs);
-          log.warn(
-            { model: order.model, reason: reasonOf(error) },
-            'no summary was written ahead; an extract stands in',
-          );
-        })
-        .finally(() => running.delete(key));
+      void write(order).finally(() => running.delete(key));
     },
   };
 }
 
-/** A reply that holds a summary is small. */
-const maxReplyBytes = 4 * 1024 * 1024;
-
-async function ask(
-  codec: Codec,
-  model: string | undefined,
-  prompt: SummaryPrompt,
-  send: (body: Uint8Array) => Promise<UpstreamResponse>,
-): Promise<string> {
-  const response = await send(codec.promptBody({ ...prompt, model }));
-  const body = await readBody(response.body, maxReplyBytes);
-  if (response.status === 200) return codec.readResponse(body, undefined).text;
-  throw new LeporelloError(
-    'upstream-failed',
-    `The upstream answered ${response.status} to a request for a summary.`,
-  );
-}
-
-/** Our own errors say no content; of others only the kind is told. */
-function reasonOf(error: unknown): string {
-  if (LeporelloError.isInstance(error)) return error.message;
-  return error instanceof Error ? error.name : 'unexpected error';
+function nameOf(model: string | undefined): string {
+  return model ?? 'the model of the URL';
 }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createAggregate, type Named, noTotals, type Totals } from './aggregate.ts';
+import { compressionOf } from './compression.ts';
 import type { Receipt } from './receipt.ts';
+import type { SummaryReceipt } from './summary-receipt.ts';
 
 const usage = { input: 2_000, cacheRead: 1_000, cacheWrite: 500, output: 100 };
 const bill = { uncached: 0.1, cacheRead: 0.2, cacheWrite: 0.3, output: 0.1, total: 0.7 };
@@ -12,6 +14,16 @@ const money = {
   untouchedUsage: { ...usage, input: 6_000 },
   net: 0.3,
 };
+
+const compression = compressionOf({
+  id: 'mem_1',
+  level: 'history',
+  tokensBefore: 4_000,
+  tokensAfter: 400,
+  target: 20,
+  by: 'extractive',
+  problem: 'the model answered with nothing',
+});
 
 const receipt: Receipt = {
   id: 'r',
@@ -27,6 +39,7 @@ const receipt: Receipt = {
   shrunk: 0,
   ghosts: 0,
   steps: [{ strategy: 'offload-results', edits: 3, tokensSaved: 4_000 }],
+  compressions: [compression],
   memories: ['mem_1'],
   tokensBefore: 6_000,
   tokensAfter: 2_000,
@@ -50,6 +63,16 @@ const once: Totals = {
   requests: 1,
   folds: 1,
   recalls: 1,
+  compressions: {
+    count: 1,
+    tokensBefore: 4_000,
+    tokensAfter: 400,
+    under: 1,
+    over: 0,
+    problems: 1,
+    by: { summarizer: 0, extractive: 1, both: 0, merge: 0 },
+  },
+  summaries: 0,
   tokensBefore: 6_000,
   tokensAfter: 2_000,
   answered: 1,
@@ -59,6 +82,7 @@ const once: Totals = {
     paid: bill,
     recalls: 0.1,
     folds: 0.2,
+    summaries: 0,
     untouched: { ...bill, cacheRead: 0.5, total: 1 },
     untouchedUsage: { ...usage, input: 6_000 },
     net: 0.3,
@@ -84,6 +108,16 @@ describe('sums of receipts', () => {
       requests: 3,
       folds: 3,
       recalls: 3,
+      compressions: {
+        count: 3,
+        tokensBefore: 12_000,
+        tokensAfter: 1_200,
+        under: 3,
+        over: 0,
+        problems: 3,
+        by: { summarizer: 0, extractive: 3, both: 0, merge: 0 },
+      },
+      summaries: 0,
       tokensBefore: 18_000,
       tokensAfter: 6_000,
       answered: 3,
@@ -93,6 +127,7 @@ describe('sums of receipts', () => {
         paid: { uncached: 0.3, cacheRead: 0.6, cacheWrite: 0.9, output: 0.3, total: 2.1 },
         recalls: 0.3,
         folds: 0.6,
+        summaries: 0,
         untouched: { uncached: 0.3, cacheRead: 1.5, cacheWrite: 0.9, output: 0.3, total: 3 },
         untouchedUsage: { input: 18_000, cacheRead: 3_000, cacheWrite: 1_500, output: 300 },
         net: 0.9,
@@ -103,9 +138,10 @@ describe('sums of receipts', () => {
   it('know what they are not of: requests that failed, that nobody counted, whose price nobody knows', () => {
     const sums = createAggregate();
     expect(sums.total('t1')).toEqual(noTotals);
-    sums.add('t1', { ...receipt, usage: undefined, rounds: [], money: undefined, recalls: [] });
+    const uncompressed = { ...receipt, compressions: [] };
+    sums.add('t1', { ...uncompressed, usage: undefined, rounds: [], money: undefined, recalls: [] });
     expect(sums.total('t1')).toEqual({ ...noTotals, requests: 1, folds: 1 });
-    sums.add('t1', { ...receipt, money: undefined, tokensBefore: undefined, tokensAfter: undefined });
+    sums.add('t1', { ...uncompressed, money: undefined, tokensBefore: undefined, tokensAfter: undefined });
     expect(sums.total('t1')).toEqual({ ...noTotals, requests: 2, folds: 2, recalls: 1, answered: 1, usage });
     sums.add('t1', receipt);
     expect(sums.total('t1')).toMatchObject({
@@ -118,6 +154,46 @@ describe('sums of receipts', () => {
     });
   });
 
+  it('hold what summaries by a model cost, also those that came to nothing, so that savings are net of them', () => {
+    const sums = createAggregate();
+    const summary: SummaryReceipt = {
+      kind: 'summary',
+      id: 's',
+      at: 0,
+      path: '/v1/messages',
+      outcome: { status: 'failed', reason: 'm answered with nothing' },
+      session: 'one',
+      behind: 'r',
+      model: 'small',
+      calls: 1,
+      tokensBefore: 3_000,
+      tokensAfter: undefined,
+      usage: { input: 3_100, cacheRead: 0, cacheWrite: 0, output: 10 },
+      paid: { uncached: 0.05, cacheRead: 0, cacheWrite: 0, output: 0.01, total: 0.06 },
+      ms: 30_000,
+    };
+    sums.addSummary('t1', summary);
+    expect(sums.total('t1')).toMatchObject({
+      requests: 0,
+      summaries: 1,
+      answered: 0,
+      usage: { input: 3_100 },
+      priced: 0,
+      money: { paid: { total: 0.06 }, summaries: 0.06, untouched: { total: 0 }, net: -0.06 },
+    });
+    sums.add('t1', receipt);
+    expect(sums.sessions('t1')[0]!.totals).toMatchObject({
+      requests: 1,
+      summaries: 1,
+      answered: 1,
+      usage: { input: 5_100 },
+      money: { paid: { total: 0.76 }, summaries: 0.06, untouched: { total: 1 }, net: 0.24 },
+    });
+    sums.addSummary('t1', { ...summary, usage: undefined, paid: undefined });
+    expect(sums.total('t1')).toMatchObject({ summaries: 2, money: { summaries: 0.06 } });
+    expect(brief(sums.models('t1'))).toEqual(['t1 small 0', 't1 m 1']);
+  });
+
   it('count a fold where one was made: not where it is replayed, was refused or is only observed', () => {
     const sums = createAggregate();
     sums.add('t1', { ...receipt, steps: [], replayed: 3 });
@@ -126,7 +202,7 @@ describe('sums of receipts', () => {
       steps: [{ strategy: 'drop-oldest', edits: 0, tokensSaved: 0, refused: 'r' }],
     });
     sums.add('t1', { ...receipt, outcome: { status: 'observed' } });
-    expect(sums.total('t1')).toMatchObject({ requests: 3, folds: 0 });
+    expect(sums.total('t1')).toMatchObject({ requests: 3, folds: 0, compressions: { count: 2 } });
   });
 
   it('are kept by tenant, model and session, with what was heard of last in front', () => {

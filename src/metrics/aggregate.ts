@@ -3,9 +3,11 @@
  * those that were quiet the longest are let go; what is let go of a tenant's models and sessions stays in the tenant's own row. Pure.
  */
 import { LRUCache } from 'lru-cache';
-import { addedBill, type Bill, usd } from './bill.ts';
+import { addedBill, type Bill, noBill, usd } from './bill.ts';
+import { addCompression, addedCompressions, type CompressionTotals, noCompressions } from './compression.ts';
 import type { Receipt } from './receipt.ts';
-import { addedUsage, type Usage } from './usage.ts';
+import type { SummaryReceipt } from './summary-receipt.ts';
+import { addedUsage, noUsage, type Usage } from './usage.ts';
 
 export type Totals = {
   /** Model calls, whatever became of them. */
@@ -13,11 +15,16 @@ export type Totals = {
   /** Folds that were made; what is replayed is not made again. */
   readonly folds: number;
   readonly recalls: number;
+  /** Summaries, and lists made shorter, that these folds put in. */
+  readonly compressions: CompressionTotals;
+  /** How many summaries a model was asked for ahead of folds, used or not. */
+  readonly summaries: number;
   /** Of requests that a model answered: what came, and what was to be sent first. Undefined where nobody counted. */
   readonly tokensBefore: number | undefined;
   readonly tokensAfter: number | undefined;
   /** How many requests the usage is of: those for which it was reported. */
   readonly answered: number;
+  /** That of summaries included. */
   readonly usage: Usage | undefined;
   /** How many requests the money is of: those for which the price was known, too. */
   readonly priced: number;
@@ -26,9 +33,12 @@ export type Totals = {
 
 /** USD; each as in the money of a receipt. */
 export type SummedMoney = {
+  /** For requests, and for summaries. */
   readonly paid: Bill;
   readonly recalls: number;
   readonly folds: number;
+  /** Of `paid`, what summaries by a model cost. */
+  readonly summaries: number;
   readonly untouched: Bill;
   readonly untouchedUsage: Usage;
   readonly net: number;
@@ -39,6 +49,7 @@ export type Named = { readonly tenant: string; readonly name: string; readonly t
 /** A tenant of undefined is the administrator, who sees all. Lists begin with what was heard of last. */
 export interface Aggregate {
   add(tenant: string, receipt: Receipt): void;
+  addSummary(tenant: string, receipt: SummaryReceipt): void;
   total(tenant: string | undefined): Totals;
   tenants(tenant: string | undefined): readonly Named[];
   models(tenant: string | undefined): readonly Named[];
@@ -50,6 +61,8 @@ export const noTotals: Totals = {
   requests: 0,
   folds: 0,
   recalls: 0,
+  compressions: noCompressions,
+  summaries: 0,
   tokensBefore: undefined,
   tokensAfter: undefined,
   answered: 0,
@@ -65,14 +78,19 @@ export function createAggregate({ rows: max = 5_000 }: { readonly rows?: number 
   const tenants: Rows = new LRUCache({ max });
   const models: Rows = new LRUCache({ max });
   const sessions: Rows = new LRUCache({ max });
+  function addAll(
+    tenant: string,
+    { model = 'unknown', session }: Pick<Receipt, 'model' | 'session'>,
+    totals: Totals,
+  ): void {
+    addTo(tenants, { tenant, name: tenant, totals });
+    addTo(models, { tenant, name: model, totals });
+    if (session !== undefined) addTo(sessions, { tenant, name: session, totals });
+  }
+
   return {
-    add(tenant, receipt) {
-      const { model = 'unknown', session } = receipt;
-      const totals = totalsOf(receipt);
-      addTo(tenants, { tenant, name: tenant, totals });
-      addTo(models, { tenant, name: model, totals });
-      if (session !== undefined) addTo(sessions, { tenant, name: session, totals });
-    },
+    add: (tenant, receipt) => addAll(tenant, receipt, totalsOf(receipt)),
+    addSummary: (tenant, receipt) => addAll(tenant, receipt, totalsOfSummary(receipt)),
     total: (tenant) => rowsOf(tenants, tenant).reduce((sum, row) => addedTotals(sum, row.totals), noTotals),
     tenants: (tenant) => rowsOf(tenants, tenant),
     models: (tenant) => rowsOf(models, tenant),
@@ -89,14 +107,17 @@ function rowsOf(rows: Rows, tenant: string | undefined): readonly Named[] {
   return [...rows.values()].filter((row) => tenant === undefined || row.tenant === tenant);
 }
 
-function totalsOf({ outcome, steps, recalls, tokensBefore, tokensAfter, usage, money }: Receipt): Totals {
-  const folds = outcome.status === 'compacted' && steps.some(({ edits }) => edits > 0) ? 1 : 0;
+function totalsOf(receipt: Receipt): Totals {
+  const { outcome, steps, recalls, compressions, tokensBefore, tokensAfter, usage, money } = receipt;
+  const isFolded = outcome.status === 'compacted';
+  const folds = isFolded && steps.some(({ edits }) => edits > 0) ? 1 : 0;
   const counted = usage ? { tokensBefore, tokensAfter } : {};
   return {
     ...noTotals,
     requests: 1,
     folds,
     recalls: recalls.length,
+    compressions: (isFolded ? compressions : []).reduce(addCompression, noCompressions),
     ...counted,
     answered: usage ? 1 : 0,
     usage,
@@ -105,9 +126,28 @@ function totalsOf({ outcome, steps, recalls, tokensBefore, tokensAfter, usage, m
       paid: money.paid,
       recalls: money.recalls,
       folds: money.fold,
+      summaries: 0,
       untouched: money.untouched,
       untouchedUsage: money.untouchedUsage,
       net: money.net,
+    },
+  };
+}
+
+/** Untouched there would have been none of it. */
+function totalsOfSummary({ usage, paid }: SummaryReceipt): Totals {
+  return {
+    ...noTotals,
+    summaries: 1,
+    usage,
+    money: paid && {
+      paid,
+      recalls: 0,
+      folds: 0,
+      summaries: paid.total,
+      untouched: noBill,
+      untouchedUsage: noUsage,
+      net: usd(-paid.total),
     },
   };
 }
@@ -117,6 +157,8 @@ function addedTotals(one: Totals, other: Totals): Totals {
     requests: one.requests + other.requests,
     folds: one.folds + other.folds,
     recalls: one.recalls + other.recalls,
+    compressions: addedCompressions(one.compressions, other.compressions),
+    summaries: one.summaries + other.summaries,
     tokensBefore: knownOf(one.tokensBefore, other.tokensBefore, (a, b) => a + b),
     tokensAfter: knownOf(one.tokensAfter, other.tokensAfter, (a, b) => a + b),
     answered: one.answered + other.answered,
@@ -131,6 +173,7 @@ function addedMoney(one: SummedMoney, other: SummedMoney): SummedMoney {
     paid: addedBill(one.paid, other.paid),
     recalls: usd(one.recalls + other.recalls),
     folds: usd(one.folds + other.folds),
+    summaries: usd(one.summaries + other.summaries),
     untouched: addedBill(one.untouched, other.untouched),
     untouchedUsage: addedUsage(one.untouchedUsage, other.untouchedUsage),
     net: usd(one.net + other.net),

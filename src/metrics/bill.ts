@@ -30,6 +30,8 @@ export function billOf(priceOf: PriceOf, usage: Usage): Bill | undefined {
   });
 }
 
+export const noBill: Bill = { uncached: 0, cacheRead: 0, cacheWrite: 0, output: 0, total: 0 };
+
 export function addedBill(one: Bill, other: Bill): Bill {
   return {
     uncached: usd(one.uncached + other.uncached),

@@ -7,7 +7,7 @@
 export type Compression = {
   /** What stands for it now: the id of a sub-goal, a phase, an overview, a memory. */
   readonly id: string;
-  /** What kind of stretch: `subgoal`, `phase`, `overview`. */
+  /** What kind of stretch: `history` and `items` in requests; `subgoal`, `phase`, `overview` in trajectories. */
   readonly level: string;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
@@ -50,6 +50,35 @@ export const noCompressions: CompressionTotals = {
 export function compressionOf(made: Omit<Compression, 'ratio' | 'warning'>): Compression {
   const ratio = made.tokensBefore / Math.max(made.tokensAfter, 1);
   return { ...made, ratio, warning: warningOf(ratio, made.target) };
+}
+
+/** The same counts corrected by what is known of how far they are off; the ratios stay. */
+export function scaledCompressions(
+  compressions: readonly Compression[],
+  slope: number,
+): readonly Compression[] {
+  return compressions.map((one) => ({
+    ...one,
+    tokensBefore: Math.round(one.tokensBefore * slope),
+    tokensAfter: Math.round(one.tokensAfter * slope),
+  }));
+}
+
+export function addedCompressions(one: CompressionTotals, other: CompressionTotals): CompressionTotals {
+  return {
+    count: one.count + other.count,
+    tokensBefore: one.tokensBefore + other.tokensBefore,
+    tokensAfter: one.tokensAfter + other.tokensAfter,
+    under: one.under + other.under,
+    over: one.over + other.over,
+    problems: one.problems + other.problems,
+    by: {
+      summarizer: one.by.summarizer + other.by.summarizer,
+      extractive: one.by.extractive + other.by.extractive,
+      both: one.by.both + other.by.both,
+      merge: one.by.merge + other.by.merge,
+    },
+  };
 }
 
 export function addCompression(totals: CompressionTotals, made: Compression): CompressionTotals {

@@ -1,4 +1,5 @@
 /** What one request went through: data for users, headers and logs. Holds counts, names and ids, never content. */
+import type { Compression } from './compression.ts';
 import type { Money } from './money.ts';
 import type { Usage } from './usage.ts';
 
@@ -27,6 +28,8 @@ export type FoldReport = {
   /** Private recalls of earlier requests that were put back. */
   readonly ghosts: number;
   readonly steps: readonly FoldStep[];
+  /** Summaries, and lists made shorter, that this request's own fold put in: how much smaller each is, and whose words it has. */
+  readonly compressions: readonly Compression[];
   /** Ids of all that is folded in what was sent: each brings its original back. */
   readonly memories: readonly string[];
   readonly tokensBefore: number | undefined;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Compression } from '../metrics/compression.ts';
 import { chatBody, readChat } from '../testing/chat-conversation.ts';
 import { foldView, strategySuite } from '../testing/strategy-suite.ts';
 import { compressItems } from './compress-items.ts';
@@ -41,6 +42,29 @@ describe('compress-items', () => {
         ]) +
         '\n[1 of 3 items, the least relevant, shortened where it says […]. To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]',
     });
+  });
+
+  it('tells how much smaller the items are that it shortened', () => {
+    const told: Compression[] = [];
+    const calls = [{ name: 'web_search', result: JSON.stringify(hits) }];
+    const view = foldView(readChat(chatBody([{ user: 'Go' }, { calls }])), {
+      idOf: () => 'mem_0123456789abcdef',
+      tell: (_text, compression) => told.push(compression),
+    });
+    compressItems.propose(view);
+    expect(told).toEqual([
+      {
+        id: 'mem_0123456789abcdef',
+        level: 'items',
+        tokensBefore: 321,
+        tokensAfter: 99,
+        ratio: 321 / 99,
+        target: 1 / 0.3,
+        by: 'extractive',
+        warning: undefined,
+        problem: undefined,
+      },
+    ]);
   });
 
   it('goes by the question where nothing else says what matters', () => {

@@ -9,6 +9,7 @@ import { inputOf, textOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import { turnStart } from '../conversation/turns.ts';
+import { type Compression, compressionOf } from '../metrics/compression.ts';
 import { showsFile } from './shown-file.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { itemsNote } from './stub.ts';
@@ -102,5 +103,26 @@ function editOf(view: FoldView, { slot, list, smaller }: Listed): Edit | undefin
   const stub = `${list.write(smaller).trimEnd()}\n${note}`;
   const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
   const now = view.shrunk(slot.at) ?? slot.text();
-  return view.measure.text(stub) < view.measure.text(now) && view.mayEdit(edit) ? edit : undefined;
+  if (view.measure.text(stub) >= view.measure.text(now) || !view.mayEdit(edit)) return undefined;
+  view.tell(stub, compressionFor(view, list, smaller, memory));
+  return edit;
+}
+
+/** Of the items that are smaller, all together; the others stand as they did. */
+function compressionFor(
+  { measure }: FoldView,
+  { items }: ItemList,
+  smaller: ReadonlyMap<number, string>,
+  id: string,
+): Compression {
+  const tokensIn = (texts: Iterable<string>) => [...texts].reduce((sum, text) => sum + measure.text(text), 0);
+  return compressionOf({
+    id,
+    level: 'items',
+    tokensBefore: tokensIn([...smaller.keys()].map((item) => items[item]!.text)),
+    tokensAfter: tokensIn(smaller.values()),
+    target: 1 / share,
+    by: 'extractive',
+    problem: undefined,
+  });
 }

@@ -5,6 +5,7 @@
 import type { Block, Conversation, Part, Place } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { ReadySummary } from '../memory/ready-summaries.ts';
+import type { Compression } from '../metrics/compression.ts';
 
 export interface Strategy {
   readonly name: string;
@@ -34,6 +35,10 @@ export type FoldView = {
   readonly isForced: boolean;
   /** A summary of old messages that was written ahead, where there is one. */
   readonly ready?: ReadySummary | undefined;
+  /** Why there is none where one was to be written; undefined where nobody was to write any. */
+  readonly notReady?: () => string | undefined;
+  /** Takes in what a text that an edit puts in comes to, for the receipt of the request if the edit is made. Changes nothing. */
+  readonly tell: (text: string, compression: Compression) => void;
   readonly measure: Measure;
   readonly protects: Protection;
   /** The wire format's veto. */

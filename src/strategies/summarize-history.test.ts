@@ -72,6 +72,38 @@ describe('summarize-history', () => {
     ]);
   });
 
+  it('tells what it comes to: how much smaller, for what aim, in whose words', () => {
+    const toldWith = (change: Partial<FoldView>) => {
+      const told = new Map<string, unknown>();
+      const tell = (text: string, compression: unknown) => told.set(text, compression);
+      const view = viewOf(chatBody(steps), last - 2, { tell, ...change });
+      const [edit] = strategy.propose(view);
+      return told.get((edit as { readonly text: string }).text);
+    };
+    expect(toldWith({})).toEqual({
+      id: 'mem_0000000000007470',
+      level: 'history',
+      tokensBefore: 1_867,
+      tokensAfter: 144,
+      ratio: 1_867 / 144,
+      target: 1_867 / 260,
+      by: 'extractive',
+      warning: 'over',
+      problem: undefined,
+    });
+    expect(toldWith({ notReady: () => 'the model answered with nothing' })).toMatchObject({
+      by: 'extractive',
+      problem: 'the model answered with nothing',
+    });
+    const ready = { from: 1, upTo: 7, body: 'Earlier summary:\n- One and two were read.' };
+    expect(toldWith({ ready })).toMatchObject({ by: 'summarizer', problem: undefined });
+    expect(toldWith({ ready: { ...ready, upTo: 4 } })).toMatchObject({ by: 'both', problem: undefined });
+    expect(toldWith({ ready: { ...ready, upTo: 20 } })).toMatchObject({
+      by: 'extractive',
+      problem: 'the summary that was ready is of more than goes now',
+    });
+  });
+
   it('takes the summary before it in, with its ids, and reads only what came since', () => {
     const edits = strategy.propose(viewOf(chatBody(steps), last - 2));
     const later = [...steps, { user: 'Only touch src/scan.ts.' }, read('four'), { user: 'And now?' }];

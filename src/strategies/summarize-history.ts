@@ -6,6 +6,7 @@
 import type { Message } from '../conversation/conversation.ts';
 import { type Edit, isSummary } from '../conversation/edit.ts';
 import { originalOfMessages } from '../conversation/original.ts';
+import { compressionOf } from '../metrics/compression.ts';
 import { extract } from '../summarizers/extractive.ts';
 import type { SummaryBudget, SummaryStep } from '../summarizers/summarizer.ts';
 import { freeUnits } from './free-units.ts';
@@ -13,6 +14,7 @@ import { remainingTokens } from './remaining-tokens.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { readRecord, spellRecord, type SummaryRecord } from './summary-record.ts';
 import { summarySteps } from './summary-steps.ts';
+import { wordsOf, writtenAhead } from './written-ahead.ts';
 
 export const defaultMostTokens = 1_500;
 
@@ -89,33 +91,37 @@ function summarize(
   const steps = summarySteps(view.conversation, chosen.dropped, view.recallTool);
   const ratio = isBeside ? hardest : ratioOf(steps);
   const budget = budgetOf(view, chosen, Math.min(mostTokens, said(earlier) + chosen.tokens / ratio));
-  const read = readAhead(view, chosen.dropped);
-  const body =
-    budget &&
-    extract({
-      steps: read ? summarySteps(view.conversation, read.rest, view.recallTool) : steps,
-      earlier: [...earlier.map(({ record }) => record.body), ...(read ? [read.body] : [])],
-      known: isBeside ? standing.map(({ record }) => record.body) : [],
-      budget,
-      count: (text) => view.measure.text(text),
-    });
+  if (!budget) return undefined;
+  const ahead = writtenAhead(view, chosen.dropped);
+  const read = ahead.body === undefined ? [] : [ahead.body];
+  const body = extract({
+    steps: ahead.body === undefined ? steps : summarySteps(view.conversation, ahead.rest, view.recallTool),
+    earlier: [...earlier.map(({ record }) => record.body), ...read],
+    known: isBeside ? standing.map(({ record }) => record.body) : [],
+    budget,
+    count: (text) => view.measure.text(text),
+  });
   if (body === undefined) return undefined;
   const summary = summaryEdit(view, { earlier, steps, body, dropped: chosen.dropped });
   if (!view.mayEdit(summary.edit)) return undefined;
-  const { memory } = summary;
+  const { memory, edit } = summary;
+  const tokensBefore = chosen.tokens + sum(earlier, ({ tokens }) => tokens);
+  view.tell(
+    edit.text,
+    compressionOf({
+      id: memory,
+      level: 'history',
+      tokensBefore,
+      tokensAfter: view.measure.text(edit.text),
+      target: tokensBefore / (budget.aim + frameOf(earlier)),
+      ...wordsOf(ahead, body),
+    }),
+  );
   const drops = chosen.dropped.map(({ index }): Edit => ({ kind: 'drop-message', message: index, memory }));
-  const saved = chosen.tokens + sum(earlier, ({ tokens }) => tokens) - view.measure.text(summary.edit.text);
+  const saved = tokensBefore - view.measure.text(edit.text);
   const lacking =
     view.excess.unit === 'tokens' && Number.isFinite(view.excess.amount) ? view.excess.amount - saved : 0;
-  return { edits: [summary.edit, ...drops], lacking };
-}
-
-/** A summary that was written ahead of most of what goes, and what goes beside that. */
-function readAhead({ ready }: FoldView, dropped: readonly Message[]) {
-  if (!ready) return undefined;
-  const rest = dropped.filter(({ index }) => index < ready.from || index >= ready.upTo);
-  const covered = dropped.length - rest.length;
-  return covered * 2 >= ready.upTo - ready.from ? { body: ready.body, rest } : undefined;
+  return { edits: [edit, ...drops], lacking };
 }
 
 /** Undefined where there is no room for a summary that says something. */

@@ -5,6 +5,7 @@
  */
 import { LeporelloError } from '../errors.ts';
 import { extract } from './extractive.ts';
+import { asProse } from './read-body.ts';
 import { looksFailed } from './refusal.ts';
 import { spellStep, summaryPrompt, type SummaryPrompt } from './prompts.ts';
 import type { Summarizer, SummaryRequest, SummaryStep } from './summarizer.ts';
@@ -26,7 +27,7 @@ export function createModelSummarizer(options: ModelSummarizerOptions): Summariz
     name: `model ${options.model}`,
     async summarize(request, signal) {
       const prose = await writeProse(options, request, signal);
-      return extract({ ...request, earlier: [...request.earlier, prose] });
+      return extract({ ...request, earlier: [...request.earlier, asProse(prose)] });
     },
   };
 }

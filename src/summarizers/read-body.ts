@@ -79,13 +79,29 @@ function readValues(notes: Notes, item: string): void {
   for (const [rank, text] of values.entries()) notes.values.remember(item.slice(0, at), text, rank);
 }
 
+/** A text by somebody else as the body of a summary: whatever titles stand in it, its lines are prose and no more. */
+export function asProse(text: string): string {
+  const lines = text
+    .split('\n')
+    .map((line) => clipped(plain(line).replace(/^[-*•]\s+/, ''), 600))
+    .filter((line) => line !== '');
+  return [titles.prose, ...lines.map((line) => `- ${line}`)].join('\n');
+}
+
 /** The values that a summary names. */
 export function valuesOf(body: string): readonly string[] {
+  return itemsOf(body, 'values').flatMap((item) => spelledValues(item.slice(item.indexOf(': ') + 2)));
+}
+
+/** Lines of a summary that somebody else wrote, a model maybe. */
+export function proseOf(body: string): readonly string[] {
+  return itemsOf(body, 'prose');
+}
+
+function itemsOf(body: string, section: Section): readonly string[] {
   const lines = body.split('\n');
-  const start = lines.indexOf(titles.values) + 1;
+  const start = lines.indexOf(titles[section]) + 1;
   if (start === 0) return [];
   const end = lines.findIndex((line, at) => at >= start && !line.startsWith('- '));
-  return lines
-    .slice(start, end < 0 ? undefined : end)
-    .flatMap((line) => spelledValues(line.slice(line.indexOf(': ') + 2)));
+  return lines.slice(start, end < 0 ? undefined : end).map((line) => line.slice(2));
 }

@@ -134,10 +134,11 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
 
   it('is summed by session, model and tenant, for its own tenant and for the administrator', async () => {
     await using stack = await play();
-    const total: Totals = {
+    const total: Omit<Totals, 'compressions'> = {
       requests: 5,
       folds: 1,
       recalls: 1,
+      summaries: 0,
       tokensBefore: 150_000,
       tokensAfter: 110_000,
       answered: 5,
@@ -147,6 +148,7 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
         paid: { uncached: 0, cacheRead: 0.07, cacheWrite: 0.75375, output: 0.035, total: 0.85875 },
         recalls: 0.02875,
         folds: 0.115,
+        summaries: 0,
         untouched: { uncached: 0, cacheRead: 0.1, cacheWrite: 0.625, output: 0.03, total: 0.755 },
         untouchedUsage: { input: 150_000, cacheRead: 100_000, cacheWrite: 50_000, output: 600 },
         net: -0.10375,
@@ -166,7 +168,7 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
       sessions: [{ tenant: expect.any(String), session, ...total }],
     });
     expect(await get(stack, 'totals', 'somebody-else')).toEqual({
-      total: { requests: 0, folds: 0, recalls: 0, answered: 0, priced: 0 },
+      total: { requests: 0, folds: 0, recalls: 0, summaries: 0, answered: 0, priced: 0 },
       models: [],
       sessions: [],
     });
@@ -190,6 +192,7 @@ describe('a receipt', () => {
       requests: 2,
       folds: 0,
       recalls: 0,
+      summaries: 0,
       tokensBefore: 10_000,
       tokensAfter: 10_000,
       answered: 1,

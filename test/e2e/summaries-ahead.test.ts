@@ -1,5 +1,6 @@
 /** Summaries by a model, in every format: written ahead with the conversation's own credential, and waited for by no request. */
 import { describe, expect, it, vi } from 'vitest';
+import type { AnyReceipt } from '../../src/gateway/receipts.ts';
 import type { Reply, ScriptRequest } from '../../src/testing/fake-provider/script.ts';
 import { formats, longBody, post } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';
@@ -11,6 +12,7 @@ const settings = {
   summaries: { kind: 'model' },
   shrinks: false,
   calibration: false,
+  prices: { '*': { input: 1, output: 5 } },
   models: { '*': { tokenizer: { encoding: 'o200k_base' } } },
   triggers: {
     tokenBudget: { trigger: 20_000, target: 1_500, buffer: 1 },
@@ -33,6 +35,13 @@ function provider(summary: Reply) {
     return summary;
   };
   return { asked, script, open: gate.resolve };
+}
+
+/** Receipts as the gateway tells them, oldest first. */
+async function receiptsOf({ url }: Stack): Promise<readonly AnyReceipt[]> {
+  const response = await fetch(`${url}/_leporello/receipts`, { headers: { authorization: 'Bearer dummy' } });
+  const { receipts } = (await response.json()) as { receipts: AnyReceipt[] };
+  return receipts.toReversed();
 }
 
 /** What the newest request of the conversation itself said upstream. */
@@ -62,10 +71,23 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     const credential = ['authorization', 'Bearer dummy'];
     expect(own!.headers).toContainEqual(credential);
     expect(summary!.headers).toContainEqual(credential);
+    const [began, summaryReceipt] = await receiptsOf(stack);
+    expect(summaryReceipt).toMatchObject({
+      kind: 'summary',
+      outcome: { status: 'written' },
+      behind: began!.id,
+      session: began!.session,
+      calls: 1,
+      usage: { output: expect.any(Number) },
+      paid: { total: expect.any(Number) },
+    });
     await stack.restart();
     await ask(stack, 25);
     expect(newest(stack)).toContain('[Summary of ');
     expect(newest(stack)).toContain('- Job ZEBRA-17 is next.');
+    const folded = (await receiptsOf(stack))[0];
+    expect(folded).toMatchObject({ compressions: [{ level: 'history', by: 'both' }] });
+    expect(folded).not.toHaveProperty('compressions.0.problem');
     expect(newest(stack)).toContain('Run all jobs.');
     const sent = newest(stack);
     await ask(stack, 25, await stack.another());
@@ -78,9 +100,15 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     try {
       await ask(stack, 14);
       await vi.waitFor(() => expect(asked.length).toBe(1));
+      // It has grown: the summary it wants now is another one, but one at a time is enough.
+      await ask(stack, 15);
       await ask(stack, 25);
+      expect(asked.length).toBe(1);
       expect(newest(stack)).toContain('[Summary of ');
       expect(newest(stack)).not.toContain('ZEBRA');
+      expect((await receiptsOf(stack)).at(-1)).toMatchObject({
+        compressions: [{ by: 'extractive', problem: 'the summary was still being written' }],
+      });
     } finally {
       open();
     }
@@ -94,5 +122,10 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     await until(stack, 'no summary was written ahead');
     await ask(stack, 25);
     expect(newest(stack)).toContain('[Summary of ');
+    const why = 'The upstream answered 500 to a request for a summary.';
+    expect((await receiptsOf(stack)).slice(1)).toMatchObject([
+      { kind: 'summary', outcome: { status: 'failed', reason: why }, calls: 1 },
+      { compressions: [{ by: 'extractive', problem: why }] },
+    ]);
   });
 });

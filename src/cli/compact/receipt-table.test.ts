@@ -11,6 +11,7 @@ const report: FoldReport = {
   shrunk: 0,
   ghosts: 0,
   steps: [],
+  compressions: [],
   memories: [],
   tokensBefore: 900,
   tokensKept: undefined,

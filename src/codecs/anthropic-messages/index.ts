@@ -5,7 +5,15 @@ import { cacheMarks } from './cache-marks.ts';
 import { insertGhosts } from './ghosts.ts';
 import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
-import { errorBody, isOverflow, isWhole, readResponse, refusesReasoning, writeResponse } from './response.ts';
+import {
+  errorBody,
+  isOverflow,
+  isCut,
+  isWhole,
+  readResponse,
+  refusesReasoning,
+  writeResponse,
+} from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -18,6 +26,7 @@ export const anthropicMessages: Codec = {
   rules,
   readResponse,
   isWhole,
+  isCut,
   writeResponse,
   openStream,
   continueWith,

@@ -54,6 +54,10 @@ export function isWhole(reply: ModelReply): boolean {
   return reply.finish === 'tool_use';
 }
 
+export function isCut(reply: ModelReply): boolean {
+  return reply.finish === 'max_tokens' || reply.finish === 'model_context_window_exceeded';
+}
+
 export function writeResponse(
   body: Uint8Array,
   earlier: readonly ModelReply[],

@@ -4,7 +4,7 @@ import { explainError } from '../explain-error.ts';
 import { insertGhosts } from './ghosts.ts';
 import { promptBody } from './prompt.ts';
 import { readOn, type Route } from './read.ts';
-import { errorBody, isOverflow, isWhole, readResponse, writeResponse } from './response.ts';
+import { errorBody, isOverflow, isCut, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -18,6 +18,7 @@ export function geminiFor(route: Route): Codec {
     rules,
     readResponse,
     isWhole,
+    isCut,
     writeResponse,
     openStream,
     continueWith,

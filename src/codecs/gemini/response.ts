@@ -53,6 +53,10 @@ export function isWhole(reply: ModelReply): boolean {
   return reply.finish === 'STOP';
 }
 
+export function isCut(reply: ModelReply): boolean {
+  return reply.finish === 'MAX_TOKENS';
+}
+
 export function writeResponse(
   body: Uint8Array,
   earlier: readonly ModelReply[],

@@ -4,7 +4,7 @@ import { explainError } from '../explain-error.ts';
 import { insertGhosts } from './ghosts.ts';
 import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
-import { errorBody, isOverflow, isWhole, readResponse, writeResponse } from './response.ts';
+import { errorBody, isOverflow, isCut, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -17,6 +17,7 @@ export const openaiChat: Codec = {
   rules,
   readResponse,
   isWhole,
+  isCut,
   writeResponse,
   openStream,
   continueWith,

@@ -52,6 +52,10 @@ export function isWhole(reply: ModelReply): boolean {
   return reply.finish !== undefined && reply.finish !== 'length' && reply.finish !== 'content_filter';
 }
 
+export function isCut(reply: ModelReply): boolean {
+  return reply.finish === 'length';
+}
+
 export function writeResponse(
   body: Uint8Array,
   earlier: readonly ModelReply[],

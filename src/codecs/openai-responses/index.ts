@@ -6,7 +6,7 @@ import { insertGhosts } from './ghosts.ts';
 import { goOnFrom } from './kept.ts';
 import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
-import { isWhole, readResponse, writeResponse } from './response.ts';
+import { isCut, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -19,6 +19,7 @@ export const openaiResponses: Codec = {
   rules,
   readResponse,
   isWhole,
+  isCut,
   writeResponse,
   openStream,
   continueWith,

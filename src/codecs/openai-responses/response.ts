@@ -49,6 +49,10 @@ export function isWhole(reply: ModelReply): boolean {
   return reply.finish === 'completed';
 }
 
+export function isCut(reply: ModelReply): boolean {
+  return reply.finish === 'max_output_tokens';
+}
+
 /** Under the id of the last response: what the provider keeps of that one is the whole exchange, so a client may go on from it. */
 export function writeResponse(
   body: Uint8Array,
