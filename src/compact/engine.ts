@@ -12,17 +12,27 @@ import { deadWeight } from './dead-weight.ts';
 import { dropReasoning } from './drop-reasoning.ts';
 import { idleMs, longest } from './idle.ts';
 import { identityOf, tokensKept } from './identity.ts';
+import { withGhosts } from './ghosts.ts';
 import { withKeptReply } from './kept-replies.ts';
+import type { KnownBefore } from './look-up.ts';
 import type { EngineOptions, ModelWindow } from './options.ts';
 import { callsOf, memoriesOf, originalFinder, outcomeOf } from './outcome.ts';
 import { type PlanInput, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
-import { keepOriginals, leaveAlone, rememberFold, replayFold } from './replay.ts';
+import { foldFor, keepOriginals, leaveAlone, rememberFold, replayFold } from './replay.ts';
 import type { EngineRequest } from './request.ts';
 import { shrinkingOf } from './shrinks.ts';
 import { demandAhead, summaryJob } from './summary-ahead.ts';
 import { whatIsLarge } from './unfit.ts';
-import { foldMemory, openWorkshop, planInput, rehydrated, repeatsIn, type Workshop } from './workshop.ts';
+import {
+  foldMemory,
+  linksAsCame,
+  lookUpIn,
+  openWorkshop,
+  planInput,
+  repeatsIn,
+  type Workshop,
+} from './workshop.ts';
 
 export interface Engine {
   /** Never rejects: what goes wrong is the outcome `failed`, with the body as it came. */
@@ -43,10 +53,11 @@ export function createEngine(options: EngineOptions): Engine {
     async prepare(request) {
       let conversation: Conversation | undefined;
       try {
-        conversation = request.codec.read(request.body, workshop.reading);
-        const kept = { ...request, reading: workshop.reading, keptReplies: options.keptReplies };
-        conversation = await withKeptReply(kept, conversation);
-        const prepared = await compact(workshop, request, conversation);
+        const came = request.codec.read(request.body, workshop.reading);
+        conversation = came;
+        const asked = lookUpIn(workshop, request, came, linksAsCame(workshop, request, came));
+        conversation = withKeptReply(request.codec, workshop.reading, came, await asked.reply);
+        const prepared = await compact(workshop, request, { came, conversation, known: await asked.rest });
         return options.mode === 'observe' ? observed(prepared, request, conversation) : prepared;
       } catch (error) {
         const status = isUnread(error) ? 'untouched' : 'failed';
@@ -60,7 +71,7 @@ export function createEngine(options: EngineOptions): Engine {
         const conversation = request.codec.read(request.body, workshop.reading);
         // One without its history begins like many others, and no fold is ever made of it.
         if (conversation.goesOnFrom !== undefined) return;
-        await leaveAlone(foldMemory(workshop, request, conversation));
+        await leaveAlone(foldMemory(workshop, request, conversation, conversation));
       } catch {
         // Then the next refusal is met anew.
       }
@@ -69,7 +80,7 @@ export function createEngine(options: EngineOptions): Engine {
       try {
         const conversation = request.codec.read(request.body, workshop.reading);
         const counter = await options.counterFor(conversation.model);
-        const { links } = foldMemory(workshop, request, conversation);
+        const links = linksAsCame(workshop, request, conversation);
         const counts = createConversationCounter({ counter, memo: workshop.counts });
         gaugeOf(workshop.calibration, request.tenant, conversation, links).learn(
           counts.total(conversation),
@@ -88,23 +99,25 @@ function observed(prepared: Prepared, { body }: EngineRequest, conversation: Con
   return { ...unprepared(body, { status: 'observed' }, conversation), report, prompt, learn, identity };
 }
 
-async function compact(
-  workshop: Workshop,
-  request: EngineRequest,
-  conversation: Conversation,
-): Promise<Prepared> {
+/** What is to be compacted: what came, that with the reply it goes on from by its right name, and what is known of it. */
+type Incoming = {
+  readonly came: Conversation;
+  readonly conversation: Conversation;
+  readonly known: KnownBefore;
+};
+
+async function compact(workshop: Workshop, request: EngineRequest, incoming: Incoming): Promise<Prepared> {
   const { options } = workshop;
+  const { conversation, known } = incoming;
   const tokenCounter = await options.counterFor(conversation.model);
   const window = await options.windowFor(conversation.model);
-  const asCame = foldMemory(workshop, request, conversation);
-  const asSent = await rehydrated(workshop, request, conversation, asCame);
-  const memory = asSent === conversation ? asCame : foldMemory(workshop, request, asSent, 'with ghosts');
-  const found = await memory.ledger.find(memory.tenant, memory.links);
+  const { whole: asSent, memory, found } = wholeOf(workshop, request, incoming);
+  const { links } = memory;
   const alone = found?.fold.alone ?? false;
   const repeats = repeatsIn(workshop, request, asSent);
   const shrinking = shrinkingOf({ ...request, settings: options.shrinks, repeats }, asSent, found?.fold);
-  const ready = await options.summaries?.ready.find(memory.tenant, memory.links);
-  const notReady = () => workshop.summaryNotes.find(memory.tenant, memory.links) ?? 'none was begun in time';
+  const ready = known.ready.find(({ upTo, link }) => memory.whole[upTo] === link);
+  const notReady = () => workshop.summaryNotes.find(memory.tenant, memory.whole) ?? 'none was begun in time';
   const input: PlanInput = {
     ...planInput(workshop, request, asSent, tokenCounter),
     shrinking,
@@ -112,12 +125,12 @@ async function compact(
     ...(options.summaries && { notReady }),
   };
   const start = replayFold(input, found);
-  const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, asCame.links);
+  const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, links);
   const { correction } = gauge;
   const before = input.counter.total(conversation);
   const prices = await options.pricesFor?.(conversation.model);
   const now = options.clock?.();
-  const last = workshop.lastSent.find(asCame.links);
+  const last = workshop.lastSent.find(links);
   const state = {
     economy:
       prices &&
@@ -129,7 +142,7 @@ async function compact(
         },
         correction,
       ),
-    idleMs: now === undefined ? undefined : idleMs({ conversation, whole: asSent, last, fold: found, now }),
+    idleMs: now === undefined ? undefined : idleMs({ conversation: incoming.came, last, fold: found, now }),
     tokens: correction.correct(start.tokens),
     window: window.tokens,
     reserved: reservedTokens(asSent, window, input.recallTool !== undefined),
@@ -149,7 +162,7 @@ async function compact(
     const learn = (reported: number) => gauge.learn(before, reported);
     return {
       ...unprepared(conversation.body, { status: 'untouched', reason: 'left alone' }, conversation),
-      identity: identityOf(conversation, asCame.links),
+      identity: identityOf(conversation, links),
       learn,
     };
   }
@@ -169,18 +182,17 @@ async function compact(
   const { counter } = input;
   const expected = correction.correct(result.tokens);
   const draft = { ...result, tokens: expected };
-  const { links } = asCame;
   const sending = workshop.send({ request, conversation, links, whole: asSent, draft, prices, alone });
   const counted = options.mode === 'observe' ? before : result.tokens;
   return {
     outcome: outcomeOf([...result.edits, ...result.shrinks], planned?.steps),
     body: sending.body,
     mayGoAsItCame: conversation.body === request.body,
-    identity: identityOf(conversation, asCame.links),
+    identity: identityOf(conversation, links),
     recallTool: input.recallTool?.name,
     original: originalFinder(asSent, [...result.edits, ...result.shrinks]),
-    remember: (ghost) => options.ghosts.record(asCame.tenant, asCame.links.at(-1)!, ghost),
-    keepReply: (knownAs, reply) => options.keptReplies.record(asCame.tenant, knownAs, reply),
+    remember: (ghost) => options.ghosts.record(request.tenant, links.at(-1)!, ghost),
+    keepReply: (knownAs, reply) => options.keptReplies.record(request.tenant, knownAs, reply),
     room:
       window.tokens === undefined
         ? undefined
@@ -217,6 +229,21 @@ async function compact(
       unfit: whatIsLarge(result, counter, demand?.atMost, correction),
     },
   };
+}
+
+/**
+ * The conversation as the model knows it: with what it recalled in private, but where it is left alone because its provider refused our
+ * edits.
+ */
+function wholeOf(workshop: Workshop, request: EngineRequest, { came, conversation, known }: Incoming) {
+  const added = conversation.messages.length - came.messages.length;
+  const { codec } = request;
+  const isAlone = known.folds[0]?.fold.alone ?? false;
+  const whole = isAlone
+    ? conversation
+    : withGhosts({ codec, reading: workshop.reading }, conversation, known.ghosts, added);
+  const memory = foldMemory(workshop, request, came, whole);
+  return { whole, memory, found: foldFor(known.folds, memory.whole) };
 }
 
 /** Some way below what the provider takes, so that the next turn does not overflow again. */

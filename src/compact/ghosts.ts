@@ -4,47 +4,32 @@
  */
 import type { Codec, PlacedGhost, Reading } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Ghosts, Reply } from '../memory/ghosts.ts';
-import type { Ledger } from '../memory/ledger.ts';
+import type { Found, Reply } from '../memory/ghosts.ts';
 import { newProblems } from './check.ts';
 
-export type GhostRequest = {
-  readonly codec: Codec;
-  readonly reading: Reading;
-  readonly ghosts: Ghosts;
-  readonly ledger: Ledger;
-  readonly tenant: string;
-  /** The prefix chain of the conversation as the client sent it. */
-  readonly links: readonly string[];
-};
+export type GhostRequest = { readonly codec: Codec; readonly reading: Reading };
 
 /**
- * The conversation itself where nothing was recalled, and where it is left alone because its provider refused our edits. Ghosts that
- * would make it invalid are left out. Rejects with `store-failed`.
+ * The conversation itself where nothing was recalled. Ghosts that would make it invalid are left out. `added`: how many messages stand in
+ * front of those the client sent.
  */
-export async function withGhosts(request: GhostRequest, conversation: Conversation): Promise<Conversation> {
-  // Asked at once: for most conversations there are no ghosts, and this is the fold that is looked up next.
-  const [ghosts, found] = await Promise.all([
-    ghostsOf(request, conversation),
-    request.ledger.find(request.tenant, request.links),
-  ]);
-  if (ghosts.length === 0 || found?.fold.alone) return conversation;
+export function withGhosts(
+  request: GhostRequest,
+  conversation: Conversation,
+  found: readonly Found<Copy>[],
+  added = 0,
+): Conversation {
+  if (found.length === 0) return conversation;
+  const ghosts = found.map(({ reply, turns }) => ({ at: reply.at + added, turns })).toReversed();
   const whole = inserted(request, conversation, ghosts);
   return whole ?? inserted(request, conversation, validOnes(request, conversation, ghosts)) ?? conversation;
 }
 
-async function ghostsOf(
-  { ghosts, tenant, links }: GhostRequest,
-  { messages }: Conversation,
-): Promise<readonly PlacedGhost[]> {
-  const found = await ghosts.find(tenant, copiesIn(messages, links));
-  return found.map(({ reply, turns }) => ({ at: reply.at, turns })).toReversed();
-}
-
-type Copy = Reply & { readonly at: number };
+/** A client's copy of a reply, and the index of its first message. */
+export type Copy = Reply & { readonly at: number };
 
 /** Where the client's copies of replies stand, the newest first: neighbouring messages of the model, behind some of another side. */
-function* copiesIn(messages: Conversation['messages'], links: readonly string[]): Generator<Copy> {
+export function* copiesIn(messages: Conversation['messages'], links: readonly string[]): Generator<Copy> {
   const isReply = (index: number) => messages[index]?.role === 'assistant';
   for (let end = messages.length; end > 1; end--) {
     if (!isReply(end - 1)) continue;

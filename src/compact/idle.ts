@@ -8,9 +8,8 @@ import type { FoundFold } from '../memory/ledger.ts';
 import type { Found } from './last-sent.ts';
 
 export type Traces = {
-  /** As the client sent it, and with ghost turns: what the fold was found for. */
+  /** As the client sent it. */
   readonly conversation: Conversation;
-  readonly whole: Conversation;
   readonly last: Found | undefined;
   readonly fold: FoundFold | undefined;
   /** Milliseconds since the epoch. */
@@ -18,12 +17,12 @@ export type Traces = {
 };
 
 /** Milliseconds; undefined where nobody knows. */
-export function idleMs({ conversation, whole, last, fold, now }: Traces): number | undefined {
+export function idleMs({ conversation, last, fold, now }: Traces): number | undefined {
   // Where the provider keeps the history, a request begins like those of other conversations.
   if (conversation.goesOnFrom !== undefined) return undefined;
   const times = [
     last && repliesFrom(conversation, last.matched) <= 1 ? last.request.at : undefined,
-    fold && repliesFrom(whole, fold.matched) <= 1 ? fold.fold.at : undefined,
+    fold && repliesFrom(conversation, fold.matched) <= 1 ? fold.fold.at : undefined,
   ].filter((at) => at !== undefined);
   return times.length === 0 ? undefined : Math.max(0, now - Math.max(...times));
 }

@@ -4,22 +4,14 @@
  */
 import type { Codec, Reading } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { KeptReplies } from '../memory/kept-replies.ts';
+import type { KeptReply } from '../conversation/kept-reply.ts';
 
-export type KeptRequest = {
-  readonly codec: Codec;
-  readonly reading: Reading;
-  readonly keptReplies: KeptReplies;
-  readonly tenant: string;
-};
-
-/** The conversation itself where nothing was recalled in private. Rejects with `store-failed`. */
-export async function withKeptReply(
-  { codec, reading, keptReplies, tenant }: KeptRequest,
+/** The conversation itself where nothing was recalled in private. */
+export function withKeptReply(
+  codec: Codec,
+  reading: Reading,
   conversation: Conversation,
-): Promise<Conversation> {
-  const knownAs = conversation.goesOnFrom;
-  if (knownAs === undefined || !codec.goOnFrom) return conversation;
-  const kept = await keptReplies.find(tenant, knownAs);
-  return kept ? codec.read(codec.goOnFrom(conversation, kept), reading) : conversation;
+  kept: KeptReply | undefined,
+): Conversation {
+  return kept && codec.goOnFrom ? codec.read(codec.goOnFrom(conversation, kept), reading) : conversation;
 }

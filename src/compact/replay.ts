@@ -11,11 +11,28 @@ import { keptMessages } from './protection.ts';
 /** Where folds and originals are kept, for one conversation. */
 export type FoldMemory = {
   readonly vault: Pick<Vault, 'keep'>;
-  readonly ledger: Ledger;
+  readonly ledger: Pick<Ledger, 'record'>;
   readonly tenant: string;
-  /** The links of the conversation's prefix chain. */
+  /** The links of the prefix chain of the conversation as the client sent it: what a fold is found by. */
   readonly links: readonly string[];
+  /** The same of the conversation that was folded, with what was recalled in private: what its edits name places in. */
+  readonly whole: readonly string[];
+  /** How many of the newest messages are the same in both. */
+  readonly same: number;
 };
+
+/** The newest of the folds that was made of this very conversation. `whole`: the links of its prefix chain. */
+export function foldFor(folds: readonly FoundFold[], whole: readonly string[]): FoundFold | undefined {
+  return folds.find(({ fold: { over } }) => over === undefined || whole[over.messages] === over.link);
+}
+
+/** The place in the client's conversation that has the first `messages` of the folded one in front of it, if they are the same from there on. */
+export function placeForClient(
+  { links, whole, same }: Pick<FoldMemory, 'links' | 'whole' | 'same'>,
+  messages: number,
+): number {
+  return Math.max(messages - (whole.length - links.length), links.length - 1 - same);
+}
 
 /** The conversation under the newest fold on its chain; without one, or when it would no longer be valid, under no edits. */
 export function replayFold(input: PlanInput, found: FoundFold | undefined): Draft {
@@ -33,19 +50,22 @@ export function replayFold(input: PlanInput, found: FoundFold | undefined): Draf
 export async function rememberFold(
   memory: FoldMemory,
   conversation: Conversation,
-  fold: Omit<Fold, 'length'>,
+  fold: Omit<Fold, 'length' | 'over'>,
   removed: readonly Edit[],
 ): Promise<void> {
   const { edits } = fold;
   const kept = keepable(conversation, removed);
   const lastTouched = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
-  const { vault, ledger, tenant, links } = memory;
-  await ledger.record(tenant, links, lastTouched + 1, fold, (record) => vault.keep(tenant, kept, record));
+  const { vault, ledger, tenant, links, whole } = memory;
+  const from = placeForClient(memory, lastTouched + 1);
+  const messages = from + (whole.length - links.length);
+  const made = { ...fold, over: { messages, link: whole[messages]! } };
+  await ledger.record(tenant, links, from, made, (record) => vault.keep(tenant, kept, record));
 }
 
 /** Keeps originals that no fold points at. Rejects with `store-failed`. */
 export async function keepOriginals(
-  { vault, tenant }: FoldMemory,
+  { vault, tenant }: Pick<FoldMemory, 'vault' | 'tenant'>,
   conversation: Conversation,
   removed: readonly Edit[],
 ): Promise<void> {
@@ -58,7 +78,11 @@ function keepable(conversation: Conversation, removed: readonly Edit[]) {
 }
 
 /** From here on the conversation is folded only to make it fit: its provider refused our edits. Rejects with `store-failed`. */
-export async function leaveAlone({ ledger, tenant, links }: FoldMemory): Promise<void> {
+export async function leaveAlone({
+  ledger,
+  tenant,
+  links,
+}: Pick<FoldMemory, 'ledger' | 'tenant' | 'links'>): Promise<void> {
   await ledger.record(tenant, links, links.length - 1, { edits: [], alone: true });
 }
 

@@ -12,7 +12,7 @@ import { summarySteps } from '../strategies/summary-steps.ts';
 import type { Summarizer, SummaryRequest } from '../summarizers/summarizer.ts';
 import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';
 import { type Draft, type PlanInput, viewOf } from './plan.ts';
-import type { FoldMemory } from './replay.ts';
+import { type FoldMemory, placeForClient } from './replay.ts';
 import type { SummaryNotes } from './summary-notes.ts';
 
 export type AheadOptions = {
@@ -58,12 +58,13 @@ const mostForRules = 2_000;
 /** `demand`: the one there will be, in counts. Undefined where there is nothing (more) to be written yet. */
 export function summaryJob(
   { ready: summaries, mostTokens, notes }: AheadOptions & { readonly notes: SummaryNotes },
-  { tenant, links }: Pick<FoldMemory, 'tenant' | 'links'>,
+  memory: Pick<FoldMemory, 'tenant' | 'links' | 'whole' | 'same'>,
   input: PlanInput,
   draft: Draft,
   demand: Demand,
 ): SummaryJob | undefined {
   const { ready } = input;
+  const { tenant, links, whole } = memory;
   const grown = (demand.goal.unit === 'tokens' ? draft.tokens : draft.messages) / soft;
   const view = viewOf({ input, demand, references: [] }, draft, grown - demand.goal.target);
   const going = unitsGoing(view);
@@ -78,13 +79,13 @@ export function summaryJob(
   const tokens = sizeOf(messages);
   if (tokens < Math.max(fewestTokens, sizeOf(going.flat()) * leastNew)) return undefined;
   const upTo = last + 1;
-  const link = links[upTo]!;
+  const link = whole[upTo]!;
   const keyOf = (of: string) => `${tenant}/${of}`;
   let earlier: ReadonlySet<string> | undefined;
   return {
     key: keyOf(link),
     goesOnFrom(key) {
-      earlier ??= new Set(links.slice(1, upTo).map(keyOf));
+      earlier ??= new Set(whole.slice(1, upTo).map(keyOf));
       return earlier.has(key);
     },
     tokens,
@@ -99,7 +100,8 @@ export function summaryJob(
       };
       const body = await noted({ notes, tenant, link }, () => summarizer.summarize(request, signal));
       if (body === undefined) return 0;
-      await summaries.record(tenant, links, { from: before?.from ?? first, upTo, body });
+      const foundBy = links[placeForClient(memory, upTo)]!;
+      await summaries.record(tenant, foundBy, { from: before?.from ?? first, upTo, link, body });
       return count(body);
     },
   };

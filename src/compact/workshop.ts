@@ -8,8 +8,8 @@ import { recallToolFor } from '../recall/tool.ts';
 import { type Calibration, createCalibration } from '../tokens/calibration.ts';
 import { createConversationCounter, createTokenMemo, type TokenMemo } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import { withGhosts } from './ghosts.ts';
 import { createLastSent, type LastSent } from './last-sent.ts';
+import { type LookUp, lookUp } from './look-up.ts';
 import type { EngineOptions } from './options.ts';
 import type { PlanInput } from './plan.ts';
 import { protectionOf } from './protection.ts';
@@ -58,15 +58,15 @@ export function openWorkshop(options: EngineOptions): Workshop {
   };
 }
 
-/** Recalls of earlier requests are put back only where the tool they were made with is offered. */
-export async function rehydrated(
-  { options, reading }: Workshop,
-  { codec }: EngineRequest,
+/** What the store knows of this request, asked for by now. `links`: those of the conversation as the client sent it. */
+export function lookUpIn(
+  { options }: Workshop,
+  { codec, tenant }: EngineRequest,
   conversation: Conversation,
-  { ledger, tenant, links }: FoldMemory,
-): Promise<Conversation> {
-  if (!offeredTool(options, conversation)) return conversation;
-  return withGhosts({ codec, reading, ghosts: options.ghosts, ledger, tenant, links }, conversation);
+  links: readonly string[],
+): LookUp {
+  const offersRecall = offeredTool(options, conversation) !== undefined;
+  return lookUp({ options, tenant, links, goesOn: codec.goOnFrom !== undefined, offersRecall }, conversation);
 }
 
 export function planInput(
@@ -91,19 +91,58 @@ export function planInput(
   };
 }
 
+/** The links of the prefix chain of the conversation as the client sent it. */
+export function linksAsCame(
+  workshop: Workshop,
+  request: EngineRequest,
+  came: Conversation,
+): readonly string[] {
+  return linksOf(workshop, came, rootOf(workshop, request, came), 'as it came');
+}
+
+/** Where to keep folds of `whole`, which was made of what came. */
 export function foldMemory(
   workshop: Workshop,
-  { codec, tenant }: EngineRequest,
-  conversation: Conversation,
-  kind = 'as it came',
+  request: EngineRequest,
+  came: Conversation,
+  whole: Conversation,
 ): FoldMemory {
   const { vault, ledger, mode } = workshop.options;
-  const root = `${tenant} ${codec.name}`;
-  if (mode !== 'observe')
-    return { vault, ledger, tenant, links: linksOf(workshop, conversation, root, kind) };
-  // What is only observed was never sent: nobody who folds may find it, and there is no original to keep.
-  const links = linksOf(workshop, conversation, `observed ${root}`, kind);
-  return { vault: { keep: () => Promise.resolve() }, ledger, tenant, links };
+  const { tenant } = request;
+  const links = linksAsCame(workshop, request, came);
+  const isSame = whole === came;
+  return {
+    // What is only observed was never sent, so there is no original to keep.
+    vault: mode === 'observe' ? { keep: () => Promise.resolve() } : vault,
+    ledger,
+    tenant,
+    links,
+    whole: isSame ? links : linksOf(workshop, whole, rootOf(workshop, request, came), 'with ghosts'),
+    same: isSame ? came.messages.length : sameAtEnd(came, whole),
+  };
+}
+
+/** Prefixes of different roots never meet. */
+function rootOf(
+  { options: { mode } }: Workshop,
+  { codec, tenant }: EngineRequest,
+  { goesOnFrom }: Conversation,
+): string {
+  const words = [
+    // What is only observed was never sent: nobody who folds may find it.
+    ...(mode === 'observe' ? ['observed'] : []),
+    tenant,
+    codec.name,
+    // Without its history a conversation begins like many others.
+    ...(goesOnFrom === undefined ? [] : ['goes on from', goesOnFrom]),
+  ];
+  return words.join(' ');
+}
+
+function sameAtEnd({ messages: one }: Conversation, { messages: other }: Conversation): number {
+  let same = 0;
+  while (same < one.length && one.at(-1 - same)?.canonical === other.at(-1 - same)?.canonical) same++;
+  return same;
 }
 
 /** A conversation that goes on starts as it did the turn before; so does the `kind` of it that has ghost turns. */

@@ -43,6 +43,14 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
       checkOpen();
       return keys.map(read);
     },
+    async getFirst(keys) {
+      checkOpen();
+      for (const [at, key] of keys.entries()) {
+        const value = read(key);
+        if (value) return { at, value };
+      }
+      return undefined;
+    },
     async putMany(entries) {
       checkOpen();
       const copies = entries.map(copyOf);

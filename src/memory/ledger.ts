@@ -9,22 +9,31 @@ import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 /** A recorded set of edits over the first `length` messages, complete: it holds those of the folds before it too. */
 export type Fold = {
+  /** Of the conversation as its client sent it. */
   readonly length: number;
   readonly edits: readonly Edit[];
   /** The provider refused this conversation with edits and took it without: it is left alone from here on. */
   readonly alone: boolean;
+  /** What the edits name places in; undefined where there are none. */
+  readonly over?: Prefix | undefined;
   /** Index of the first message whose results were made smaller at birth; undefined where that need not be remembered. */
   readonly shrinksFrom?: number | undefined;
   /** When the request was sent that it was made for, in milliseconds since the epoch. */
   readonly at?: number | undefined;
 };
 
+/** So many messages of a conversation with what its model recalled in private, by the link that stands for them. */
+export type Prefix = { readonly messages: number; readonly link: string };
+
 /** A fold and how many messages of the conversation are those it was made on: all of its own, or fewer where the newest differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };
 
 export interface Ledger {
-  /** The newest fold that holds for this chain; `links[j]` stands for the first j messages. Rejects with `store-failed`. */
-  find(tenant: string, links: readonly string[]): Promise<FoundFold | undefined>;
+  /**
+   * The folds that hold for this chain, the newest first; `links[j]` stands for the first j messages as the client sent them. One round
+   * trip at most: of those far back only the newest is found. Rejects with `store-failed`.
+   */
+  find(tenant: string, links: readonly string[]): Promise<readonly FoundFold[]>;
   /**
    * Keeps a fold made on the whole chain; also under the last few links from `from` messages on, so that clients which rewrite
    * their newest messages find it. `write` puts it into the store together with what it must not stand there without; by default it
@@ -40,7 +49,7 @@ export interface Ledger {
 }
 
 type LedgerOptions = {
-  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany'>;
+  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany' | 'getSealedFirst'>;
   /** How long a fold is kept, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
 };
@@ -49,10 +58,10 @@ type LedgerOptions = {
 const mostLinks = 8;
 
 /**
- * Links asked for in one round trip, newest first; a conversation that goes on finds its fold in the first. Few batches, since a store
- * may be far away, but not one: a process that meets a long conversation anew would be sent all of its folds.
+ * The newest links, all of which are asked for; a conversation that goes on finds its fold among them. Of those before only the newest
+ * that has a fold is: a process that meets a long conversation anew would be sent all of its folds.
  */
-const batchSizes = [64, Number.POSITIVE_INFINITY];
+const newestLinks = 64;
 
 /** What this process knows of a link: its fold, that it has none, or that neither it nor any before it has one. */
 type Known = Fold | 'none' | 'none-before';
@@ -66,22 +75,19 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
 
   return {
     async find(tenant, links) {
+      await learn(tenant, links);
+      const found: FoundFold[] = [];
       const later = new Set<number>();
-      let end = links.length;
-      for (const size of batchSizes) {
-        const start = Math.max(1, end - size);
-        await learn(tenant, links, start, end);
-        for (let matched = end - 1; matched >= start; matched--) {
-          const fold = known.get(keyIn(tenant, links[matched]!));
-          if (fold === 'none-before') return undefined;
-          if (fold === undefined || fold === 'none') continue;
-          if (holds(fold, matched, links.length - 1, later)) return { fold, matched };
-        }
-        end = start;
+      for (let matched = links.length - 1; matched > 0; matched--) {
+        const fold = known.get(keyIn(tenant, links[matched]!));
+        // Further back nobody looked, or need look.
+        if (fold === undefined || fold === 'none-before') return found;
+        if (found.length > 0 && matched < links.length - newestLinks) return found;
+        if (fold !== 'none' && holds(fold, matched, links.length - 1, later)) found.push({ fold, matched });
       }
-      const newest = links.at(-1);
-      if (newest !== undefined && later.size === 0) known.set(keyIn(tenant, newest), 'none-before');
-      return undefined;
+      if (links.length > 1 && later.size === 0 && found.length === 0)
+        known.set(keyIn(tenant, links.at(-1)!), 'none-before');
+      return found;
     },
     async record(tenant, links, from, made, write) {
       const length = links.length - 1;
@@ -95,22 +101,36 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     },
   };
 
-  /** Asks the store for the links of a batch that this process knows nothing of, in one round trip. */
-  async function learn(tenant: string, links: readonly string[], start: number, end: number): Promise<void> {
-    const unknown: string[] = [];
-    for (let at = end - 1; at >= start; at--) {
+  /** Asks the store for what this process does not know of these links, back to the newest fold that it knows. */
+  async function learn(tenant: string, links: readonly string[]): Promise<void> {
+    const unknown = unknownOf(tenant, links);
+    const newest = unknown.filter((at) => at >= links.length - newestLinks);
+    const older = unknown.slice(newest.length);
+    const keysOf = (places: readonly number[]) => places.map((at) => keyOf(links[at]!));
+    // Started at once, so that both are one round trip.
+    const [records, first] = await Promise.all([
+      newest.length > 0 ? vault.getSealedMany(tenant, keysOf(newest)) : [],
+      older.length > 0 ? vault.getSealedFirst(tenant, keysOf(older)) : undefined,
+    ]);
+    for (const [order, at] of newest.entries()) learned(tenant, links[at]!, records[order]);
+    const none = older.slice(0, first?.at ?? older.length);
+    for (const at of none) learned(tenant, links[at]!, undefined);
+    if (first) learned(tenant, links[older[first.at]!]!, first.content);
+  }
+
+  function unknownOf(tenant: string, links: readonly string[]): readonly number[] {
+    const unknown: number[] = [];
+    for (let at = links.length - 1; at > 0; at--) {
       const here = known.get(keyIn(tenant, links[at]!));
-      if (here === 'none-before') break;
-      if (here === undefined) unknown.push(links[at]!);
+      if (here === undefined) unknown.push(at);
+      else if (here === 'none-before' || (here !== 'none' && here.length < links.length)) break;
     }
-    if (unknown.length === 0) return;
-    const records = await vault.getSealedMany(tenant, unknown.map(keyOf));
-    for (const [order, record] of records.entries()) {
-      known.set(
-        keyIn(tenant, unknown[order]!),
-        (record && (decodeRecord(record, 'A fold') as Fold | undefined)) ?? 'none',
-      );
-    }
+    return unknown;
+  }
+
+  function learned(tenant: string, link: string, record: Uint8Array | undefined): void {
+    const fold = record && (decodeRecord(record, 'A fold') as Fold | undefined);
+    known.set(keyIn(tenant, link), fold ?? 'none');
   }
 }
 

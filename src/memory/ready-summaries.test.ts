@@ -14,20 +14,20 @@ const chain = (letters: string) =>
 describe('ready summaries', () => {
   it('are found by what begins with all that they stand for, the longest first, by other processes too', async () => {
     const summaries = open();
-    const short = { from: 1, upTo: 3, body: 'abc' };
-    const long = { from: 1, upTo: 5, body: 'abcde' };
-    await summaries.record('one', chain('abcdefgh'), short);
-    await summaries.record('one', chain('abcdefgh'), long);
+    const short = { from: 1, upTo: 3, link: 'link-abc', body: 'abc' };
+    const long = { from: 1, upTo: 5, link: 'link-abcde', body: 'abcde' };
+    await summaries.record('one', short.link, short);
+    await summaries.record('one', long.link, long);
     for (const process of [summaries, open()]) {
-      expect(await process.find('one', chain('abcdefghij'))).toEqual(long);
-      expect(await process.find('one', chain('abcdxyz'))).toEqual(short);
-      expect(await process.find('one', chain('abX'))).toBe(undefined);
+      expect(await process.find('one', chain('abcdefghij'))).toEqual([long, short]);
+      expect(await process.find('one', chain('abcdxyz'))).toEqual([short]);
+      expect(await process.find('one', chain('abX'))).toEqual([]);
     }
   });
 
   it('are not found for another tenant, nor for a conversation without messages', async () => {
-    await open().record('one', chain('pqrs'), { from: 0, upTo: 2, body: 'pq' });
-    expect(await open().find('two', chain('pqrs'))).toBe(undefined);
-    expect(await open().find('one', chain(''))).toBe(undefined);
+    await open().record('one', 'link-pq', { from: 0, upTo: 2, link: 'link-pq', body: 'pq' });
+    expect(await open().find('two', chain('pqrs'))).toEqual([]);
+    expect(await open().find('one', chain(''))).toEqual([]);
   });
 });

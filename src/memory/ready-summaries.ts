@@ -1,19 +1,28 @@
 /**
- * Where summaries wait that were written ahead, for the fold that will need them: by the prefix they end with, so that a branch, a
- * restart and another instance find those of their own history alone.
+ * Where summaries wait that were written ahead, for the fold that will need them: by a prefix that has all that they stand for, so that a
+ * branch, a restart and another instance find those of their own history alone.
  */
 import { LRUCache } from 'lru-cache';
 import type { Vault } from './vault.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 /** A summary of the messages from `from` to before `upTo`, of which none was folded away when it was written. */
-export type ReadySummary = { readonly from: number; readonly upTo: number; readonly body: string };
+export type ReadySummary = {
+  readonly from: number;
+  readonly upTo: number;
+  /** Stands for the first `upTo` messages, with what was recalled in private. */
+  readonly link: string;
+  readonly body: string;
+};
 
 export interface ReadySummaries {
-  /** That of the longest part of this chain; `links[j]` stands for the first j messages. Rejects with `store-failed`. */
-  find(tenant: string, links: readonly string[]): Promise<ReadySummary | undefined>;
-  /** Rejects with `store-failed`, but remembers it here. */
-  record(tenant: string, links: readonly string[], ready: ReadySummary): Promise<void>;
+  /**
+   * Those that may be for this chain, the newest first: `links[j]` stands for the first j messages as the client sent them, and a summary
+   * is for a conversation that has its `link`. Rejects with `store-failed`.
+   */
+  find(tenant: string, links: readonly string[]): Promise<readonly ReadySummary[]>;
+  /** To be found by all that begin with the prefix `link` stands for. Rejects with `store-failed`, but remembers it here. */
+  record(tenant: string, link: string, ready: ReadySummary): Promise<void>;
 }
 
 type ReadySummariesOptions = {
@@ -35,34 +44,30 @@ export function createReadySummaries({
 
   return {
     async find(tenant, links) {
-      const here = newest(tenant, links);
+      const here = newestOf(tenant, links);
       const conversation = `${tenant}/${links[1]}`;
-      if (here || links[1] === undefined || asked.has(conversation)) return here;
-      const from = Math.max(1, links.length - mostLinks);
-      const recent = links.slice(from);
+      if (here.length > 0 || links[1] === undefined || asked.has(conversation)) return here;
+      const recent = links.slice(Math.max(1, links.length - mostLinks));
       const records = await vault.getSealedMany(tenant, recent.map(keyOf));
       asked.set(conversation, true);
       for (const [at, record] of records.entries()) {
         const ready = record && (decodeRecord(record, 'A summary') as ReadySummary | undefined);
-        if (ready && ready.upTo === from + at) known.set(placeOf(tenant, recent[at]!), ready);
+        if (ready) known.set(placeOf(tenant, recent[at]!), ready);
       }
-      return newest(tenant, links);
+      return newestOf(tenant, links);
     },
-    async record(tenant, links, ready) {
-      const link = links[ready.upTo];
-      if (link === undefined) return;
+    async record(tenant, link, ready) {
       known.set(placeOf(tenant, link), ready);
       const content = encodeRecord(ready);
       await vault.putSealed(tenant, [keyOf(link)], content, ttlMs);
     },
   };
 
-  function newest(tenant: string, links: readonly string[]): ReadySummary | undefined {
-    for (let at = links.length - 1; at > 0; at--) {
-      const ready = known.get(placeOf(tenant, links[at]!));
-      if (ready) return ready;
-    }
-    return undefined;
+  function newestOf(tenant: string, links: readonly string[]): readonly ReadySummary[] {
+    return links
+      .slice(1)
+      .flatMap((link) => known.get(placeOf(tenant, link)) ?? [])
+      .toReversed();
   }
 }
 

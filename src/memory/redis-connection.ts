@@ -9,6 +9,8 @@ import { connectionLost, unanswered } from './redis-problem.ts';
 /** What is used of a client; those of the packages iovalkey and ioredis have it, for one server and for a cluster. */
 export interface RedisClient {
   mgetBuffer(...keys: string[]): Promise<(Buffer | null)[]>;
+  /** Any command: EVAL, which has no method of its own that leaves bytes as they are. */
+  callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>;
   /** MULTI, the commands and EXEC, sent at once. */
   multi(commands: unknown[][]): { exec(): Promise<[error: Error | null, result: unknown][] | null> };
   del(...keys: string[]): Promise<number>;

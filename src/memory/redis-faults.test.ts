@@ -89,12 +89,12 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
       });
       expect(read).toBeUndefined();
       expect(write).toMatch(
-        /failed: NOPERM .* 'multi' command\. Let this user run MGET, SET, DEL, MULTI, EXEC, SELECT and INFO, with keys that begin with \{leporello\}:\.$/,
+        /failed: NOPERM .* 'multi' command\. Let this user run MGET, GET, SET, DEL, MULTI, EXEC, EVAL, SELECT and INFO, with keys that begin with \{leporello\}:\.$/,
       );
     });
 
     it('lets this user do what is needed, and no more', async () => {
-      const rights = 'ada on >hush ~{leporello}:* +mget +set +del +multi +exec +info'.split(' ');
+      const rights = 'ada on >hush ~{leporello}:* +mget +get +set +del +multi +exec +eval +info'.split(' ');
       await using narrow = await startRedis('--user', ...rights);
       const ada = { port: narrow.port, username: 'ada', password: 'hush', ...patient };
       expect(await said(ada)).toEqual([undefined, undefined]);

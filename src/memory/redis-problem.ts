@@ -61,7 +61,7 @@ function remedies(prefix: string): readonly (readonly [RegExp, string])[] {
     [/^(WRONGPASS|NOAUTH)|invalid password|AUTH/, 'Check username and password.'],
     [
       /^NOPERM/,
-      `Let this user run MGET, SET, DEL, MULTI, EXEC, SELECT and INFO, with keys that begin with ${prefix}.`,
+      `Let this user run MGET, GET, SET, DEL, MULTI, EXEC, EVAL, SELECT and INFO, with keys that begin with ${prefix}.`,
     ],
     [/^READONLY/, 'It is a replica: name the primary.'],
     [/^OOM/, 'Its memory is full: raise its maxmemory, or give Leporello a server of its own.'],

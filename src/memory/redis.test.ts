@@ -86,6 +86,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       await raw.lpush('strange:list', 'x');
       const store = await open({ port, prefix: 'strange:' });
       expect(await store.getMany(['short', 'later', 'list'])).toEqual([undefined, undefined, undefined]);
+      expect(await store.getFirst(['short', 'later', 'list'])).toBeUndefined();
       await store.putMany([entry('list', [1])]);
       expect(await store.get('list')).toEqual(bytes(1));
     });
@@ -182,6 +183,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       const keys = Array.from({ length: 30 }, (_, i) => `k${i}`);
       await store.putMany(keys.map((key, i) => entry(key, [i])));
       expect(await store.getMany(keys)).toEqual(keys.map((_, i) => bytes(i)));
+      expect(await store.getFirst(['none', ...keys])).toEqual({ at: 1, value: bytes(0) });
       await store.delete(keys);
       expect(await store.getMany(keys)).toEqual(keys.map(() => undefined));
 

@@ -7,6 +7,7 @@ import { LeporelloError } from '../errors.ts';
 import { connectRedis, type RedisClient, type RedisServer, theirConnection } from './redis-connection.ts';
 import { redisFailed } from './redis-problem.ts';
 import { readRecord, writeRecord } from './redis-record.ts';
+import { firstAlive } from './redis-scripts.ts';
 import type { Clock, Store, StoreEntry } from './store.ts';
 
 export type { RedisClient } from './redis-connection.ts';
@@ -77,6 +78,14 @@ export async function redisStore(options: RedisOptions = {}): Promise<Store> {
     name: 'redis',
     get: async (key) => (await getMany([key]))[0],
     getMany,
+    async getFirst(keys) {
+      checkOpen();
+      if (keys.length === 0) return undefined;
+      const wanted = keys.map((key) => prefix + key);
+      const found = await ask((using) => firstAlive(using, wanted, clock()));
+      const value = found && readRecord(found.record, Number.NEGATIVE_INFINITY);
+      return value && { at: found.at, value };
+    },
     async putMany(entries) {
       checkOpen();
       const commands = entries.map((entry) => commandFor(entry, prefix, clock()));

@@ -8,6 +8,8 @@ export interface Store {
   get(key: string): Promise<Uint8Array | undefined>;
   /** The values of several keys in one round trip, in the order of the keys. */
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
+  /** The first of the keys that has a value, by its place among them; no other value is read. One round trip. */
+  getFirst(keys: readonly string[]): Promise<FirstFound | undefined>;
   /** All or none. An entry that is already there is overwritten, its expiry with it. */
   putMany(entries: readonly StoreEntry[]): Promise<void>;
   delete(keys: readonly string[]): Promise<void>;
@@ -21,6 +23,8 @@ export type StoreEntry = {
   /** Milliseconds since the epoch; undefined means never. An expired entry reads as absent. */
   readonly expiresAt: number | undefined;
 };
+
+export type FirstFound = { readonly at: number; readonly value: Uint8Array };
 
 /** Tells the time, in milliseconds since the epoch. Passed in, so that tests own it. */
 export type Clock = () => number;

@@ -234,6 +234,8 @@ describe('putSealed and getSealedMany', () => {
       bytes('1a'),
     ]);
     expect(await vault.getSealedMany('two', ['b/c', 'a'])).toEqual([undefined, bytes('2a')]);
+    expect(await vault.getSealedFirst('two', ['b/c', 'a'])).toEqual({ at: 1, content: bytes('2a') });
+    expect(await vault.getSealedFirst('two', ['b/c'])).toBeUndefined();
     expect(await vault.getSealedMany('two', [])).toEqual([]);
   });
 

@@ -28,6 +28,8 @@ export interface Vault {
   putSealed(tenant: string, keys: readonly string[], content: Uint8Array, ttlMs: number): Promise<void>;
   /** In the order of the keys; undefined for what is missing, expired or damaged. */
   getSealedMany(tenant: string, keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
+  /** The first of the keys under which something stands, by its place among them; without content when that is damaged. */
+  getSealedFirst(tenant: string, keys: readonly string[]): Promise<FirstSealed | undefined>;
 }
 
 /** The exact bytes taken out of a request, and their id. */
@@ -39,6 +41,8 @@ export type Sealed = {
   readonly content: Uint8Array;
   readonly ttlMs: number;
 };
+
+export type FirstSealed = { readonly at: number; readonly content: Uint8Array | undefined };
 
 export type Recalled =
   | { readonly status: 'found'; readonly original: Uint8Array }
@@ -103,6 +107,13 @@ export function createVault(options: VaultOptions): Vault {
           const record = records[i];
           return record && (await sealer.unseal(record, place))?.content;
         }),
+      );
+    },
+    async getSealedFirst(tenant, keys) {
+      const places = keys.map((key) => sealedKey(tenant, key));
+      const first = await store.getFirst(places);
+      return (
+        first && { at: first.at, content: (await sealer.unseal(first.value, places[first.at]!))?.content }
       );
     },
   };

@@ -103,11 +103,22 @@ function reading({ open }: Setting): void {
     expect(values).toEqual([bytes(3), undefined, bytes(1), bytes(3), bytes(2), undefined]);
   });
 
+  it('finds the first of several keys, in the order of the keys, whatever was written first', async () => {
+    const store = await open();
+    await store.putMany([entry('a', [1]), entry('b', []), entry('c', [3])]);
+    expect(await store.getFirst(['x', 'c', 'a'])).toEqual({ at: 1, value: bytes(3) });
+    expect(await store.getFirst(['b', 'c'])).toEqual({ at: 0, value: bytes() });
+    expect(await store.getFirst(['y', 'x', 'y'])).toBeUndefined();
+    const many = Array.from({ length: 3_000 }, (_, at) => `nothing ${at}`);
+    expect(await store.getFirst([...many, 'a', 'c'])).toEqual({ at: 3_000, value: bytes(1) });
+  });
+
   it('takes empty lists', async () => {
     const store = await open();
     await store.putMany([]);
     await store.delete([]);
     expect(await store.getMany([])).toEqual([]);
+    expect(await store.getFirst([])).toBeUndefined();
   });
 }
 
@@ -163,6 +174,7 @@ function copying({ open }: Setting): void {
     await put;
     (await store.get('a'))?.fill(8);
     (await store.getMany(['a']))[0]?.fill(7);
+    (await store.getFirst(['a']))?.value.fill(6);
     expect(await store.get('a')).toEqual(bytes(1, 2, 3));
   });
 
@@ -220,6 +232,7 @@ function expiry({ open, setClock }: Setting): void {
     setClock(1_000_500);
     expect(await store.get('brief')).toBeUndefined();
     expect(await store.getMany(['ever', 'brief'])).toEqual([bytes(2), undefined]);
+    expect(await store.getFirst(['brief', 'ever'])).toEqual({ at: 1, value: bytes(2) });
   });
 
   it('reads an entry that is written expired as absent', async () => {
@@ -271,6 +284,7 @@ function closing({ open }: Setting): void {
     const failed = { name: 'LeporelloError', code: 'store-failed' };
     await expect(store.get('a')).rejects.toMatchObject(failed);
     await expect(store.getMany(['a'])).rejects.toMatchObject(failed);
+    await expect(store.getFirst(['a'])).rejects.toMatchObject(failed);
     await expect(store.putMany([entry('a', [1])])).rejects.toMatchObject(failed);
     await expect(store.putMany([])).rejects.toMatchObject(failed);
     await expect(store.delete(['a'])).rejects.toMatchObject(failed);

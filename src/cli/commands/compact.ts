@@ -137,5 +137,6 @@ function withoutFolds(vault: Vault): Vault {
     keep: (owner, originals) => vault.keep(owner, originals),
     putSealed: async () => undefined,
     getSealedMany: async (_, keys) => keys.map(() => undefined),
+    getSealedFirst: async () => undefined,
   };
 }

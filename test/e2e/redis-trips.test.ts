@@ -1,0 +1,108 @@
+/** Requests that need more of the memory than most, counted on a real Redis: at most one round trip to read, and one to write. */
+import OpenAI from 'openai';
+import { describe, expect, it, vi } from 'vitest';
+import { redisStore } from '../../src/memory/redis.ts';
+import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import { isRedisMissing, startRedis } from '../../src/testing/redis-server.ts';
+import { longBody, post } from './bodies.ts';
+import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
+import { startStack } from './stack.ts';
+
+describe.skipIf(isRedisMissing)('round trips to a memory in Redis', () => {
+  it('for a summary that was written ahead: none more than without, in a process that has never seen it', async () => {
+    await using redis = await startRedis();
+    await using proxy = await startCountingProxy(redis.port);
+    const settings = {
+      summaries: { kind: 'model' },
+      shrinks: false,
+      calibration: false,
+      models: { '*': { tokenizer: { encoding: 'o200k_base' } } },
+      triggers: {
+        tokenBudget: { trigger: 20_000, target: 1_500, buffer: 1 },
+        cacheRent: false,
+        coldCache: false,
+      },
+    } as const;
+    const script = ({ body }: ScriptRequest) => says(isForSummary(body) ? 'Job ZEBRA-17 is next.' : 'Hello.');
+    {
+      await using stack = await startStack(script, settings, { store: await connected(proxy) });
+      await (await post(stack.url, 'chat', longBody('chat', 14))).text();
+      await vi.waitFor(() => expect(stack.logged.join('\n')).toContain('a summary is ready'), 20_000);
+    }
+    await using anew = await startStack(script, settings, { store: await connected(proxy) });
+    const count = async (jobs: number): Promise<number> => {
+      proxy.taken();
+      const response = await post(anew.url, 'chat', longBody('chat', jobs));
+      expect(response.status).toBe(200);
+      await response.text();
+      return proxy.taken();
+    };
+    expect(await count(15)).toBe(1);
+    expect(await count(25)).toBe(2);
+    expect(anew.provider.requests.map(({ body }) => Buffer.from(body).toString()).at(-1)).toContain(
+      'ZEBRA-17',
+    );
+  });
+
+  it('for a request that goes on from a reply which its provider keeps', async () => {
+    await using redis = await startRedis();
+    await using proxy = await startCountingProxy(redis.port);
+    const settings = { models: { '*': { window: 12_000 } } };
+    let asked = 0;
+    const script = ({ body }: ScriptRequest): Turn => {
+      const id = /mem_[0-9a-z]{16}/.exec(JSON.stringify(body))?.[0] ?? 'mem_none';
+      const turns = [call('read_memory', { id }), call('run'), text('Done.')];
+      return { type: 'turn', parts: [turns[asked++]!] };
+    };
+    await using one = await startStack(script, settings, { store: await connected(proxy) });
+    await using other = await startStack(script, settings, {
+      store: await connected(proxy),
+      upstreamUrl: one.provider.url,
+    });
+    const count = async (url: string, body: JsonObject) => {
+      proxy.taken();
+      const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'dummy', maxRetries: 0 });
+      const reply = await client.responses.stream(body).finalResponse();
+      return { reply, trips: proxy.taken() };
+    };
+    const long = JSON.parse(longBody('responses', 30)) as JsonObject;
+    const nextOf = (reply: OpenAI.Responses.Response, output: string): JsonObject => ({
+      model: long['model'],
+      tools: long['tools'],
+      previous_response_id: reply.id,
+      input: reply.output.flatMap((item) =>
+        item.type === 'function_call'
+          ? [{ type: 'function_call_output', call_id: item.call_id, output }]
+          : [],
+      ),
+    });
+    // It folds (2), and at its end a recall is kept, with how to go on from there (2).
+    const first = await count(one.url, { ...long, store: true });
+    expect(first.trips).toBe(4);
+    const second = await count(other.url, nextOf(first.reply, 'ok'));
+    expect(second.trips).toBe(1);
+    const names = one.provider.requests.map(({ body }) => {
+      const { previous_response_id: name } = JSON.parse(Buffer.from(body).toString()) as JsonObject;
+      return name;
+    });
+    expect(names[2]).not.toBe(first.reply.id);
+  });
+});
+
+const isForSummary = (body: unknown) =>
+  JSON.stringify(body).includes('You write down what an agent has done');
+
+const text = (said: string): TurnPart => ({ type: 'text', text: said });
+const call = (name: string, args: JsonObject = {}): TurnPart => ({
+  type: 'tool-call',
+  name,
+  arguments: args,
+});
+const says = (said: string): Turn => ({ type: 'turn', parts: [text(said)] });
+
+/** A store of a process of its own, whose connection stands. */
+async function connected(proxy: CountingProxy) {
+  const store = await redisStore({ port: proxy.port });
+  await store.get('connected');
+  return store;
+}
