@@ -94,6 +94,7 @@ const faces: Readonly<Record<string, Names | undefined>> = {
     values: ['assembleGateway', 'createFetchHandler', 'fetchUpstream', 'honoApp'],
     types: [
       'GatewayLog',
+      'GatewayMetrics',
       'GatewayRequest',
       'GatewayResponse',
       'GatewayRims',
@@ -103,7 +104,7 @@ const faces: Readonly<Record<string, Names | undefined>> = {
     ],
   },
   './gateway/node': {
-    values: ['serveNode', 'undiciUpstream'],
+    values: ['prometheusMetrics', 'serveNode', 'undiciUpstream'],
     types: ['NodeServer', 'NodeServerOptions', 'UndiciUpstreamOptions'],
   },
   './stores/redis': { values: ['redisStore'], types: ['RedisClient', 'RedisOptions'] },

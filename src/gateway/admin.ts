@@ -9,13 +9,13 @@ import type { GatewayRequest, GatewayResponse } from './http.ts';
 import { jsonResponse } from './json-response.ts';
 import type { ReceiptLog } from './receipts.ts';
 import { credentialOf } from './routes.ts';
+import { metricsPage, type MetricsRim } from './metrics-page.ts';
 import { tenantOf } from './tenant.ts';
 
-type AdminRim = {
+type AdminRim = MetricsRim & {
   readonly vault: Pick<Vault, 'tenantOf' | 'recall' | 'recallAny'>;
   readonly receipts: ReceiptLog;
   readonly totals: Aggregate;
-  readonly adminToken: string | undefined;
   readonly tenant: string | undefined;
 };
 
@@ -34,6 +34,7 @@ export async function answerOwn(
   const [, room, id] = /^\/_leporello\/(receipts|totals|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
   if (route.path === '/healthz') return jsonResponse(200, { status: 'ok' });
   if (route.path === '/readyz') return readiness(rim);
+  if (route.path === '/metrics') return metricsPage(rim, isAdmin);
   const limit = Math.min(mostListed, Number(route.query.get('limit') ?? 50) || 50);
   if (room === 'receipts' && id === undefined) {
     return jsonResponse(200, { receipts: rim.receipts.list(tenant, limit) });
@@ -45,7 +46,7 @@ export async function answerOwn(
   if (room === 'totals' && id === undefined) return jsonResponse(200, sumsFor(rim.totals, tenant, limit));
   if (room === 'memory' && id !== undefined) return memory(rim, tenant, id);
   return notFound(
-    'Known here: /healthz, /readyz, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals, /_leporello/memory/ID.',
+    'Known here: /healthz, /readyz, /metrics, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals, /_leporello/memory/ID.',
   );
 }
 

@@ -6,6 +6,7 @@ import { createAggregate } from '../metrics/aggregate.ts';
 import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http.ts';
 import type { GatewayLog } from './gateway-log.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
 import { pricesFrom } from './prices.ts';
 import { createReceiptLog } from './receipts.ts';
 import { createReckoner } from './reckoner.ts';
@@ -23,6 +24,11 @@ export type GatewaySettings = FoldSettings & {
   /** Credential that sees the receipts and memories of all tenants. */
   readonly adminToken?: string;
   /**
+   * Whether `/metrics`, which is of all tenants, is shown to anyone while there is no `adminToken`. Default: only where there is one
+   * `tenant` for all.
+   */
+  readonly openMetrics?: boolean;
+  /**
    * One tenant (a-z, 0-9, -) for all requests. For a gateway that serves one person whose tokens change within a conversation; by
    * default each credential is a tenant of its own.
    */
@@ -36,6 +42,8 @@ export type GatewayRims = {
   readonly secret: Uint8Array;
   readonly upstream: Upstream;
   readonly log: GatewayLog;
+  /** Counts for whoever watches the gateway, such as `prometheusMetrics()`. Default: none. */
+  readonly metrics?: GatewayMetrics;
 };
 
 /** The gateway as a handler of requests. Throws `bad-config` for settings out of range. */
@@ -50,6 +58,8 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
     totals: createAggregate(),
     prices: pricesFrom(settings.prices),
     reckoner: createReckoner(),
+    metrics: rims.metrics,
+    openMetrics: settings.openMetrics ?? settings.tenant !== undefined,
     log: rims.log,
     summaries: summaryDesk(settings, rims.log),
     recall: { maxRounds: settings.recall?.maxRounds ?? 5, maxTokens: settings.recall?.maxTokens ?? 8_000 },

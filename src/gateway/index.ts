@@ -4,3 +4,4 @@ export { createFetchHandler, honoApp } from './fetch-handler.ts';
 export { fetchUpstream } from './fetch-upstream.ts';
 export type { GatewayRequest, GatewayResponse, Handler, Upstream } from './http.ts';
 export type { GatewayLog } from './gateway-log.ts';
+export type { GatewayMetrics } from './gateway-metrics.ts';

@@ -201,6 +201,7 @@ async function receiptOf(
     prepared,
     session: sessionOf(request.headers),
     path: pathOf(request),
+    format: route.codec.name,
     isModelCall: route.kind === 'model',
     prices: await options.prices(),
     started,

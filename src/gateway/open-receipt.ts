@@ -4,6 +4,7 @@ import type { Aggregate } from '../metrics/aggregate.ts';
 import type { PriceList } from '../metrics/prices.ts';
 import type { CountedPrompt, Receipt, RecallReport } from '../metrics/receipt.ts';
 import { noUsage, type Usage, usageSince } from '../metrics/usage.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { HeaderList } from './http.ts';
 import type { ExchangeNotes } from './recall-loop.ts';
 import type { ReceiptLog } from './receipts.ts';
@@ -31,6 +32,8 @@ type ReceiptRequest = {
   /** What the client's headers call the session. */
   readonly session: string | undefined;
   readonly path: string;
+  /** The wire format. */
+  readonly format: string;
   /** Whether a model answers it: counts of tokens are in no sum. */
   readonly isModelCall: boolean;
   readonly prices: PriceList;
@@ -43,6 +46,7 @@ type ReceiptRequest = {
 type ReceiptRim = {
   readonly receipts: ReceiptLog;
   readonly totals: Aggregate;
+  readonly metrics: GatewayMetrics | undefined;
   readonly reckoner: Reckoner;
   readonly clock: () => number;
   readonly newId: () => string;
@@ -81,7 +85,9 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       ms: { prepare: request.preparedAt - started, total: rim.clock() - started },
     };
     rim.receipts.add(tenant, receipt);
-    if (request.isModelCall) rim.totals.add(tenant, receipt);
+    if (!request.isModelCall) return;
+    rim.totals.add(tenant, receipt);
+    rim.metrics?.requestEnded(request.format, receipt);
   }
 
   return {

@@ -3,6 +3,7 @@ import type { Engine } from '../compact/engine.ts';
 import type { Vault } from '../memory/vault.ts';
 import type { Aggregate } from '../metrics/aggregate.ts';
 import type { GatewayLog } from './gateway-log.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { Upstream } from './http.ts';
 import type { Prices } from './prices.ts';
 import type { RecallLimits } from './recall-budget.ts';
@@ -20,6 +21,10 @@ export type GatewayOptions = {
   readonly totals: Aggregate;
   readonly prices: Prices;
   readonly reckoner: Reckoner;
+  /** Counts for whoever watches the gateway; undefined counts nothing. */
+  readonly metrics: GatewayMetrics | undefined;
+  /** Whether metrics are shown to anyone where there is no `adminToken`. */
+  readonly openMetrics: boolean;
   readonly log: GatewayLog;
   /** Writes summaries ahead of the folds that need them; undefined where no model is to be asked. */
   readonly summaries: SummaryDesk | undefined;

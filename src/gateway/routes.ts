@@ -29,9 +29,7 @@ export type Route =
 
 export function routeOf(method: string, target: string, headers: HeaderList, urls: UpstreamUrls): Route {
   const [path = '/', query] = target.split('?', 2);
-  if (path === '/healthz' || path === '/readyz' || path.startsWith('/_leporello/')) {
-    return { kind: 'own', path, query: new URLSearchParams(query) };
-  }
+  if (isOwnPath(path)) return { kind: 'own', path, query: new URLSearchParams(query) };
   const call = method === 'POST' ? modelPaths.find((known) => known.path.test(path)) : undefined;
   if (call) return { kind: call.kind, codec: call.codec, url: joinUrl(urls[call.upstream], target) };
   const named = namedModelRoute(method, path, query);
@@ -39,6 +37,11 @@ export function routeOf(method: string, target: string, headers: HeaderList, url
   if (!/^\/(?:v1(?:beta\w*)?|responses)(?:\/|$)/.test(path)) return { kind: 'unknown' };
   const upstream = upstreamOf(path, headers);
   return { kind: 'pass', codec: codecs[upstream], url: joinUrl(urls[upstream], target) };
+}
+
+/** Paths that the gateway answers itself. */
+export function isOwnPath(path: string): boolean {
+  return ['/healthz', '/readyz', '/metrics'].includes(path) || path.startsWith('/_leporello/');
 }
 
 const codecs = { openai: openaiChat, anthropic: anthropicMessages, gemini } as const;

@@ -1,6 +1,7 @@
 /** The receipt of a summary that was written ahead: what was asked of a model and paid for, used or not. */
 import type { Aggregate } from '../metrics/aggregate.ts';
 import { costOf, type SummaryReceipt } from '../metrics/summary-receipt.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { Prices } from './prices.ts';
 import type { ReceiptLog } from './receipts.ts';
 import type { SummaryEnd } from './summary-desk.ts';
@@ -8,6 +9,7 @@ import type { SummaryEnd } from './summary-desk.ts';
 type SummaryRim = {
   readonly receipts: ReceiptLog;
   readonly totals: Aggregate;
+  readonly metrics: GatewayMetrics | undefined;
   readonly prices: Prices;
   readonly clock: () => number;
   readonly newId: () => string;
@@ -37,4 +39,5 @@ export async function addSummaryReceipt(
   };
   rim.receipts.add(tenant, receipt);
   rim.totals.addSummary(tenant, receipt);
+  rim.metrics?.summaryEnded(receipt);
 }

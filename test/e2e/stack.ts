@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
 import { serveNode } from '../../src/gateway/node-server.ts';
+import { prometheusMetrics } from '../../src/gateway/prometheus.ts';
 import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
 import { sqliteStore } from '../../src/memory/sqlite.ts';
 import type { Store } from '../../src/memory/store.ts';
@@ -51,7 +52,13 @@ export async function startStack(
     const url = rims.upstreamUrl ?? provider.url;
     const handler = assembleGateway(
       { urls: { openai: url, anthropic: url, gemini: url }, ...settings },
-      { store, secret: new Uint8Array(32).fill(9), upstream, log: { info: note, warn: note } },
+      {
+        store,
+        secret: new Uint8Array(32).fill(9),
+        upstream,
+        log: { info: note, warn: note },
+        metrics: prometheusMetrics(),
+      },
     );
     const server = await serveNode(handler, {
       port: 0,

@@ -1,6 +1,7 @@
 /** `leporello serve`: the gateway on a port, until it is asked to stop. */
 import { assembleGateway } from '../../gateway/assemble.ts';
 import { type NodeServer, serveNode } from '../../gateway/node-server.ts';
+import { prometheusMetrics } from '../../gateway/prometheus.ts';
 import { undiciUpstream } from '../../gateway/undici-upstream.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { loadModelInfo } from '../../tokens/models.ts';
@@ -22,7 +23,12 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   const memory = await openMemoryOrDoWithout(dataDir, terminal.env, config.memory.redis);
   // Some upstreams compress although they are asked not to; a call in such a response could not be seen.
   const upstream = undiciUpstream();
-  const handler = assembleGateway(gatewaySettings(config), { ...memory, upstream, log });
+  const handler = assembleGateway(gatewaySettings(config), {
+    ...memory,
+    upstream,
+    log,
+    metrics: prometheusMetrics(),
+  });
   const stopped = whenStopped(terminal);
   try {
     await warmUp();

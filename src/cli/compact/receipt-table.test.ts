@@ -96,6 +96,7 @@ describe('receiptLines', () => {
       replayed: 0,
       shrunk: 0,
       steps: [],
+      compressions: [],
       memories: [],
       ghosts: 0,
       tokensBefore: 900,

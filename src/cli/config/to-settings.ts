@@ -30,6 +30,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     prepareDeadlineMs: limits.prepareDeadlineMs,
     recall: { maxRounds: recall.maxRounds, maxTokens: recall.maxTokens },
     memoryTtlMs: memory.ttlDays * dayMs,
+    openMetrics: isLoopback(config.host) || tenant !== undefined,
     ...(config.calibrate ? {} : { calibration: false }),
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(tenant === undefined ? {} : { tenant }),

@@ -1,6 +1,7 @@
 /** One line of log for each request, when its response begins: what was asked, what became of it, how long it took to get there. */
 import { headerOf } from '../../gateway/headers.ts';
 import type { GatewayRequest, GatewayResponse, Handler } from '../../gateway/http.ts';
+import { isOwnPath } from '../../gateway/routes.ts';
 import type { Log } from './log.ts';
 
 /** The handler with a log around it. Paths go in without their query, which can hold keys. */
@@ -25,13 +26,9 @@ function tell(log: Log, request: GatewayRequest, response: GatewayResponse, ms: 
     ms,
   };
   if (response.status >= 500) log.warn(fields, 'request');
-  else if (isOwn(path)) log.debug(fields, 'request');
+  // Health checks and the like come every few seconds and say nothing.
+  else if (isOwnPath(path)) log.debug(fields, 'request');
   else log.info(fields, 'request');
-}
-
-/** Health checks and the like come every few seconds and say nothing. */
-function isOwn(path: string): boolean {
-  return path === '/healthz' || path === '/readyz' || path.startsWith('/_leporello/');
 }
 
 function foldFields({ headers }: GatewayResponse): Readonly<Record<string, unknown>> {

@@ -1,0 +1,128 @@
+/** `/metrics` of a real gateway: on an idle one, after requests of all kinds, and who may see it. */
+import { describe, expect, it, vi } from 'vitest';
+import type { Reply, ScriptRequest } from '../../src/testing/fake-provider/script.ts';
+import { longBody, post, requestBody } from './bodies.ts';
+import { startStack } from './stack.ts';
+
+const says = (text: string): Reply => ({ type: 'turn', parts: [{ type: 'text', text }] });
+
+async function metricsOf(
+  url: string,
+  token = 'dummy',
+): Promise<{ status: number; lines: readonly string[] }> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+  return { status: response.status, lines: (await response.text()).split('\n') };
+}
+
+/** Series with their values, larger ones and fractions as `n`; histograms without their buckets. */
+const values = (lines: readonly string[]) =>
+  lines
+    .filter((line) => line !== '' && !line.startsWith('#') && !line.includes('_bucket{'))
+    .map((line) => line.replace(/^leporello_/, '').replace(/ (?:\d{3,}|\d+\.\d+)$/, ' n'));
+
+describe('metrics', () => {
+  it('of an idle gateway name all series', async () => {
+    await using stack = await startStack([], { openMetrics: true });
+    const response = await fetch(`${stack.url}/metrics`);
+    expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const lines = (await response.text()).split('\n');
+    const types = lines.filter((line) => line.startsWith('# TYPE leporello_'));
+    expect(types.map((line) => line.slice('# TYPE leporello_'.length))).toEqual([
+      'requests_total counter',
+      'failures_total counter',
+      'tokens_before_total counter',
+      'tokens_after_total counter',
+      'usd_paid_total counter',
+      'usd_untouched_total counter',
+      'folds_total counter',
+      'recalls_total counter',
+      'prepare_seconds histogram',
+      'compression_ratio histogram',
+      'compression_tokens_saved_total counter',
+      'compression_warnings_total counter',
+      'compression_problems_total counter',
+      'summaries_running gauge',
+      'summaries_written_total counter',
+      'summaries_failed_total counter',
+    ]);
+    expect(values(lines)).toEqual([
+      'failures_total{stage="fold"} 0',
+      'failures_total{stage="upstream"} 0',
+      'failures_total{stage="response"} 0',
+      'recalls_total{found="yes"} 0',
+      'recalls_total{found="no"} 0',
+      'prepare_seconds_sum 0',
+      'prepare_seconds_count 0',
+      'compression_warnings_total{warning="under"} 0',
+      'compression_warnings_total{warning="over"} 0',
+      'compression_problems_total 0',
+      'summaries_running 0',
+      'summaries_written_total 0',
+      'summaries_failed_total 0',
+    ]);
+  });
+
+  it('tell of requests, folds, money, compressions and summaries', async () => {
+    const script = ({ body, model }: ScriptRequest): Reply => {
+      const isForSummary = JSON.stringify(body).includes('You write down what an agent has done so far.');
+      if (isForSummary) return says('Job ZEBRA-17 is next.');
+      return model === 'made-up' ? { type: 'error', status: 404 } : says('Hello.');
+    };
+    await using stack = await startStack(script, {
+      openMetrics: true,
+      summaries: { kind: 'model' },
+      shrinks: false,
+      calibration: false,
+      prices: { 'gpt-4o': { input: 1, output: 1 } },
+      models: { '*': { tokenizer: { encoding: 'o200k_base' } } },
+      triggers: {
+        tokenBudget: { trigger: 20_000, target: 1_500, buffer: 1 },
+        cacheRent: false,
+        coldCache: false,
+      },
+    });
+    const ask = async (body: string) => (await post(stack.url, 'chat', body)).text();
+    await ask(longBody('chat', 14));
+    await vi.waitFor(() => expect(stack.logged.join()).toContain('a summary is ready'), 20_000);
+    await ask(longBody('chat', 25));
+    await ask(requestBody('chat', { model: 'made-up' }));
+    const { lines } = await metricsOf(stack.url);
+    expect(values(lines)).toEqual([
+      'requests_total{format="openai-chat",model="gpt-4o",outcome="untouched"} 1',
+      'requests_total{format="openai-chat",model="gpt-4o",outcome="compacted"} 1',
+      'requests_total{format="openai-chat",model="other",outcome="untouched"} 1',
+      'failures_total{stage="fold"} 0',
+      'failures_total{stage="upstream"} 1',
+      'failures_total{stage="response"} 0',
+      'tokens_before_total{model="gpt-4o"} n',
+      'tokens_after_total{model="gpt-4o"} n',
+      'usd_paid_total{model="gpt-4o",for="requests"} n',
+      'usd_paid_total{model="gpt-4o",for="summaries"} n',
+      'usd_untouched_total{model="gpt-4o"} n',
+      'folds_total{trigger="token-budget"} 1',
+      'recalls_total{found="yes"} 0',
+      'recalls_total{found="no"} 0',
+      'prepare_seconds_sum n',
+      'prepare_seconds_count 3',
+      'compression_ratio_sum{level="history",by="both"} n',
+      'compression_ratio_count{level="history",by="both"} 1',
+      'compression_tokens_saved_total{level="history"} n',
+      'compression_warnings_total{warning="under"} 0',
+      'compression_warnings_total{warning="over"} 1',
+      'compression_problems_total 0',
+      'summaries_running 0',
+      'summaries_written_total 1',
+      'summaries_failed_total 0',
+    ]);
+  });
+
+  it('are of all tenants: with an adminToken for its bearer alone, without one only where that was allowed', async () => {
+    await using guarded = await startStack([], { openMetrics: true, adminToken: 'operator-operator' });
+    expect((await metricsOf(guarded.url)).status).toBe(401);
+    expect((await metricsOf(guarded.url, 'operator-operator')).status).toBe(200);
+    await using closed = await startStack([]);
+    expect((await metricsOf(closed.url)).status).toBe(403);
+    await using personal = await startStack([], { tenant: 'me' });
+    expect((await metricsOf(personal.url)).status).toBe(200);
+  });
+});
