@@ -48,7 +48,7 @@ export async function startProcesses(script: string, kind: ProviderKind): Promis
 }
 
 /** The command that users start, with its own settings, a new data folder and no variables of ours but the upstreams. */
-function startGateway(upstream: string, data: string): ChildProcess {
+export function startGateway(upstream: string, data: string, args: readonly string[] = []): ChildProcess {
   const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
   const env = {
     PATH: process.env['PATH'],
@@ -58,13 +58,14 @@ function startGateway(upstream: string, data: string): ChildProcess {
     LEPORELLO_ANTHROPIC_URL: upstream,
     LEPORELLO_GEMINI_URL: upstream,
   };
-  return spawn(process.execPath, [main, 'serve', '--json', '--port', '0'], {
+  return spawn(process.execPath, [main, 'serve', '--json', '--port', '0', ...args], {
     env,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
 }
 
-async function urlOf(gateway: ChildProcess): Promise<string> {
+/** Resolves when it listens. */
+export async function urlOf(gateway: ChildProcess): Promise<string> {
   const lines = createInterface({ input: gateway.stdout! });
   const [line] = (await Promise.race([once(lines, 'line'), once(gateway, 'exit')])) as [unknown];
   if (typeof line !== 'string')

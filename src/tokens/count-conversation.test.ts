@@ -206,6 +206,22 @@ describe('a conversation', () => {
     expect(createConversationCounter({ counter: other, memo }).total(first)).toBe(2_020);
     expect(counted).toBe(5);
   });
+
+  it('has its parts, and the short texts that stand for others, counted once per counter', () => {
+    let counted = 0;
+    const counter: TokenCounter = { ...characters, count: (value) => (counted++, value.length) };
+    const conversation = conversationOf([text('"Hello"')]);
+    const [block] = conversation.messages;
+    for (let turn = 0; turn < 3; turn++) {
+      const counts = createConversationCounter({ counter });
+      expect(counts.part(conversation, block!, block!.parts[0]!)).toBe(5);
+      expect(counts.text('a stub')).toBe(6);
+    }
+    expect(counted).toBe(2);
+    createConversationCounter({ counter }).text('x'.repeat(5_000));
+    createConversationCounter({ counter }).text('x'.repeat(5_000));
+    expect(counted).toBe(4);
+  });
 });
 
 describe('createTokenMemo', () => {

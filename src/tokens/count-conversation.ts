@@ -22,13 +22,13 @@ export interface ConversationCounter {
   readonly name: string;
   /** Tokens of what stands in a block: its parts, and the wrapping of its calls, results and tool definitions. */
   block(conversation: Conversation, block: Block): number;
-  /** Tokens of one part of a block. Not remembered: for planning, not for every turn. */
+  /** Tokens of one part of a block. Remembered as long as the part is. */
   part(conversation: Conversation, block: Block, part: Part): number;
   /** Tokens of a message with its wrapping. Throws a RangeError for an index that is not there. */
   message(conversation: Conversation, index: number): number;
   /** Tokens of the whole prompt: system, tools and messages. */
   total(conversation: Conversation): number;
-  /** Tokens of a text by itself. */
+  /** Tokens of a text by itself. Short ones are remembered: what stands for others is counted in every turn. */
   text(text: string): number;
 }
 
@@ -37,7 +37,7 @@ export function createConversationCounter(options: {
   readonly memo?: TokenMemo;
 }): ConversationCounter {
   const { counter, memo = createTokenMemo() } = options;
-  const { who, blocks, totals } = ownOf(counter);
+  const { who, blocks, parts, texts, totals } = ownOf(counter);
 
   const countAnew = (conversation: Conversation, block: Block): number => {
     const key = `${who} ${block.digest}`;
@@ -68,7 +68,8 @@ export function createConversationCounter(options: {
   return {
     name: counter.name,
     block: countBlock,
-    part: (conversation, block, part) => countPart(counter, conversation.body, block, part),
+    part: (conversation, block, part) =>
+      remembered(parts, part, () => countPart(counter, conversation.body, block, part)),
     message: countMessage,
     total(conversation) {
       const known = totals.get(conversation);
@@ -79,14 +80,34 @@ export function createConversationCounter(options: {
       totals.set(conversation, tokens);
       return tokens;
     },
-    text: (text) => counter.count(text),
+    text: (text) =>
+      text.length > longestRemembered
+        ? counter.count(text)
+        : remembered(texts, text, () => counter.count(text)),
   };
+}
+
+/** UTF-16 units. */
+const longestRemembered = 4_000;
+
+function remembered<Key>(
+  memo: { get(key: Key): number | undefined; set(key: Key, tokens: number): unknown },
+  key: Key,
+  count: () => number,
+): number {
+  const known = memo.get(key);
+  if (known !== undefined) return known;
+  const tokens = count();
+  memo.set(key, tokens);
+  return tokens;
 }
 
 type Own = {
   readonly who: string;
   /** A conversation that goes on brings the very blocks of the turn before, and each turn counts all of them more than once. */
   readonly blocks: WeakMap<Block, number>;
+  readonly parts: WeakMap<Part, number>;
+  readonly texts: LRUCache<string, number>;
   readonly totals: WeakMap<Conversation, number>;
 };
 
@@ -97,6 +118,8 @@ function ownOf(counter: TokenCounter): Own {
   const own = kept.get(counter) ?? {
     who: fingerprintOf(counter),
     blocks: new WeakMap<Block, number>(),
+    parts: new WeakMap<Part, number>(),
+    texts: new LRUCache<string, number>({ max: 5_000 }),
     totals: new WeakMap<Conversation, number>(),
   };
   kept.set(counter, own);

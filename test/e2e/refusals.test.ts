@@ -1,8 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import type { Receipt } from '../../src/metrics/receipt.ts';
 import type { Reply, ScriptRequest } from '../../src/testing/fake-provider/script.ts';
-import { formats, longBody, post, requestBody } from './bodies.ts';
+import { formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { replies } from './replies.ts';
-import { startStack } from './stack.ts';
+import { type Stack, startStack } from './stack.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
 const refusal = (message: string): Reply => ({
@@ -42,6 +43,59 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(response.status).toBe(400);
     expect(JSON.stringify(await response.json())).toContain(replies[format].overflow);
     expect(sizes(stack).length).toBeLessThanOrEqual(4);
+  });
+
+  it('as too long is folded harder at once, a few times at most: no model is asked for a summary on the way', async () => {
+    // So long that a summary would be written ahead, were it taken.
+    const settings = {
+      summaries: { kind: 'model' },
+      shrinks: false,
+      calibration: false,
+      models: { '*': { window: 200_000, tokenizer: { encoding: 'o200k_base' } } },
+      triggers: { tokenBudget: { trigger: 55_000, target: 20_000 }, cacheRent: false },
+    } as const;
+    const { messages, user } = shapes[format];
+    const read =
+      format === 'gemini'
+        ? { role: 'model', parts: [{ text: 'Read.' }] }
+        : { role: 'assistant', content: 'Read.' };
+    const said = Array.from({ length: 40 }, (_, at) => [
+      user(`Letter ${at}. ${'And so it went on. '.repeat(200)}`),
+      read,
+    ]);
+    const letters = requestBody(format, { [messages]: said.flat().slice(0, -1) });
+    const isForSummary = (body: string) => body.includes('You write down what an agent has done so far.');
+    const play = async (longest: number) => {
+      const stack = await startStack((request) => {
+        const isTooLong = !isForSummary(JSON.stringify(request.body)) && sizeOf(request) > longest;
+        return isTooLong ? refusal(replies[format].overflow) : hello;
+      }, settings);
+      const { status } = await post(stack.url, format, letters);
+      const forSummaries = () =>
+        stack.provider.requests.filter(({ body }) => isForSummary(new TextDecoder().decode(body))).length;
+      return Object.assign(stack, { status, forSummaries });
+    };
+    const receiptOf = async ({ url }: Stack) => {
+      const headers = { authorization: 'Bearer dummy' };
+      const { receipts } = (await (await fetch(`${url}/_leporello/receipts`, { headers })).json()) as {
+        receipts: readonly Receipt[];
+      };
+      return receipts;
+    };
+    await using taken = await play(1_000_000);
+    await vi.waitFor(() => expect(taken.forSummaries()).toBe(1), 20_000);
+    await using folded = await play(100_000);
+    expect([folded.status, folded.forSummaries()]).toEqual([200, 0]);
+    expect(await receiptOf(folded)).toMatchObject([
+      { trigger: 'overflow', compressions: [{ by: 'extractive', problem: 'none was begun in time' }] },
+    ]);
+    await using refused = await play(10);
+    expect([refused.status, refused.forSummaries()]).toEqual([400, 0]);
+    for (const { provider } of [folded, refused]) {
+      expect(provider.requests.length).toBeGreaterThan(1);
+      expect(provider.requests.length).toBeLessThanOrEqual(4);
+    }
+    expect(folded.forSummaries()).toBe(0);
   });
 
   it('for our edits goes out once more as it came, and that conversation is left alone from then on', async () => {

@@ -1,0 +1,42 @@
+/** The provider and the gateways of one measurement, each a process of its own: the same build with other settings. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startGateway, urlOf } from '../first-token/processes.ts';
+
+export type Running = AsyncDisposable & {
+  readonly provider: string;
+  /** Origins by the names of the settings. */
+  readonly gateways: Readonly<Record<string, string>>;
+};
+
+/** `settings`: arguments of `leporello serve` by name. `script` runs as the provider with `--provider MS`. */
+export async function startAll(
+  script: string,
+  summaryMs: number,
+  settings: Readonly<Record<string, readonly string[]>>,
+): Promise<Running> {
+  const folder = await mkdtemp(join(tmpdir(), 'leporello-bench-'));
+  const provider = fork(script, ['--provider', String(summaryMs)]);
+  const children: ChildProcess[] = [provider];
+  const [origin] = (await once(provider, 'message')) as [string];
+  const gateways: Record<string, string> = {};
+  for (const [name, args] of Object.entries(settings)) {
+    const gateway = startGateway(origin, join(folder, name.replaceAll(/\W/g, '-')), args);
+    children.push(gateway);
+    gateways[name] = await urlOf(gateway);
+  }
+  return {
+    provider: origin,
+    gateways,
+    async [Symbol.asyncDispose]() {
+      const ended = children.map((child) => once(child, 'exit'));
+      // At once: a gateway that is asked to end waits for the summaries under way.
+      for (const child of children) child.kill('SIGKILL');
+      await Promise.all(ended);
+      await rm(folder, { recursive: true });
+    },
+  };
+}

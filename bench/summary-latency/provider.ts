@@ -1,0 +1,25 @@
+/** The scripted provider in a process of its own: slow at summaries, at once with everything else. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startFakeProvider } from '../../src/testing/fake-provider/fake-provider.ts';
+import type { Reply } from '../../src/testing/fake-provider/script.ts';
+
+const says = (text: string): Reply => ({ type: 'turn', parts: [{ type: 'text', text }] });
+
+const summary = Array.from(
+  { length: 40 },
+  (_, at) => `File ${at} was read; the value it names is not the one that is looked for.`,
+).join('\n');
+
+/** Serves until the parent goes. */
+export async function serveSlowProvider(summaryMs: number): Promise<void> {
+  const provider = await startFakeProvider({
+    script: async ({ body }) => {
+      if (!JSON.stringify(body).includes('You write down what an agent has done so far.'))
+        return says('Done.');
+      await sleep(summaryMs);
+      return says(summary);
+    },
+  });
+  process.on('disconnect', () => process.exit());
+  process.send?.(provider.url);
+}
