@@ -27,6 +27,7 @@ export type { Compression, CompressionTotals } from './metrics/compression.ts';
 export type { FoldReport, FoldStep, Outcome, Receipt } from './metrics/receipt.ts';
 export { defaultStrategies } from './strategies/default-strategies.ts';
 export { findSubgoals, type FoundSubgoal, type NeutralStep } from './strategies/find-subgoals.ts';
+export { createFoldSubgoals, type SubgoalOptions } from './strategies/fold-subgoals.ts';
 export type { FoldView, Strategy } from './strategies/strategy.ts';
 export { createSummarizeHistory, type SummaryOptions } from './strategies/summarize-history.ts';
 export { extractiveSummarizer } from './summarizers/extractive.ts';

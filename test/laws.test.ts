@@ -37,7 +37,22 @@ const ways = [
     ...formats[1]!,
     name: `${anthropicMessages.name} with summaries`,
     shrinks: undefined,
-    strategies: strategiesFor({ kind: 'extractive' }),
+    strategies: strategiesFor({ summaries: { kind: 'extractive' } }),
+  },
+  {
+    ...formats[0]!,
+    name: `${openaiChat.name} with sub-goals`,
+    shrinks: undefined,
+    strategies: strategiesFor({ subgoals: { minActions: 0 } }),
+  },
+  {
+    ...formats[1]!,
+    name: `${anthropicMessages.name} with sub-goals, levels and summaries`,
+    shrinks: undefined,
+    strategies: strategiesFor({
+      summaries: { kind: 'extractive' },
+      subgoals: { minActions: 0, levels: 'always' },
+    }),
   },
 ];
 

@@ -29,7 +29,7 @@ export function benchPolicies(options: BenchOptions, counter: TokenCounter): rea
   const { window } = options;
   const engines = options.engines.map(({ name, settings, withoutStrategies = [] }) => {
     const prices = { ...pricesIn('anthropic'), ...settings.prices };
-    const usual = strategiesFor(settings.summaries);
+    const usual = strategiesFor(settings);
     const strategies = usual.filter((strategy) => !withoutStrategies.includes(strategy.name));
     return enginePolicy({ name, settings: { ...settings, prices }, window, counter, strategies });
   });

@@ -69,6 +69,7 @@ describe('loadConfig', () => {
         },
         shrinks: { lossless: false, lineNumbers: 'every', repeats: true },
         summaries: false,
+        subgoals: false,
         compressionBytesThreshold: 1_000,
         pins: { tools: [], texts: [] },
         models: {},
@@ -208,7 +209,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
-        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, summaries, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, summaries, subgoals, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [

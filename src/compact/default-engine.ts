@@ -10,6 +10,7 @@ import { loadCatalog } from '../tokens/catalog.ts';
 import { createLedger } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
+import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
 import { strategiesFor, type SummarySettings } from '../strategies/default-strategies.ts';
 import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
@@ -31,6 +32,8 @@ export type FoldSettings = {
   readonly shrinks?: Partial<ShrinkSettings> | false;
   /** Whether old messages leave a summary behind rather than a stub that names what their calls were about. Default: a stub. */
   readonly summaries?: SummarySettings | false;
+  /** Whether finished sub-goals leave a short record behind, and many of these one of a phase. Default: not. */
+  readonly subgoals?: SubgoalOptions | false;
   /** Windows, tokenizers and reply limits by model name or glob. */
   readonly models?: ModelOverrides;
   /** `observe` reckons everything and changes nothing. Default `fold`. */
@@ -56,7 +59,7 @@ export type OtherParts = Partial<Pick<EngineOptions, 'clock' | 'strategies'>>;
 export function createDefaultEngine(
   settings: FoldSettings,
   vault: Vault,
-  { clock = Date.now, strategies = strategiesFor(settings.summaries) }: OtherParts = {},
+  { clock = Date.now, strategies = strategiesFor(settings) }: OtherParts = {},
 ): Engine {
   const models = settings.models ?? {};
   return createEngine({

@@ -22,7 +22,10 @@ export function callsOf({ messages }: Conversation, tool: RecallTool | undefined
 }
 
 export function memoriesOf(edits: readonly Edit[]): readonly string[] {
-  return [...new Set(edits.flatMap((edit) => (edit.kind === 'insert-message' ? [] : (edit.memory ?? []))))];
+  const ids = edits.flatMap((edit) =>
+    edit.kind === 'insert-message' ? (edit.stretch?.memory ?? []) : (edit.memory ?? []),
+  );
+  return [...new Set(ids)];
 }
 
 export function originalFinder(conversation: Conversation, edits: readonly Edit[]): Prepared['original'] {

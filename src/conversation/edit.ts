@@ -39,7 +39,20 @@ export type Edit =
       readonly text: string;
       /** Of a summary: whether it stands `beside` those that earlier edits put in, or takes them in and stands `instead` of them. */
       readonly summary?: 'beside' | 'instead';
+      /** What it stands for, where that is one stretch of several. */
+      readonly stretch?: Stretch;
     };
+
+/** A finished stretch of a conversation that a text stands for: a sub-goal's messages, or stretches that became one of a higher level. */
+export type Stretch = {
+  /** 1 a sub-goal, 2 a phase, 3 and more overviews. */
+  readonly level: number;
+  /** Brings back what stood there before. */
+  readonly memory: string;
+  readonly calls: number;
+  /** Of a higher level: what stood there before, in order. */
+  readonly of: readonly { readonly text: string; readonly stretch: Stretch }[];
+};
 
 /** The highest message index an edit needs to exist: it can be replayed on every prefix that is longer. */
 export function lastMessageOf(edit: Edit): number {
@@ -60,8 +73,17 @@ export function isSummary(edit: Edit): edit is Edit & { readonly kind: 'insert-m
   return edit.kind === 'insert-message' && edit.summary !== undefined;
 }
 
-/** The edits without the summaries that a later one took in. */
+/** The edits without the summaries, and without the stretches, that a later one took in. */
 export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
   const newest = edits.findLastIndex((edit) => isSummary(edit) && edit.summary === 'instead');
-  return edits.filter((edit, at) => at >= newest || !isSummary(edit));
+  const takenIn = new Set(
+    edits.flatMap((edit) => stretchOf(edit)?.of.map(({ stretch }) => stretch.memory) ?? []),
+  );
+  return edits.filter(
+    (edit, at) => (at >= newest || !isSummary(edit)) && !takenIn.has(stretchOf(edit)?.memory ?? ''),
+  );
+}
+
+export function stretchOf(edit: Edit): Stretch | undefined {
+  return edit.kind === 'insert-message' ? edit.stretch : undefined;
 }

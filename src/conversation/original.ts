@@ -4,7 +4,7 @@
  * store while the client resends it.
  */
 import { bytesOf, type Conversation, textsOf } from './conversation.ts';
-import type { Edit } from './edit.ts';
+import { type Edit, type Stretch, stretchOf } from './edit.ts';
 import { concatBytes } from './splice.ts';
 
 const encoder = new TextEncoder();
@@ -17,6 +17,7 @@ export function originalsOf(
   const originals = new Map<string, Uint8Array>();
   const messages = new Map<string, number[]>();
   for (const edit of edits) {
+    addStretches(originals, stretchOf(edit));
     if (edit.kind === 'insert-message' || edit.memory === undefined) continue;
     switch (edit.kind) {
       case 'replace-text':
@@ -35,6 +36,18 @@ export function originalsOf(
   }
   for (const [memory, indices] of messages) originals.set(memory, originalOfMessages(conversation, indices));
   return originals;
+}
+
+/** What an edit holds, level upon level; below are messages, which other edits took out. */
+function addStretches(originals: Map<string, Uint8Array>, stretch: Stretch | undefined): void {
+  if (stretch === undefined || stretch.of.length === 0) return;
+  originals.set(stretch.memory, originalOfTexts(stretch.of));
+  for (const one of stretch.of) addStretches(originals, one.stretch);
+}
+
+/** A text, as one that was taken out is. */
+export function originalOfTexts(texts: readonly { readonly text: string }[]): Uint8Array {
+  return encoder.encode(JSON.stringify(texts.map(({ text }) => text).join('\n\n')));
 }
 
 function grouped(groups: Map<string, number[]>, key: string): number[] {

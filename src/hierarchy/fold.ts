@@ -6,14 +6,14 @@ import { looksFailed } from '../summarizers/refusal.ts';
 import { type Compression, compressionOf, type SummaryBy } from '../metrics/compression.ts';
 import { extract } from '../summarizers/extractive.ts';
 import { entryLines, type EntrySizes, roomOf, wantedTokens } from '../summarizers/entry-words.ts';
-import { hardestRatio, subgoalLength } from '../summarizers/levels.ts';
+import { hardestRatio, levelName, subgoalLength } from '../summarizers/levels.ts';
 import { ratioFor } from '../summarizers/ratio.ts';
 import type { Summarizer, SummaryRequest } from '../summarizers/summarizer.ts';
 import { guidanceFor } from './guidance.ts';
 import { stepsOf, summaryStepsOf } from './layout.ts';
 import type { Work } from './plan.ts';
 import type { Settings } from './settings.ts';
-import { coverOf, letterOf, levelName, type Summary, type TrajectoryState } from './state.ts';
+import { coverOf, letterOf, type Summary, type TrajectoryState } from './state.ts';
 import { entryTokens, type Measure, subgoalTokens } from './view.ts';
 
 export type FoldWork = Exclude<Work, { readonly kind: 'part' }>;

@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { levelName } from '../summarizers/levels.ts';
 import { nextWork } from './plan.ts';
 import { settingsFrom } from './settings.ts';
-import {
-  emptyState,
-  levelName,
-  letterOf,
-  type Subgoal,
-  type Summary,
-  type TrajectoryState,
-} from './state.ts';
+import { emptyState, letterOf, type Subgoal, type Summary, type TrajectoryState } from './state.ts';
 
 /** `pssss`: a phase and four sub-goals, each of 100 tokens. `b` is a sub-goal of 500. */
 function entriesOf(spelled: string): readonly Summary[] {

@@ -1,6 +1,7 @@
 /** What a trajectory is folded by: the presets, and the shape of the levels. Pure. */
 import { LeporelloError } from '../errors.ts';
 import { hardestRatio } from '../summarizers/levels.ts';
+import { checkedRatio } from '../summarizers/ratio.ts';
 
 export type Preset = 'production' | 'debugging' | 'long-horizon' | 'cost';
 
@@ -44,9 +45,7 @@ export function settingsFrom(options: HierarchyOptions): Settings {
     throw bad(`preset ${JSON.stringify(preset)} is unknown: use ${Object.keys(presets).join(', ')}`);
   }
   const { ratio, levels, newest } = { ...presets[preset], ...given(options) };
-  if (ratio !== 'adaptive' && !(ratio >= 1.5 && ratio <= hardestRatio)) {
-    throw bad(`ratio ${ratio} is out of range: use 1.5 to ${hardestRatio}, or "adaptive"`);
-  }
+  checkedRatio("The trajectory's ratio", ratio);
   if (!(budget >= 1_000)) throw bad(`budget ${budget} is too small: use 1000 tokens or more`);
   if (!(newest >= 0 && newest <= 0.6)) throw bad(`newest ${newest} is out of range: use 0 to 0.6`);
   if (!(minActions >= 0)) throw bad(`minActions ${minActions} is out of range: use 0 or more`);

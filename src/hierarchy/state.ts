@@ -75,10 +75,6 @@ export function emptyState(goal: string): TrajectoryState {
   return { version: 1, goal, counts, tokensSeen: 0, entries: [], open: undefined, compressions: {} };
 }
 
-export function levelName(level: number): string {
-  return ['action', 'subgoal', 'phase'][level] ?? 'overview';
-}
-
 export function letterOf(level: number): Letter {
   return (['a', 's', 'p'] as const)[level] ?? 'o';
 }

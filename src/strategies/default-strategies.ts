@@ -7,6 +7,7 @@ import { dropRecalls } from './drop-recalls.ts';
 import { offloadResults } from './offload-results.ts';
 import { stubArguments } from './stub-arguments.ts';
 import type { Strategy } from './strategy.ts';
+import { createFoldSubgoals, type SubgoalOptions } from './fold-subgoals.ts';
 import { createSummarizeHistory, type SummaryOptions } from './summarize-history.ts';
 
 /** drop-failed-calls, offload-results, stub-arguments, drop-recalls, drop-oldest, compress-items, clip-newest. */
@@ -33,9 +34,18 @@ export type SummarySettings = SummaryOptions &
       }
   );
 
-/** The default ones; with summaries whole messages go into one, and leave a mere stub only where the request would not fit otherwise. */
-export function strategiesFor(summaries: SummarySettings | false | undefined): readonly Strategy[] {
-  if (!summaries) return defaultStrategies;
-  const dropping = [createSummarizeHistory(summaries), { ...dropOldest, reach: 'everything' as const }];
+export type TextFolds = {
+  readonly summaries?: SummarySettings | false | undefined;
+  readonly subgoals?: SubgoalOptions | false | undefined;
+};
+
+/** The default ones; with summaries or sub-goals whole messages leave a mere stub only where the request would not fit otherwise. */
+export function strategiesFor({ summaries, subgoals }: TextFolds): readonly Strategy[] {
+  if (!summaries && !subgoals) return defaultStrategies;
+  const dropping = [
+    ...(subgoals ? [createFoldSubgoals(subgoals)] : []),
+    ...(summaries ? [createSummarizeHistory(summaries)] : []),
+    summaries ? { ...dropOldest, reach: 'everything' as const } : dropOldest,
+  ];
   return defaultStrategies.flatMap((strategy) => (strategy === dropOldest ? dropping : [strategy]));
 }

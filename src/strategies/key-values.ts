@@ -42,7 +42,8 @@ export function keyValues(
   return chosen;
 }
 
-function shortValues(argumentsJson: string): readonly string[] {
+/** Values of one line, in their order. */
+export function shortValues(argumentsJson: string): readonly string[] {
   try {
     return leavesOf('', JSON.parse(argumentsJson));
   } catch {

@@ -192,7 +192,7 @@ function prepare(engine: Engine, conversation: readonly Step[]) {
 }
 
 const options = {
-  strategies: strategiesFor({ kind: 'extractive' }),
+  strategies: strategiesFor({ summaries: { kind: 'extractive' } }),
   triggerOptions: { tokenBudget: { trigger: 20_000, target: 2_000 } },
 };
 

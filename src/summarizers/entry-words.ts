@@ -39,12 +39,12 @@ function mostRoom({ before, head }: EntrySizes): number {
 export function entryLines(
   steps: readonly string[],
   sizes: EntrySizes,
-  { begun = '', tokensOf, count }: EntryMeasure,
+  { begun = '', mark, tokensOf, count }: EntryMeasure,
 ): string {
   const least = sizes.before / hardestRatio;
   const taken = tokensOf(begun) - sizes.head;
   const sayOn = (room: number): string => {
-    const words = tellingLines(steps, room - taken, count);
+    const words = tellingLines(steps, room - taken, count, mark);
     return [begun, words].filter((part) => part !== '').join('\n');
   };
   let room = roomOf(sizes);
@@ -61,6 +61,8 @@ export function entryLines(
 
 export type EntryMeasure = {
   readonly begun?: string;
+  /** As `tellingLines` takes it. */
+  readonly mark?: string;
   readonly tokensOf: (text: string) => number;
   readonly count: CountTokens;
 };

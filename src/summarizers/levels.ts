@@ -12,6 +12,11 @@ export const subgoalLength = { shortest: 3, longest: 7 } as const;
 /** The highest level that is made by counting; above it only the budget asks. */
 export const overviewLevel = 3;
 
+/** In the words of reports. */
+export function levelName(level: number): string {
+  return ['action', 'subgoal', 'phase'][level] ?? 'overview';
+}
+
 /** How many of a level become one of the next (sub-goals a phase, phases an overview, overviews an overview of these). */
 function fanoutOf(level: number): number {
   return level === 1 ? 10 : 5;

@@ -14,9 +14,17 @@ const leastLine = 8;
 
 type Line = { readonly step: number; readonly at: number; readonly text: string; readonly worth: number };
 
-/** At most `maxTokens` of the steps' own lines, in their order. */
-export function tellingLines(steps: readonly string[], maxTokens: number, count: CountTokens): string {
-  const lines = steps.map(linesOf);
+/**
+ * At most `maxTokens` of the steps' own lines, in their order. `mark` is put in front of all but the first lines of steps, so that nothing
+ * they quote passes for one.
+ */
+export function tellingLines(
+  steps: readonly string[],
+  maxTokens: number,
+  count: CountTokens,
+  mark = '',
+): string {
+  const lines = steps.map((step, index) => linesOf(step, index, mark));
   let chosen = headsOf(lines, maxTokens, count);
   const headed = new Set(chosen.map(({ step }) => step));
   const unheaded = lines.flatMap(([head]) => (head && !headed.has(head.step) ? head : []));
@@ -119,10 +127,15 @@ function sizeOf(lines: readonly Line[], count: CountTokens): number {
   return lines.reduce((sum, { text }) => sum + count(text) + 1, 0);
 }
 
-function linesOf(step: string, index: number): readonly Line[] {
+function linesOf(step: string, index: number, mark: string): readonly Line[] {
   const all = step.split('\n').flatMap(piecesOf);
   const ends = all.length <= mostLines ? all : [...all.slice(0, mostLines / 2), ...all.slice(-mostLines / 2)];
-  return ends.map((text, at) => ({ step: index, at, text, worth: worthOf(text, at, ends.length) }));
+  return ends.map((text, at) => ({
+    step: index,
+    at,
+    text: at === 0 ? text : mark + text,
+    worth: worthOf(text, at, ends.length),
+  }));
 }
 
 /** Long lines are taken as several; of very long ones the beginning. */

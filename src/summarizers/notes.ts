@@ -107,7 +107,8 @@ const failing =
 /** Where failure is told: at either end of a result. */
 const mostRead = 8_000;
 
-function errorIn(result: string, failed: boolean): string | undefined {
+/** The line of a result that tells of failure; undefined where none does. */
+export function errorIn(result: string, failed: boolean): string | undefined {
   const lines = endsOf(result, mostRead).split('\n').map(plain);
   const telling = lines.find((line) => line.length <= 400 && failing.test(line.slice(0, 200)));
   const line = failed ? (telling ?? lines.find((one) => one !== '')) : telling;

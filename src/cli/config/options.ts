@@ -1,5 +1,6 @@
 /** The options of the configuration as a flat list, read off the schema: key, variable, how text is read, what is told of it. Pure. */
-import { configSchema, type Told } from './schema.ts';
+import type { Told } from './kinds.ts';
+import { configSchema } from './schema.ts';
 
 export type Option = Told & {
   /** Where it stands in the file: `triggers.tokenBudget.target`. */

@@ -3,52 +3,8 @@
  * and the table in docs/configuration.md are read off it. Pure.
  */
 import { z } from 'zod';
-
-/** What is written down beside each option. */
-export type Told = {
-  /** Completes the sentence "... but must be". */
-  readonly allowed: string;
-  readonly about: string;
-  /** For errors: never print the value. */
-  readonly secret?: true;
-  /** For the documentation, where the default is not a value. */
-  readonly otherwise?: string;
-};
-
-function told<T extends z.ZodType>(schema: T, meta: Told): T {
-  return schema.meta(meta);
-}
-
-function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
-  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
-  return { schema: z.int().min(least).max(most), allowed: `a whole number ${range}` };
-}
-
-function whole(least: number, otherwise: number, about: string, most?: number) {
-  const { schema, allowed } = wholeNumber(least, most);
-  return told(schema.default(otherwise), { allowed, about });
-}
-
-/** A property of a model, which is not set unless it is said. */
-function tokens(about: string) {
-  const { schema, allowed } = wholeNumber(1);
-  return told(schema.optional(), { allowed, about });
-}
-
-function fraction(otherwise: number, about: string) {
-  const schema = z.number().gt(0).lte(1).default(otherwise);
-  return told(schema, { allowed: 'a number above 0 and at most 1', about });
-}
-
-function number(least: number, otherwise: number, about: string) {
-  return told(z.number().min(least).default(otherwise), { allowed: `a number of at least ${least}`, about });
-}
-
-/** Options of a trigger, or `false` to turn it off. */
-function switchable<T extends z.ZodType>(schema: T, keys: string, about: string) {
-  const meta: Told = { allowed: `false, or an object with ${keys}`, about };
-  return { schema: z.union([z.literal(false), schema]), meta };
-}
+import { fraction, number, switchable, told, tokens, whole } from './kinds.ts';
+import { subgoals, summaries } from './text-folds.ts';
 
 const baseUrl = 'an http or https URL without user, query and fragment, such as https://api.openai.com/v1';
 
@@ -218,25 +174,6 @@ const shrinks = switchable(
   'Lays tool results out smaller when they come, before they are first sent; false leaves them as they are.',
 );
 
-const summaries = switchable(
-  z.strictObject({
-    kind: told(z.enum(['extractive', 'model']).default('extractive'), {
-      allowed: 'extractive or model',
-      about:
-        'How they are written: of what was said, at the fold; or ahead of it, by a model of the same provider.',
-    }),
-    mostTokens: whole(100, 1_500, 'Tokens a summary aims at, at most; what the user demanded may take more.'),
-    model: told(z.string().min(1).optional(), {
-      allowed: 'the name of a model',
-      about: 'Which model is asked for them, with the credential of the request.',
-      otherwise: 'the one the conversation is with',
-    }),
-    deadlineMs: whole(1_000, 60_000, 'Milliseconds that a model may take for one.'),
-  }),
-  'kind, mostTokens, model and deadlineMs',
-  'Old messages leave a summary behind, where they would leave a stub; false keeps to stubs.',
-);
-
 const texts = z.array(z.string().min(1)).default([]);
 
 const model = z.strictObject({
@@ -300,6 +237,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   shrinks: told(shrinks.schema.prefault({}), shrinks.meta),
   summaries: told(summaries.schema.default(false), summaries.meta),
+  subgoals: told(subgoals.schema.default(false), subgoals.meta),
   compressionBytesThreshold: whole(0, 1_000, 'Tool results of fewer bytes are never folded.'),
   pins: z
     .strictObject({

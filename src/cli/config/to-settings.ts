@@ -20,6 +20,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     triggers: config.triggers,
     shrinks: config.shrinks,
     summaries: config.summaries,
+    subgoals: config.subgoals,
     compressionBytesThreshold: config.compressionBytesThreshold,
     pins: config.pins,
     models: overrides(config, window),

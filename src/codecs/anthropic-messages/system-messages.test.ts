@@ -217,7 +217,7 @@ const each: readonly (readonly [name: string, strategies: readonly Strategy[]])[
     .filter(({ reach }) => reach !== 'newest')
     .map((strategy) => [strategy.name, [strategy]] as const),
   ['all of them', defaultStrategies],
-  ['all of them, with summaries', strategiesFor({ kind: 'extractive' })],
+  ['all of them, with summaries', strategiesFor({ summaries: { kind: 'extractive' } })],
 ];
 
 describe('a fold of a conversation with system messages', () => {

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { answerRecall } from '../compact/answer-recall.ts';
+import type { Engine } from '../compact/engine.ts';
+import type { Prepared } from '../compact/prepared.ts';
+import { inMemoryStore } from '../memory/in-memory.ts';
+import { chatBody, chatMessages, readChat, type Step } from '../testing/chat-conversation.ts';
+import { foldView, strategySuite, written } from '../testing/strategy-suite.ts';
+import { testEngine } from '../testing/test-engine.ts';
+import { strategiesFor } from './default-strategies.ts';
+import { createFoldSubgoals } from './fold-subgoals.ts';
+
+strategySuite(createFoldSubgoals({ minActions: 0 }));
+strategySuite(createFoldSubgoals({ minActions: 0, levels: 'always', ratio: 'adaptive' }));
+
+const listing = (name: string, lines: number) => `export const ${name} = 1;\n`.repeat(lines);
+
+/** A plan's item, and as many calls about one module. */
+function work(name: string, calls: number, lines = 60): readonly Step[] {
+  const plan = JSON.stringify({ todos: [{ content: `Mend ${name}`, status: 'in_progress' }] });
+  return [
+    { calls: [{ name: 'todo', input: plan, result: 'ok' }] },
+    ...Array.from({ length: calls - 1 }, (_, at) => ({
+      calls: [
+        {
+          name: 'read_file',
+          input: JSON.stringify({ path: `src/${name}/part-${at}.ts` }),
+          result: at === 1 ? `Error: ${name} is broken` : listing(name, lines),
+        },
+      ],
+    })),
+  ];
+}
+
+describe('fold-subgoals', () => {
+  const steps: readonly Step[] = [
+    { system: 'Be brief.' },
+    { user: 'Mend all of it. Never change the public API.' },
+    ...work('alpha', 4, 30),
+    ...work('beta', 4, 30),
+    { user: 'Go on.' },
+    ...work('gamma', 4, 30),
+  ];
+  const idOf = (original: Uint8Array) => `mem_${String(original.length).padStart(16, '0')}`;
+  const contentsOf = (body: Uint8Array, options: Parameters<typeof createFoldSubgoals>[0]) => {
+    const view = foldView(readChat(body), { idOf });
+    const { body: after } = written(view.conversation, createFoldSubgoals(options).propose(view));
+    return messagesOf(after).map(({ content }) => content);
+  };
+
+  it('puts a record in the place of each finished sub-goal, and leaves what the user said and the open one', () => {
+    const contents = contentsOf(chatBody(steps), { minActions: 0 });
+    expect(contents.slice(0, 5)).toEqual([
+      'Be brief.',
+      'Mend all of it. Never change the public API.',
+      `[Record of a finished sub-goal, 4 calls: read_memory {"id":"mem_0000000000002431"}] Mend alpha
+- todo
+- read_file src/alpha/part-0.ts
+- read_file src/alpha/part-1.ts
+> Error: alpha is broken
+- read_file src/alpha/part-2.ts`,
+      expect.stringContaining('] Mend beta\n'),
+      'Go on.',
+    ]);
+    expect(contents.slice(5)).toEqual([expect.stringContaining('3 calls'), null, listing('gamma', 30)]);
+  });
+
+  it('leaves conversations of fewer calls alone', () => {
+    expect(contentsOf(chatBody(steps), {})).toEqual(
+      messagesOf(chatBody(steps)).map(({ content }) => content),
+    );
+  });
+
+  it('says more where a ratio allows more', () => {
+    const sizeOf = (ratio: number) => contentsOf(chatBody(steps), { minActions: 0, ratio })[2]!.length;
+    expect(sizeOf(3)).toBeGreaterThan(sizeOf(15));
+  });
+
+  it('refuses ratios out of range', () => {
+    expect(() => createFoldSubgoals({ ratio: 20 })).toThrow(
+      'subgoals.ratio 20 is out of range: use 1.5 to 15, or "adaptive".',
+    );
+  });
+});
+
+const names = Array.from({ length: 70 }, (_, at) => `module${at}`);
+const long: readonly Step[] = [
+  { system: 'You are an agent.' },
+  { user: 'Mend all of it. Never change the public API.' },
+  ...names.flatMap((name) => work(name, 5)),
+];
+
+function prepare(engine: Engine, conversation: readonly Step[]): Promise<Prepared> {
+  const body = chatBody(conversation, { tools: ['read_file', 'todo'], model: 'gpt-4o' });
+  return engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
+}
+
+type Sent = { readonly messages: readonly { readonly role: string; readonly content: string }[] };
+const messagesOf = (body: Uint8Array) => (JSON.parse(new TextDecoder().decode(body)) as Sent).messages;
+const recordsIn = ({ body }: Prepared) =>
+  messagesOf(body).flatMap(({ content }) => (content?.startsWith('[Record of a finished') ? [content] : []));
+const idsIn = (text: string) => text.match(/mem_[0-9a-z]{16}/g) ?? [];
+
+describe('a fold of sub-goals', () => {
+  const options = {
+    strategies: strategiesFor({ subgoals: { levels: 'always' } }),
+    triggerOptions: { windowFraction: false as const, tokenBudget: { trigger: 12_000, target: 6_000 } },
+  };
+
+  it('makes phases of sub-goals and overviews of phases, and every message is had back by going down', async () => {
+    const prepared = await prepare(testEngine(options).engine, long);
+    expect(prepared.report.tokensAfter).toBeLessThan(6_000);
+    const told = prepared.report.compressions.slice(0, 3);
+    expect(told.map(({ level, by, target }) => `${level} ${by} ${target}`)).toEqual([
+      'overview extractive 10',
+      'phase extractive 10',
+      'subgoal extractive 10',
+    ]);
+    const records = recordsIn(prepared);
+    expect(records.map((text) => text.slice(0, text.indexOf(':')))).toEqual([
+      '[Record of a finished overview, 250 calls',
+      '[Record of a finished phase, 50 calls',
+      ...Array.from({ length: 9 }, () => '[Record of a finished sub-goal, 5 calls'),
+    ]);
+    const recall = async (id: string) => (await answerRecall(prepared, JSON.stringify({ id }), 8_000)).text;
+    const phases = idsIn(await recall(idsIn(records[0]!)[0]!));
+    expect(phases.length).toBe(5);
+    const subgoals = (await Promise.all(phases.map(recall))).flatMap(idsIn);
+    expect(subgoals.length).toBe(50);
+    const originals = subgoals.flatMap(
+      (id) => JSON.parse(new TextDecoder().decode(prepared.original(id))) as readonly unknown[],
+    );
+    expect(originals).toEqual(chatMessages(long).slice(2, 2 + originals.length));
+    expect(originals.length).toBe(50 * 10);
+  });
+
+  it('is found by another process: the same bytes are sent, and nothing is folded twice', async () => {
+    const store = inMemoryStore();
+    const once = await prepare(testEngine({ ...options, store }).engine, long);
+    const more: readonly Step[] = [...long, { assistant: 'Done.' }, { user: 'Thanks.' }];
+    const later = await prepare(testEngine({ ...options, store }).engine, more);
+    expect(later.report.trigger).toBeUndefined();
+    const sent = messagesOf(later.body);
+    expect(sent.slice(0, -2)).toEqual(messagesOf(once.body));
+    const [overview = ''] = idsIn(recordsIn(later)[0]!);
+    expect(later.original(overview)).toEqual(once.original(overview));
+  });
+
+  it('goes on level by level as the conversation grows, with what was sent before in front', async () => {
+    const { engine } = testEngine(options);
+    for (let at = 12; at <= names.length; at += 6) {
+      const prepared = await prepare(engine, long.slice(0, 2 + at * 5));
+      expect(prepared.report.tokensAfter).toBeLessThan(12_000);
+      expect(messagesOf(prepared.body).slice(0, 2)).toEqual(chatMessages(long).slice(0, 2));
+    }
+    const records = recordsIn(await prepare(engine, long));
+    expect(records.filter((text) => text.startsWith('[Record of a finished phase')).length).toBeGreaterThan(
+      0,
+    );
+  });
+});
