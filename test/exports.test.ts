@@ -107,7 +107,7 @@ const faces: Readonly<Record<string, Names | undefined>> = {
   },
   './gateway/node': {
     values: ['prometheusMetrics', 'serveNode', 'undiciUpstream'],
-    types: ['NodeServer', 'NodeServerOptions', 'UndiciUpstreamOptions'],
+    types: ['NodeServer', 'NodeServerOptions', 'UndiciUpstream', 'UndiciUpstreamOptions'],
   },
   './stores/redis': { values: ['redisStore'], types: ['RedisClient', 'RedisOptions'] },
   './stores/sqlite': { values: ['sqliteStore'], types: ['SqliteOptions'] },

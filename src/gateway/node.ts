@@ -1,4 +1,4 @@
 /** The gateway on a Node port: a raw server in front, a pool of connections behind, several times cheaper than fetch objects; and metrics. */
 export { type NodeServer, type NodeServerOptions, serveNode } from './node-server.ts';
 export { prometheusMetrics } from './prometheus.ts';
-export { undiciUpstream, type UndiciUpstreamOptions } from './undici-upstream.ts';
+export { type UndiciUpstream, undiciUpstream, type UndiciUpstreamOptions } from './undici-upstream.ts';

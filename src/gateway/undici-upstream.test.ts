@@ -307,6 +307,15 @@ describe('a failure', () => {
 });
 
 describe('close', () => {
+  it('can be had at once, whatever is under way', async () => {
+    const url = await provider(() => new Promise(() => {}));
+    const pool = undiciUpstream();
+    const asked = pool.send(get(url));
+    const failed = expect(asked).rejects.toMatchObject({ code: 'upstream-failed' });
+    await pool.cut();
+    await failed;
+  });
+
   it('can be called twice; later requests fail', async () => {
     const pool = undiciUpstream();
     await pool.close();

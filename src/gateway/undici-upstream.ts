@@ -24,8 +24,13 @@ export type UndiciUpstreamOptions = {
 
 const minute = 60_000;
 
+export type UndiciUpstream = Upstream & {
+  /** Closes the connections at once, whatever is under way: it fails. */
+  cut(): Promise<void>;
+};
+
 /** An upstream over the network, http and https. */
-export function undiciUpstream(options: UndiciUpstreamOptions = {}): Upstream {
+export function undiciUpstream(options: UndiciUpstreamOptions = {}): UndiciUpstream {
   const agent = new Agent({
     connections: options.connections ?? null,
     connect: { timeout: options.connectTimeoutMs ?? 10_000 },
@@ -55,6 +60,10 @@ export function undiciUpstream(options: UndiciUpstreamOptions = {}): Upstream {
     },
     close: async () => {
       closing ??= agent.close();
+      await closing;
+    },
+    cut: async () => {
+      closing ??= agent.destroy();
       await closing;
     },
   };

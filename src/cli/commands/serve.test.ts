@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type FakeProvider, startFakeProvider } from '../../testing/fake-provider/fake-provider.ts';
 import type { Reply, Script } from '../../testing/fake-provider/script.ts';
 import { run } from '../run.ts';
@@ -177,6 +177,28 @@ describe('leporello serve', () => {
     const text = await response.text();
     expect(text).toContain('two');
     expect(text).toContain('[DONE]');
+    expect(await ended).toBe(0);
+  });
+
+  it('waits for no summary when it is stopped', async () => {
+    const settings = [
+      'summaries={"kind":"model","deadlineMs":3600000}',
+      'triggers.tokenBudget={"trigger":4000,"target":1000,"buffer":1}',
+    ];
+    const script: Script = ({ body }) =>
+      JSON.stringify(body).includes('You write down') ? { type: 'hang' } : hello;
+    const { url, terminal, ended } = await start(
+      settings.flatMap((one) => ['--set', one]),
+      { script },
+    );
+    const said = Array.from({ length: 16 }, (_, at) => ({
+      role: at % 2 === 0 ? 'user' : 'assistant',
+      content: `Letter ${at}. ${'And so it went on. '.repeat(36)}`,
+    }));
+    const messages = [...said, { role: 'user', content: 'Go on.' }];
+    expect((await ask(url, JSON.stringify({ model: 'gpt-4o', messages }))).status).toBe(200);
+    await vi.waitFor(() => expect(provider!.requests.length).toBe(2), 20_000);
+    terminal.stop();
     expect(await ended).toBe(0);
   });
 

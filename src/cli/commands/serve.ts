@@ -40,7 +40,8 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     return 0;
   } finally {
     stopped.forget();
-    await upstream.close();
+    // No client waits any more: what is left are summaries for folds to come.
+    await upstream.cut();
     await memory.store.close();
   }
 }
