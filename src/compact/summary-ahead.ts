@@ -13,6 +13,7 @@ import type { Summarizer, SummaryRequest } from '../summarizers/summarizer.ts';
 import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';
 import { type Draft, type PlanInput, viewOf } from './plan.ts';
 import { type FoldMemory, placeForClient } from './replay.ts';
+import { stubsWillDo } from './stubs-will-do.ts';
 import type { SummaryNotes } from './summary-notes.ts';
 
 export type AheadOptions = {
@@ -67,6 +68,7 @@ export function summaryJob(
   const { tenant, links, whole } = memory;
   const grown = (demand.goal.unit === 'tokens' ? draft.tokens : draft.messages) / soft;
   const view = viewOf({ input, demand, references: [] }, draft, grown - demand.goal.target);
+  if (stubsWillDo(view, grown - draft.tokens)) return undefined;
   const going = unitsGoing(view);
   const first = going[0]?.[0]?.index;
   const last = going.at(-1)?.at(-1)?.index;

@@ -114,6 +114,17 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     }
   });
 
+  it('are not paid for where stubs of results will do', async () => {
+    const { asked, script, open } = provider(says('Never asked for.'));
+    open();
+    const triggers = { ...settings.triggers, tokenBudget: { trigger: 20_000, target: 8_000, buffer: 1 } };
+    await using stack = await startStack(script, { ...settings, triggers });
+    for (const jobs of [14, 15, 16, 25]) await ask(stack, jobs);
+    expect(newest(stack)).toContain('[Folded tool result');
+    expect(newest(stack)).not.toContain('[Summary of ');
+    expect(asked).toEqual([]);
+  });
+
   it('that fail are told to the log, and an extract stands in', async () => {
     const { script, open } = provider({ type: 'error', status: 500 });
     open();
