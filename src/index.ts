@@ -8,7 +8,7 @@ export type { Prepared } from './compact/prepared.ts';
 export type { Conversation, Message, Part } from './conversation/conversation.ts';
 export type { Edit } from './conversation/edit.ts';
 export { type ErrorCode, LeporelloError } from './errors.ts';
-export type { HierarchyOptions, Preset } from './hierarchy/settings.ts';
+export type { HierarchyOptions } from './hierarchy/settings.ts';
 export type { Action, TrajectoryState } from './hierarchy/state.ts';
 export {
   openTrajectory,
@@ -32,6 +32,7 @@ export type { FoldView, Strategy } from './strategies/strategy.ts';
 export { createSummarizeHistory, type SummaryOptions } from './strategies/summarize-history.ts';
 export { extractiveSummarizer } from './summarizers/extractive.ts';
 export { createModelSummarizer, type ModelSummarizerOptions } from './summarizers/model.ts';
+export type { Preset } from './summarizers/presets.ts';
 export type { Summarizer, SummaryRequest, SummaryStep } from './summarizers/summarizer.ts';
 export { type Calibration, type CalibrationOptions, createCalibration } from './tokens/calibration.ts';
 export { loadTokenCounter } from './tokens/load-counter.ts';

@@ -149,7 +149,7 @@ describe('parseArgs', () => {
     ['--json serve', 'The command comes first: leporello serve ...'],
     [
       'serve --prot 1',
-      'serve has no flag --prot. Did you mean --port? It has --anthropic-url, --config, --data, --help, --host, --json, --log-level, --lossless, --openai-url, --port, --set.',
+      'serve has no flag --prot. Did you mean --port? It has --anthropic-url, --config, --data, --help, --host, --json, --log-level, --lossless, --openai-url, --port, --preset, --set.',
     ],
     ['demo --port=1', 'demo has no flag --port. It has --help, --json.'],
     [

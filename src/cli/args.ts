@@ -108,6 +108,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     'anthropic-url': text,
     'log-level': text,
     lossless: yes,
+    preset: text,
     set: { type: 'string', multiple: true },
     ...everywhere,
   },
@@ -118,6 +119,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     out: text,
     threshold: text,
     lossless: yes,
+    preset: text,
     ...settingFlags,
     set: { type: 'string', multiple: true },
     ...everywhere,
@@ -141,6 +143,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     html: text,
     threshold: text,
     lossless: yes,
+    preset: text,
     ...configFlags,
     ...everywhere,
   },
@@ -157,6 +160,7 @@ export const keyOfFlag: Readonly<Record<string, string>> = {
   'log-level': 'logLevel',
   threshold: 'compressionBytesThreshold',
   lossless: 'shrinks.lossless',
+  preset: 'preset',
 };
 
 type Given = {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
 import type { SettingArgs } from './args.ts';
+import { gatewaySettings } from './config/to-settings.ts';
 import { loadConfig } from './config.ts';
 
 let folder: string;
@@ -69,7 +70,6 @@ describe('loadConfig', () => {
         },
         shrinks: { lossless: false, lineNumbers: 'every', repeats: true },
         summaries: false,
-        subgoals: false,
         compressionBytesThreshold: 1_000,
         pins: { tools: [], texts: [] },
         models: {},
@@ -121,6 +121,21 @@ describe('loadConfig', () => {
       recall: { enabled: false },
       memory: { ttlDays: 0.5 },
       adminToken: 'sixteen letters!',
+    });
+  });
+
+  it('hands a preset on, with what is set beside it', async () => {
+    const textFolds = async (sources: Parameters<typeof load>[0]) => {
+      const { preset, subgoals } = gatewaySettings((await load(sources)).config);
+      return { preset, subgoals };
+    };
+    expect(await textFolds({})).toEqual({});
+    expect(await textFolds({ flags: { preset: 'long-horizon' } })).toEqual({ preset: 'long-horizon' });
+    const env = { LEPORELLO_PRESET: 'cost', LEPORELLO_SUBGOALS_RATIO: 'adaptive' };
+    expect(await textFolds({ env })).toEqual({ preset: 'cost', subgoals: { ratio: 'adaptive' } });
+    expect(await textFolds({ file: { preset: 'cost', subgoals: false } })).toEqual({
+      preset: 'cost',
+      subgoals: false,
     });
   });
 
@@ -209,7 +224,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
-        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, summaries, subgoals, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, summaries, preset, subgoals, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [

@@ -58,6 +58,8 @@ Flags
   --anthropic-url URL    default https://api.anthropic.com
   --log-level LEVEL      debug, info, warn, error or silent; default info
   --lossless             nothing is left out of a tool result when it comes
+  --preset NAME          folds finished sub-goals: production (10:1), debugging (3:1), long-horizon (15:1, in
+                         levels), cost (12:1); tasks of fewer than 20 calls are left alone
   --set KEY=VALUE        any option of docs/configuration.md; may be repeated
   --json                 tell where it listens as one line of JSON
   -h, --help
@@ -100,6 +102,7 @@ Flags
   --window TOKENS      the window; default: the model's
   --threshold BYTES    smaller tool results are never folded; default 1000
   --lossless           nothing is left out of a result when it comes
+  --preset NAME        folds finished sub-goals: production, debugging, long-horizon or cost
   --out FILE           write there, when all is done; gzipped when the name ends in .gz
   --data DIR           where originals are kept for leporello recall; default ~/.leporello
   --config FILE        configuration, JSON
@@ -177,6 +180,7 @@ Flags
   --html FILE          write a report with charts there
   --threshold BYTES    smaller tool results are never folded; default 1000
   --lossless           nothing is left out of a result when it comes
+  --preset NAME        folds finished sub-goals: production, debugging, long-horizon or cost
   --config FILE        configuration, JSON
   --set KEY=VALUE      any option of docs/configuration.md; may be repeated
   --json               the figures as JSON

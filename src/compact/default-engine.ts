@@ -13,6 +13,7 @@ import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
 import { strategiesFor, type SummarySettings } from '../strategies/default-strategies.ts';
 import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
+import type { Preset } from '../summarizers/presets.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
@@ -32,7 +33,9 @@ export type FoldSettings = {
   readonly shrinks?: Partial<ShrinkSettings> | false;
   /** Whether old messages leave a summary behind rather than a stub that names what their calls were about. Default: a stub. */
   readonly summaries?: SummarySettings | false;
-  /** Whether finished sub-goals leave a short record behind, and many of these one of a phase. Default: not. */
+  /** How hard finished sub-goals are folded, by what it is for: `production`, `debugging`, `long-horizon`, `cost`. Default: they are not. */
+  readonly preset?: Preset;
+  /** Whether finished sub-goals leave a short record behind, and many of these one of a phase. Overrules `preset`. Default: as that says. */
   readonly subgoals?: SubgoalOptions | false;
   /** Windows, tokenizers and reply limits by model name or glob. */
   readonly models?: ModelOverrides;

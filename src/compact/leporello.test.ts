@@ -3,6 +3,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { chatBody, type Step } from '../testing/chat-conversation.ts';
 import { type Calibration, createCalibration } from '../tokens/calibration.ts';
+import type { FoldSettings } from './default-engine.ts';
 import { createLeporello } from './leporello.ts';
 
 const log = (job: number) =>
@@ -27,6 +28,25 @@ describe('Leporello in process', () => {
     );
     expect(new TextDecoder().decode(await leporello.original(id))).toBe(JSON.stringify(log(0)));
     expect(await leporello.original(id, 'another')).toBeUndefined();
+  });
+
+  it('folds sub-goals by a preset, which what is set beside it overrules, and leaves short tasks alone', async () => {
+    const recordsOf = async (change: FoldSettings, request = body) => {
+      const leporello = createLeporello({ models: { 'gpt-4o': { window: 3_000 } }, ...change });
+      const { report } = await leporello.prepare({ codec: openaiChat, body: request });
+      return report.compressions.map(({ level, target }) => `${level} ${target}`);
+    };
+    expect(await recordsOf({})).toEqual([]);
+    expect(new Set(await recordsOf({ preset: 'debugging' }))).toEqual(new Set(['subgoal 3']));
+    expect(new Set(await recordsOf({ preset: 'cost', subgoals: { ratio: 5 } }))).toEqual(
+      new Set(['subgoal 5']),
+    );
+    expect(await recordsOf({ preset: 'cost', subgoals: false })).toEqual([]);
+    const short = chatBody(steps.slice(0, 20), { tools: ['run'], model: 'gpt-4o' });
+    expect(await recordsOf({ preset: 'debugging' }, short)).toEqual([]);
+    expect(() => createLeporello({ preset: 'fast' as 'cost' })).toThrow(
+      'preset "fast" is unknown: use production, debugging, long-horizon, cost.',
+    );
   });
 
   it('finds its folds again with the same store and secret', async () => {

@@ -1,9 +1,6 @@
 /** What a trajectory is folded by: the presets, and the shape of the levels. Pure. */
 import { LeporelloError } from '../errors.ts';
-import { hardestRatio } from '../summarizers/levels.ts';
-import { checkedRatio } from '../summarizers/ratio.ts';
-
-export type Preset = 'production' | 'debugging' | 'long-horizon' | 'cost';
+import { type Hardness, hardnessOf, type Preset } from '../summarizers/presets.ts';
 
 export type HierarchyOptions = {
   /** Default `production`. What stands beside it overrules it. */
@@ -20,45 +17,26 @@ export type HierarchyOptions = {
   readonly minActions?: number | undefined;
 };
 
-export type Settings = {
-  readonly ratio: number | 'adaptive';
-  readonly levels: 'always' | 'as-needed';
-  readonly budget: number;
-  readonly newest: number;
-  readonly minActions: number;
-};
+export type Settings = Hardness & { readonly budget: number; readonly newest: number };
 
 /** Of an open sub-goal as many of the newest actions stay as they are when it is parted. */
 export const newestActions = 3;
 
-const presets: Readonly<Record<Preset, Pick<Settings, 'ratio' | 'levels' | 'newest'>>> = {
-  production: { ratio: 10, levels: 'as-needed', newest: 0.5 },
-  debugging: { ratio: 3, levels: 'as-needed', newest: 0.5 },
-  'long-horizon': { ratio: hardestRatio, levels: 'always', newest: 0.25 },
-  cost: { ratio: 12, levels: 'as-needed', newest: 0 },
+const newestBy: Readonly<Record<Preset, number>> = {
+  production: 0.5,
+  debugging: 0.5,
+  'long-horizon': 0.25,
+  cost: 0,
 };
 
 /** Throws `bad-config`. */
 export function settingsFrom(options: HierarchyOptions): Settings {
-  const { preset = 'production', budget = 16_000, minActions = 20 } = options;
-  if (!Object.hasOwn(presets, preset)) {
-    throw bad(`preset ${JSON.stringify(preset)} is unknown: use ${Object.keys(presets).join(', ')}`);
-  }
-  const { ratio, levels, newest } = { ...presets[preset], ...given(options) };
-  checkedRatio("The trajectory's ratio", ratio);
+  const { preset = 'production', budget = 16_000 } = options;
+  const hardness = hardnessOf(preset, options, "The trajectory's");
+  const { newest = newestBy[preset] } = options;
   if (!(budget >= 1_000)) throw bad(`budget ${budget} is too small: use 1000 tokens or more`);
   if (!(newest >= 0 && newest <= 0.6)) throw bad(`newest ${newest} is out of range: use 0 to 0.6`);
-  if (!(minActions >= 0)) throw bad(`minActions ${minActions} is out of range: use 0 or more`);
-  return { ratio, levels, budget, newest, minActions };
-}
-
-/** What was set beside the preset. */
-function given({ ratio, levels, newest }: HierarchyOptions): Partial<Settings> {
-  return {
-    ...(ratio !== undefined && { ratio }),
-    ...(levels !== undefined && { levels }),
-    ...(newest !== undefined && { newest }),
-  };
+  return { ...hardness, budget, newest };
 }
 
 function bad(what: string): LeporelloError {

@@ -1,5 +1,6 @@
 /** The strategies that are used unless others are given, in their order: least harm first. */
 import { clipNewest } from './clip-newest.ts';
+import type { Preset } from '../summarizers/presets.ts';
 import { compressItems } from './compress-items.ts';
 import { dropFailedCalls } from './drop-failed-calls.ts';
 import { dropOldest } from './drop-oldest.ts';
@@ -37,13 +38,19 @@ export type SummarySettings = SummaryOptions &
 export type TextFolds = {
   readonly summaries?: SummarySettings | false | undefined;
   readonly subgoals?: SubgoalOptions | false | undefined;
+  /** Sub-goals as the preset has them, where `subgoals` does not say otherwise. */
+  readonly preset?: Preset | undefined;
 };
 
 /** The default ones; with summaries or sub-goals whole messages leave a mere stub only where the request would not fit otherwise. */
-export function strategiesFor({ summaries, subgoals }: TextFolds): readonly Strategy[] {
+export function strategiesFor({
+  summaries,
+  preset,
+  subgoals = preset && {},
+}: TextFolds): readonly Strategy[] {
   if (!summaries && !subgoals) return defaultStrategies;
   const dropping = [
-    ...(subgoals ? [createFoldSubgoals(subgoals)] : []),
+    ...(subgoals ? [createFoldSubgoals({ preset, ...subgoals })] : []),
     ...(summaries ? [createSummarizeHistory(summaries)] : []),
     summaries ? { ...dropOldest, reach: 'everything' as const } : dropOldest,
   ];

@@ -78,7 +78,7 @@ describe('fold-subgoals', () => {
 
   it('refuses ratios out of range', () => {
     expect(() => createFoldSubgoals({ ratio: 20 })).toThrow(
-      'subgoals.ratio 20 is out of range: use 1.5 to 15, or "adaptive".',
+      'The sub-goals\' ratio 20 is out of range: use 1.5 to 15, or "adaptive".',
     );
   });
 });

@@ -6,38 +6,37 @@
 import type { Edit } from '../conversation/edit.ts';
 import { pairCalls } from '../conversation/pairing.ts';
 import { fullLevel, largestLevel, overviewLevel } from '../summarizers/levels.ts';
-import { checkedRatio } from '../summarizers/ratio.ts';
+import { type Hardness, hardnessOf, type Preset } from '../summarizers/presets.ts';
 import { finishedStretches } from './finished-stretches.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { openRecords } from './stretch-records.ts';
 
 export type SubgoalOptions = {
-  /** Tokens in for one token out, 1.5 to 15, on each level; `adaptive`: 15 where a stretch repeats itself, down to 5 where it is varied. Default 10. */
+  /** Default `production`. What stands beside it overrules it. */
+  readonly preset?: Preset | undefined;
+  /** Tokens in for one token out, 1.5 to 15, on each level; `adaptive`: 15 where a stretch repeats itself, down to 5 where it is varied. */
   readonly ratio?: number | 'adaptive' | undefined;
   /**
    * Whether ten sub-goals become a phase, and five phases an overview, as soon as there are so many, or when records take a sixth of what
-   * is sent, or more must go. Default `as-needed`.
+   * is sent, or the request would not fit.
    */
   readonly levels?: 'always' | 'as-needed' | undefined;
   /** Conversations of fewer calls are left alone. Default 20. */
   readonly minActions?: number | undefined;
 };
 
-type Settings = { readonly [Key in keyof SubgoalOptions]-?: NonNullable<SubgoalOptions[Key]> };
-
 /** Of what is sent, records take no more than this share where levels are made as needed. */
 const mostShare = 1 / 6;
 
 /**
- * A strategy that leaves records of sub-goals where whole messages go; before `drop-oldest` in the list. Throws `bad-config` for a ratio out
- * of range.
+ * A strategy that leaves records of sub-goals where whole messages go; before `drop-oldest` in the list. Throws `bad-config` for what is
+ * out of range.
  *
  * @example
  * const strategies = [createFoldSubgoals({ ratio: 15, levels: 'always' }), ...defaultStrategies];
  */
 export function createFoldSubgoals(options: SubgoalOptions = {}): Strategy {
-  const { ratio = 10, levels = 'as-needed', minActions = 20 } = options;
-  const settings: Settings = { ratio: checkedRatio('subgoals.ratio', ratio), levels, minActions };
+  const settings = hardnessOf(options.preset ?? 'production', options, "The sub-goals'");
   return {
     name: 'fold-subgoals',
     reach: 'history',
@@ -45,7 +44,7 @@ export function createFoldSubgoals(options: SubgoalOptions = {}): Strategy {
   };
 }
 
-function propose(view: FoldView, settings: Settings): readonly Edit[] {
+function propose(view: FoldView, settings: Hardness): readonly Edit[] {
   if (pairCalls(view.conversation).pairs.length < settings.minActions) return [];
   const { excess } = view;
   const records = openRecords(view, settings.ratio);

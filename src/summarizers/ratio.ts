@@ -1,5 +1,4 @@
 /** How hard a stretch is compressed: as asked for, or by how much it repeats itself. Pure, linear in the text. */
-import { LeporelloError } from '../errors.ts';
 import { hardestRatio } from './levels.ts';
 
 const softest = 5;
@@ -7,15 +6,6 @@ const softest = 5;
 /** Share of new word triples at which a stretch counts as all repetition, and as all news. */
 const repetitive = 0.3;
 const varied = 0.8;
-
-/** Throws `bad-config` for one out of range. `name`: what it is set by. */
-export function checkedRatio(name: string, ratio: number | 'adaptive'): number | 'adaptive' {
-  if (ratio === 'adaptive' || (ratio >= 1.5 && ratio <= hardestRatio)) return ratio;
-  throw new LeporelloError(
-    'bad-config',
-    `${name} ${ratio} is out of range: use 1.5 to ${hardestRatio}, or "adaptive".`,
-  );
-}
 
 /** Tokens in for one token out. */
 export function ratioFor(ratio: number | 'adaptive', steps: readonly string[]): number {

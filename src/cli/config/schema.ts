@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { fraction, number, switchable, told, tokens, whole } from './kinds.ts';
-import { subgoals, summaries } from './text-folds.ts';
+import { preset, subgoals, summaries } from './text-folds.ts';
 
 const baseUrl = 'an http or https URL without user, query and fragment, such as https://api.openai.com/v1';
 
@@ -237,7 +237,11 @@ export const configSchema = z.strictObject({
     .prefault({}),
   shrinks: told(shrinks.schema.prefault({}), shrinks.meta),
   summaries: told(summaries.schema.default(false), summaries.meta),
-  subgoals: told(subgoals.schema.default(false), subgoals.meta),
+  preset,
+  subgoals: told(subgoals.schema.optional(), {
+    ...subgoals.meta,
+    otherwise: 'off, unless there is a preset',
+  }),
   compressionBytesThreshold: whole(0, 1_000, 'Tool results of fewer bytes are never folded.'),
   pins: z
     .strictObject({

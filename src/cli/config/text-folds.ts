@@ -1,5 +1,6 @@
 /** The options of what whole messages leave behind: summaries, and records of sub-goals. Pure. */
 import { z } from 'zod';
+import { presetNames } from '../../summarizers/presets.ts';
 import { switchable, told, whole } from './kinds.ts';
 
 /** How old messages become summaries. */
@@ -22,21 +23,37 @@ export const summaries = switchable(
   'Old messages leave a summary behind, where they would leave a stub; false keeps to stubs.',
 );
 
+/** What it is for; unset by default. */
+export const preset = told(z.enum(presetNames).optional(), {
+  allowed: 'production, debugging, long-horizon or cost',
+  about:
+    'Folds finished sub-goals into records: at 10:1, at 3:1, at 15:1 with phases and overviews, at 12:1. What is set in subgoals overrules it.',
+  otherwise: 'none',
+});
+
+const ofPreset = (otherwise: string) => `that of the preset, else ${otherwise}`;
+
 /** How finished sub-goals become records. */
 export const subgoals = switchable(
   z.strictObject({
-    ratio: told(z.union([z.number().min(1.5).max(15), z.literal('adaptive')]).default(10), {
+    ratio: told(z.union([z.number().min(1.5).max(15), z.literal('adaptive')]).optional(), {
       allowed: 'a number from 1.5 to 15, or adaptive',
       about:
         'Tokens in for one token out on each level; adaptive: 15 where steps repeat each other, down to 5 where they differ.',
+      otherwise: ofPreset('`10`'),
     }),
-    levels: told(z.enum(['always', 'as-needed']).default('as-needed'), {
+    levels: told(z.enum(['always', 'as-needed']).optional(), {
       allowed: 'always or as-needed',
       about:
-        'Whether ten sub-goals become a phase, and five phases an overview, as soon as there are so many, or only where more must go.',
+        'Whether ten sub-goals become a phase, and five phases an overview, as soon as there are so many, or only where records take too much.',
+      otherwise: ofPreset('`as-needed`'),
     }),
-    minActions: whole(0, 20, 'Conversations of fewer calls are left alone by it.'),
+    minActions: told(z.int().min(0).optional(), {
+      allowed: 'a whole number of at least 0',
+      about: 'Conversations of fewer calls are left alone by it.',
+      otherwise: ofPreset('`20`'),
+    }),
   }),
   'ratio, levels and minActions',
-  'Finished sub-goals leave a short record behind; false keeps to what is said otherwise.',
+  'Finished sub-goals leave a short record behind, whose id brings them back; false turns that off, whatever the preset.',
 );

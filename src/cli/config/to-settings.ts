@@ -12,7 +12,7 @@ const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
 
 /** `window` (tokens), where given, is every model's. */
 export function gatewaySettings(config: Config, window?: number): GatewaySettings {
-  const { recall, limits, memory, adminToken, tenant } = config;
+  const { recall, limits, memory, adminToken, tenant, preset, subgoals } = config;
   const allowedHosts = config.allowedHosts ?? (isLoopback(config.host) ? loopbackHosts : undefined);
   return {
     mode: config.mode,
@@ -20,7 +20,6 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     triggers: config.triggers,
     shrinks: config.shrinks,
     summaries: config.summaries,
-    subgoals: config.subgoals,
     compressionBytesThreshold: config.compressionBytesThreshold,
     pins: config.pins,
     models: overrides(config, window),
@@ -34,6 +33,8 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     openMetrics: isLoopback(config.host) || tenant !== undefined,
     ...(config.calibrate ? {} : { calibration: false }),
     ...(adminToken === undefined ? {} : { adminToken }),
+    ...(preset === undefined ? {} : { preset }),
+    ...(subgoals === undefined ? {} : { subgoals }),
     ...(tenant === undefined ? {} : { tenant }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
   };
