@@ -42,7 +42,7 @@ describe('what was learned from reports', () => {
   it('is what triggers see: a fold is made when the provider would count so many tokens, down to so many', async () => {
     const window = 48_000;
     const { engine } = testEngine({ window });
-    const untaught = await prepare(engine, jobs(20));
+    const untaught = await prepare(testEngine({ window }).engine, jobs(20));
     await teach(engine, 1.9);
     const taught = await prepare(engine, jobs(20));
     const { counted, expected } = taught.prompt!;

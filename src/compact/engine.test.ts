@@ -175,7 +175,7 @@ describe('what can go wrong', () => {
     expect(prepared.outcome.status).toBe('untouched');
   });
 
-  it.each(['getMany', 'putMany'] as const)(
+  it.each(['getMany', 'putUnless'] as const)(
     'sends the original when the store fails at %s',
     async (method) => {
       const broken: Store = {

@@ -19,7 +19,7 @@ import type { EngineOptions, ModelWindow } from './options.ts';
 import { callsOf, memoriesOf, originalFinder, outcomeOf } from './outcome.ts';
 import { type PlanInput, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
-import { foldFor, keepOriginals, leaveAlone, rememberFold, replayFold } from './replay.ts';
+import { foldFor, keepOriginals, leaveAlone, rememberFold, replayFold, settle } from './replay.ts';
 import type { EngineRequest } from './request.ts';
 import { shrinkingOf } from './shrinks.ts';
 import { demandAhead, summaryJob } from './summary-ahead.ts';
@@ -142,7 +142,10 @@ async function compact(workshop: Workshop, request: EngineRequest, incoming: Inc
         },
         correction,
       ),
-    idleMs: now === undefined ? undefined : idleMs({ conversation: incoming.came, last, fold: found, now }),
+    idleMs:
+      now === undefined
+        ? undefined
+        : idleMs({ conversation: incoming.came, last, sent: known.ledger.sent, now }),
     tokens: correction.correct(start.tokens),
     window: window.tokens,
     reserved: reservedTokens(asSent, window, input.recallTool !== undefined),
@@ -150,8 +153,14 @@ async function compact(workshop: Workshop, request: EngineRequest, incoming: Inc
   };
   const { refusal } = request;
   const ahead = options.summaries && !alone ? demandAhead(options.triggers, state) : undefined;
+  const { settled } = known.ledger;
   const demand =
-    refusal?.reason === 'too long' ? overflowDemand(refusal.atMost) : firstDemand(options.triggers, state);
+    refusal?.reason === 'too long'
+      ? overflowDemand(refusal.atMost)
+      : // What was sent before is sent so again, whatever was learned or went by since.
+        settled
+        ? undefined
+        : firstDemand(options.triggers, state);
   const planned =
     refusal?.reason === 'reasoning'
       ? dropReasoning(input, start)
@@ -175,9 +184,16 @@ async function compact(workshop: Workshop, request: EngineRequest, incoming: Inc
   const unkept = [...result.edits, ...result.shrinks].filter(
     (edit) => !replayed.has(edit) && !workshop.kept.has(edit),
   );
-  if (result !== start || shrinksFrom !== found?.fold.shrinksFrom)
-    await rememberFold(memory, asSent, fold, unkept);
-  else await keepOriginals(memory, asSent, unkept);
+  let settling = Promise.resolve();
+  if (result !== start || (shrinksFrom !== found?.fold.shrinksFrom && !settled)) {
+    const givesWayTo = refusal ? undefined : demand?.force ? 'folds' : 'all';
+    const recorded = await rememberFold(memory, asSent, fold, unkept, givesWayTo);
+    if (recorded !== 'recorded')
+      return compact(workshop, request, { ...incoming, known: { ...known, ledger: recorded.settled } });
+  } else {
+    await keepOriginals(memory, asSent, unkept);
+    if (!settled && conversation.goesOnFrom === undefined) settling = settle(memory, found, now);
+  }
   for (const edit of result.shrinks) workshop.kept.add(edit);
   const { counter } = input;
   const expected = correction.correct(result.tokens);
@@ -199,6 +215,7 @@ async function compact(workshop: Workshop, request: EngineRequest, incoming: Inc
         : window.tokens - reservedTokens(asSent, window, false) - expected,
     counter: tokenCounter,
     prompt: { counted, came: before, expected: correction.correct(counted) },
+    known: settling,
     learn: (reported) => gauge.learn(counted, reported),
     summary:
       ahead && options.summaries && !planned && options.mode !== 'observe'
@@ -238,12 +255,13 @@ async function compact(workshop: Workshop, request: EngineRequest, incoming: Inc
 function wholeOf(workshop: Workshop, request: EngineRequest, { came, conversation, known }: Incoming) {
   const added = conversation.messages.length - came.messages.length;
   const { codec } = request;
-  const isAlone = known.folds[0]?.fold.alone ?? false;
+  const { folds } = known.ledger;
+  const isAlone = folds[0]?.fold.alone ?? false;
   const whole = isAlone
     ? conversation
     : withGhosts({ codec, reading: workshop.reading }, conversation, known.ghosts, added);
   const memory = foldMemory(workshop, request, came, whole);
-  return { whole, memory, found: foldFor(known.folds, memory.whole) };
+  return { whole, memory, found: foldFor(folds, whole, memory.whole) };
 }
 
 /** Some way below what the provider takes, so that the next turn does not overflow again. */

@@ -1,28 +1,28 @@
 /**
  * How long a conversation has been silent: whether its provider may have dropped it from its cache. What this process sent last is
- * remembered (last-sent.ts), and the ledger holds when the newest fold was made. Another gateway may have sent something since: but each
- * request leaves a reply in the history, so more than one reply behind what is remembered means that nobody here knows.
+ * remembered (last-sent.ts), and the ledger holds for a day when any did. Another gateway may have sent something that is not kept yet: but
+ * each request leaves a reply in the history, so more than one reply behind what is known means that nobody here knows.
  */
 import type { Conversation } from '../conversation/conversation.ts';
-import type { FoundFold } from '../memory/ledger.ts';
+import type { Found as Recorded } from '../memory/ledger.ts';
 import type { Found } from './last-sent.ts';
 
 export type Traces = {
   /** As the client sent it. */
   readonly conversation: Conversation;
   readonly last: Found | undefined;
-  readonly fold: FoundFold | undefined;
+  readonly sent: Recorded['sent'];
   /** Milliseconds since the epoch. */
   readonly now: number;
 };
 
 /** Milliseconds; undefined where nobody knows. */
-export function idleMs({ conversation, last, fold, now }: Traces): number | undefined {
+export function idleMs({ conversation, last, sent, now }: Traces): number | undefined {
   // Where the provider keeps the history, a request begins like those of other conversations.
   if (conversation.goesOnFrom !== undefined) return undefined;
   const times = [
     last && repliesFrom(conversation, last.matched) <= 1 ? last.request.at : undefined,
-    fold && repliesFrom(conversation, fold.matched) <= 1 ? fold.fold.at : undefined,
+    sent && repliesFrom(conversation, sent.matched) <= 1 ? sent.at : undefined,
   ].filter((at) => at !== undefined);
   return times.length === 0 ? undefined : Math.max(0, now - Math.max(...times));
 }

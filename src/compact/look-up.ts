@@ -6,7 +6,7 @@ import { type Copy, copiesIn } from './ghosts.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { Found } from '../memory/ghosts.ts';
-import type { FoundFold } from '../memory/ledger.ts';
+import type { Found as FoundFolds } from '../memory/ledger.ts';
 import type { ReadySummary } from '../memory/ready-summaries.ts';
 import type { EngineOptions } from './options.ts';
 
@@ -19,8 +19,7 @@ export type LookUp = {
 export type KnownBefore = {
   /** The client's copies of replies for which something was recalled in private, the newest first. */
   readonly ghosts: readonly Found<Copy>[];
-  /** Those that hold for the chain, the newest first. */
-  readonly folds: readonly FoundFold[];
+  readonly ledger: FoundFolds;
   /** Summaries written ahead for what the conversation begins with, the longest first. */
   readonly ready: readonly ReadySummary[];
 };
@@ -49,11 +48,11 @@ export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): Lo
   return { reply, rest };
 
   async function knownBefore(): Promise<KnownBefore> {
-    const [ghosts, folds, ready] = await Promise.all([
+    const [ghosts, ledger, ready] = await Promise.all([
       offersRecall ? options.ghosts.find(tenant, copiesIn(messages, links)) : [],
       options.ledger.find(tenant, links),
       options.summaries?.ready.find(tenant, links) ?? [],
     ]);
-    return { ghosts, folds, ready };
+    return { ghosts, ledger, ready };
   }
 }

@@ -111,7 +111,9 @@ function runAll(
     if (outcome.step) steps.push(outcome.step);
     current = outcome.draft;
   }
-  const after = current === start ? before : references.length === 0 ? current : draft(input, current.edits);
+  // As it will be laid out from now on: with what went, a result may refer to another where it referred to none.
+  const mayRefer = input.shrinking?.repeats !== undefined;
+  const after = current === start ? before : mayRefer ? draft(input, current.edits) : current;
   return { draft: after, steps };
 }
 

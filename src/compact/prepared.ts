@@ -27,6 +27,8 @@ export type Prepared = {
   readonly counter: TokenCounter | undefined;
   /** How long the prompt of `body` is; undefined when nobody counted it. */
   readonly prompt: PromptTokens | undefined;
+  /** Resolves, always, when other instances can know what this request is sent with: before its client goes on from the reply. */
+  readonly known: Promise<void>;
   /** A summary that a fold to come will need, to be written by now, off the request's path. */
   readonly summary?: SummaryJob | undefined;
   /** Takes in how many tokens the provider reported for the prompt of `body`, so that the next counts are closer. Never throws. */
@@ -86,6 +88,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
     room: undefined,
     counter: undefined,
     prompt: undefined,
+    known: Promise.resolve(),
     learn: () => {},
   };
 }

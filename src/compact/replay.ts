@@ -2,7 +2,7 @@
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { originalsOf } from '../conversation/original.ts';
-import type { Fold, FoundFold, Ledger } from '../memory/ledger.ts';
+import type { Fold, FoundFold, Ledger, Recorded, RecordOptions } from '../memory/ledger.ts';
 import type { Vault } from '../memory/vault.ts';
 import { newProblems } from './check.ts';
 import { type Draft, draft, type PlanInput } from './plan.ts';
@@ -11,7 +11,7 @@ import { keptMessages } from './protection.ts';
 /** Where folds and originals are kept, for one conversation. */
 export type FoldMemory = {
   readonly vault: Pick<Vault, 'keep'>;
-  readonly ledger: Pick<Ledger, 'record'>;
+  readonly ledger: Pick<Ledger, 'record' | 'settle'>;
   readonly tenant: string;
   /** The links of the prefix chain of the conversation as the client sent it: what a fold is found by. */
   readonly links: readonly string[];
@@ -21,9 +21,14 @@ export type FoldMemory = {
   readonly same: number;
 };
 
-/** The newest of the folds that was made of this very conversation. `whole`: the links of its prefix chain. */
-export function foldFor(folds: readonly FoundFold[], whole: readonly string[]): FoundFold | undefined {
-  return folds.find(({ fold: { over } }) => over === undefined || whole[over.messages] === over.link);
+/** The newest of the folds that was made of this very conversation, and can be made again. `whole`: the links of its prefix chain. */
+export function foldFor(
+  folds: readonly FoundFold[],
+  conversation: Conversation,
+  whole: readonly string[],
+): FoundFold | undefined {
+  const isOfIt = ({ over }: Fold) => over === undefined || whole[over.messages] === over.link;
+  return folds.find((found) => isOfIt(found.fold) && isReplayable(conversation, found));
 }
 
 /** The place in the client's conversation that has the first `messages` of the folded one in front of it, if they are the same from there on. */
@@ -36,23 +41,23 @@ export function placeForClient(
 
 /** The conversation under the newest fold on its chain; without one, or when it would no longer be valid, under no edits. */
 export function replayFold(input: PlanInput, found: FoundFold | undefined): Draft {
-  if (!found || found.fold.edits.length === 0 || !isReplayable(input.conversation, found))
-    return draft(input, []);
+  if (!found || found.fold.edits.length === 0) return draft(input, []);
   const replayed = draft(input, found.fold.edits);
   const broken = newProblems(input.codec.rules, input.conversation, replayed.sent);
   return broken.length > 0 ? draft(input, []) : replayed;
 }
 
 /**
- * Before anything is sent: the fold and the originals of `removed` at once, all or none, so that no fold ever points at nothing. Rejects
- * with `store-failed`.
+ * Before anything is sent: the fold and the originals of `removed` at once, all or none, so that no fold ever points at nothing. Where
+ * another instance has sent the same request meanwhile, what it was sent with comes back. Rejects with `store-failed`.
  */
 export async function rememberFold(
   memory: FoldMemory,
   conversation: Conversation,
-  fold: Omit<Fold, 'length' | 'over'>,
+  fold: Omit<Fold, 'length' | 'over' | 'id'>,
   removed: readonly Edit[],
-): Promise<void> {
+  givesWayTo: RecordOptions['givesWayTo'],
+): Promise<Recorded> {
   const { edits } = fold;
   const kept = keepable(conversation, removed);
   const lastTouched = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
@@ -60,7 +65,27 @@ export async function rememberFold(
   const from = placeForClient(memory, lastTouched + 1);
   const messages = from + (whole.length - links.length);
   const made = { ...fold, over: { messages, link: whole[messages]! } };
-  await ledger.record(tenant, links, from, made, (record) => vault.keep(tenant, kept, record));
+  return ledger.record(tenant, links, made, {
+    from,
+    ...(givesWayTo && { givesWayTo }),
+    write: (record) => vault.keep(tenant, kept, record),
+  });
+}
+
+/**
+ * Keeps that this request goes out with what was found, so that all that goes on from it does, wherever it is served. Never rejects: at
+ * worst what follows takes over a fold that was made elsewhere.
+ */
+export async function settle(
+  { vault, ledger, tenant, links }: FoldMemory,
+  found: FoundFold | undefined,
+  at: number | undefined,
+): Promise<void> {
+  try {
+    await ledger.settle(tenant, links, found, { at, write: (record) => vault.keep(tenant, [], record) });
+  } catch {
+    // This process knows it all the same.
+  }
 }
 
 /** Keeps originals that no fold points at. Rejects with `store-failed`. */
@@ -83,7 +108,7 @@ export async function leaveAlone({
   tenant,
   links,
 }: Pick<FoldMemory, 'ledger' | 'tenant' | 'links'>): Promise<void> {
-  await ledger.record(tenant, links, links.length - 1, { edits: [], alone: true });
+  await ledger.record(tenant, links, { edits: [], alone: true });
 }
 
 /**

@@ -110,7 +110,8 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
     const { engine } = testEngine({
       ledger: {
         find: (tenant, links) => ledger.find(tenant, links),
-        record: (tenant, links, from, fold, write) => ledger.record(tenant, links, from, fold, write),
+        record: (...fold) => ledger.record(...fold),
+        settle: (...sent) => ledger.settle(...sent),
       },
       window: 1_000_000,
       triggerOptions: { tokenBudget: false },

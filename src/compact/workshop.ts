@@ -113,7 +113,7 @@ export function foldMemory(
   const isSame = whole === came;
   return {
     // What is only observed was never sent, so there is no original to keep.
-    vault: mode === 'observe' ? { keep: () => Promise.resolve() } : vault,
+    vault: mode === 'observe' ? { keep: () => Promise.resolve(undefined) } : vault,
     ledger,
     tenant,
     links,

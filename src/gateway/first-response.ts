@@ -30,6 +30,23 @@ const mostRefolds = 3;
 
 /** Rejects like an upstream. */
 export async function sendPrepared(sending: Sending): Promise<Sent> {
+  const sent = await sendAsItIsTaken(sending);
+  await soon(sent.prepared.known);
+  return sent;
+}
+
+/** Nobody goes on from a reply before all instances know what it was a reply to. Long done by now, but where the store hangs. */
+async function soon(known: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, mostWaitMs);
+  await Promise.race([known, late.promise]);
+  clearTimeout(timer);
+}
+
+/** Of what the first byte may be held back for a store that does not answer. */
+const mostWaitMs = 100;
+
+async function sendAsItIsTaken(sending: Sending): Promise<Sent> {
   let { prepared } = sending;
   let refusal = await refusalOf(await sending.send(prepared.body));
   for (let refold = 0; refold < mostRefolds; refold++) {

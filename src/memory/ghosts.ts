@@ -23,13 +23,16 @@ export type Reply = { readonly before: string; readonly through: string };
 export type Found<R extends Reply> = { readonly reply: R; readonly turns: readonly GhostTurn[] };
 
 type GhostsOptions = {
-  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany'>;
+  readonly vault: Pick<Vault, 'keep' | 'getSealedMany'>;
   /** How long a ghost turn is kept, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
 };
 
 /** Replies to one prefix that are told apart: a client may ask again, and go on from any of them. */
 const mostTurns = 4;
+
+/** Further ones are remembered here alone. */
+const mostVersions = 16;
 
 /** Behind a vault. What this process learns is remembered, bounded, so that a turn that goes on asks for its newest reply alone. */
 export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: GhostsOptions): Ghosts {
@@ -73,10 +76,21 @@ export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ghost
       const mine = merged([ghost], made.get(place));
       // Before anything can fail: this process goes on from it although the store does not have it.
       made.set(place, mine);
-      const [record] = await vault.getSealedMany(tenant, [keyOf(link)]);
-      await vault.putSealed(tenant, [keyOf(link)], bytesOf(merged(mine, parseTurns(record))), ttlMs);
+      await add(tenant, link, mine);
     },
   };
+
+  /** Other instances may record for the same prefix at once: each version is written once, and the next begins with what it holds. */
+  async function add(tenant: string, link: string, mine: readonly GhostTurn[]): Promise<void> {
+    let turns = mine;
+    for (let version = 1; version <= mostVersions; version++) {
+      const mark = `${keyOf(link)}/${version}`;
+      const keys = [keyOf(link), mark];
+      const there = await vault.keep(tenant, [], { keys, content: bytesOf(turns), ttlMs, unless: [mark] });
+      if (there === undefined) return;
+      turns = merged(mine, parseTurns(there.content));
+    }
+  }
 }
 
 /** The newest turns, each once: of those that stand in both lists the later decides, which all instances share. */

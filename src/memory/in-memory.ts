@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { LeporelloError } from '../errors.ts';
-import type { Clock, Store, StoreEntry } from './store.ts';
+import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
 export type InMemoryOptions = {
   /** What keys, values and bookkeeping may take together, in bytes. Default 128 MiB. */
@@ -33,6 +33,27 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
     return undefined;
   }
 
+  function readFirst(keys: readonly string[]): FirstFound | undefined {
+    for (const [at, key] of keys.entries()) {
+      const value = read(key);
+      if (value) return { at, value };
+    }
+    return undefined;
+  }
+
+  function write(entries: readonly StoreEntry[]): void {
+    const copies = entries.map(copyOf);
+    const needed = copies.reduce((sum, { key, held: { value } }) => sum + sizeOf(key, value), 0);
+    if (needed > maxBytes) {
+      throw new LeporelloError(
+        'store-failed',
+        `The in-memory store holds ${maxBytes} bytes, these entries need ${needed}: raise maxBytes or use a store on disk.`,
+      );
+    }
+    for (const { key, held: next } of copies) held.set(key, next, { size: sizeOf(key, next.value) });
+    sweep(clock(), copies.length);
+  }
+
   return {
     name: 'in-memory',
     async get(key) {
@@ -45,24 +66,17 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
     },
     async getFirst(keys) {
       checkOpen();
-      for (const [at, key] of keys.entries()) {
-        const value = read(key);
-        if (value) return { at, value };
-      }
-      return undefined;
+      return readFirst(keys);
     },
     async putMany(entries) {
       checkOpen();
-      const copies = entries.map(copyOf);
-      const needed = copies.reduce((sum, { key, held: { value } }) => sum + sizeOf(key, value), 0);
-      if (needed > maxBytes) {
-        throw new LeporelloError(
-          'store-failed',
-          `The in-memory store holds ${maxBytes} bytes, these entries need ${needed}: raise maxBytes or use a store on disk.`,
-        );
-      }
-      for (const { key, held: next } of copies) held.set(key, next, { size: sizeOf(key, next.value) });
-      sweep(clock(), copies.length);
+      write(entries);
+    },
+    async putUnless(guards, entries) {
+      checkOpen();
+      const inTheWay = readFirst(guards);
+      if (inTheWay === undefined) write(entries);
+      return inTheWay;
     },
     async delete(keys) {
       checkOpen();

@@ -14,32 +14,37 @@ const links = (letters: string): readonly string[] =>
   Array.from({ length: letters.length + 1 }, (_, at) => `l-${letters.slice(0, at)}`);
 
 const newest = async (ledger: Ledger, letters: string, tenant = 't'): Promise<FoundFold | undefined> =>
-  (await ledger.find(tenant, links(letters)))[0];
+  (await ledger.find(tenant, links(letters))).folds[0];
 
 const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: `mem_${message}` });
 const fold = (...messages: number[]) => ({ edits: messages.map(drop), alone: false });
+const made = (length: number, ...messages: number[]) => ({
+  length,
+  ...fold(...messages),
+  id: expect.any(String) as string,
+});
 
 describe('the ledger', () => {
   it('finds a fold for every conversation that goes on from where it was made', async () => {
     const ledger = open();
-    await ledger.record('t', links('abcdef'), 2, fold(0, 1));
-    const found = { fold: { length: 6, ...fold(0, 1) }, matched: 6 };
+    await ledger.record('t', links('abcdef'), fold(0, 1), { from: 2 });
+    const found = { fold: made(6, 0, 1), matched: 6 };
     expect(await newest(ledger, 'abcdef')).toEqual(found);
     expect(await newest(ledger, 'abcdefghijk')).toEqual(found);
   });
 
   it('finds the newest of several', async () => {
     const ledger = open();
-    await ledger.record('t', links('abcd'), 2, fold(0));
-    await ledger.record('t', links('abcdefgh'), 5, fold(0, 4));
+    await ledger.record('t', links('abcd'), fold(0), { from: 2 });
+    await ledger.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
     expect((await newest(ledger, 'abcdefghi'))?.fold.length).toBe(8);
-    expect((await newest(ledger, 'abcdexy'))?.fold).toEqual({ length: 8, ...fold(0, 4) });
-    expect((await newest(ledger, 'abcdxy'))?.fold).toEqual({ length: 4, ...fold(0) });
+    expect((await newest(ledger, 'abcdexy'))?.fold).toEqual(made(8, 0, 4));
+    expect((await newest(ledger, 'abcdxy'))?.fold).toEqual(made(4, 0));
   });
 
   it('finds nothing for a conversation that ends where the fold was not made yet', async () => {
     const ledger = open();
-    await ledger.record('t', links('abcdef'), 2, fold(0, 1));
+    await ledger.record('t', links('abcdef'), fold(0, 1), { from: 2 });
     for (const shorter of ['abcde', 'abcd', 'abc', 'ab', 'a', ''])
       expect(await newest(ledger, shorter)).toBeUndefined();
     // Nor does a look at a shorter one hide the fold from the longer.
@@ -48,15 +53,15 @@ describe('the ledger', () => {
 
   it('finds it where only the newest messages differ, and says how many are the same', async () => {
     const ledger = open();
-    await ledger.record('t', links('abcdef'), 2, fold(0, 1));
+    await ledger.record('t', links('abcdef'), fold(0, 1), { from: 2 });
     expect((await newest(ledger, 'abcdeX'))?.matched).toBe(5);
     expect(await newest(ledger, 'aXcdef')).toBeUndefined();
   });
 
   it('goes back to the fold before for a request that was sent before the newest', async () => {
     const ledger = open();
-    await ledger.record('t', links('abcd'), 2, fold(0));
-    await ledger.record('t', links('abcdefgh'), 5, fold(0, 4));
+    await ledger.record('t', links('abcd'), fold(0), { from: 2 });
+    await ledger.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
     expect((await newest(ledger, 'abcdefg'))?.fold.length).toBe(4);
   });
 
@@ -65,14 +70,16 @@ describe('the ledger', () => {
     const vault = createVault({ store, secret });
     const ledger = open(store);
     const failing = () => Promise.reject(new Error('the store is down'));
-    await expect(ledger.record('t', links('abc'), 1, fold(0), failing)).rejects.toThrow('the store is down');
+    const record = ledger.record('t', links('abc'), fold(0), { from: 1, write: failing });
+    await expect(record).rejects.toThrow('the store is down');
     expect(await newest(ledger, 'abcd')).toBeUndefined();
     const original = new Uint8Array([1, 2, 3]);
     const id = vault.idOf('t', original);
-    await ledger.record('t', links('abc'), 1, fold(0), (record) =>
-      vault.keep('t', [{ id, original }], record),
-    );
-    expect((await newest(open(store), 'abcd'))?.fold).toEqual({ length: 3, ...fold(0) });
+    await ledger.record('t', links('abc'), fold(0), {
+      from: 1,
+      write: (beside) => vault.keep('t', [{ id, original }], beside),
+    });
+    expect((await newest(open(store), 'abcd'))?.fold).toEqual(made(3, 0));
     expect(await vault.recall('t', id)).toEqual({ status: 'found', original });
   });
 
@@ -81,31 +88,31 @@ describe('the ledger', () => {
     const asked: string[] = [];
     const counted: Store = {
       ...store,
-      getMany: (keys) => (asked.push(`${keys.length} links`), store.getMany(keys)),
+      getMany: (keys) => (asked.push(`${keys.length} keys`), store.getMany(keys)),
       getFirst: (keys) => (asked.push(`the first of ${keys.length}`), store.getFirst(keys)),
     };
-    await open(store).record('t', links('abc'), 1, fold(0));
-    await open(store).record('t', links('abcdef'), 4, fold(0, 3));
+    await open(store).record('t', links('abc'), fold(0), { from: 1 });
+    await open(store).record('t', links('abcdef'), fold(0, 3), { from: 4 });
     const ledger = open(counted);
     const found = ledger.find('t', links(`abcdef${'x'.repeat(300)}`));
-    expect(asked).toEqual(['64 links', 'the first of 242']);
-    expect((await found).map(({ matched, fold: { length } }) => [matched, length])).toEqual([[6, 6]]);
+    expect(asked).toEqual(['192 keys', 'the first of 484']);
+    expect((await found).folds.map(({ matched, fold: { length } }) => [matched, length])).toEqual([[6, 6]]);
     // What is known of it is not asked again.
     expect((await newest(ledger, `abcdef${'x'.repeat(302)}`))?.matched).toBe(6);
-    expect(asked.slice(2)).toEqual(['2 links']);
+    expect(asked.slice(2)).toEqual(['6 keys', 'the first of 2']);
   });
 
   it('has those before the newest at hand, for when it was made of another conversation', async () => {
     const ledger = open();
-    await ledger.record('t', links('abcd'), 2, fold(0));
-    await ledger.record('t', links('abcdefgh'), 5, fold(0, 4));
+    await ledger.record('t', links('abcd'), fold(0), { from: 2 });
+    await ledger.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
     const found = await ledger.find('t', links('abcdefghi'));
-    expect([...new Set(found.map((one) => one.fold.length))]).toEqual([8, 4]);
+    expect([...new Set(found.folds.map((one) => one.fold.length))]).toEqual([8, 4]);
   });
 
   it('keeps tenants apart', async () => {
     const ledger = open();
-    await ledger.record('t', links('abc'), 1, fold(0));
+    await ledger.record('t', links('abc'), fold(0), { from: 1 });
     expect(await newest(ledger, 'abc', 'u')).toBeUndefined();
   });
 
@@ -113,22 +120,100 @@ describe('the ledger', () => {
     const store = inMemoryStore();
     const [one, other] = [open(store), open(store)];
     expect(await newest(other, 'abc')).toBeUndefined();
-    await one.record('t', links('abcde'), 2, fold(1));
-    expect((await newest(other, 'abcdefg'))?.fold).toEqual({ length: 5, ...fold(1) });
+    await one.record('t', links('abcde'), fold(1), { from: 2 });
+    expect((await newest(other, 'abcdefg'))?.fold).toEqual(made(5, 1));
   });
 
   it('finds a fold far back in a long conversation', async () => {
     const store = inMemoryStore();
     const long = 'x'.repeat(300);
-    await open(store).record('t', links('abc'), 1, fold(0));
+    await open(store).record('t', links('abc'), fold(0), { from: 1 });
     expect((await newest(open(store), `abc${long}`))?.matched).toBe(3);
   });
 
   it('remembers conversations that are to be left alone', async () => {
     const ledger = open();
-    await ledger.record('t', links('abc'), 2, fold(0));
-    await ledger.record('t', links('abcde'), 5, { edits: [], alone: true });
+    await ledger.record('t', links('abc'), fold(0), { from: 2 });
+    await ledger.record('t', links('abcde'), { edits: [], alone: true }, { from: 5 });
     expect((await newest(ledger, 'abcdef'))?.fold.alone).toBe(true);
     expect((await newest(ledger, 'abcX'))?.fold.alone).toBe(false);
+  });
+
+  describe('among instances', () => {
+    const settle = (ledger: Ledger, letters: string, found?: FoundFold) =>
+      ledger.settle('t', links(letters), found, { at: 1 });
+
+    it('has a request go out as it did, whatever was folded since on what begins like it', async () => {
+      const store = inMemoryStore();
+      const [one, other] = [open(store), open(store)];
+      await one.find('t', links('abcdX'));
+      await settle(one, 'abcdX');
+      await one.record('t', links('abcde'), fold(0), { from: 2 });
+      for (const ledger of [one, other, open(store)]) {
+        expect(await ledger.find('t', links('abcdX'))).toEqual({
+          folds: [],
+          settled: true,
+          sent: { matched: 5, at: 1 },
+        });
+        // Nor does what goes on from it take that fold over.
+        expect((await ledger.find('t', links('abcdXyz'))).folds).toEqual([]);
+        // What begins anew behind the fold does.
+        expect((await newest(ledger, 'abcdY'))?.fold).toEqual(made(5, 0));
+      }
+    });
+
+    it('goes on from the fold that a request was sent with', async () => {
+      const store = inMemoryStore();
+      const one = open(store);
+      await one.record('t', links('abc'), fold(0), { from: 1 });
+      await settle(one, 'abcde', await newest(one, 'abcde'));
+      const { folds, settled, sent } = await open(store).find('t', links('abcdefg'));
+      expect(folds[0]).toEqual({ fold: made(3, 0), matched: 3 });
+      expect({ settled, sent }).toEqual({ settled: false, sent: { matched: 5, at: 1 } });
+    });
+
+    it('keeps the fold that a branch took over from another, whatever that one folds later', async () => {
+      const store = inMemoryStore();
+      const one = open(store);
+      await settle(one, 'abc');
+      await one.record('t', links('abcde'), fold(0), { from: 2 });
+      await settle(one, 'abcXY', await newest(one, 'abcXY'));
+      await one.record('t', links('abcdefg'), fold(0, 1), { from: 2 });
+      for (const ledger of [one, open(store)])
+        expect((await newest(ledger, 'abcXYZ'))?.fold).toEqual({ ...made(5, 0), at: 1 });
+    });
+
+    it('lets the first of two folds of one request stand, and tells the other of it', async () => {
+      const store = inMemoryStore();
+      const [one, other] = [open(store), open(store)];
+      for (const ledger of [one, other]) await ledger.find('t', links('abc'));
+      expect(await one.record('t', links('abc'), fold(0), { from: 1, givesWayTo: 'folds' })).toBe('recorded');
+      const answer = await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'all' });
+      expect(answer).toMatchObject({ settled: { folds: [{ fold: made(3, 0), matched: 3 }], settled: true } });
+      for (const ledger of [one, other, open(store)])
+        expect((await newest(ledger, 'abcd'))?.fold).toEqual(made(3, 0));
+    });
+
+    it('lets a fold that is only wished for give way to a request sent without, and one that must be not', async () => {
+      const store = inMemoryStore();
+      const [one, other] = [open(store), open(store)];
+      for (const ledger of [one, other]) await ledger.find('t', links('abc'));
+      await settle(one, 'abc');
+      const wished = await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'all' });
+      expect(wished).toMatchObject({ settled: { folds: [], settled: true } });
+      expect(await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'folds' })).toBe(
+        'recorded',
+      );
+      for (const ledger of [one, other]) expect((await newest(ledger, 'abcd'))?.fold).toEqual(made(3, 1));
+    });
+
+    it('hears of a fold that took the place of another, refused by its provider', async () => {
+      const store = inMemoryStore();
+      const [one, other] = [open(store), open(store)];
+      await one.record('t', links('abc'), fold(0), { from: 1 });
+      expect((await newest(other, 'abc'))?.fold).toEqual(made(3, 0));
+      await one.record('t', links('abc'), fold(0, 1), { from: 2 });
+      expect((await newest(other, 'abcde'))?.fold).toEqual(made(3, 0, 1));
+    });
   });
 });

@@ -1,10 +1,12 @@
 /**
  * Where folds are kept, by prefix: the same conversation prefix finds the same edits in every later request, across restarts and
- * across instances. A fold is found by the links of the chain it was made on, so no session id is needed.
+ * across instances. A fold is found by the links of the chain it was made on, so no session id is needed. Of a request that made none
+ * it is kept for a day which one it was sent with: whoever serves what follows goes on from there.
  */
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
-import type { Sealed, Vault } from './vault.ts';
+import { sha256 } from './digest.ts';
+import type { FirstSealed, Sealed, Vault } from './vault.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 /** A recorded set of edits over the first `length` messages, complete: it holds those of the folds before it too. */
@@ -20,6 +22,8 @@ export type Fold = {
   readonly shrinksFrom?: number | undefined;
   /** When the request was sent that it was made for, in milliseconds since the epoch. */
   readonly at?: number | undefined;
+  /** Tells it from others. */
+  readonly id: string;
 };
 
 /** So many messages of a conversation with what its model recalled in private, by the link that stands for them. */
@@ -28,31 +32,63 @@ export type Prefix = { readonly messages: number; readonly link: string };
 /** A fold and how many messages of the conversation are those it was made on: all of its own, or fewer where the newest differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };
 
-export interface Ledger {
+export type Found = {
+  /** Those that hold for the chain, the newest first: the first that is of this very conversation is the one to go on from. */
+  readonly folds: readonly FoundFold[];
+  /** This very request was sent before, with that fold. */
+  readonly settled: boolean;
+  /** The longest part of it that was a request of its own, and when that was sent, where it is known. */
+  readonly sent?: { readonly matched: number; readonly at: number | undefined } | undefined;
+};
+
+/** What another instance has sent meanwhile stands: `settled` is what is to be sent. */
+export type Recorded = 'recorded' | { readonly settled: Found };
+
+export type RecordOptions = {
+  /** Messages that it must be found behind, at least; default: it is found by the whole chain alone. */
+  readonly from?: number;
   /**
-   * The folds that hold for this chain, the newest first; `links[j]` stands for the first j messages as the client sent them. One round
-   * trip at most: of those far back only the newest is found. Rejects with `store-failed`.
+   * What of the same request, by another instance, it gives way to: a fold, or whatever it was sent with. Default: nothing, it takes the
+   * place of what was there.
    */
-  find(tenant: string, links: readonly string[]): Promise<readonly FoundFold[]>;
+  readonly givesWayTo?: 'folds' | 'all';
+  /** Puts it into the store, with what it must not stand there without. By default it stands alone. */
+  readonly write?: Write;
+};
+
+/** Undefined; or, with nothing written, what stands under one of the keys in `unless`. */
+export type Write = (record: Sealed) => Promise<FirstSealed | undefined>;
+
+export interface Ledger {
+  /** `links[j]` stands for the first j messages as the client sent them. One round trip at most. Rejects with `store-failed`. */
+  find(tenant: string, links: readonly string[]): Promise<Found>;
   /**
-   * Keeps a fold made on the whole chain; also under the last few links from `from` messages on, so that clients which rewrite
-   * their newest messages find it. `write` puts it into the store together with what it must not stand there without; by default it
-   * stands alone. Rejects with `store-failed`.
+   * Keeps a fold made on the whole chain; also under the last few links, so that clients which rewrite their newest messages find it.
+   * Rejects with `store-failed`.
    */
   record(
     tenant: string,
     links: readonly string[],
-    from: number,
-    fold: Omit<Fold, 'length'>,
-    write?: (record: Sealed) => Promise<void>,
+    fold: Omit<Fold, 'length' | 'id'>,
+    options?: RecordOptions,
+  ): Promise<Recorded>;
+  /** Keeps that this request is sent with what was found, without a fold of its own. Rejects with `store-failed`, but knows it here. */
+  settle(
+    tenant: string,
+    links: readonly string[],
+    found: FoundFold | undefined,
+    options: { readonly at: number | undefined; readonly write?: Write },
   ): Promise<void>;
 }
 
 type LedgerOptions = {
-  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany' | 'getSealedFirst'>;
+  readonly vault: Pick<Vault, 'keep' | 'getSealedMany' | 'getSealedFirst'>;
   /** How long a fold is kept, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
 };
+
+/** How long it is known what a request without a fold was sent with. No provider's cache lives so long. */
+const settledMs = 24 * 60 * 60 * 1_000;
 
 /** Links a fold is recorded under at most: enough for a newest message or two that the client rewrites. */
 const mostLinks = 8;
@@ -63,91 +99,191 @@ const mostLinks = 8;
  */
 const newestLinks = 64;
 
-/** What this process knows of a link: its fold, that it has none, or that neither it nor any before it has one. */
-type Known = Fold | 'none' | 'none-before';
+/** A request sent with a fold of others, by the link that is kept under; or with none. */
+type Settled = {
+  readonly with?: { readonly matched: number; readonly id: string } | undefined;
+  readonly at?: number | undefined;
+};
 
-/** A ledger behind a vault. What this process learns of links is remembered, bounded, so a turn that goes on asks for one or two. */
+/** What this process knows of a link. Where there is nothing in the store, nothing. */
+type Known = {
+  /** The one made on this very chain. */
+  readonly fold?: Fold | undefined;
+  readonly settled?: Settled | undefined;
+  /** One made on a chain that goes on from here. */
+  readonly near?: Fold | undefined;
+};
+
+/** A ledger behind a vault. What this process learns of links is remembered, bounded, so a turn that goes on asks for a few. */
 export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: LedgerOptions): Ledger {
   const known = new LRUCache<string, Known>({
     maxSize: 400_000,
-    sizeCalculation: (knowledge) => (typeof knowledge === 'string' ? 1 : 1 + knowledge.edits.length),
+    sizeCalculation: ({ fold, near }) => 1 + (fold?.edits.length ?? 0) + (near?.edits.length ?? 0),
   });
+  const writeAlone =
+    (tenant: string): Write =>
+    (record) =>
+      vault.keep(tenant, [], record);
 
   return {
     async find(tenant, links) {
       await learn(tenant, links);
-      const found: FoundFold[] = [];
-      const later = new Set<number>();
-      for (let matched = links.length - 1; matched > 0; matched--) {
-        const fold = known.get(keyIn(tenant, links[matched]!));
-        // Further back nobody looked, or need look.
-        if (fold === undefined || fold === 'none-before') return found;
-        if (found.length > 0 && matched < links.length - newestLinks) return found;
-        if (fold !== 'none' && holds(fold, matched, links.length - 1, later)) found.push({ fold, matched });
-      }
-      if (links.length > 1 && later.size === 0 && found.length === 0)
-        known.set(keyIn(tenant, links.at(-1)!), 'none-before');
-      return found;
+      return decide(tenant, links);
     },
-    async record(tenant, links, from, made, write) {
+    async record(tenant, links, made, options = {}) {
       const length = links.length - 1;
-      const fold: Fold = { length, ...made };
-      const content = encodeRecord(fold);
-      const recorded = links.slice(Math.max(from, length - mostLinks + 1, 1));
-      const record = { keys: recorded.map(keyOf), content, ttlMs };
-      if (write) await write(record);
-      else await vault.putSealed(tenant, record.keys, content, ttlMs);
-      for (const link of recorded) known.set(keyIn(tenant, link), fold);
+      const { from = length, givesWayTo, write = writeAlone(tenant) } = options;
+      const content = encodeRecord({ length, ...made });
+      const fold: Fold = { length, ...made, id: sha256(content) };
+      const link = links[length]!;
+      const near = links.slice(Math.max(from, length - mostLinks + 1, 1), length);
+      const inTheWay = await write({
+        keys: [keyOf.fold(link), ...near.map(keyOf.near)],
+        content: encodeRecord(fold),
+        ttlMs,
+        unless: [
+          ...(givesWayTo ? [keyOf.fold(link)] : []),
+          ...(givesWayTo === 'all' ? [keyOf.settled(link)] : []),
+        ],
+      });
+      if (inTheWay) {
+        const [kind, parse] =
+          inTheWay.at === 0 ? (['fold', parseFold] as const) : (['settled', parseSettled] as const);
+        learned(tenant, link, { [kind]: parse(inTheWay.content) });
+        return { settled: { ...decide(tenant, links), settled: true } };
+      }
+      learned(tenant, link, { fold });
+      for (const other of near) learned(tenant, other, { near: fold });
+      return 'recorded';
+    },
+    async settle(tenant, links, found, { at, write = writeAlone(tenant) }) {
+      const link = links.at(-1)!;
+      const unless = [keyOf.fold(link), keyOf.settled(link)];
+      if (found && isOfAnother(found, tenant, links)) {
+        const fold: Fold = { ...found.fold, at };
+        learned(tenant, link, { fold });
+        await write({ keys: [keyOf.fold(link)], content: encodeRecord(fold), ttlMs, unless });
+        return;
+      }
+      const settled: Settled = { with: found && { matched: found.matched, id: found.fold.id }, at };
+      learned(tenant, link, { settled });
+      const record = { keys: [keyOf.settled(link)], content: encodeRecord(settled), ttlMs: settledMs };
+      await write({ ...record, unless });
     },
   };
 
-  /** Asks the store for what this process does not know of these links, back to the newest fold that it knows. */
+  /**
+   * Whether a branch takes over the fold of another, whose next one may take its place where both find it: then it is kept as its own. Not
+   * for a client that rewrites its newest messages, of which no request is ever the beginning of another: it takes over its own.
+   */
+  function isOfAnother({ fold, matched }: FoundFold, tenant: string, links: readonly string[]): boolean {
+    return matched < fold.length && decide(tenant, links).sent !== undefined;
+  }
+
+  function decide(tenant: string, links: readonly string[]): Found {
+    const length = links.length - 1;
+    const folds: FoundFold[] = [];
+    const later = new Set<string>();
+    let sent: Found['sent'];
+    let settled = false;
+    for (let matched = length; matched > 0; matched--) {
+      const here = known.get(keyIn(tenant, links[matched]!));
+      // Further back nobody looked, or need look.
+      if (here === undefined || (folds.length > 0 && matched <= length - newestLinks)) break;
+      const { fold, near } = here;
+      // A request that ends there was sent before that fold was made, and must be sent so again.
+      if (near && matched === length) later.add(near.id);
+      else if (near && !later.has(near.id)) folds.push({ fold: near, matched });
+      if (fold) folds.push({ fold, matched });
+      const before = fold ? undefined : here.settled;
+      const its = before?.with && madeBefore(tenant, links, before.with);
+      if (its) folds.push(its);
+      const isKnown =
+        fold !== undefined || (before !== undefined && (its !== undefined) === (before.with !== undefined));
+      if (fold ?? before) sent ??= { matched, at: (fold ?? before)!.at };
+      if (isKnown && matched === length) settled = true;
+      if (isKnown && !fold && !its) break;
+    }
+    return { folds, settled, sent };
+  }
+
+  function madeBefore(
+    tenant: string,
+    links: readonly string[],
+    { matched, id }: { readonly matched: number; readonly id: string },
+  ): FoundFold | undefined {
+    const here = known.get(keyIn(tenant, links[matched] ?? ''));
+    const fold = [here?.fold, here?.near].find((one) => one?.id === id);
+    return fold && { fold, matched };
+  }
+
+  /** Asks the store for what this process does not know of these links, back to the newest that it knows was sent. */
   async function learn(tenant: string, links: readonly string[]): Promise<void> {
-    const unknown = unknownOf(tenant, links);
-    const newest = unknown.filter((at) => at >= links.length - newestLinks);
-    const older = unknown.slice(newest.length);
-    const keysOf = (places: readonly number[]) => places.map((at) => keyOf(links[at]!));
+    const wanted = wantedOf(tenant, links);
+    const newest = wanted.filter((at) => at >= links.length - newestLinks).map((at) => links[at]!);
+    const older = wanted.slice(newest.length).map((at) => links[at]!);
     // Started at once, so that both are one round trip.
     const [records, first] = await Promise.all([
-      newest.length > 0 ? vault.getSealedMany(tenant, keysOf(newest)) : [],
-      older.length > 0 ? vault.getSealedFirst(tenant, keysOf(older)) : undefined,
+      newest.length > 0
+        ? vault.getSealedMany(
+            tenant,
+            newest.flatMap((link) => kinds.map((kind) => keyOf[kind](link))),
+          )
+        : [],
+      older.length > 0
+        ? vault.getSealedFirst(
+            tenant,
+            older.flatMap((link) => [keyOf.near(link), keyOf.fold(link)]),
+          )
+        : undefined,
     ]);
-    for (const [order, at] of newest.entries()) learned(tenant, links[at]!, records[order]);
-    const none = older.slice(0, first?.at ?? older.length);
-    for (const at of none) learned(tenant, links[at]!, undefined);
-    if (first) learned(tenant, links[older[first.at]!]!, first.content);
+    for (const [order, link] of newest.entries()) {
+      const [fold, settled, near] = records.slice(order * kinds.length);
+      learned(tenant, link, { fold: parseFold(fold), settled: parseSettled(settled), near: parseFold(near) });
+    }
+    const place = first ? Math.floor(first.at / 2) : older.length;
+    for (const link of older.slice(0, place)) learned(tenant, link, {});
+    if (first)
+      learned(tenant, older[place]!, { [first.at % 2 === 0 ? 'near' : 'fold']: parseFold(first.content) });
   }
 
-  function unknownOf(tenant: string, links: readonly string[]): readonly number[] {
-    const unknown: number[] = [];
+  /** Another instance may have sent it otherwise since: the newest that is known to have been sent is asked for again. */
+  function wantedOf(tenant: string, links: readonly string[]): readonly number[] {
+    const wanted: number[] = [];
     for (let at = links.length - 1; at > 0; at--) {
       const here = known.get(keyIn(tenant, links[at]!));
-      if (here === undefined) unknown.push(at);
-      else if (here === 'none-before' || (here !== 'none' && here.length < links.length)) break;
+      const wasSent = here?.fold !== undefined || here?.settled !== undefined;
+      if (here === undefined || wasSent) wanted.push(at);
+      if (wasSent) break;
     }
-    return unknown;
+    return wanted;
   }
 
-  function learned(tenant: string, link: string, record: Uint8Array | undefined): void {
-    const fold = record && (decodeRecord(record, 'A fold') as Fold | undefined);
-    known.set(keyIn(tenant, link), fold ?? 'none');
+  /** What is known besides stays. */
+  function learned(tenant: string, link: string, news: Known): void {
+    const place = keyIn(tenant, link);
+    const before = known.get(place);
+    const { fold = before?.fold, settled = before?.settled, near = before?.near } = news;
+    known.set(place, { fold, settled, near });
   }
 }
 
-/**
- * A fold holds for every conversation that goes on from where it was made. Met at a shorter link, it holds only where the
- * conversation took another way from there; a request that ends there was sent before the fold was made, and must be sent so again.
- */
-function holds(fold: Fold, matched: number, length: number, later: Set<number>): boolean {
-  if (matched === fold.length) return true;
-  if (matched === length) later.add(fold.length);
-  return !later.has(fold.length);
-}
+const kinds = ['fold', 'settled', 'near'] as const;
+
+const keyOf = {
+  fold: (link: string) => `fold/${link}`,
+  settled: (link: string) => `sent/${link}`,
+  near: (link: string) => `near/${link}`,
+};
 
 function keyIn(tenant: string, link: string): string {
   return `${tenant}/${link}`;
 }
 
-function keyOf(link: string): string {
-  return `fold/${link}`;
+function parseFold(record: Uint8Array | undefined): Fold | undefined {
+  return record && (decodeRecord(record, 'A fold') as Fold | undefined);
+}
+
+function parseSettled(record: Uint8Array | undefined): Settled | undefined {
+  return record && (decodeRecord(record, 'What was sent') as Settled | undefined);
 }

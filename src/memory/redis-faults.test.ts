@@ -121,6 +121,9 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
       await expect(store.putMany([entry('before', [2]), entry('new', [3])])).rejects.toThrow(
         `OOM command not allowed when used memory > 'maxmemory'. Its memory is full: raise its maxmemory, or give Leporello a server of its own.`,
       );
+      await expect(store.putUnless(['none'], [entry('before', [2]), entry('new', [3])])).rejects.toThrow(
+        'OOM',
+      );
       expect(await store.getMany(['before', 'new'])).toEqual([bytes(1), undefined]);
       await store.delete(['before']);
       await raw.config('SET', 'maxmemory', '0');

@@ -14,14 +14,51 @@ for at, key in ipairs(KEYS) do
 end
 return false`;
 
+// Keys: the guards, then those of the entries. Arguments: now, how many guards, then of each entry its record and how long it stays.
+const putUnless = `${isAlive}
+local guards = tonumber(ARGV[2])
+for at = 1, guards do
+  local record = redis.pcall('get', KEYS[at])
+  if isAlive(record, tonumber(ARGV[1])) then return {at - 1, record} end
+end
+for at = guards + 1, #KEYS do
+  local record, stays = ARGV[2 * (at - guards) + 1], ARGV[2 * (at - guards) + 2]
+  if stays == 'ever' then redis.call('set', KEYS[at], record)
+  elseif stays == 'gone' then redis.call('del', KEYS[at])
+  else redis.call('set', KEYS[at], record, 'PX', stays) end
+end
+return false`;
+
+export type FoundRecord = { readonly at: number; readonly record: Buffer };
+
+/** Milliseconds that the server keeps a record; `gone` for one that has expired. */
+export type Stays = number | 'ever' | 'gone';
+
 /** The first of the keys under which something stands that is alive at `now`. */
 export async function firstAlive(
   client: RedisClient,
   keys: readonly string[],
   now: number,
-): Promise<{ readonly at: number; readonly record: Buffer } | undefined> {
-  const found = await client.callBuffer('eval', [findFirst, keys.length, ...keys, now]);
-  if (!Array.isArray(found)) return undefined;
-  const [at, record] = found as [number, Buffer];
+): Promise<FoundRecord | undefined> {
+  return foundIn(await client.callBuffer('eval', [findFirst, keys.length, ...keys, now]));
+}
+
+/** Sets all records, all or none; none where something is alive at `now` under a guard: the first that is. */
+export async function setUnless(
+  client: RedisClient,
+  guards: readonly string[],
+  records: readonly { readonly key: string; readonly record: Buffer; readonly stays: Stays }[],
+  now: number,
+): Promise<FoundRecord | undefined> {
+  const keys = [...guards, ...records.map(({ key }) => key)];
+  const values = records.flatMap(({ record, stays }) => [record, stays]);
+  return foundIn(
+    await client.callBuffer('eval', [putUnless, keys.length, ...keys, now, guards.length, ...values]),
+  );
+}
+
+function foundIn(answer: unknown): FoundRecord | undefined {
+  if (!Array.isArray(answer)) return undefined;
+  const [at, record] = answer as [number, Buffer];
   return { at, record };
 }

@@ -74,6 +74,11 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       const store = await open({ port, prefix: 'swept:', clock: () => 5_000 });
       await store.putMany([entry('soon', [1], 5_500.25), entry('ever', [2]), entry('gone', [3])]);
       await store.putMany([entry('gone', [4], 5_000), entry('endless', [5], Number.POSITIVE_INFINITY)]);
+      const more = [entry('a soon', [1], 5_500.25), entry('a ever', [2]), entry('a gone', [3], 5_000)];
+      expect(await store.putUnless(['none'], more)).toBeUndefined();
+      expect(await raw.pttl('swept:a soon')).toBeLessThanOrEqual(60_501);
+      expect(await raw.pttl('swept:a ever')).toBe(-1);
+      expect(await raw.exists('swept:a gone')).toBe(0);
       const left = await raw.pttl('swept:soon');
       expect(left).toBeGreaterThan(0);
       expect(left).toBeLessThanOrEqual(60_501);
@@ -184,6 +189,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       await store.putMany(keys.map((key, i) => entry(key, [i])));
       expect(await store.getMany(keys)).toEqual(keys.map((_, i) => bytes(i)));
       expect(await store.getFirst(['none', ...keys])).toEqual({ at: 1, value: bytes(0) });
+      expect(await store.putUnless(['none'], [entry('other', [9])])).toBeUndefined();
       await store.delete(keys);
       expect(await store.getMany(keys)).toEqual(keys.map(() => undefined));
 

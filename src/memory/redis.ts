@@ -7,8 +7,8 @@ import { LeporelloError } from '../errors.ts';
 import { connectRedis, type RedisClient, type RedisServer, theirConnection } from './redis-connection.ts';
 import { redisFailed } from './redis-problem.ts';
 import { readRecord, writeRecord } from './redis-record.ts';
-import { firstAlive } from './redis-scripts.ts';
-import type { Clock, Store, StoreEntry } from './store.ts';
+import { firstAlive, type FoundRecord, setUnless, type Stays } from './redis-scripts.ts';
+import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
 export type { RedisClient } from './redis-connection.ts';
 
@@ -82,14 +82,23 @@ export async function redisStore(options: RedisOptions = {}): Promise<Store> {
       checkOpen();
       if (keys.length === 0) return undefined;
       const wanted = keys.map((key) => prefix + key);
-      const found = await ask((using) => firstAlive(using, wanted, clock()));
-      const value = found && readRecord(found.record, Number.NEGATIVE_INFINITY);
-      return value && { at: found.at, value };
+      return valueOf(await ask((using) => firstAlive(using, wanted, clock())));
     },
     async putMany(entries) {
       checkOpen();
       const commands = entries.map((entry) => commandFor(entry, prefix, clock()));
       if (commands.length > 0) await ask((using) => transact(using, commands));
+    },
+    async putUnless(guards, entries) {
+      checkOpen();
+      const now = clock();
+      const records = entries.map(({ key, value, expiresAt }) => ({
+        key: prefix + key,
+        record: writeRecord(value, expiresAt),
+        stays: staysFor(expiresAt, now),
+      }));
+      const inTheWay = guards.map((key) => prefix + key);
+      return valueOf(await ask((using) => setUnless(using, inTheWay, records, now)));
     },
     async delete(keys) {
       checkOpen();
@@ -115,11 +124,22 @@ function serverIn(options: RedisOptions): RedisServer {
 const graceMs = 60_000;
 
 /** What the record says is what counts; the server's own expiry only takes the room back. */
+function staysFor(expiresAt: number | undefined, now: number): Stays {
+  if (expiresAt === undefined || expiresAt === Number.POSITIVE_INFINITY) return 'ever';
+  return expiresAt <= now ? 'gone' : Math.ceil(expiresAt - now) + graceMs;
+}
+
 function commandFor({ key, value, expiresAt }: StoreEntry, prefix: string, now: number): unknown[] {
+  const stays = staysFor(expiresAt, now);
+  if (stays === 'gone') return ['del', prefix + key];
   const record = writeRecord(value, expiresAt);
-  if (expiresAt === undefined || expiresAt === Number.POSITIVE_INFINITY) return ['set', prefix + key, record];
-  if (expiresAt <= now) return ['del', prefix + key];
-  return ['set', prefix + key, record, 'PX', Math.ceil(expiresAt - now) + graceMs];
+  return ['set', prefix + key, record, ...(stays === 'ever' ? [] : ['PX', stays])];
+}
+
+function valueOf(found: FoundRecord | undefined): FirstFound | undefined {
+  // It was alive when it was found.
+  const value = found && readRecord(found.record, Number.NEGATIVE_INFINITY);
+  return value && { at: found.at, value };
 }
 
 /** MULTI, the commands and EXEC in one round trip. */

@@ -31,7 +31,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const writes = createQueue();
   let closing: Promise<void> | undefined;
 
-  function write(work: () => void): Promise<void> {
+  function write<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + lockWaitMs;
     return writes.add(() => insist(file, deadline - performance.now(), () => transact(database, work)));
   }
@@ -59,6 +59,17 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
       checkOpen();
       const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
       if (copies.length > 0) await write(() => statements.put(copies, clock()));
+    },
+    async putUnless(guards, entries) {
+      checkOpen();
+      const keys = [...guards];
+      const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
+      return write(() => {
+        const now = clock();
+        const inTheWay = statements.getFirst(keys, now);
+        if (inTheWay === undefined && copies.length > 0) statements.put(copies, now);
+        return inTheWay;
+      });
     },
     async delete(keys) {
       checkOpen();
@@ -120,8 +131,8 @@ function prepare(database: DatabaseSync): Statements {
 }
 
 /** One after the other, so that a write that waits for a lock is not overtaken by a later one. */
-function createQueue(): { add(work: () => Promise<void>): Promise<void> } {
-  let last: Promise<void> = Promise.resolve();
+function createQueue(): { add<T>(work: () => Promise<T>): Promise<T> } {
+  let last: Promise<unknown> = Promise.resolve();
   return {
     add(work) {
       const turn = last.then(work);
@@ -131,11 +142,12 @@ function createQueue(): { add(work: () => Promise<void>): Promise<void> } {
   };
 }
 
-function transact(database: DatabaseSync, work: () => void): void {
+function transact<T>(database: DatabaseSync, work: () => T): T {
   database.exec('begin immediate');
   try {
-    work();
+    const result = work();
     database.exec('commit');
+    return result;
   } catch (error) {
     if (database.isTransaction) database.exec('rollback');
     throw error;

@@ -12,6 +12,8 @@ export interface Store {
   getFirst(keys: readonly string[]): Promise<FirstFound | undefined>;
   /** All or none. An entry that is already there is overwritten, its expiry with it. */
   putMany(entries: readonly StoreEntry[]): Promise<void>;
+  /** All or none; none where something stands under a key of `guards`: the first that does is returned. One round trip. */
+  putUnless(guards: readonly string[], entries: readonly StoreEntry[]): Promise<FirstFound | undefined>;
   delete(keys: readonly string[]): Promise<void>;
   /** May be called twice. After it every other call rejects with `store-failed`. */
   close(): Promise<void>;

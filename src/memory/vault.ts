@@ -7,7 +7,7 @@ import { createHmac } from 'node:crypto';
 import { LeporelloError } from '../errors.ts';
 import { base32Of, isMemoryId } from './memory-id.ts';
 import { createSealer, deriveKey } from './sealing.ts';
-import type { Clock, Store, StoreEntry } from './store.ts';
+import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
 /** Everything that touches the store rejects with `store-failed` when the store does. */
 export interface Vault {
@@ -17,9 +17,9 @@ export interface Vault {
   idOf(tenant: string, original: Uint8Array): string;
   /**
    * All or none, what is kept beside them too. Keeping again renews the expiry. Ids are those of `idOf`; another one would read as
-   * missing, or hide a memory.
+   * missing, or hide a memory. Nothing is kept where something stands under a key of `beside.unless`: the first that does is returned.
    */
-  keep(tenant: string, originals: readonly Original[], beside?: Sealed): Promise<void>;
+  keep(tenant: string, originals: readonly Original[], beside?: Sealed): Promise<FirstSealed | undefined>;
   /** Another tenant's memory, one that has expired, and one that was damaged are all `missing`. */
   recall(tenant: string, id: string): Promise<Recalled>;
   /** For the operator, who has the secret but no credential. Never for a request. */
@@ -40,6 +40,8 @@ export type Sealed = {
   readonly keys: readonly string[];
   readonly content: Uint8Array;
   readonly ttlMs: number;
+  /** Default: none. */
+  readonly unless?: readonly string[];
 };
 
 export type FirstSealed = { readonly at: number; readonly content: Uint8Array | undefined };
@@ -83,6 +85,13 @@ export function createVault(options: VaultOptions): Vault {
     return { status: 'found', original: unsealed.content };
   }
 
+  async function opened(
+    places: readonly string[],
+    first: FirstFound | undefined,
+  ): Promise<FirstSealed | undefined> {
+    return first && { at: first.at, content: (await sealer.unseal(first.value, places[first.at]!))?.content };
+  }
+
   return {
     ...createNames(secret),
     async keep(tenant, originals, beside) {
@@ -92,7 +101,13 @@ export function createVault(options: VaultOptions): Vault {
         entries.push(await sealed(checked(tenant), memoryKey(id), original, ttlMs));
       }
       if (beside) entries.push(...(await sealedAll(tenant, beside)));
+      const { unless = [] } = beside ?? {};
+      if (unless.length > 0) {
+        const guards = unless.map((key) => sealedKey(tenant, key));
+        return opened(guards, await store.putUnless(guards, entries));
+      }
       await store.putMany(entries);
+      return undefined;
     },
     recall: async (tenant, id) => find(checked(tenant), id),
     recallAny: (id) => find(undefined, id),
@@ -111,10 +126,7 @@ export function createVault(options: VaultOptions): Vault {
     },
     async getSealedFirst(tenant, keys) {
       const places = keys.map((key) => sealedKey(tenant, key));
-      const first = await store.getFirst(places);
-      return (
-        first && { at: first.at, content: (await sealer.unseal(first.value, places[first.at]!))?.content }
-      );
+      return opened(places, await store.getFirst(places));
     },
   };
 }

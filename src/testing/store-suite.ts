@@ -144,6 +144,36 @@ function writing({ open }: Setting): void {
     expect(await store.getMany(['new', 'old', 'broken'])).toEqual([undefined, bytes(1), undefined]);
   });
 
+  it('writes all entries of a call unless something stands under a guard, and says what', async () => {
+    const store = await open();
+    const entries = [entry('a', [1]), entry('b', [2])];
+    expect(await store.putUnless(['guard', 'a'], entries)).toBeUndefined();
+    expect(await store.putUnless(['none', 'a', 'b'], [entry('b', [3]), entry('c', [4])])).toEqual({
+      at: 1,
+      value: bytes(1),
+    });
+    expect(await store.getMany(['a', 'b', 'c'])).toEqual([bytes(1), bytes(2), undefined]);
+    expect(await store.putUnless([], [entry('b', [5])])).toBeUndefined();
+    expect(await store.putUnless(['a'], [])).toEqual({ at: 0, value: bytes(1) });
+    expect(await store.putUnless(['none'], [])).toBeUndefined();
+    expect(await store.get('b')).toEqual(bytes(5));
+  });
+
+  it('lets one of many win that write at once under the same guard', async () => {
+    const store = await open();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => store.putUnless(['a'], [entry('a', [i]), entry(`by ${i}`, [i])])),
+    );
+    const winners = answers.flatMap((answer, i) => (answer === undefined ? [i] : []));
+    expect(winners).toHaveLength(1);
+    const won = bytes(winners[0]!);
+    expect(answers.filter((answer) => answer !== undefined)).toEqual(
+      Array.from({ length: 19 }, () => ({ at: 0, value: won })),
+    );
+    const written = await store.getMany(['a', ...answers.map((_, i) => `by ${i}`)]);
+    expect(written.filter((value) => value !== undefined)).toEqual([won, won]);
+  });
+
   it('deletes only the keys it is told, and does not mind those that are not there', async () => {
     const store = await open();
     await store.putMany([entry('a', [1]), entry('b', [2]), entry('c', [3])]);
@@ -170,8 +200,10 @@ function copying({ open }: Setting): void {
     const store = await open();
     const mine = new Uint8Array([1, 2, 3]);
     const put = store.putMany([{ key: 'a', value: mine, expiresAt: undefined }]);
+    const another = store.putUnless(['none'], [{ key: 'b', value: mine, expiresAt: undefined }]);
     mine.fill(9);
-    await put;
+    await Promise.all([put, another]);
+    expect(await store.get('b')).toEqual(bytes(1, 2, 3));
     (await store.get('a'))?.fill(8);
     (await store.getMany(['a']))[0]?.fill(7);
     (await store.getFirst(['a']))?.value.fill(6);
@@ -242,6 +274,20 @@ function expiry({ open, setClock }: Setting): void {
     expect(await store.get('a')).toBeUndefined();
   });
 
+  it('takes nothing for a guard that has expired, and expires what it writes under one', async () => {
+    const store = await open();
+    await store.putMany([entry('guard', [1], 1_000_100)]);
+    setClock(1_000_100);
+    expect(await store.putUnless(['guard'], [entry('guard', [2], 1_000_300)])).toBeUndefined();
+    setClock(1_000_299);
+    expect(await store.putUnless(['guard'], [entry('guard', [3])])).toEqual({ at: 0, value: bytes(2) });
+    setClock(1_000_300);
+    expect(
+      await store.putUnless(['guard'], [entry('guard', [4]), entry('gone', [5], 1_000_300)]),
+    ).toBeUndefined();
+    expect(await store.getMany(['guard', 'gone'])).toEqual([bytes(4), undefined]);
+  });
+
   it('overwrites the expiry with the entry', async () => {
     const store = await open();
     await store.putMany([
@@ -287,6 +333,7 @@ function closing({ open }: Setting): void {
     await expect(store.getFirst(['a'])).rejects.toMatchObject(failed);
     await expect(store.putMany([entry('a', [1])])).rejects.toMatchObject(failed);
     await expect(store.putMany([])).rejects.toMatchObject(failed);
+    await expect(store.putUnless(['b'], [entry('a', [1])])).rejects.toMatchObject(failed);
     await expect(store.delete(['a'])).rejects.toMatchObject(failed);
   });
 }

@@ -110,10 +110,8 @@ describe.each(formats)('no %s request is lost', (format) => {
   });
 
   it('a store that cannot write costs the fold, not the request', async () => {
-    const store = {
-      ...inMemoryStore(),
-      putMany: () => Promise.reject(new LeporelloError('store-failed', 'The file is read-only.')),
-    };
+    const refuse = () => Promise.reject(new LeporelloError('store-failed', 'The file is read-only.'));
+    const store = { ...inMemoryStore(), putMany: refuse, putUnless: refuse };
     await using stack = await startStack(hello, small, { store });
     const body = longBody(format, 30);
     const response = await post(stack.url, format, body);
@@ -130,6 +128,14 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(response.status).toBe(200);
     expect(response.headers.get('x-leporello-outcome')).toBe('failed');
     expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toBe(requestBody(format));
+  });
+
+  it('a store that hangs as it writes costs a request without a fold nothing but a moment', async () => {
+    const store = { ...inMemoryStore(), putUnless: () => new Promise<never>(() => {}) };
+    await using stack = await startStack(hello, {}, { store });
+    const response = await post(stack.url, format, requestBody(format));
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-leporello-outcome')).not.toBe('failed');
   });
 
   it('a 200 in a shape nobody knows goes to the client as it is', async () => {
