@@ -3,7 +3,12 @@ export type { Codec, RecallTool } from './codecs/codec.ts';
 export type { FoldSettings } from './compact/default-engine.ts';
 export { createEngine, type Engine } from './compact/engine.ts';
 export type { EngineOptions } from './compact/options.ts';
-export { createLeporello, type Leporello, type LeporelloOptions } from './compact/leporello.ts';
+export {
+  type Compacted,
+  createLeporello,
+  type Leporello,
+  type LeporelloOptions,
+} from './compact/leporello.ts';
 export type { Prepared } from './compact/prepared.ts';
 export type { Conversation, Message, Part } from './conversation/conversation.ts';
 export type { Edit } from './conversation/edit.ts';

@@ -39,6 +39,7 @@ const faces: Readonly<Record<string, Names | undefined>> = {
       'CalibrationOptions',
       'Clock',
       'Codec',
+      'Compacted',
       'Compression',
       'CompressionTotals',
       'Context',

@@ -56,13 +56,13 @@ export type FoldSettings = {
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };
 
 /** What measurements put in the place of what an engine usually has. */
-export type OtherParts = Partial<Pick<EngineOptions, 'clock' | 'strategies'>>;
+export type OtherParts = Partial<Pick<EngineOptions, 'clock' | 'strategies' | 'isHistoryKept'>>;
 
 /** Throws `bad-config` for trigger options out of range. */
 export function createDefaultEngine(
   settings: FoldSettings,
   vault: Vault,
-  { clock = Date.now, strategies = strategiesFor(settings) }: OtherParts = {},
+  { clock = Date.now, strategies = strategiesFor(settings), isHistoryKept }: OtherParts = {},
 ): Engine {
   const models = settings.models ?? {};
   return createEngine({
@@ -92,6 +92,7 @@ export function createDefaultEngine(
     mode: settings.mode,
     shrinks: settings.shrinks === false ? undefined : { ...defaultShrinks, ...settings.shrinks },
     offerRecall: settings.offerRecall,
+    isHistoryKept,
     pins: settings.pins,
     compressionBytesThreshold: settings.compressionBytesThreshold,
   });

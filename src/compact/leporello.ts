@@ -1,8 +1,11 @@
 /** Leporello in process: fold a request body before sending it, answer a recall, bring an original back. */
-import type { Codec } from '../codecs/codec.ts';
+import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import type { Store } from '../memory/store.ts';
 import { createVault } from '../memory/vault.ts';
+import { resolveRecall } from '../recall/resolve.ts';
+import { recallToolFor } from '../recall/tool.ts';
+import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { answerRecall } from './answer-recall.ts';
 import { createDefaultEngine, type FoldSettings } from './default-engine.ts';
 import type { Prepared } from './prepared.ts';
@@ -13,6 +16,9 @@ export type LeporelloOptions = FoldSettings & {
   /** At least 32 bytes; what ids and encryption come from. Needed to read a store again after a restart. Default: random. */
   readonly secret?: Uint8Array;
 };
+
+/** What a program keeps of a body that was folded, and what became of it. */
+export type Compacted = Pick<Prepared, 'outcome' | 'body' | 'report'>;
 
 export interface Leporello {
   /**
@@ -26,6 +32,26 @@ export interface Leporello {
   }): Promise<Prepared>;
   /** The text that answers a call of `prepared.recallTool`, at most `maxTokens` (default 8,000) of it, whatever the model sent. */
   recall(prepared: Prepared, argumentsJson: string, maxTokens?: number): Promise<string>;
+  /**
+   * For a program that keeps its own messages: the body with what is old in one summary and stubs, for its messages to be kept and gone on
+   * from, in this process or another with the same store and secret. The next one takes the last summary in. A body whose tools hold
+   * `recallTool` has stubs that name it. Never rejects: what goes wrong is the outcome `failed`, with the body as it came.
+   */
+  compact(request: {
+    readonly codec: Codec;
+    readonly body: Uint8Array;
+    readonly tenant?: string;
+  }): Promise<Compacted>;
+  /** The definition of `read_memory`, for the tools of a program that keeps its own messages. */
+  readonly recallTool: RecallTool;
+  /**
+   * The text that answers a call of `recallTool` from memory, at most `maxTokens` (default 8,000) of it, whatever the model sent. Any id of
+   * the tenant is answered. Rejects with `store-failed`.
+   */
+  readMemory(
+    argumentsJson: string,
+    options?: { readonly tenant?: string; readonly maxTokens?: number },
+  ): Promise<string>;
   /** The exact JSON bytes behind an id; undefined when there are none for this tenant. Rejects with `store-failed`. */
   original(id: string, tenant?: string): Promise<Uint8Array | undefined>;
 }
@@ -41,13 +67,45 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const { store = inMemoryStore(), secret = crypto.getRandomValues(new Uint8Array(32)) } = options;
   const vault = createVault({ store, secret, ttlMs: options.memoryTtlMs });
   const engine = createDefaultEngine(options, vault);
+  const keeping = createDefaultEngine(keptSettings(options), vault, { isHistoryKept: true });
+  const original = async (id: string, tenant: string): Promise<Uint8Array | undefined> => {
+    const found = await vault.recall(tenant, id);
+    return found.status === 'found' ? found.original : undefined;
+  };
   return {
     prepare: ({ codec, body, tenant = 'local' }) => engine.prepare({ codec, body, tenant }),
     recall: async (prepared, argumentsJson, maxTokens = 8_000) =>
       (await answerRecall(prepared, argumentsJson, maxTokens)).text,
-    async original(id, tenant = 'local') {
-      const found = await vault.recall(tenant, id);
-      return found.status === 'found' ? found.original : undefined;
+    async compact({ codec, body, tenant = 'local' }) {
+      const { outcome, body: folded, report } = await keeping.prepare({ codec, body, tenant });
+      return { outcome, body: folded, report };
     },
+    recallTool: recallToolFor([]),
+    async readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
+      const counter = await loadTokenCounter(undefined);
+      return resolveRecall({
+        argumentsJson,
+        async lookup(id) {
+          const bytes = await original(id, tenant);
+          return bytes && new TextDecoder().decode(bytes);
+        },
+        maxTokens,
+        countTokens: (text) => counter.count(text),
+      });
+    },
+    original: (id, tenant = 'local') => original(id, tenant),
+  };
+}
+
+/** What comes back as it was folded must stand by itself: no reference to a result that may go, no mark for one request's cache. */
+function keptSettings(options: FoldSettings): FoldSettings {
+  const { summaries, ...settings } = options;
+  const mostTokens = summaries ? summaries.mostTokens : undefined;
+  return {
+    ...settings,
+    shrinks: false,
+    cacheMarks: false,
+    subgoals: false,
+    summaries: { kind: 'extractive', mostTokens },
   };
 }

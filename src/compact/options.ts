@@ -36,6 +36,11 @@ export type EngineOptions = SenderOptions & {
   readonly shrinks?: ShrinkSettings | undefined;
   /** Whether to offer the recall tool to requests that have tools. Default true. */
   readonly offerRecall?: boolean | undefined;
+  /**
+   * Whether the client keeps its messages as they are folded and goes on from these, rather than sending its whole history again. It
+   * offers the recall tool itself then. Default false.
+   */
+  readonly isHistoryKept?: boolean | undefined;
   readonly pins?: Pins | undefined;
   /** Smaller tool results (bytes, UTF-8) are never offloaded. Default 1,000. */
   readonly compressionBytesThreshold?: number | undefined;

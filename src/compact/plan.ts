@@ -20,6 +20,8 @@ import { type ShrinkInput, shrinksOf } from './shrinks.ts';
 export type PlanInput = ShrinkInput & {
   readonly reading: Reading;
   readonly compressionBytesThreshold: number;
+  /** Whether the client keeps what is folded here, and offers the recall tool itself. */
+  readonly isHistoryKept: boolean;
   /** Tokens that offering the recall tool costs, by what decides them. */
   readonly toolCosts: Map<string, number>;
   /** Says that nobody waits for the result any more. */
@@ -56,7 +58,11 @@ export function draft(
   const { codec, conversation, recallTool } = input;
   const shrinks = shrinksOf(input, edits, { references });
   const isAsItCame = edits.length === 0 && shrinks.length === 0;
-  const body = codec.write(conversation, [...edits, ...shrinks], recallTool ? { recallTool } : {});
+  const body = codec.write(
+    conversation,
+    [...edits, ...shrinks],
+    recallTool && !input.isHistoryKept ? { recallTool } : {},
+  );
   const sent = isAsItCame ? conversation : codec.read(body, input.reading);
   const tokens = input.counter.total(sent) + (isAsItCame ? toolCost(input, body) : 0);
   const messages = sent.messages.reduce((sum, { role }) => sum + Number(role !== 'system'), 0);
@@ -65,10 +71,10 @@ export function draft(
 
 /** Measured once: most requests go out without edits, and reading those again for the sake of the tool would double their cost. */
 function toolCost(
-  { codec, conversation, counter, reading, recallTool, toolCosts }: PlanInput,
+  { codec, conversation, counter, reading, recallTool, isHistoryKept, toolCosts }: PlanInput,
   body: Uint8Array,
 ): number {
-  if (!recallTool) return 0;
+  if (!recallTool || isHistoryKept) return 0;
   const key = `${codec.name} ${counter.name} ${recallTool.name}`;
   const known = toolCosts.get(key);
   if (known !== undefined) return known;
@@ -211,6 +217,7 @@ export function viewOf(
     shrunk: (at) => stubs.get(textKey(at)),
     excess: { unit: demand.goal.unit, amount: asked },
     isForced: demand.force,
+    isHistoryKept: input.isHistoryKept,
     ready: input.ready,
     ...(input.notReady && { notReady: input.notReady }),
     tell: (text, compression) => input.compressions.set(text, compression),

@@ -14,7 +14,7 @@ describe('a pinned text', () => {
       chatBody(inputs.map((input) => ({ calls: [{ name: 'run', input, result: 'r' }] }))),
     );
     const heldBy = (...texts: readonly string[]) => {
-      const protects = protectionOf(conversation, { tools: [], texts }, undefined);
+      const protects = protectionOf(conversation, { pins: { tools: [], texts }, recallTool: undefined });
       return inputs.map((_, at) => protects.part(2 * at, 0));
     };
     expect(heldBy('caf\u00e9')).toEqual([true, true, true, false]);

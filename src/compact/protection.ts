@@ -2,6 +2,7 @@
 import { type Conversation, inputOf, textOf, textsOf } from '../conversation/conversation.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import { newestBatch, turnStart } from '../conversation/turns.ts';
+import { isFoldedHistory } from '../strategies/standing-summaries.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** What the user wants kept verbatim. */
@@ -12,12 +13,18 @@ export type Pins = {
   readonly texts: readonly string[];
 };
 
+type ProtectionOptions = {
+  readonly pins: Pins;
+  readonly recallTool: string | undefined;
+  /** Whether what folds put in stands among the messages. */
+  readonly isHistoryKept?: boolean;
+};
+
 export function protectionOf(
   conversation: Conversation,
-  pins: Pins,
-  recallTool: string | undefined,
+  { pins, recallTool, isHistoryKept = false }: ProtectionOptions,
 ): Protection {
-  const kept = keptMessages(conversation);
+  const kept = keptMessages(conversation, isHistoryKept);
   const pinned = placesOf(conversation, pins.tools);
   const recalled = placesOf(conversation, recallTool === undefined ? [] : [recallTool]);
   const holdsPin = (index: number, at: number) => {
@@ -63,12 +70,12 @@ function holdsAny(input: string, pins: readonly string[]): boolean {
 }
 
 /** Messages no strategy but the last resort may touch. */
-export function keptMessages(conversation: Conversation): ReadonlySet<number> {
+export function keptMessages(conversation: Conversation, isHistoryKept = false): ReadonlySet<number> {
   const batch = newestBatch(conversation);
   const kept = new Set(batch);
   const first = [...batch].reduce((least, index) => Math.min(least, index), conversation.messages.length);
   if (batch.size > 0 && first > 0) kept.add(first - 1);
-  const start = turnStart(conversation);
+  const start = turnStart(conversation, (message) => isHistoryKept && isFoldedHistory(conversation, message));
   if (start !== undefined) kept.add(start);
   kept.add(conversation.messages.length - 1);
   for (const message of conversation.messages) if (message.role === 'system') kept.add(message.index);

@@ -76,12 +76,18 @@ export function planInput(
   counter: TokenCounter,
 ): Omit<PlanInput, 'shrinking'> {
   const recallTool = offeredTool(options, conversation);
+  const { isHistoryKept = false } = options;
   return {
     codec,
     reading,
     conversation,
     counter: createConversationCounter({ counter, memo: counts }),
-    protects: protectionOf(conversation, options.pins ?? { tools: [], texts: [] }, recallTool?.name),
+    protects: protectionOf(conversation, {
+      pins: options.pins ?? { tools: [], texts: [] },
+      recallTool: recallTool?.name,
+      isHistoryKept,
+    }),
+    isHistoryKept,
     idOf: (original) => options.vault.idOf(tenant, original),
     recallTool,
     compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
@@ -179,7 +185,9 @@ function beginningOf({ messages }: Conversation): readonly string[] {
 
 /** Side calls without tools (titles, routing) are not the conversation; for several replies recalls could not be answered apart. */
 function offeredTool(options: EngineOptions, conversation: Conversation): RecallTool | undefined {
-  const offers =
-    options.offerRecall !== false && conversation.toolNames.length > 0 && conversation.replies === 1;
-  return offers ? recallToolFor(conversation.toolNames) : undefined;
+  const { toolNames, replies } = conversation;
+  if (options.offerRecall === false || toolNames.length === 0 || replies !== 1) return undefined;
+  if (!options.isHistoryKept) return recallToolFor(toolNames);
+  const own = recallToolFor([]);
+  return toolNames.includes(own.name) ? own : undefined;
 }

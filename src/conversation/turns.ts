@@ -1,9 +1,18 @@
 /** Where turns begin and which messages are the newest: what a fold leaves alone. */
 import type { Conversation, Message } from './conversation.ts';
 
-/** Index of the message that begins the running turn: the newest user message that is not only tool results; undefined without one. */
-export function turnStart(conversation: Conversation): number | undefined {
-  return last(conversation, (index) => conversation.messages[index]?.role === 'user');
+/**
+ * Index of the message that begins the running turn: the newest user message that is not only tool results, nor what `isOther` says was
+ * not said by the user; undefined without one.
+ */
+export function turnStart(
+  conversation: Conversation,
+  isOther: (message: Message) => boolean = () => false,
+): number | undefined {
+  return last(conversation, (index) => {
+    const message = conversation.messages[index];
+    return message?.role === 'user' && !isOther(message);
+  });
 }
 
 /** Index of the newest assistant message; undefined without one. */

@@ -39,6 +39,8 @@ export type FoldView = {
   readonly notReady?: () => string | undefined;
   /** Takes in what a text that an edit puts in comes to, for the receipt of the request if the edit is made. Changes nothing. */
   readonly tell: (text: string, compression: Compression) => void;
+  /** Whether messages that folds put in come back as messages: whoever sends them keeps its own, as they were folded. */
+  readonly isHistoryKept: boolean;
   readonly measure: Measure;
   readonly protects: Protection;
   /** The wire format's veto. */

@@ -4,15 +4,16 @@
  * stands for can be read again by the ids that it names.
  */
 import type { Message } from '../conversation/conversation.ts';
-import { type Edit, isSummary } from '../conversation/edit.ts';
+import type { Edit } from '../conversation/edit.ts';
 import { originalOfMessages } from '../conversation/original.ts';
 import { compressionOf } from '../metrics/compression.ts';
 import { extract } from '../summarizers/extractive.ts';
 import type { SummaryBudget, SummaryStep } from '../summarizers/summarizer.ts';
 import { freeUnits } from './free-units.ts';
 import { remainingTokens } from './remaining-tokens.ts';
+import { type Standing, standingSummaries } from './standing-summaries.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { readRecord, spellRecord, type SummaryRecord } from './summary-record.ts';
+import { spellRecord, type SummaryRecord } from './summary-record.ts';
 import { summarySteps } from './summary-steps.ts';
 import { wordsOf, writtenAhead } from './written-ahead.ts';
 
@@ -50,11 +51,8 @@ export function createSummarizeHistory({ mostTokens = defaultMostTokens }: Summa
   };
 }
 
-/** A summary of an earlier fold. */
-type Earlier = { readonly before: number; readonly tokens: number; readonly record: SummaryRecord };
-
 function propose(view: FoldView, mostTokens: number): readonly Edit[] {
-  const standing = earlierSummaries(view);
+  const standing = standingSummaries(view);
   const isBeside = staysBeside(view, standing, mostTokens);
   const plan: Plan = { view, mostTokens, isBeside, standing, earlier: isBeside ? [] : standing };
   let edits: readonly Edit[] = [];
@@ -78,9 +76,9 @@ type Plan = {
   readonly mostTokens: number;
   /** Whether the new summary stands beside those that are there. */
   readonly isBeside: boolean;
-  readonly standing: readonly Earlier[];
+  readonly standing: readonly Standing[];
   /** Those it takes in. */
-  readonly earlier: readonly Earlier[];
+  readonly earlier: readonly Standing[];
 };
 
 /** The edits, and by how much they save less than is asked for; undefined where there is no room for a summary that says something. */
@@ -118,10 +116,14 @@ function summarize(
     }),
   );
   const drops = chosen.dropped.map(({ index }): Edit => ({ kind: 'drop-message', message: index, memory }));
+  // What it says stands in the new one, with its ids: its own id is named nowhere.
+  const takenIn = earlier
+    .filter(({ isMessage }) => isMessage)
+    .map(({ before }): Edit => ({ kind: 'drop-message', message: before, memory: undefined }));
   const saved = tokensBefore - view.measure.text(edit.text);
   const lacking =
     view.excess.unit === 'tokens' && Number.isFinite(view.excess.amount) ? view.excess.amount - saved : 0;
-  return { edits: [edit, ...drops], lacking };
+  return { edits: [edit, ...takenIn, ...drops], lacking };
 }
 
 /** Undefined where there is no room for a summary that says something. */
@@ -137,7 +139,7 @@ function budgetOf(view: FoldView, { tokens, lacking }: Chosen, wished: number): 
 type SummaryEdit = Extract<Edit, { readonly kind: 'insert-message' }>;
 
 type Summarized = {
-  readonly earlier: readonly Earlier[];
+  readonly earlier: readonly Standing[];
   readonly dropped: readonly Message[];
   readonly steps: readonly SummaryStep[];
   readonly body: string;
@@ -163,32 +165,25 @@ function summaryEdit(view: FoldView, { earlier, dropped, steps, body }: Summariz
   return { edit, memory };
 }
 
-function earlierSummaries(view: FoldView): readonly Earlier[] {
-  return view.edits.filter(isSummary).flatMap(({ before, text }) => {
-    const record = readRecord(text);
-    return record ? [{ before, tokens: view.measure.text(text), record }] : [];
-  });
-}
-
 /**
  * A fold that takes only what has long been dead is made to save money: what stands in front of it stays in the cache, and so do the
  * summaries, until together they are too long.
  */
-function staysBeside({ excess }: FoldView, standing: readonly Earlier[], mostTokens: number): boolean {
+function staysBeside({ excess }: FoldView, standing: readonly Standing[], mostTokens: number): boolean {
   return (
     excess.amount === Number.POSITIVE_INFINITY && sum(standing, ({ tokens }) => tokens) <= 2 * mostTokens
   );
 }
 
 /** Tokens of what summaries say, without their frames. */
-function said(earlier: readonly Earlier[]): number {
+function said(earlier: readonly Standing[]): number {
   return sum(earlier, ({ tokens, record }) =>
     Math.max(0, tokens - frameTokens - idTokens * record.memories.length),
   );
 }
 
 /** Tokens of the frame of the summary that takes these in. */
-function frameOf(earlier: readonly Earlier[]): number {
+function frameOf(earlier: readonly Standing[]): number {
   return frameTokens + idTokens * (1 + sum(earlier, ({ record }) => record.memories.length));
 }
 
@@ -203,10 +198,14 @@ type Chosen = {
 };
 
 /** The oldest units that may go, until what they save is as much as wanted beside the summary. */
-function choose({ view, earlier, mostTokens }: Plan, wanted: number): Chosen | undefined {
+function choose(
+  { view, earlier, standing: summaries, mostTokens }: Plan,
+  wanted: number,
+): Chosen | undefined {
   const isInTokens = view.excess.unit === 'tokens';
   const remaining = remainingTokens(view);
   const standing = sum(earlier, (one) => one.tokens);
+  const isSummary = new Set(summaries.flatMap(({ before, isMessage }) => (isMessage ? before : [])));
   const dropped: Message[] = [];
   let tokens = 0;
   let units = 0;
@@ -220,6 +219,7 @@ function choose({ view, earlier, mostTokens }: Plan, wanted: number): Chosen | u
       isAll = false;
       break;
     }
+    if (unit.some(({ index }) => isSummary.has(index))) continue;
     dropped.push(...unit);
     tokens += sum(unit, ({ index }) => remaining(index));
     units++;

@@ -20,6 +20,7 @@ export function foldView(conversation: Conversation, change: Partial<FoldView> =
     shrunk: () => undefined,
     excess: { unit: 'tokens', amount: 1_000_000 },
     isForced: false,
+    isHistoryKept: false,
     measure: {
       text,
       part: (_block, part) => span(part.span),
