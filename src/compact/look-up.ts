@@ -7,7 +7,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { Found } from '../memory/ghosts.ts';
 import type { Found as FoundFolds } from '../memory/ledger.ts';
-import type { ReadySummary } from '../memory/ready-summaries.ts';
+import type { FoundSummary } from '../memory/ready-summaries.ts';
 import type { EngineOptions } from './options.ts';
 
 export type LookUp = {
@@ -21,7 +21,7 @@ export type KnownBefore = {
   readonly ghosts: readonly Found<Copy>[];
   readonly ledger: FoundFolds;
   /** Summaries written ahead for what the conversation begins with, the longest first. */
-  readonly ready: readonly ReadySummary[];
+  readonly ready: readonly FoundSummary[];
 };
 
 type Asked = {

@@ -7,7 +7,7 @@ import type { Conversation, Place } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, withoutTakenIn } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
 import { withMemoryIds } from '../conversation/original.ts';
-import type { ReadySummary } from '../memory/ready-summaries.ts';
+import type { FoundSummary } from '../memory/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, Only } from '../triggers/trigger.ts';
 import { newProblems } from './check.ts';
@@ -26,7 +26,7 @@ export type PlanInput = ShrinkInput & {
   readonly toolCosts: Map<string, number>;
   /** Says that nobody waits for the result any more. */
   readonly isTooLate: () => boolean;
-  readonly ready?: ReadySummary | undefined;
+  readonly ready?: FoundSummary | undefined;
   readonly notReady?: () => string | undefined;
   /** What texts come to that strategies put in to compress others. */
   readonly compressions: Map<string, Compression>;

@@ -30,6 +30,8 @@ export type SummaryJob = {
   readonly goesOnFrom: (key: string) => boolean;
   /** Tokens of the messages it is to stand for, those of the summary it takes in left out. */
   readonly tokens: number;
+  /** Whether it is to be written here: for `forMs`, no other instance on the same store will. Rejects with `store-failed`. */
+  readonly claim: (forMs: number) => Promise<boolean>;
   /** Has it written and keeps it; resolves with its tokens. Rejects where the summarizer fails, or with `store-failed`. */
   readonly write: (summarizer: Summarizer, signal?: AbortSignal) => Promise<number>;
 };
@@ -83,6 +85,7 @@ export function summaryJob(
   const upTo = last + 1;
   const link = whole[upTo]!;
   const keyOf = (of: string) => `${tenant}/${of}`;
+  const foundBy = placeForClient(memory, upTo);
   let earlier: ReadonlySet<string> | undefined;
   return {
     key: keyOf(link),
@@ -91,6 +94,11 @@ export function summaryJob(
       return earlier.has(key);
     },
     tokens,
+    async claim(forMs) {
+      const isMine = await summaries.claim(tenant, links, { foundBy, known: ready?.matched ?? 0 }, forMs);
+      if (!isMine) notes.note(tenant, link, 'another instance was writing the summary');
+      return isMine;
+    },
     async write(summarizer, signal) {
       const count = (text: string) => view.measure.text(text);
       const request: SummaryRequest = {
@@ -102,8 +110,7 @@ export function summaryJob(
       };
       const body = await noted({ notes, tenant, link }, () => summarizer.summarize(request, signal));
       if (body === undefined) return 0;
-      const foundBy = links[placeForClient(memory, upTo)]!;
-      await summaries.record(tenant, foundBy, { from: before?.from ?? first, upTo, link, body });
+      await summaries.record(tenant, links[foundBy]!, { from: before?.from ?? first, upTo, link, body });
       return count(body);
     },
   };

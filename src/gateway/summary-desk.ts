@@ -28,7 +28,7 @@ export type SummaryOrder = {
   readonly model: string | undefined;
   /** Sends a request of our own with the credential of the conversation. */
   readonly send: (body: Uint8Array, signal: AbortSignal) => Promise<UpstreamResponse>;
-  /** Told once, when it is written or has failed. */
+  /** Told once, when it is written or has failed; never where another gateway writes it. */
   readonly ended: (end: SummaryEnd) => void;
 };
 
@@ -54,6 +54,8 @@ export type SummaryDeskOptions = {
 const mostAtOnce = 4;
 /** After a failure nothing of this conversation is asked for again so soon: a provider in trouble has enough to do. Milliseconds. */
 const restMs = 60_000;
+/** How much longer than a summary may take others leave it to this gateway: to keep it, and for clocks that do not quite agree. */
+const marginMs = 5_000;
 /** Conversations that rest at once. */
 const mostResting = 1_000;
 const fallbackWindow = 32_000;
@@ -76,6 +78,7 @@ export function createSummaryDesk({
       late.abort(new LeporelloError('deadline', message));
     }, deadlineMs);
     try {
+      if (!(await job.claim(deadlineMs + marginMs))) return;
       const { window = fallbackWindow, maxInput = window, maxOutput } = await infoOf(model);
       const summarizer = createModelSummarizer({
         model: nameOf(model),

@@ -19,8 +19,8 @@ describe('ready summaries', () => {
     await summaries.record('one', short.link, short);
     await summaries.record('one', long.link, long);
     for (const process of [summaries, open()]) {
-      expect(await process.find('one', chain('abcdefghij'))).toEqual([long, short]);
-      expect(await process.find('one', chain('abcdxyz'))).toEqual([short]);
+      expect(await process.find('one', chain('abcdefghij'))).toMatchObject([long, short]);
+      expect(await process.find('one', chain('abcdxyz'))).toMatchObject([short]);
       expect(await process.find('one', chain('abX'))).toEqual([]);
     }
   });
@@ -29,5 +29,71 @@ describe('ready summaries', () => {
     await open().record('one', 'link-pq', { from: 0, upTo: 2, link: 'link-pq', body: 'pq' });
     expect(await open().find('two', chain('pqrs'))).toEqual([]);
     expect(await open().find('one', chain(''))).toEqual([]);
+  });
+
+  describe('that are being written', () => {
+    const start = () => {
+      let now = 1_000;
+      const clock = () => now;
+      const shared = createVault({
+        store: inMemoryStore({ clock }),
+        secret: new Uint8Array(32).fill(3),
+        clock,
+      });
+      return {
+        instance: () => createReadySummaries({ vault: shared, clock }),
+        pass: (ms: number) => void (now += ms),
+      };
+    };
+    const links = chain('abcdefgh');
+    const ready = { from: 0, upTo: 4, link: 'link-abcd', body: 'abcd' };
+
+    it('are left to whoever claimed them, and what goes on from them, too, until that time is up', async () => {
+      const { instance, pass } = start();
+      const [one, other] = [instance(), instance()];
+      expect(await one.claim('t', links, { foundBy: 4, known: 0 }, 60_000)).toBe(true);
+      expect(await other.claim('t', links, { foundBy: 4, known: 0 }, 60_000)).toBe(false);
+      expect(await other.claim('t', links, { foundBy: 6, known: 0 }, 60_000)).toBe(false);
+      // Another branch, and another tenant.
+      expect(await other.claim('t', chain('abcXY'), { foundBy: 4, known: 0 }, 60_000)).toBe(true);
+      expect(await other.claim('u', links, { foundBy: 4, known: 0 }, 60_000)).toBe(true);
+      pass(59_999);
+      expect(await other.claim('t', links, { foundBy: 4, known: 0 }, 60_000)).toBe(false);
+      // It may have crashed.
+      pass(1);
+      expect(await other.claim('t', links, { foundBy: 6, known: 0 }, 60_000)).toBe(true);
+    });
+
+    it('are claimed by one of many that want them at once', async () => {
+      const { instance } = start();
+      const claims = await Promise.all(
+        Array.from({ length: 12 }, () => instance().claim('t', links, { foundBy: 4, known: 0 }, 60_000)),
+      );
+      expect(claims.filter((isMine) => isMine)).toEqual([true]);
+    });
+
+    it('are found by those that left them to others, as soon as they are there', async () => {
+      const { instance } = start();
+      const [one, other] = [instance(), instance()];
+      expect(await other.find('t', links)).toEqual([]);
+      await one.claim('t', links, { foundBy: 4, known: 0 }, 60_000);
+      await other.claim('t', links, { foundBy: 4, known: 0 }, 60_000);
+      expect(await other.find('t', links)).toEqual([]);
+      await one.record('t', links[4]!, ready);
+      expect(await other.find('t', links)).toEqual([{ ...ready, matched: 4 }]);
+    });
+
+    it('are not written again where one is there, of which nobody here knew', async () => {
+      const { instance, pass } = start();
+      const [one, other] = [instance(), instance()];
+      expect(await other.find('t', links)).toEqual([]);
+      await one.claim('t', links, { foundBy: 4, known: 0 }, 60_000);
+      await one.record('t', links[4]!, ready);
+      pass(60_000);
+      expect(await other.claim('t', links, { foundBy: 6, known: 0 }, 60_000)).toBe(false);
+      expect(await other.find('t', links)).toEqual([{ ...ready, matched: 4 }]);
+      // What is new behind it is.
+      expect(await other.claim('t', links, { foundBy: 6, known: 4 }, 60_000)).toBe(true);
+    });
   });
 });

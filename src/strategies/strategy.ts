@@ -34,7 +34,7 @@ export type FoldView = {
   /** Whether the request does not fit without: then nothing that is only good to know may take room. */
   readonly isForced: boolean;
   /** A summary of old messages that was written ahead, where there is one. */
-  readonly ready?: Omit<ReadySummary, 'link'> | undefined;
+  readonly ready?: Pick<ReadySummary, 'from' | 'upTo' | 'body'> | undefined;
   /** Why there is none where one was to be written; undefined where nobody was to write any. */
   readonly notReady?: () => string | undefined;
   /** Takes in what a text that an edit puts in comes to, for the receipt of the request if the edit is made. Changes nothing. */

@@ -125,6 +125,26 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     expect(asked).toEqual([]);
   });
 
+  it('are asked for once by two gateways on one store, and found by both', async () => {
+    const { asked, script, open } = provider(says('Job ZEBRA-17 is next.'));
+    await using stack = await startStack(script, settings);
+    const other = await stack.another();
+    try {
+      await Promise.all([ask(stack, 14), ask(stack, 14, other)]);
+      await vi.waitFor(() => expect(asked.length).toBe(1));
+      // While it is written the conversation goes on, at both.
+      for (const url of [stack.url, other]) await ask(stack, 15, url);
+    } finally {
+      open();
+    }
+    await until(stack, 'a summary is ready');
+    for (const url of [other, stack.url]) {
+      await ask(stack, 25, url);
+      expect(newest(stack)).toContain('- Job ZEBRA-17 is next.');
+    }
+    expect(asked.length).toBe(1);
+  });
+
   it('that fail are told to the log, and an extract stands in', async () => {
     const { script, open } = provider({ type: 'error', status: 500 });
     open();
