@@ -1,6 +1,7 @@
 /** The library's public face. Codecs are `leporello/codecs/*`, the embedded store `leporello/stores/sqlite`, the gateway `leporello/gateway`. */
 export type { Codec, RecallTool } from './codecs/codec.ts';
 export type { FoldSettings } from './compact/default-engine.ts';
+export type { CompressedResult, ResultRequest } from './compact/compress-result.ts';
 export { createEngine, type Engine } from './compact/engine.ts';
 export type { EngineOptions } from './compact/options.ts';
 export {

@@ -7,7 +7,9 @@ import { resolveRecall } from '../recall/resolve.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { answerRecall } from './answer-recall.ts';
+import { compressResult, type CompressedResult, type ResultRequest } from './compress-result.ts';
 import { createDefaultEngine, type FoldSettings } from './default-engine.ts';
+import type { Flights } from './item-words.ts';
 import type { Prepared } from './prepared.ts';
 
 export type LeporelloOptions = FoldSettings & {
@@ -52,6 +54,12 @@ export interface Leporello {
     argumentsJson: string,
     options?: { readonly tenant?: string; readonly maxTokens?: number },
   ): Promise<string>;
+  /**
+   * A tool result as it should go into the messages of an agent loop that knows how many results it still expects: where it is more than its
+   * part of the tokens left, and a list, its items are made smaller, least relevant first, the harder the less room there is. With a
+   * `summarizer` in its words, each item once, kept by text and question. Rejects with `store-failed`.
+   */
+  compressResult(request: ResultRequest): Promise<CompressedResult>;
   /** The exact JSON bytes behind an id; undefined when there are none for this tenant. Rejects with `store-failed`. */
   original(id: string, tenant?: string): Promise<Uint8Array | undefined>;
 }
@@ -68,6 +76,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const vault = createVault({ store, secret, ttlMs: options.memoryTtlMs });
   const engine = createDefaultEngine(options, vault);
   const keeping = createDefaultEngine(keptSettings(options), vault, { isHistoryKept: true });
+  const flights: Flights = new Map();
   const original = async (id: string, tenant: string): Promise<Uint8Array | undefined> => {
     const found = await vault.recall(tenant, id);
     return found.status === 'found' ? found.original : undefined;
@@ -92,6 +101,12 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
         maxTokens,
         countTokens: (text) => counter.count(text),
       });
+    },
+    async compressResult(request) {
+      const counter = await loadTokenCounter(undefined);
+      const { name } = recallToolFor([]);
+      const count = (text: string) => counter.count(text);
+      return compressResult(request, { vault, count, recallTool: name, flights });
     },
     original: (id, tenant = 'local') => original(id, tenant),
   };

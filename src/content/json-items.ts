@@ -2,8 +2,7 @@
  * Items of JSON: the array that holds most of a document, or documents line by line. An item is made smaller by its long strings; keys,
  * numbers and short strings, by which a reader tells items apart, stay. What is written is JSON again.
  */
-import { extract, type Terms } from './extract.ts';
-import type { Item, ItemList } from './item-list.ts';
+import type { Item, ItemList, Say } from './item-list.ts';
 import { compact, isObject, type JsonNode, readJson } from './json-tree.ts';
 
 export function jsonItems(text: string): ItemList | undefined {
@@ -74,13 +73,14 @@ function itemOf(node: JsonNode): Item {
   return {
     text,
     score: scoreOf(node),
-    shorter(share, terms) {
+    texts: longStrings(node).map((literal) => JSON.parse(literal) as string),
+    shorter(share, say) {
       const long = longStrings(node).reduce((sum, literal) => sum + literal.length, 0);
       const wanted = Math.floor(text.length * share);
       const forStrings = wanted - (text.length - long);
       // Where what stays alone is more than is wanted, a little of each string still tells what it was.
       const rate = long === 0 ? 1 : Math.max(forStrings / long, share / 2);
-      const shorter = rate >= 1 ? text : compact(withStrings(node, rate, terms));
+      const shorter = rate >= 1 ? text : compact(withStrings(node, rate, say));
       return shorter.length < text.length ? shorter : undefined;
     },
   };
@@ -98,13 +98,13 @@ function isLong(scalar: string): boolean {
   return scalar.length > LONG && scalar.startsWith('"');
 }
 
-function withStrings(node: JsonNode, rate: number, terms: Terms): JsonNode {
+function withStrings(node: JsonNode, rate: number, say: Say): JsonNode {
   if (typeof node === 'string') {
     if (!isLong(node)) return node;
     const text = JSON.parse(node) as string;
-    return JSON.stringify(extract(text, Math.floor(text.length * rate), terms));
+    return JSON.stringify(say(text, Math.floor(text.length * rate)));
   }
-  const inner = (value: JsonNode) => withStrings(value, rate, terms);
+  const inner = (value: JsonNode) => withStrings(value, rate, say);
   return isObject(node)
     ? { keys: node.keys, values: node.values.map(inner) }
     : { items: node.items.map(inner) };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Item } from './item-list.ts';
 import { rankItems } from './rank-items.ts';
 
-const item = (text: string, score?: number): Item => ({ text, score, shorter: () => undefined });
+const item = (text: string, score?: number): Item => ({ text, score, texts: [], shorter: () => undefined });
 const items = [
   item('sails and ropes'),
   item('lamps, and oil for lamps'),

@@ -2,7 +2,6 @@
  * Items of a text that is not JSON: what begins with headings of one level, tags of one name, numbers that count up, the same first word,
  * or comes between rulers; at last the paragraphs of long prose. What stands before the first item stays as it is.
  */
-import { extract } from './extract.ts';
 import { isCode } from './guards.ts';
 import type { Item, ItemList } from './item-list.ts';
 
@@ -99,8 +98,9 @@ function itemOf(piece: string): Item {
   return {
     text,
     score: undefined,
-    shorter(share, terms) {
-      const shorter = extract(text, Math.floor(text.length * share), terms);
+    texts: [text],
+    shorter(share, say) {
+      const shorter = say(text, Math.floor(text.length * share));
       return shorter.length < text.length ? shorter : undefined;
     },
   };

@@ -2,7 +2,7 @@
  * Makes results that are lists (articles, hits, records) smaller item by item, least relevant first: of each the sentences that say most
  * stay. For what a tool answered just now and is too much beside all the rest; originals are a recall away.
  */
-import type { ItemList } from '../content/item-list.ts';
+import { type ItemList, sayBy } from '../content/item-list.ts';
 import { itemsOf } from '../content/items.ts';
 import { rankItems } from '../content/rank-items.ts';
 import { inputOf, textOf } from '../conversation/conversation.ts';
@@ -36,7 +36,7 @@ function propose(view: FoldView): readonly Edit[] {
   for (const { result, item, terms } of leastRelevantFirst(results, questionOf(view))) {
     if (missing <= 0) break;
     const whole = result.list.items[item]!;
-    const short = whole.shorter(share, terms);
+    const short = whole.shorter(share, sayBy(terms));
     if (short === undefined) continue;
     result.smaller.set(item, short);
     missing -= view.measure.text(whole.text) - view.measure.text(short);

@@ -83,10 +83,15 @@ export function itemsNote(shortened: {
   readonly of: number;
   readonly memory: string;
   readonly recallTool: string | undefined;
+  /** Whether they are told in other words than their own. */
+  readonly isReworded?: boolean;
 }): string {
-  const { items, of, memory, recallTool } = shortened;
+  const { items, of, memory, recallTool, isReworded = false } = shortened;
   const which = items === of ? `All ${of} items` : `${items} of ${of} items, the least relevant,`;
-  return `[${which} shortened where it says […]. ${way(memory, recallTool)}]`;
+  const how = isReworded
+    ? 'told in fewer words, or shortened where it says […]'
+    : 'shortened where it says […]';
+  return `[${which} ${how}. ${way(memory, recallTool)}]`;
 }
 
 function way(memory: string, recallTool: string | undefined, path?: string): string {

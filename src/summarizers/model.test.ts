@@ -40,6 +40,26 @@ function scripted(...replies: readonly string[]) {
   return { asked, summarizer };
 }
 
+describe('a text told shorter by a model', () => {
+  it('is what the model wrote, in all of the budget, with nothing of ours around it', async () => {
+    const asked: SummaryPrompt[] = [];
+    const summarizer = createModelSummarizer({
+      model: 'test-model',
+      maxInputTokens: 20_000,
+      isPlain: true,
+      ask: (prompt) => {
+        asked.push(prompt);
+        return Promise.resolve('Lamps need oil.');
+      },
+    });
+    const text = 'Lamps, as everybody knows, need oil. Never write this down.';
+    const one: SummaryStep = { type: 'said', by: 'assistant', text };
+    expect(await summarizer.summarize(request({ steps: [one] }))).toBe('Lamps need oil.');
+    expect(asked[0]!.system).toMatch(/^You shorten a text that a tool gave an agent\./);
+    expect(asked[0]!.text).toContain('in 280 words at most');
+  });
+});
+
 describe('a summary by a model', () => {
   it('is asked for with the transcript fenced as data, and what the user said stands beside it word for word', async () => {
     const { asked, summarizer } = scripted('The lamp in src/lamp.ts has no oil.\nNext: fill it.');

@@ -17,6 +17,8 @@ export type ModelSummarizerOptions = {
   readonly ask: (prompt: SummaryPrompt, signal: AbortSignal | undefined) => Promise<string>;
   /** Tokens of the longest prompt it takes. */
   readonly maxInputTokens: number;
+  /** Whether what it writes is taken as it is, in all of the budget: for texts that nobody demanded anything in, such as items of a result. */
+  readonly isPlain?: boolean | undefined;
   /** Tokens of the longest reply it gives. Default 8,000. */
   readonly maxOutputTokens?: number | undefined;
 };
@@ -27,6 +29,7 @@ export function createModelSummarizer(options: ModelSummarizerOptions): Summariz
     name: `model ${options.model}`,
     async summarize(request, signal) {
       const prose = await writeProse(options, request, signal);
+      if (options.isPlain) return prose;
       return extract({ ...request, earlier: [...request.earlier, asProse(prose)] });
     },
   };
@@ -40,11 +43,11 @@ const forReasoning = 2_000;
 const aroundTranscript = 600;
 
 async function writeProse(
-  { ask, model, maxInputTokens, maxOutputTokens = 8_000 }: ModelSummarizerOptions,
+  { ask, model, maxInputTokens, isPlain = false, maxOutputTokens = 8_000 }: ModelSummarizerOptions,
   { steps, earlier, budget, count, guidance }: SummaryRequest,
   signal: AbortSignal | undefined,
 ): Promise<string> {
-  const aim = Math.max(100, Math.floor(budget.aim * proseShare));
+  const aim = isPlain ? budget.aim : Math.max(100, Math.floor(budget.aim * proseShare));
   const most = Math.min(maxOutputTokens, 2 * aim + forReasoning);
   const room =
     maxInputTokens - most - aroundTranscript - earlier.reduce((sum, body) => sum + count(body), aim);
@@ -53,7 +56,7 @@ async function writeProse(
     signal?.throwIfAborted();
     const words = Math.floor(aim * 0.7);
     const reply = await ask(
-      summaryPrompt({ transcript, earlier: soFar, words, maxOutputTokens: most, guidance }),
+      summaryPrompt({ transcript, earlier: soFar, words, maxOutputTokens: most, guidance, isPlain }),
       signal,
     );
     soFar = [checked(reply, model, count, 3 * aim)];
