@@ -9,7 +9,7 @@ import type { Codec } from '../src/codecs/codec.ts';
 import { geminiFor } from '../src/codecs/gemini/index.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../src/codecs/openai-responses/index.ts';
-import { createDefaultEngine } from '../src/compact/default-engine.ts';
+import { createDefaultEngine, type FoldSettings } from '../src/compact/default-engine.ts';
 import { scanArray } from '../src/conversation/json-scan.ts';
 import { inMemoryStore } from '../src/memory/in-memory.ts';
 import { createVault } from '../src/memory/vault.ts';
@@ -67,7 +67,28 @@ const step: fc.Arbitrary<Step> = fc.record({
   after: fc.constantFrom(0.1 * minutes, 0.1 * minutes, 12 * minutes),
 });
 
-describe.each(formats)('everything on, for $name', (codec, fixture) => {
+const ways: readonly Way[] = [
+  ...formats.map(([codec, fixture]) => ({ name: codec.name, codec, fixture, settings })),
+  {
+    name: `${anthropicMessages.name} with records of sub-goals and summaries`,
+    codec: anthropicMessages,
+    fixture: messagesFixture,
+    settings: {
+      ...settings,
+      subgoals: { minActions: 0, levels: 'always' },
+      summaries: { kind: 'extractive' },
+    },
+  },
+];
+
+type Way = {
+  readonly name: string;
+  readonly codec: Codec;
+  readonly fixture: CodecFixture;
+  readonly settings: FoldSettings;
+};
+
+describe.each(ways)('everything on, for $name', ({ codec, fixture, settings: chosen }) => {
   it('goes on from what was sent except at folds, and gives back whatever it took out', async () => {
     let folds = 0;
     let shrunk = 0;
@@ -76,7 +97,7 @@ describe.each(formats)('everything on, for $name', (codec, fixture) => {
         const store = inMemoryStore();
         const vault = () => createVault({ store, secret });
         let now = 0;
-        const gateways = [0, 1].map(() => createDefaultEngine(settings, vault(), { clock: () => now }));
+        const gateways = [0, 1].map(() => createDefaultEngine(chosen, vault(), { clock: () => now }));
         let before: readonly string[] = [];
         for (const [at, { gateway, after }] of steps.entries()) {
           now += after;
@@ -93,7 +114,7 @@ describe.each(formats)('everything on, for $name', (codec, fixture) => {
           for (const id of memories) {
             const original = prepared.original(id)!;
             expect(await vault().recall(tenant, id)).toEqual({ status: 'found', original });
-            for (const piece of piecesOf(original)) expect(came.includes(piece)).toBe(true);
+            for (const piece of piecesOf(original)) expect(isOurs(piece) || came.includes(piece)).toBe(true);
           }
           folds += made.length;
           shrunk += prepared.report.shrunk;
@@ -123,6 +144,11 @@ function work(jobs: readonly (readonly [note: string, result: string])[]): reado
     { say: 'assistant', text: 'Let me see.', calls },
     { say: 'results', results: jobs.map(([, text], at) => ({ id: `call_${at}`, text })) },
   ];
+}
+
+/** Records that went a level up: they came from no client. */
+function isOurs(piece: string): boolean {
+  return piece.startsWith('"[Record of a finished ');
 }
 
 /** JSON as it stood in the body: the messages of a list, or one text or input by itself. */

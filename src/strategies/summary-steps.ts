@@ -1,6 +1,6 @@
 /** What happened in some messages, as a summarizer takes it: who said what, what was called and what it gave. No wire format. Pure. */
 import { type Conversation, inputOf, type Message, textOf, textsOf } from '../conversation/conversation.ts';
-import { pairCalls, placeKey } from '../conversation/pairing.ts';
+import { pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import type { SummaryStep } from '../summarizers/summarizer.ts';
 
 /** In order. Reasoning is left out, and so are calls of `recallTool`: what they brought stands elsewhere. */
@@ -9,8 +9,7 @@ export function summarySteps(
   messages: readonly Message[],
   recallTool: string | undefined,
 ): readonly SummaryStep[] {
-  const { pairs } = pairCalls(conversation);
-  const resultOf = new Map(pairs.map(({ call, result }) => [placeKey(call), result]));
+  const resultOf = resultsOf(conversation);
   return messages.flatMap((message) =>
     message.parts.flatMap((part, index): readonly SummaryStep[] => {
       if (part.type === 'text' && (message.role === 'user' || message.role === 'assistant'))
@@ -36,6 +35,17 @@ export function summarySteps(
     }),
   );
 }
+
+/** Where calls are answered, by the key of their place. */
+function resultsOf(conversation: Conversation): ReadonlyMap<string, PartPlace | undefined> {
+  const { pairs } = pairCalls(conversation);
+  const results = known.get(pairs) ?? new Map(pairs.map(({ call, result }) => [placeKey(call), result]));
+  known.set(pairs, results);
+  return results;
+}
+
+/** By the pairs of a conversation, which never change: sub-goals ask message by message. */
+const known = new WeakMap<object, ReadonlyMap<string, PartPlace | undefined>>();
 
 function textsIn({ body }: Conversation, message: Message, part: number): readonly string[] {
   return textsOf(message.parts[part]!).map((span) => textOf(body, message, span));
