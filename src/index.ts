@@ -27,7 +27,7 @@ export type { Context, ContextMessage } from './hierarchy/view.ts';
 export { sha256 } from './memory/digest.ts';
 export { inMemoryStore } from './memory/in-memory.ts';
 export { createLedger, type Ledger } from './memory/ledger.ts';
-export type { Clock, Store, StoreEntry } from './memory/store.ts';
+export type { Clock, FirstFound, Store, StoreEntry } from './memory/store.ts';
 export { createVault, type Vault } from './memory/vault.ts';
 export type { Compression, CompressionTotals } from './metrics/compression.ts';
 export type { FoldReport, FoldStep, Outcome, Receipt } from './metrics/receipt.ts';

@@ -51,6 +51,7 @@ const faces: Readonly<Record<string, Names | undefined>> = {
       'Engine',
       'EngineOptions',
       'ErrorCode',
+      'FirstFound',
       'FoldReport',
       'FoldSettings',
       'FoldStep',

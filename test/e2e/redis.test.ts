@@ -10,6 +10,7 @@ import type { NeutralTurn } from '../../src/testing/codec-suite/fixture.ts';
 import { chatFixture } from '../../src/testing/codec-suite/openai-chat/fixture.ts';
 import type { ScriptRequest, Turn } from '../../src/testing/fake-provider/script.ts';
 import { isRedisMissing, startRedis } from '../../src/testing/redis-server.ts';
+import { longBody, post } from './bodies.ts';
 import { startCountingProxy } from './counting-proxy.ts';
 import { startStack } from './stack.ts';
 
@@ -84,6 +85,53 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
     }
     expect(seen.folds).toBeGreaterThan(4);
     expect(seen.recalls).toBe(5);
+  });
+
+  it('has one of two gateways ask a model for a summary that both want', async () => {
+    await using redis = await startRedis();
+    const asked: ScriptRequest[] = [];
+    const written = Promise.withResolvers<void>();
+    const script = async (request: ScriptRequest): Promise<Turn> => {
+      const isSummary = JSON.stringify(request.body).includes(
+        'You write down what an agent has done so far.',
+      );
+      if (isSummary) asked.push(request);
+      if (isSummary) await written.promise;
+      return {
+        type: 'turn',
+        parts: [{ type: 'text', text: isSummary ? 'Job ZEBRA-17 is next.' : 'Hello.' }],
+      };
+    };
+    const settings = {
+      summaries: { kind: 'model' },
+      shrinks: false,
+      calibration: false,
+      triggers: { tokenBudget: { trigger: 20_000, target: 1_500, buffer: 1 }, cacheRent: false },
+    } as const;
+    const open = () => redisStore({ port: redis.port, timeoutMs: 30_000 });
+    await using one = await startStack(script, settings, { store: await open() });
+    await using other = await startStack(script, settings, { store: await open() });
+    const ask = async (url: string, jobs: number) => {
+      const response = await post(url, 'chat', longBody('chat', jobs));
+      expect(response.status).toBe(200);
+      await response.text();
+    };
+    try {
+      await Promise.all([ask(one.url, 14), ask(other.url, 14)]);
+      await vi.waitFor(() => expect(asked.length).toBe(1));
+      await Promise.all([ask(one.url, 15), ask(other.url, 15)]);
+    } finally {
+      written.resolve();
+    }
+    await vi.waitFor(
+      () => expect([...one.logged, ...other.logged].join()).toContain('a summary is ready'),
+      20_000,
+    );
+    for (const { url, provider } of [one, other]) {
+      await ask(url, 25);
+      expect(Buffer.from(provider.requests.at(-1)!.body).toString()).toContain('ZEBRA-17');
+    }
+    expect(asked.length).toBe(1);
   });
 
   it('loses no request when the server is killed under load, and folds again when it is back', async () => {
