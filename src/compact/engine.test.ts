@@ -156,6 +156,30 @@ describe('must-fit', () => {
     );
   });
 
+  it('holds for a request that was counted first, or sent to a model that takes more', async () => {
+    const windowFor = (model: string | undefined) =>
+      Promise.resolve({ tokens: model === 'gpt-4' ? 20_000 : 40_000, holdsReply: true });
+    const store = inMemoryStore();
+    const ask = async (model: string, reply: number) => {
+      const chat = new TextDecoder().decode(chatBody(conversation(25), { tools, model }));
+      const body = new TextEncoder().encode(chat.replace('{', `{"max_tokens":${reply},`));
+      const { engine } = testEngine({ windowFor, store, triggerOptions: { windowFraction: false } });
+      const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 't' });
+      await prepared.known;
+      return prepared;
+    };
+    const counted = await ask('gpt-4o', 0);
+    expect(counted.report.steps).toEqual([]);
+    expect(counted.report.tokensAfter).toBeGreaterThan(30_000);
+    const sent = await ask('gpt-4o', 10_000);
+    expect(sent.report.trigger).toBe('must-fit');
+    expect(sent.report.tokensAfter).toBeLessThan(30_000);
+    expect((await ask('gpt-4o', 0)).body.length).toBeLessThan(counted.body.length);
+    const smaller = await ask('gpt-4', 0);
+    expect(smaller.report.tokensAfter).toBeLessThan(20_000);
+    expect(messagesOf((await ask('gpt-4o', 10_000)).body)).toEqual(messagesOf(smaller.body));
+  });
+
   it('says what is too large when nothing can help', async () => {
     const { engine } = testEngine({ window: 2_000 });
     const prepared = await prepare(engine, [{ system: log('rule').repeat(3) }, { user: 'Go' }]);

@@ -154,11 +154,13 @@ async function compact(workshop: Workshop, request: EngineRequest, incoming: Inc
   const { refusal } = request;
   const ahead = options.summaries && !alone ? demandAhead(options.triggers, state) : undefined;
   const { settled } = known.ledger;
+  const limit = window.tokens === undefined ? undefined : window.tokens - state.reserved;
+  const isSettled = settled !== undefined && (settled.limit ?? 0) <= (limit ?? Number.POSITIVE_INFINITY);
   const demand =
     refusal?.reason === 'too long'
       ? overflowDemand(refusal.atMost)
-      : // What was sent before is sent so again, whatever was learned or went by since.
-        settled
+      : // What was sent before is sent so again, whatever was learned or went by since; but not to a model that takes less.
+        isSettled
         ? undefined
         : firstDemand(options.triggers, state);
   const planned =
@@ -179,20 +181,21 @@ async function compact(workshop: Workshop, request: EngineRequest, incoming: Inc
   if (input.isTooLate())
     throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
   const shrinksFrom = shrinking?.isBound ? shrinking.from : undefined;
-  const fold = { edits: result.edits, alone, shrinksFrom, at: now };
+  const fold = { edits: result.edits, alone, shrinksFrom, at: now, limit };
   const replayed = new Set(start.edits);
   const unkept = [...result.edits, ...result.shrinks].filter(
     (edit) => !replayed.has(edit) && !workshop.kept.has(edit),
   );
   let settling = Promise.resolve();
-  if (result !== start || (shrinksFrom !== found?.fold.shrinksFrom && !settled)) {
-    const givesWayTo = refusal ? undefined : demand?.force ? 'folds' : 'all';
+  if (result !== start || (shrinksFrom !== found?.fold.shrinksFrom && !isSettled)) {
+    const givesWayTo = refusal || settled ? undefined : demand?.force ? 'folds' : 'all';
     const recorded = await rememberFold(memory, asSent, fold, unkept, givesWayTo);
     if (recorded !== 'recorded')
       return compact(workshop, request, { ...incoming, known: { ...known, ledger: recorded.settled } });
   } else {
     await keepOriginals(memory, asSent, unkept);
-    if (!settled && conversation.goesOnFrom === undefined) settling = settle(memory, found, now);
+    if (!settled && conversation.goesOnFrom === undefined)
+      settling = settle(memory, found, { at: now, limit });
   }
   for (const edit of result.shrinks) workshop.kept.add(edit);
   const { counter } = input;

@@ -79,10 +79,13 @@ export async function rememberFold(
 export async function settle(
   { vault, ledger, tenant, links }: FoldMemory,
   found: FoundFold | undefined,
-  at: number | undefined,
+  sent: Pick<Fold, 'at' | 'limit'>,
 ): Promise<void> {
   try {
-    await ledger.settle(tenant, links, found, { at, write: (record) => vault.keep(tenant, [], record) });
+    await ledger.settle(tenant, links, found, {
+      ...sent,
+      write: (record) => vault.keep(tenant, [], record),
+    });
   } catch {
     // This process knows it all the same.
   }

@@ -141,7 +141,7 @@ describe('the ledger', () => {
 
   describe('among instances', () => {
     const settle = (ledger: Ledger, letters: string, found?: FoundFold) =>
-      ledger.settle('t', links(letters), found, { at: 1 });
+      ledger.settle('t', links(letters), found, { at: 1, limit: 9 });
 
     it('has a request go out as it did, whatever was folded since on what begins like it', async () => {
       const store = inMemoryStore();
@@ -152,7 +152,7 @@ describe('the ledger', () => {
       for (const ledger of [one, other, open(store)]) {
         expect(await ledger.find('t', links('abcdX'))).toEqual({
           folds: [],
-          settled: true,
+          settled: { limit: 9 },
           sent: { matched: 5, at: 1 },
         });
         // Nor does what goes on from it take that fold over.
@@ -169,7 +169,7 @@ describe('the ledger', () => {
       await settle(one, 'abcde', await newest(one, 'abcde'));
       const { folds, settled, sent } = await open(store).find('t', links('abcdefg'));
       expect(folds[0]).toEqual({ fold: made(3, 0), matched: 3 });
-      expect({ settled, sent }).toEqual({ settled: false, sent: { matched: 5, at: 1 } });
+      expect({ settled, sent }).toEqual({ settled: undefined, sent: { matched: 5, at: 1 } });
     });
 
     it('keeps the fold that a branch took over from another, whatever that one folds later', async () => {
@@ -180,7 +180,7 @@ describe('the ledger', () => {
       await settle(one, 'abcXY', await newest(one, 'abcXY'));
       await one.record('t', links('abcdefg'), fold(0, 1), { from: 2 });
       for (const ledger of [one, open(store)])
-        expect((await newest(ledger, 'abcXYZ'))?.fold).toEqual({ ...made(5, 0), at: 1 });
+        expect((await newest(ledger, 'abcXYZ'))?.fold).toEqual({ ...made(5, 0), at: 1, limit: 9 });
     });
 
     it('lets the first of two folds of one request stand, and tells the other of it', async () => {
@@ -189,7 +189,7 @@ describe('the ledger', () => {
       for (const ledger of [one, other]) await ledger.find('t', links('abc'));
       expect(await one.record('t', links('abc'), fold(0), { from: 1, givesWayTo: 'folds' })).toBe('recorded');
       const answer = await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'all' });
-      expect(answer).toMatchObject({ settled: { folds: [{ fold: made(3, 0), matched: 3 }], settled: true } });
+      expect(answer).toMatchObject({ settled: { folds: [{ fold: made(3, 0), matched: 3 }] } });
       for (const ledger of [one, other, open(store)])
         expect((await newest(ledger, 'abcd'))?.fold).toEqual(made(3, 0));
     });
@@ -200,7 +200,7 @@ describe('the ledger', () => {
       for (const ledger of [one, other]) await ledger.find('t', links('abc'));
       await settle(one, 'abc');
       const wished = await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'all' });
-      expect(wished).toMatchObject({ settled: { folds: [], settled: true } });
+      expect(wished).toMatchObject({ settled: { folds: [], settled: { limit: 9 } } });
       expect(await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'folds' })).toBe(
         'recorded',
       );

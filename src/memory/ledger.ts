@@ -22,6 +22,8 @@ export type Fold = {
   readonly shrinksFrom?: number | undefined;
   /** When the request was sent that it was made for, in milliseconds since the epoch. */
   readonly at?: number | undefined;
+  /** Tokens that the request it was made for could take; undefined where nobody asked. */
+  readonly limit?: number | undefined;
   /** Tells it from others. */
   readonly id: string;
 };
@@ -35,8 +37,8 @@ export type FoundFold = { readonly fold: Fold; readonly matched: number };
 export type Found = {
   /** Those that hold for the chain, the newest first: the first that is of this very conversation is the one to go on from. */
   readonly folds: readonly FoundFold[];
-  /** This very request was sent before, with that fold. */
-  readonly settled: boolean;
+  /** This very request was sent before, with that fold, when it could take so many tokens. */
+  readonly settled: { readonly limit: number | undefined } | undefined;
   /** The longest part of it that was a request of its own, and when that was sent, where it is known. */
   readonly sent?: { readonly matched: number; readonly at: number | undefined } | undefined;
 };
@@ -77,7 +79,7 @@ export interface Ledger {
     tenant: string,
     links: readonly string[],
     found: FoundFold | undefined,
-    options: { readonly at: number | undefined; readonly write?: Write },
+    options: Pick<Fold, 'at' | 'limit'> & { readonly write?: Write },
   ): Promise<void>;
 }
 
@@ -103,6 +105,7 @@ const newestLinks = 64;
 type Settled = {
   readonly with?: { readonly matched: number; readonly id: string } | undefined;
   readonly at?: number | undefined;
+  readonly limit?: number | undefined;
 };
 
 /** What this process knows of a link. Where there is nothing in the store, nothing. */
@@ -150,22 +153,23 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
         const [kind, parse] =
           inTheWay.at === 0 ? (['fold', parseFold] as const) : (['settled', parseSettled] as const);
         learned(tenant, link, { [kind]: parse(inTheWay.content) });
-        return { settled: { ...decide(tenant, links), settled: true } };
+        const found = decide(tenant, links);
+        return { settled: { ...found, settled: found.settled ?? { limit: undefined } } };
       }
       learned(tenant, link, { fold });
       for (const other of near) learned(tenant, other, { near: fold });
       return 'recorded';
     },
-    async settle(tenant, links, found, { at, write = writeAlone(tenant) }) {
+    async settle(tenant, links, found, { at, limit, write = writeAlone(tenant) }) {
       const link = links.at(-1)!;
       const unless = [keyOf.fold(link), keyOf.settled(link)];
       if (found && isOfAnother(found, tenant, links)) {
-        const fold: Fold = { ...found.fold, at };
+        const fold: Fold = { ...found.fold, at, limit };
         learned(tenant, link, { fold });
         await write({ keys: [keyOf.fold(link)], content: encodeRecord(fold), ttlMs, unless });
         return;
       }
-      const settled: Settled = { with: found && { matched: found.matched, id: found.fold.id }, at };
+      const settled: Settled = { with: found && { matched: found.matched, id: found.fold.id }, at, limit };
       learned(tenant, link, { settled });
       const record = { keys: [keyOf.settled(link)], content: encodeRecord(settled), ttlMs: settledMs };
       await write({ ...record, unless });
@@ -185,7 +189,7 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     const folds: FoundFold[] = [];
     const later = new Set<string>();
     let sent: Found['sent'];
-    let settled = false;
+    let settled: Found['settled'];
     for (let matched = length; matched > 0; matched--) {
       const here = known.get(keyIn(tenant, links[matched]!));
       // Further back nobody looked, or need look.
@@ -201,7 +205,7 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       const isKnown =
         fold !== undefined || (before !== undefined && (its !== undefined) === (before.with !== undefined));
       if (fold ?? before) sent ??= { matched, at: (fold ?? before)!.at };
-      if (isKnown && matched === length) settled = true;
+      if (isKnown && matched === length) settled = { limit: (fold ?? before)?.limit };
       if (isKnown && !fold && !its) break;
     }
     return { folds, settled, sent };
