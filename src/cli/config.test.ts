@@ -63,10 +63,10 @@ describe('loadConfig', () => {
         triggers: {
           mustFit: {},
           windowFraction: { trigger: 0.85, target: 0.5 },
-          tokenBudget: { trigger: 100_000, target: 40_000, buffer: 1_000 },
+          tokenBudget: { trigger: 110_000, target: 40_000, buffer: 1_000 },
           messageCount: false,
           coldCache: { usedFor: 8, stepsUsedFor: 20, least: 2_000 },
-          cacheRent: { usedFor: 4, stepsUsedFor: 14, least: 2_000, patience: 9 },
+          cacheRent: { usedFor: 4, least: 2_000, patience: 9 },
         },
         shrinks: { lossless: false, lineNumbers: 'every', repeats: true },
         summaries: false,

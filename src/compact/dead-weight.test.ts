@@ -10,7 +10,7 @@ import type { Pins } from './protection.ts';
 const run = (result: string): Step => ({ calls: [{ name: 'run', input: '{}', result }] });
 const large = run('x'.repeat(4_000));
 const small = run('x'.repeat(900));
-const never = { results: 99, arguments: 99, steps: 99 };
+const never = { results: 99, arguments: 99, steps: 99, recalls: 99 };
 
 function weigh(
   steps: readonly Step[],

@@ -52,7 +52,10 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
             );
     add('texts', texts, ofTexts);
     // The results of a step came with the request after its reply.
-    const ofStep = requests - usedFor.steps - (isReply ? 1 : 0);
+    const isRecall = message.parts.every(
+      ({ type }, at) => type === 'reasoning' || protects.recalled(index, at),
+    );
+    const ofStep = requests - (isRecall ? usedFor.recalls : usedFor.steps) - (isReply ? 1 : 0);
     const goes = ofStep > 0 && steps.has(index);
     if (goes) add('message', whatIsLeft(gone, message, standing) - references.owed(index) - texts, ofStep);
     if (texts === 0 && !goes) references.stays(index);

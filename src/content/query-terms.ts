@@ -3,7 +3,7 @@
  * id, a number with points) is looked for as it is and in its pieces. Pure.
  */
 
-const mostTerms = 24;
+const mostTerms = 64;
 
 // The commonest words of English questions: they stand everywhere, and would make windows of prose rank by them.
 const common = new Set(
@@ -26,7 +26,7 @@ export function spellingsOf(query: string): readonly string[] {
   return [...new Set([query, bare, escaped, ascii, JSON.stringify(escaped).slice(1, -1)])];
 }
 
-/** Distinct terms in lower case, at most 24; all words are taken when there are only common ones. */
+/** Distinct terms in lower case, at most 64; all words are taken when there are only common ones. */
 export function queryTerms(query: string): readonly string[] {
   const terms = new Set<string>();
   for (const chunk of query.toLowerCase().slice(0, 2_000).split(/\s+/)) {

@@ -4,6 +4,7 @@
  */
 import { childrenOf, documentSpan, isJson, kindAt } from './json-text.ts';
 import type { JsonSpan } from './json-text.ts';
+import { messageText } from './message-text.ts';
 
 type Original = {
   /** What lines and queries are about. */
@@ -37,7 +38,7 @@ function messageLines(json: string): string {
   const lines = messages.map((message, index) => {
     const role = roleOf(json, message);
     const head = `# message ${index + 1} of ${messages.length}${role === undefined ? '' : `, ${role}`}, path $[${index}]`;
-    return `${head}\n${json.slice(message.start, message.end)}`;
+    return `${head}\n${messageText(json, message, index)}`;
   });
   return lines.join('\n');
 }

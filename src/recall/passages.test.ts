@@ -37,6 +37,16 @@ describe('passages for a query', () => {
     expect(hits).toEqual(['users/4711', 'USERS/4711']);
   });
 
+  it('bring together what no passage holds by itself, rather than the same words again', () => {
+    const text = ['alpha beta', 'alpha beta', 'alpha beta', 'gamma']
+      .flatMap((words) => [words, filler(60)])
+      .join('\n');
+    const [first, second] = findPassages(text, everything(text), 'alpha beta gamma');
+    const shown = [first, second].map((one) => text.slice(one?.start, one?.end)).join('');
+    expect(shown).toContain('alpha beta');
+    expect(shown).toContain('gamma');
+  });
+
   it('stay within the stretch', () => {
     const text = 'needle\nhay\nneedle\nhay\nneedle';
     expect(findPassages(text, { start: 7, end: 21 }, 'needle')).toEqual([

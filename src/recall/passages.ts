@@ -23,6 +23,10 @@ const longestAcross = 1_500;
 /** Of the best score. */
 const strongShare = 0.3;
 
+/** Passages that are weighed against each other, and how many of them come first. */
+const mostCompared = 64;
+const mostChosen = 8;
+
 /** How the query stands in a window: as it is, but for upper and lower case, or only some of its words. */
 type Tier = 'exact' | 'any-case' | 'words';
 const tiers: readonly Tier[] = ['exact', 'any-case', 'words'];
@@ -94,9 +98,30 @@ function rank(matches: readonly Match[], windows: number, holding: readonly numb
         one.order - other.order || other.score - one.score || one.match.start - other.match.start,
     );
   const best = scored[0]?.score ?? 0;
-  return scored.map(({ match: { start, end, hit, tier }, score: own }) => {
+  return bringingMost(scored, rarity).map(({ match: { start, end, hit, tier }, score: own }) => {
     return { start, end, hit, isStrong: tier !== 'words' || own >= best * strongShare };
   });
+}
+
+/**
+ * The best one, then each time the one that adds most to those before it: words that stand in one of them count a third. Where the
+ * query stands as a whole every passage has all of it, and they stay as they are.
+ */
+function bringingMost<Scored extends { readonly match: Match }>(
+  scored: readonly Scored[],
+  rarity: readonly number[],
+): readonly Scored[] {
+  if (scored[0]?.match.tier !== 'words') return scored;
+  const worth = [...rarity];
+  const left = scored.slice(0, mostCompared);
+  const chosen: Scored[] = [];
+  while (left.length > 0 && chosen.length < mostChosen) {
+    const gains = left.map(({ match }) => score(match, worth));
+    const [next] = left.splice(gains.indexOf(Math.max(...gains)), 1);
+    chosen.push(next!);
+    for (const [term, count] of next!.match.counts.entries()) if (count >= 1) worth[term] = rarity[term]! / 3;
+  }
+  return [...chosen, ...left, ...scored.slice(mostCompared)];
 }
 
 /** Lengths in characters spare us cutting into words what does not match. */

@@ -84,12 +84,12 @@ describe('cache-rent', () => {
       },
     };
     createCacheRent().demand({ ...state(cached), economy });
-    expect(asked).toEqual([{ results: 4, arguments: 8, steps: 14 }]);
+    expect(asked).toEqual([{ results: 4, arguments: 8, steps: 14, recalls: 14 }]);
   });
 
-  it('takes reading what stands behind three times for the price where writing costs nothing extra', () => {
-    expect(trigger.demand(state(uncached, dead(5, 10_000, 5, 30_000)))).toBeUndefined();
-    expect(trigger.demand(state(uncached, dead(5, 10_000, 6, 30_000)))).toMatchObject({
+  it('takes reading what stands behind twice and a bit for the price where writing costs nothing extra', () => {
+    expect(trigger.demand(state(uncached, dead(5, 10_000, 4, 30_000)))).toBeUndefined();
+    expect(trigger.demand(state(uncached, dead(5, 10_000, 5, 30_000)))).toMatchObject({
       only: { smaller: new Set([5]), gone: new Set() },
     });
   });
@@ -99,12 +99,19 @@ describe('cache-rent', () => {
     expect(trigger.demand(state(uncached, dead(5, 999, 90, 999)))).toBeUndefined();
   });
 
-  it('keeps texts until they cost a twentieth of reading all once more, and whole steps not', () => {
-    const small = dead(3, 250, 9, 15_250);
+  it.each([
+    ['a twentieth of reading all once more where that is cached', cached, 9],
+    ['a sixth of it where nothing is', uncached, 31],
+  ])('keeps texts until they cost %s, and whole steps not', (_, prices, requests) => {
+    const small = dead(3, 250, requests, 15_250);
     const large = dead(5, 10_000, 40, 15_000);
     const step: Dead = { ...small, goes: 'message' };
-    const foldOf = (...list: readonly Dead[]) => trigger.demand(state(uncached, ...list))?.only;
-    expect([foldOf(small, large), foldOf({ ...small, requests: 10 }, large), foldOf(step, large)]).toEqual([
+    const foldOf = (...list: readonly Dead[]) => trigger.demand(state(prices, ...list))?.only;
+    expect([
+      foldOf(small, large),
+      foldOf({ ...small, requests: requests + 1 }, large),
+      foldOf(step, large),
+    ]).toEqual([
       { smaller: new Set([5]), gone: new Set() },
       { smaller: new Set([3, 5]), gone: new Set() },
       { smaller: new Set([5]), gone: new Set([3]) },

@@ -10,7 +10,7 @@ import { type Dead, onlyDead, type Trigger } from './trigger.ts';
 export type CacheRentOptions = {
   /** Requests for which a result counts as used after it came; the arguments of calls count as used twice as long. Default 4. */
   readonly usedFor?: number | undefined;
-  /** Requests for which a whole step, a reply with its calls and results, counts as used. Default 14. */
+  /** Requests for which a whole step, a reply with its calls and results, counts as used. Default 14, and 12 where nothing is cached. */
   readonly stepsUsedFor?: number | undefined;
   /** Tokens a fold must take out at least. Default 2,000. */
   readonly least?: number | undefined;
@@ -18,16 +18,28 @@ export type CacheRentOptions = {
   readonly patience?: number | undefined;
 };
 
-/** What a fold costs at least for each token behind it, as so many tokens read: writing anew may be free, asking again is not. */
-const leastPrice = 3;
+type Terms = {
+  /** Requests for which a step counts as used. */
+  readonly steps: number;
+  /** Requests for which what was recalled counts as used: it has its id already, and needs no stub. */
+  readonly recalls: number;
+  /** What a fold costs at least for each token behind it, as so many tokens read: writing anew may be free, asking again is not. */
+  readonly leastPrice: number;
+  /** Texts must have cost by themselves this share of a round trip that would bring them back: small ones are cheap to keep. */
+  readonly shareOfRecall: number;
+};
 
-/** Texts must have cost by themselves this share of a round trip that would bring them back: small ones are cheap to keep. */
-const shareOfRecall = 0.05;
+/** What is put off waits for the next fold, and that one has its price: so all goes that is due. */
+const cached: Terms = { steps: 14, recalls: 14, leastPrice: 3, shareOfRecall: 0.05 };
+
+/** A fold can be made with any request, so each thing goes when it is due by itself. */
+const uncached: Terms = { steps: 12, recalls: 3, leastPrice: 2.1, shareOfRecall: 0.16 };
 
 /** Throws `bad-config` for options out of range. */
 export function createCacheRent(options: CacheRentOptions = {}): Trigger {
   const results = wholeNumber('cacheRent.usedFor', options.usedFor ?? 4, { least: 0 });
-  const steps = wholeNumber('cacheRent.stepsUsedFor', options.stepsUsedFor ?? 14, { least: 0 });
+  const { stepsUsedFor } = options;
+  if (stepsUsedFor !== undefined) wholeNumber('cacheRent.stepsUsedFor', stepsUsedFor, { least: 0 });
   const least = numberFrom('cacheRent.least', options.least ?? 2_000, 0);
   const patience = numberFrom('cacheRent.patience', options.patience ?? 9, 0);
   const name = 'cache-rent';
@@ -36,12 +48,19 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
     demand({ tokens, economy }) {
       if (!economy) return undefined;
       const { read, write, dead } = economy;
+      const terms = write > read ? cached : uncached;
+      const price = patience * Math.max(write - read, terms.leastPrice * read);
       const best = bestStretch(
-        dead({ results, arguments: 2 * results, steps }).filter(
-          (one) => one.goes === 'message' || one.tokens * one.requests >= shareOfRecall * tokens,
+        dead({
+          results,
+          arguments: 2 * results,
+          steps: stepsUsedFor ?? terms.steps,
+          recalls: terms.recalls,
+        }).filter(
+          (one) => one.goes === 'message' || one.tokens * one.requests >= terms.shareOfRecall * tokens,
         ),
         least,
-        (rent, behind) => rent * read - patience * Math.max(write - read, leastPrice * read) * behind,
+        (rent, behind) => rent * read - price * behind,
       );
       if (!best) return undefined;
       return {

@@ -6,7 +6,7 @@ import { wholeNumber } from './allowed.ts';
 import type { Trigger } from './trigger.ts';
 
 export type TokenBudgetOptions = {
-  /** Tokens that count plus buffer may not exceed. Default 100,000. */
+  /** Tokens that count plus buffer may not exceed. Default 110,000. */
   readonly trigger?: number | undefined;
   /** Tokens to fold down to, below `trigger` minus `buffer`. Default 40,000. */
   readonly target?: number | undefined;
@@ -16,7 +16,7 @@ export type TokenBudgetOptions = {
 
 /** Throws `bad-config` for options out of range. */
 export function createTokenBudget(options: TokenBudgetOptions = {}): Trigger {
-  const trigger = wholeNumber('tokenBudget.trigger', options.trigger ?? 100_000, { least: 2 });
+  const trigger = wholeNumber('tokenBudget.trigger', options.trigger ?? 110_000, { least: 2 });
   const buffer = wholeNumber('tokenBudget.buffer', options.buffer ?? 1_000, {
     least: 0,
     most: trigger - 2,

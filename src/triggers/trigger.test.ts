@@ -69,8 +69,8 @@ describe('window-fraction', () => {
 describe('token-budget', () => {
   it('fires a buffer before the budget is used up', () => {
     const trigger = createTokenBudget();
-    expect(trigger.demand({ ...calm, tokens: 99_000 })).toBe(undefined);
-    expect(trigger.demand({ ...calm, tokens: 99_001, window: undefined })).toEqual({
+    expect(trigger.demand({ ...calm, tokens: 109_000 })).toBe(undefined);
+    expect(trigger.demand({ ...calm, tokens: 109_001, window: undefined })).toEqual({
       trigger: 'token-budget',
       goal: { unit: 'tokens', target: 40_000 },
       atMost: undefined,
@@ -172,11 +172,11 @@ describe('options out of range', () => {
     ],
     [
       () => createTokenBudget({ buffer: -1 }),
-      'tokenBudget.buffer is -1, but must be a whole number from 0 to 99998 (less than tokenBudget.trigger).',
+      'tokenBudget.buffer is -1, but must be a whole number from 0 to 109998 (less than tokenBudget.trigger).',
     ],
     [
-      () => createTokenBudget({ target: 99_000 }),
-      'tokenBudget.target is 99000, but must be a whole number from 1 to 98999 (less than tokenBudget.trigger minus tokenBudget.buffer).',
+      () => createTokenBudget({ target: 109_000 }),
+      'tokenBudget.target is 109000, but must be a whole number from 1 to 108999 (less than tokenBudget.trigger minus tokenBudget.buffer).',
     ],
     [
       () => createMessageCount({ buffer: 0 }),

@@ -39,6 +39,8 @@ export type UsedFor = {
   readonly arguments: number;
   /** Whole steps: replies with their calls and results. */
   readonly steps: number;
+  /** What was recalled, which can be recalled again under the same id. */
+  readonly recalls: number;
 };
 
 /** What stands in a message and is not expected to be used again. */

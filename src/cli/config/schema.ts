@@ -43,7 +43,7 @@ const windowFraction = switchable(
 const tokenBudget = switchable(
   z
     .strictObject({
-      trigger: whole(2, 100_000, 'Tokens that the count and the buffer may not exceed.'),
+      trigger: whole(2, 110_000, 'Tokens that the count and the buffer may not exceed.'),
       target: whole(1, 40_000, 'Tokens to fold down to; below trigger minus buffer.'),
       buffer: whole(0, 1_000, 'Tokens by which the count may be too low.'),
     })
@@ -106,11 +106,11 @@ const cacheRent = switchable(
       4,
       'Requests for which a tool result counts as used; arguments of calls do twice as long.',
     ),
-    stepsUsedFor: whole(
-      0,
-      14,
-      'Requests for which a whole step counts as used: a reply with its calls and results.',
-    ),
+    stepsUsedFor: told(z.int().min(0).optional(), {
+      allowed: 'a whole number of at least 0',
+      about: 'Requests for which a whole step counts as used: a reply with its calls and results.',
+      otherwise: '14, and 12 where nothing is cached',
+    }),
     least: number(0, 2_000, 'Tokens that a fold must take out at least.'),
     patience: number(0, 9, 'How many times its price a fold must have cost in being put off.'),
   }),
