@@ -14,12 +14,6 @@ import { withContext } from './windows.ts';
 const mostPassages = 8;
 const mostOtherPlaces = 3;
 
-/**
- * Characters that passages are filled up to with what stands around them, a thousand tokens or so: who reads a place often needs the one
- * beside it next, and asking again costs a round trip.
- */
-const usualCharacters = 3_200;
-
 /** Characters kept in front of a hit where its passage is too long to be shown whole. */
 const beforeHit = 80;
 
@@ -36,9 +30,7 @@ export function searchPage(text: string, within: Stretch, query: string, options
 
   const strong = found.filter(({ isStrong }) => isStrong).slice(0, mostPassages);
   for (let count = strong.length; count > 0; count--) {
-    const passages = strong.slice(0, count);
-    const around = (usualCharacters - lengthOf(passages)) / 2 / count;
-    const shown = joined(passages.map((passage) => withContext(text, passage, within, around)));
+    const shown = joined(strong.slice(0, count).map((passage) => withContext(text, passage, within)));
     const page = layOut(text, within, shown, found, options);
     if (countTokens(page) <= maxTokens) return page;
   }
@@ -97,10 +89,6 @@ function lastLine(
   if (places[0] === undefined) return `[No other matches in lines ${spellRange(text, within)}.]`;
   const more = others.length > places.length ? ` and ${others.length - places.length} more` : '';
   return `[More in lines ${places.join(', ')}${more}. To read on: ${callFor(places[0])}]`;
-}
-
-function lengthOf(stretches: readonly Stretch[]): number {
-  return stretches.reduce((sum, { start, end }) => sum + end - start, 0);
 }
 
 /** In the order of the text, those that overlap or touch made one. */

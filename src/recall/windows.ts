@@ -31,30 +31,18 @@ function windowEnd(text: string, from: number, end: number): number {
   return lastBreak > from ? lastBreak : wholeBefore(text, limit);
 }
 
-/**
- * The stretch with what stands around it on each side: the lines within so many characters, or two lines where those are fewer than 150;
- * a piece of a line where it is longer.
- */
-export function withContext(
-  text: string,
-  { start, end }: Stretch,
-  within: Stretch,
-  characters: number,
-): Stretch {
-  const [most, lines] =
-    characters > contextCharacters
-      ? [Math.floor(characters), Number.POSITIVE_INFINITY]
-      : [contextCharacters, contextLines];
-  const earliest = wholeBefore(text, Math.max(within.start, start - most));
-  const latest = wholeAfter(text, Math.min(within.end, end + most));
-  return { start: linesBack(text, start, earliest, lines), end: linesOn(text, end, latest, lines) };
+/** The stretch with up to two lines or 150 characters more on each side; ends of lines are kept where they are near. */
+export function withContext(text: string, { start, end }: Stretch, within: Stretch): Stretch {
+  const earliest = wholeBefore(text, Math.max(within.start, start - contextCharacters));
+  const latest = wholeAfter(text, Math.min(within.end, end + contextCharacters));
+  return { start: linesBack(text, start, earliest), end: linesOn(text, end, latest) };
 }
 
-/** The start of the line so many before `start`, or of as many as begin at or after `earliest`. */
-function linesBack(text: string, start: number, earliest: number, most: number): number {
+/** The start of the second line before `start`, or of as many as begin at or after `earliest`. */
+function linesBack(text: string, start: number, earliest: number): number {
   let reached: number | undefined;
   let lines = 0;
-  for (let at = start - 1; at >= earliest && lines < most; at--) {
+  for (let at = start - 1; at >= earliest && lines < contextLines; at--) {
     const isStart = at === 0 || text.charCodeAt(at - 1) === 0x0a;
     if (!isStart) continue;
     reached = at;
@@ -64,16 +52,16 @@ function linesBack(text: string, start: number, earliest: number, most: number):
   return reached ?? (isLineStart ? start : earliest);
 }
 
-/** The end of the line so many after `end`, or of as many as end at or before `latest`. */
-function linesOn(text: string, end: number, latest: number, most: number): number {
+/** The end of the second line after `end`, or of as many as end at or before `latest`. */
+function linesOn(text: string, end: number, latest: number): number {
   let reached: number | undefined;
   let lines = 0;
-  for (let at = end; at < latest && lines < most; at++) {
+  for (let at = end; at < latest && lines < contextLines; at++) {
     if (text.charCodeAt(at) !== 0x0a) continue;
     reached = at + 1;
     lines++;
   }
-  if (latest === text.length && lines < most) return latest;
+  if (latest === text.length && lines < contextLines) return latest;
   const isLineEnd = end > 0 && text.charCodeAt(end - 1) === 0x0a;
   return reached ?? (isLineEnd ? end : latest);
 }

@@ -39,7 +39,7 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
       trips.set(kind, (trips.get(kind) ?? new Set()).add(proxy.taken()));
     };
     for (let at = 0; at < 62; at++) {
-      if (at === 30 || at === 32) recallNext();
+      if (at === 30 || at === 31) recallNext();
       await count(stack.url, 'a request');
     }
     const another = await redisStore({ port: proxy.port });
