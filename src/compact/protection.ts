@@ -1,7 +1,7 @@
-/** What a fold leaves alone: system, the newest user message, the newest tool batch with its calls, the last message, pins, recalls. */
-import { type Conversation, inputOf, textOf, textsOf } from '../conversation/conversation.ts';
+/** What a fold leaves alone: system, what the user said last, the newest tool batch with its calls, the last message, pins, recalls. */
+import { type Conversation, inputOf, type Message, textOf, textsOf } from '../conversation/conversation.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
-import { newestBatch, turnStart } from '../conversation/turns.ts';
+import { lastUser, newestBatch, turnStart } from '../conversation/turns.ts';
 import { isFoldedHistory } from '../strategies/standing-summaries.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
@@ -75,8 +75,9 @@ export function keptMessages(conversation: Conversation, isHistoryKept = false):
   const kept = new Set(batch);
   const first = [...batch].reduce((least, index) => Math.min(least, index), conversation.messages.length);
   if (batch.size > 0 && first > 0) kept.add(first - 1);
-  const start = turnStart(conversation, (message) => isHistoryKept && isFoldedHistory(conversation, message));
-  if (start !== undefined) kept.add(start);
+  const isOther = (message: Message) => isHistoryKept && isFoldedHistory(conversation, message);
+  for (const index of [turnStart(conversation, isOther), lastUser(conversation, isOther)])
+    if (index !== undefined) kept.add(index);
   kept.add(conversation.messages.length - 1);
   for (const message of conversation.messages) if (message.role === 'system') kept.add(message.index);
   return kept;

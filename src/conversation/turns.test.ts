@@ -1,11 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { Conversation, Message, Part, Role } from './conversation.ts';
-import { lastAssistant, newestBatch, turnStart } from './turns.ts';
+import { lastAssistant, lastUser, newestBatch, turnStart } from './turns.ts';
 
 describe('where a turn begins', () => {
-  it('is the newest user message that is not only tool results', () => {
+  it('is the newest user message that answers no call', () => {
     expect(turnStart(conversation('user', 'assistant', 'tool', 'user', 'assistant', 'tool'))).toBe(3);
     expect(turnStart(conversation('system', 'user'))).toBe(1);
+  });
+
+  it('is not where a client put words of its own beside results', () => {
+    const reminded = conversation('user', 'assistant', 'tool').messages.map((message) =>
+      message.role === 'tool' ? { ...message, role: 'user' as const } : message,
+    );
+    const withReminder = { ...conversation(), messages: reminded };
+    expect(turnStart(withReminder)).toBe(0);
+    expect(lastUser(withReminder)).toBe(2);
   });
 
   it('is nowhere without a user message', () => {

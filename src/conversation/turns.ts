@@ -2,10 +2,21 @@
 import type { Conversation, Message } from './conversation.ts';
 
 /**
- * Index of the message that begins the running turn: the newest user message that is not only tool results, nor what `isOther` says was
- * not said by the user; undefined without one.
+ * Index of the message that begins the running turn: the newest of the user's that answers no call, nor is what `isOther` says was not
+ * said by the user; undefined without one. Clients put reminders of their own beside results, so words there need not be the user's.
  */
 export function turnStart(
+  conversation: Conversation,
+  isOther: (message: Message) => boolean = () => false,
+): number | undefined {
+  return last(conversation, (index) => {
+    const message = conversation.messages[index];
+    return message?.role === 'user' && !holdsResult(message) && !isOther(message);
+  });
+}
+
+/** Index of the newest message that says more than results: the user may have spoken beside them. Undefined without one. */
+export function lastUser(
   conversation: Conversation,
   isOther: (message: Message) => boolean = () => false,
 ): number | undefined {
@@ -22,11 +33,10 @@ export function lastAssistant(conversation: Conversation): number | undefined {
 
 /** Messages of the newest tool batch: the run of messages with tool results that ends last. Empty when no tool was used. */
 export function newestBatch(conversation: Conversation): ReadonlySet<number> {
-  const holdsResult = (index: number) =>
-    conversation.messages[index]?.parts.some((part) => part.type === 'tool-result') ?? false;
+  const isResult = (index: number) => holdsResult(conversation.messages[index]);
   const batch = new Set<number>();
-  const end = last(conversation, holdsResult);
-  for (let index = end ?? -1; index >= 0 && holdsResult(index); index--) batch.add(index);
+  const end = last(conversation, isResult);
+  for (let index = end ?? -1; index >= 0 && isResult(index); index--) batch.add(index);
   return batch;
 }
 
@@ -37,13 +47,17 @@ export function newestBatch(conversation: Conversation): ReadonlySet<number> {
 export function unitsOf(conversation: Conversation): readonly (readonly Message[])[] {
   const units: Message[][] = [];
   for (const message of conversation.messages) {
-    const answers = message.parts.some((part) => part.type === 'tool-result');
+    const answers = holdsResult(message);
     const unit = units.at(-1);
     const goesOn = message.role === 'assistant' && unit?.at(-1)?.role === 'assistant';
     if ((answers || goesOn) && unit) unit.push(message);
     else units.push([message]);
   }
   return units;
+}
+
+function holdsResult(message: Message | undefined): boolean {
+  return message?.parts.some((part) => part.type === 'tool-result') ?? false;
 }
 
 function last(conversation: Conversation, matches: (index: number) => boolean): number | undefined {
