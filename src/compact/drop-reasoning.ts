@@ -4,15 +4,11 @@
  */
 import type { Edit } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
-import type { FoldStep } from '../metrics/receipt.ts';
 import { newProblems } from './check.ts';
-import { type Draft, draft, type PlanInput } from './plan.ts';
+import { type Draft, draft, type Planned, type PlanInput } from './plan.ts';
 
 /** Undefined when there is none, and when the rest would not be valid. */
-export function dropReasoning(
-  input: PlanInput,
-  start: Draft,
-): { readonly draft: Draft; readonly steps: readonly FoldStep[] } | undefined {
+export function dropReasoning(input: PlanInput, start: Draft): Planned | undefined {
   const gone = new Set(start.edits.flatMap((edit) => (edit.kind === 'drop-part' ? [placeKey(edit)] : [])));
   const dropped = input.conversation.messages.flatMap(({ index: message, parts }) =>
     parts.flatMap(({ type }, part): readonly Edit[] =>

@@ -46,6 +46,9 @@ export type Draft = {
   readonly messages: number;
 };
 
+/** A fold made anew, and by which steps. */
+export type Planned = { readonly draft: Draft; readonly steps: readonly FoldStep[] };
+
 /** How often one strategy is asked again when its estimate fell short. */
 const mostRounds = 6;
 
@@ -88,7 +91,7 @@ export function planFold(
   before: Draft,
   demand: Demand,
   strategies: readonly Strategy[],
-): { readonly draft: Draft; readonly steps: readonly FoldStep[] } {
+): Planned {
   const plan = runAll(input, before, demand, strategies);
   const { draft: after, steps } = plan;
   const isTooMuch = demand.atMost !== undefined && after.tokens > demand.atMost;
@@ -99,12 +102,7 @@ export function planFold(
   return paysOff(before, after, demand) ? { draft: after, steps } : { draft: before, steps: [] };
 }
 
-function runAll(
-  input: PlanInput,
-  before: Draft,
-  demand: Demand,
-  strategies: readonly Strategy[],
-): { readonly draft: Draft; readonly steps: readonly FoldStep[] } {
+function runAll(input: PlanInput, before: Draft, demand: Demand, strategies: readonly Strategy[]): Planned {
   const steps: FoldStep[] = [];
   const references = before.shrinks.filter(({ refers }) => refers !== undefined);
   const start = references.length === 0 ? before : draft(input, before.edits, { references: false });
