@@ -43,6 +43,15 @@ describe('dead weight', () => {
     expect(weigh([{ user: 'Go' }, write, small, small], { arguments: 1 })).toEqual(['1 texts since 2']);
   });
 
+  it('are exchanges by which something was recalled, by an age of their own', () => {
+    const recall: Step = {
+      calls: [{ name: 'read_memory', input: '{"id":"mem_a"}', result: 'x'.repeat(4_000) }],
+    };
+    const steps = [{ user: 'Go' }, recall, small, small, small];
+    expect(weigh(steps, { recalls: 1 })).toEqual(['1 recall since 2', '2 recall since 2']);
+    expect(weigh(steps, { results: 0, steps: 9 })).toEqual([]);
+  });
+
   it('are whole steps, what would be left of them, but not what the user and the model told each other', () => {
     const steps: readonly Step[] = [
       { user: 'Go' },

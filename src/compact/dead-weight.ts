@@ -5,7 +5,7 @@
 import type { Message, Part } from '../conversation/conversation.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import { type Touched, touched } from '../strategies/text-slots.ts';
-import type { Dead, UsedFor } from '../triggers/trigger.ts';
+import type { Dead, Going, UsedFor } from '../triggers/trigger.ts';
 import { deadArguments } from './dead-arguments.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { savedByMessage, type Shrink } from './shrink.ts';
@@ -36,9 +36,15 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
       references.stays(index);
       continue;
     }
-    const add = (goes: Dead['goes'], tokens: number, age: number) => {
+    const add = (going: Going, tokens: number, age: number) => {
       if (tokens > 0 && age > 0)
-        dead.push({ message: index, goes, tokens, requests: age, behind: behind(messages.length - index) });
+        dead.push({
+          ...going,
+          message: index,
+          tokens,
+          requests: age,
+          behind: behind(messages.length - index),
+        });
     };
     const ofTexts = requests - (isReply ? usedFor.arguments : usedFor.results);
     const texts =
@@ -50,20 +56,23 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
               references.least(index),
               deadResults(input, gone, message, standing) - references.owed(index),
             );
-    add('texts', texts, ofTexts);
+    add({ goes: 'texts' }, texts, ofTexts);
     // The results of a step came with the request after its reply.
     const isRecall = message.parts.every(
       ({ type }, at) => type === 'reasoning' || protects.recalled(index, at),
     );
     const ofStep = requests - (isRecall ? usedFor.recalls : usedFor.steps) - (isReply ? 1 : 0);
-    const goes = ofStep > 0 && steps.has(index);
-    if (goes) add('message', whatIsLeft(gone, message, standing) - references.owed(index) - texts, ofStep);
-    if (texts === 0 && !goes) references.stays(index);
+    const step = ofStep > 0 ? steps.get(index) : undefined;
+    if (step) {
+      const left = whatIsLeft(gone, message, standing) - references.owed(index) - texts;
+      add(isRecall ? { goes: 'recall', exchange: sumOf(step, standing) } : { goes: 'message' }, left, ofStep);
+    }
+    if (texts === 0 && !step) references.stays(index);
   }
   return dead.toReversed();
 }
 
-/** Messages of steps that may go as a whole: replies with calls, and all that answers them. */
+/** Steps that may go as a whole, replies with calls and all that answers them, by each of their messages. */
 function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Touched['messages']) {
   const isFree = ({ index, role, parts }: Message) =>
     (role === 'assistant' || role === 'tool') &&
@@ -72,7 +81,11 @@ function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Touch
     parts.every((_, part) => !protects.part(index, part)) &&
     codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined });
   const steps = unitsOf(conversation).filter((unit) => unit.length > 1 && unit.every(isFree));
-  return new Set(steps.flatMap((unit) => unit.map(({ index }) => index)));
+  return new Map(steps.flatMap((unit) => unit.map(({ index }) => [index, unit] as const)));
+}
+
+function sumOf(step: readonly Message[], standing: (index: number) => number): number {
+  return step.reduce((sum, { index }) => sum + standing(index), 0);
 }
 
 /** Tokens that stubs would save in the results of this message. */

@@ -4,6 +4,7 @@
  */
 
 const mostTerms = 64;
+const mostCharacters = 2_000;
 
 // The commonest words of English questions: they stand everywhere, and would make windows of prose rank by them.
 const common = new Set(
@@ -29,13 +30,20 @@ export function spellingsOf(query: string): readonly string[] {
 /** Distinct terms in lower case, at most 64; all words are taken when there are only common ones. */
 export function queryTerms(query: string): readonly string[] {
   const terms = new Set<string>();
-  for (const chunk of query.toLowerCase().slice(0, 2_000).split(/\s+/)) {
+  for (const chunk of query.toLowerCase().slice(0, mostCharacters).split(/\s+/)) {
     const bare = chunk.replace(/^[^\p{L}\p{N}_$@#/.-]+/u, '').replace(/[^\p{L}\p{N}_]+$/u, '');
     if (bare !== '') terms.add(bare);
     for (const piece of bare.split(/[^\p{L}\p{N}_]+/u)) if (piece.length > 1) terms.add(piece);
   }
   const telling = [...terms].filter((term) => !common.has(term));
   return (telling.length > 0 ? telling : [...terms]).slice(0, mostTerms);
+}
+
+/** Pairs of neighbouring words as they stand in the query, in lower case, at most 64: what a query quotes stands so in the text. */
+export function queryPhrases(query: string): readonly string[] {
+  const words = query.toLowerCase().slice(0, mostCharacters).trim().split(/\s+/);
+  const pairs = words.slice(1).map((word, index) => `${words[index]} ${word}`);
+  return [...new Set(pairs)].slice(0, mostTerms);
 }
 
 /**

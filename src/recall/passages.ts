@@ -4,7 +4,7 @@
  */
 import { wholeAfter, wholeBefore } from '../conversation/code-points.ts';
 import type { Stretch } from './lines.ts';
-import { bm25, countTerm, queryTerms, rarityOf, spellingsOf } from '../content/query-terms.ts';
+import { bm25, countTerm, queryPhrases, queryTerms, rarityOf, spellingsOf } from '../content/query-terms.ts';
 import { windowsOf } from './windows.ts';
 
 export type Passage = Stretch & {
@@ -21,7 +21,7 @@ const lookAhead = 64;
 const longestAcross = 1_500;
 
 /** Of the best score. */
-const strongShare = 0.3;
+const strongShare = 0.15;
 
 /** Passages that are weighed against each other, and how many of them come first. */
 const mostCompared = 64;
@@ -46,7 +46,8 @@ export function findPassages(text: string, within: Stretch, wanted: string): rea
     return at >= 0 && at + spelling.length <= within.end;
   };
   const whole = spellingsOf(trimmed).find(stands) ?? trimmed;
-  const query: Query = { whole, lower: whole.toLowerCase(), terms: queryTerms(trimmed) };
+  const terms = [...new Set([...queryTerms(trimmed), ...queryPhrases(trimmed)])];
+  const query: Query = { whole, lower: whole.toLowerCase(), terms };
   const matches: Match[] = [];
   const holding = query.terms.map(() => 0);
   let windows = 0;

@@ -7,8 +7,7 @@ describe('the recall tool', () => {
   it('is the same every time, so that the prefix it stands in stays cached', () => {
     expect(recallToolFor(['search'])).toEqual({
       name: 'read_memory',
-      description:
-        'Reads what a stub stands for; never guess it. For a part: query, lines ("10-40") or path ("$.a[0]").',
+      description: 'Reads what a stub stands for, or a part: lines 10-40, path $.a[0]',
       parameters: {
         type: 'object',
         properties: {

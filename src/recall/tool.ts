@@ -14,8 +14,7 @@ export function recallToolFor(takenNames: readonly string[]): RecallTool {
   return { name: freeName(new Set(takenNames)), description, parameters };
 }
 
-const description =
-  'Reads what a stub stands for; never guess it. For a part: query, lines ("10-40") or path ("$.a[0]").';
+const description = 'Reads what a stub stands for, or a part: lines 10-40, path $.a[0]';
 
 const text = { type: 'string' } as const;
 

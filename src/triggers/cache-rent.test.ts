@@ -118,6 +118,21 @@ describe('cache-rent', () => {
     ]);
   });
 
+  it('keeps what was recalled until the exchange has cost a seventeenth of another where nothing is cached', () => {
+    const large = dead(5, 10_000, 40, 15_000);
+    const of = (message: number, tokens: number, requests: number): Dead => ({
+      ...dead(message, tokens, requests, 15_000 + tokens),
+      goes: 'recall',
+      exchange: 300,
+    });
+    const foldOf = (prices: typeof cached, ...list: readonly Dead[]) =>
+      trigger.demand(state(prices, ...list, large))?.only?.gone;
+    // 0.06 x 50,000 = 3,000.
+    expect(foldOf(uncached, of(3, 60, 9), of(4, 240, 9))).toEqual(new Set());
+    expect(foldOf(uncached, of(3, 60, 10), of(4, 240, 10))).toEqual(new Set([3, 4]));
+    expect(foldOf(cached, of(3, 60, 1), of(4, 240, 1))).toEqual(new Set([3, 4]));
+  });
+
   it('waits longer for the patient', () => {
     const patient = createCacheRent({ least: 1_000, patience: 2 });
     expect(patient.demand(state(cached, dead(5, 10_000, 45, 30_000)))).toBeUndefined();

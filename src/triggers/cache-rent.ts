@@ -25,15 +25,20 @@ type Terms = {
   readonly recalls: number;
   /** What a fold costs at least for each token behind it, as so many tokens read: writing anew may be free, asking again is not. */
   readonly leastPrice: number;
-  /** Texts must have cost by themselves this share of a round trip that would bring them back: small ones are cheap to keep. */
-  readonly shareOfRecall: number;
+  /** They must have cost by themselves this share of a round trip that would bring them back: small ones are cheap to keep. */
+  readonly shareOfRecall: { readonly texts: number; readonly recalls: number };
 };
 
 /** What is put off waits for the next fold, and that one has its price: so all goes that is due. */
-const cached: Terms = { steps: 14, recalls: 14, leastPrice: 3, shareOfRecall: 0.05 };
+const cached: Terms = { steps: 14, recalls: 14, leastPrice: 3, shareOfRecall: { texts: 0.05, recalls: 0 } };
 
 /** A fold can be made with any request, so each thing goes when it is due by itself. */
-const uncached: Terms = { steps: 12, recalls: 3, leastPrice: 2.15, shareOfRecall: 0.17 };
+const uncached: Terms = {
+  steps: 12,
+  recalls: 3,
+  leastPrice: 2.15,
+  shareOfRecall: { texts: 0.17, recalls: 0.06 },
+};
 
 /** Throws `bad-config` for options out of range. */
 export function createCacheRent(options: CacheRentOptions = {}): Trigger {
@@ -56,9 +61,7 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
           arguments: 2 * results,
           steps: stepsUsedFor ?? terms.steps,
           recalls: terms.recalls,
-        }).filter(
-          (one) => one.goes === 'message' || one.tokens * one.requests >= terms.shareOfRecall * tokens,
-        ),
+        }).filter((one) => hasCostEnough(one, terms, tokens)),
         least,
         (rent, behind) => rent * read - price * behind,
       );
@@ -72,6 +75,18 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
       };
     },
   };
+}
+
+/** `tokens`: of the whole request, which a recall reads once more. */
+function hasCostEnough(dead: Dead, { shareOfRecall }: Terms, tokens: number): boolean {
+  switch (dead.goes) {
+    case 'message':
+      return true;
+    case 'texts':
+      return dead.tokens * dead.requests >= shareOfRecall.texts * tokens;
+    case 'recall':
+      return dead.exchange * dead.requests >= shareOfRecall.recalls * tokens;
+  }
 }
 
 type Stretch = { readonly tokens: number; readonly dead: readonly Dead[] };

@@ -46,15 +46,19 @@ export type UsedFor = {
 /** What stands in a message and is not expected to be used again. */
 export type Dead = {
   readonly message: number;
-  /** What goes: the long texts in it, stubs in their place, or all that would be left of the message without these. */
-  readonly goes: 'texts' | 'message';
   /** Tokens that taking it out would save. */
   readonly tokens: number;
   /** Requests it was sent with since it went dead. */
   readonly requests: number;
   /** Tokens sent from its message on to the end, its own among them. */
   readonly behind: number;
-};
+} & Going;
+
+/** The long texts in it, stubs in their place; or all that would be left of the message without these. */
+export type Going =
+  | { readonly goes: 'texts' | 'message' }
+  /** A message of an exchange by which something was recalled, which goes as a whole or not at all: tokens of all of it. */
+  | { readonly goes: 'recall'; readonly exchange: number };
 
 export type Demand = {
   /** Name of the trigger that made it. */
@@ -81,7 +85,7 @@ export type Only = {
 
 /** All that is dead of these messages, and nothing else. */
 export function onlyDead(dead: readonly Dead[]): Only {
-  const gone = new Set(dead.flatMap(({ message, goes }) => (goes === 'message' ? [message] : [])));
+  const gone = new Set(dead.flatMap(({ message, goes }) => (goes === 'texts' ? [] : [message])));
   const smaller = new Set(dead.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
   return { smaller, gone };
 }
