@@ -114,9 +114,9 @@ describe('what was learned from reports', () => {
     const { engine } = testEngine({ window: 2_000, strategies: [] });
     await teach(engine, 1.5);
     const { report, prompt } = await prepare(engine, jobs(2));
-    expect(prompt).toEqual({ came: 2_482, counted: 2_573, expected: 3_860 });
+    expect(prompt).toEqual({ came: 2_482, counted: 2_562, expected: 3_843 });
     expect(report.unfit).toBe(
-      '3860 tokens stay, 1400 fit: message 3 (tool) 1812, message 5 (tool) 1812, tools 27.',
+      '3843 tokens stay, 1400 fit: message 3 (tool) 1812, message 5 (tool) 1812, tools 27.',
     );
   });
 });

@@ -10,7 +10,7 @@ import type { Pins } from './protection.ts';
 const run = (result: string): Step => ({ calls: [{ name: 'run', input: '{}', result }] });
 const large = run('x'.repeat(4_000));
 const small = run('x'.repeat(900));
-const never = { results: 99, arguments: 99, steps: 99, recalls: 99 };
+const never = { results: 99, arguments: 99, steps: 99, recalls: 99, replies: 99 };
 
 function weigh(
   steps: readonly Step[],
@@ -50,6 +50,20 @@ describe('dead weight', () => {
     const steps = [{ user: 'Go' }, recall, small, small, small];
     expect(weigh(steps, { recalls: 1 })).toEqual(['1 recall since 2', '2 recall since 2']);
     expect(weigh(steps, { results: 0, steps: 9 })).toEqual([]);
+  });
+
+  it('are replies without calls, by an age of their own', () => {
+    const steps: readonly Step[] = [
+      { user: 'Go' },
+      { assistant: 'Done. '.repeat(99) },
+      { user: 'On' },
+      { assistant: 'Done, too.' },
+      { user: 'On' },
+      small,
+      small,
+    ];
+    expect(weigh(steps, { replies: 2 })).toEqual(['1 message since 1']);
+    expect(weigh(steps, { steps: 0 })).toEqual(['5 message since 1', '6 message since 1']);
   });
 
   it('are whole steps, what would be left of them, but not what the user and the model told each other', () => {

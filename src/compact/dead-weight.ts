@@ -58,21 +58,28 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
             );
     add({ goes: 'texts' }, texts, ofTexts);
     // The results of a step came with the request after its reply.
-    const isRecall = message.parts.every(
-      ({ type }, at) => type === 'reasoning' || protects.recalled(index, at),
-    );
-    const ofStep = requests - (isRecall ? usedFor.recalls : usedFor.steps) - (isReply ? 1 : 0);
-    const step = ofStep > 0 ? steps.get(index) : undefined;
-    if (step) {
+    const ofStep = requests - (isReply ? 1 : 0);
+    const step = steps.get(index);
+    const age = step === undefined ? 0 : ofStep - usedFor[step.kind];
+    if (step && age > 0) {
       const left = whatIsLeft(gone, message, standing) - references.owed(index) - texts;
-      add(isRecall ? { goes: 'recall', exchange: sumOf(step, standing) } : { goes: 'message' }, left, ofStep);
+      add(
+        step.kind === 'recalls'
+          ? { goes: 'recall', exchange: sumOf(step.messages, standing) }
+          : { goes: 'message' },
+        left,
+        age,
+      );
     }
-    if (texts === 0 && !step) references.stays(index);
+    if (texts === 0 && age <= 0) references.stays(index);
   }
   return dead.toReversed();
 }
 
-/** Steps that may go as a whole, replies with calls and all that answers them, by each of their messages. */
+/** What goes as a whole: a reply, and all that answers its calls. */
+type Step = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messages: readonly Message[] };
+
+/** Those that may go, by each of their messages. */
 function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Touched['messages']) {
   const isFree = ({ index, role, parts }: Message) =>
     (role === 'assistant' || role === 'tool') &&
@@ -80,8 +87,21 @@ function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Touch
     !protects.message(index) &&
     parts.every((_, part) => !protects.part(index, part)) &&
     codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined });
-  const steps = unitsOf(conversation).filter((unit) => unit.length > 1 && unit.every(isFree));
-  return new Map(steps.flatMap((unit) => unit.map(({ index }) => [index, unit] as const)));
+  const steps = unitsOf(conversation)
+    .filter((messages) => messages.every(isFree))
+    .map((messages): Step => ({ kind: kindOf(messages, protects), messages }))
+    // A call that nothing answers is not finished.
+    .filter(({ kind, messages }) => kind === 'replies' || messages.length > 1);
+  return new Map(steps.flatMap((step) => step.messages.map(({ index }) => [index, step] as const)));
+}
+
+function kindOf(messages: readonly Message[], protects: PlanInput['protects']): Step['kind'] {
+  const used = messages.flatMap(({ index, parts }) =>
+    parts.flatMap(({ type }, part) =>
+      type === 'tool-call' || type === 'tool-result' ? [protects.recalled(index, part)] : [],
+    ),
+  );
+  return used.length === 0 ? 'replies' : used.every(Boolean) ? 'recalls' : 'steps';
 }
 
 function sumOf(step: readonly Message[], standing: (index: number) => number): number {

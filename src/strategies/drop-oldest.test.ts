@@ -77,6 +77,22 @@ describe('drop-oldest', () => {
     ]);
   });
 
+  it('says how the replies among them began', () => {
+    const conversation = readChat(
+      chatBody([
+        { user: 'Why?' },
+        { assistant: `It is the cache. ${'More of it. '.repeat(300)}` },
+        { user: 'Go' },
+      ]),
+    );
+    const [first] = dropOldest.propose(
+      foldView(conversation, { idOf, excess: { unit: 'tokens', amount: Number.POSITIVE_INFINITY } }),
+    );
+    expect(first?.kind === 'insert-message' && first.text).toMatch(
+      /^\[Folded \d earlier messages of this conversation\. Replies in them began "It is the cache\. More of it\. /,
+    );
+  });
+
   it('names what the dropped calls were about, but not what an earlier stub names', () => {
     const read = (path: string): Step => ({
       calls: [{ name: 'read', input: JSON.stringify({ path }), result: 'a'.repeat(400) }],

@@ -9,6 +9,7 @@ import type { FoldView, Strategy } from './strategy.ts';
 import { freeUnits } from './free-units.ts';
 import { keyValues } from './key-values.ts';
 import { remainingTokens } from './remaining-tokens.ts';
+import { repliesBegin } from './replies-begin.ts';
 import { messagesStub } from './stub.ts';
 import { touched } from './text-slots.ts';
 
@@ -41,15 +42,16 @@ function propose(view: FoldView): readonly Edit[] {
 }
 
 function editsFor(view: FoldView, dropped: readonly number[], room: number): readonly Edit[] {
-  const memory = view.idOf(originalOfMessages(view.conversation, dropped));
+  const { conversation } = view;
+  const memory = view.idOf(originalOfMessages(conversation, dropped));
+  const messages = dropped.map((index) => conversation.messages[index]!);
+  const values = keyValues(conversation, messages, { most: room, known: stubsIn(view.edits) });
+  const left = room - sizeOf(values);
   const text = messagesStub({
     messages: dropped.length,
-    calls: callsIn(view.conversation, dropped),
-    values: keyValues(
-      view.conversation,
-      dropped.map((index) => view.conversation.messages[index]!),
-      { most: room, known: stubsIn(view.edits) },
-    ),
+    calls: callsIn(conversation, dropped),
+    values,
+    said: repliesBegin(conversation, messages, left),
     memory,
     recallTool: view.recallTool,
   });
@@ -76,6 +78,11 @@ function roomForValues(
   return (bytes) => Math.max(0, Math.floor(Math.min(8_000, bytes / 10, left)));
 }
 
+/** Characters, with what separates them. */
+function sizeOf(spelled: readonly string[]): number {
+  return spelled.reduce((sum, { length }) => sum + length + 2, 0);
+}
+
 /** What stubs of earlier drops say. */
 function stubsIn(edits: readonly Edit[]): string {
   return edits.map((edit) => (edit.kind === 'insert-message' ? edit.text : '')).join('\n');
@@ -97,6 +104,7 @@ function stubTokens(view: FoldView): number {
     messages: 1000,
     calls: new Map(),
     values: [],
+    said: [],
     memory: 'mem_0000000000000000',
     recallTool: view.recallTool,
   });

@@ -41,6 +41,8 @@ export function messagesStub(folded: {
   readonly calls: ReadonlyMap<string, number>;
   /** What the calls were about, already spelled as data. */
   readonly values: readonly string[];
+  /** How what the model told the user in them begins, already spelled as data. */
+  readonly said: readonly string[];
   readonly memory: string;
   readonly recallTool: string | undefined;
 }): string {
@@ -49,6 +51,7 @@ export function messagesStub(folded: {
   return (
     `[Folded ${folded.messages} earlier messages of this conversation${calls === '' ? '' : ` (calls: ${calls})`}. ` +
     named +
+    (folded.said.length === 0 ? '' : `Replies in them began ${folded.said.join(', ')}. `) +
     `${way(folded.memory, folded.recallTool)}]`
   );
 }
@@ -115,7 +118,7 @@ function firstLine(text: string): string {
 }
 
 /** A JSON string of at most `most` UTF-16 units of the text, never half a character. */
-function quote(text: string, most: number): string {
+export function quote(text: string, most: number): string {
   return JSON.stringify(
     text.length > most
       ? `${text

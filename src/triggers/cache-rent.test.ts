@@ -84,7 +84,7 @@ describe('cache-rent', () => {
       },
     };
     createCacheRent().demand({ ...state(cached), economy });
-    expect(asked).toEqual([{ results: 4, arguments: 8, steps: 14, recalls: 14 }]);
+    expect(asked).toEqual([{ results: 4, arguments: 8, steps: 14, recalls: 14, replies: 70 }]);
   });
 
   it('takes reading what stands behind twice and a bit for the price where writing costs nothing extra', () => {

@@ -18,6 +18,9 @@ export type CacheRentOptions = {
   readonly patience?: number | undefined;
 };
 
+/** Requests for which what the model told the user counts as used: it is what their talk goes on from, long after the steps that led there. */
+const repliesUsedFor = 70;
+
 type Terms = {
   /** Requests for which a step counts as used. */
   readonly steps: number;
@@ -61,6 +64,7 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
           arguments: 2 * results,
           steps: stepsUsedFor ?? terms.steps,
           recalls: terms.recalls,
+          replies: repliesUsedFor,
         }).filter((one) => hasCostEnough(one, terms, tokens)),
         least,
         (rent, behind) => rent * read - price * behind,

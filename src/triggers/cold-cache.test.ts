@@ -68,8 +68,8 @@ describe('cold-cache', () => {
     trigger.demand(cold);
     createColdCache({ usedFor: 3, stepsUsedFor: 5 }).demand(cold);
     expect(asked).toEqual([
-      { results: 8, arguments: 16, steps: 20, recalls: 8 },
-      { results: 3, arguments: 6, steps: 5, recalls: 3 },
+      { results: 8, arguments: 16, steps: 20, recalls: 8, replies: 80 },
+      { results: 3, arguments: 6, steps: 5, recalls: 3, replies: 20 },
     ]);
   });
 

@@ -29,7 +29,13 @@ export function createColdCache(options: ColdCacheOptions = {}): Trigger {
     demand({ tokens, economy, idleMs }) {
       const kept = idle ?? economy?.keptMs;
       if (!economy || kept === undefined || idleMs === undefined || idleMs <= kept) return undefined;
-      const dead = economy.dead({ results, arguments: 2 * results, steps, recalls: results });
+      const dead = economy.dead({
+        results,
+        arguments: 2 * results,
+        steps,
+        recalls: results,
+        replies: 4 * steps,
+      });
       const saved = dead.reduce((sum, one) => sum + one.tokens, 0);
       if (dead.length === 0 || saved < least) return undefined;
       return {

@@ -41,6 +41,8 @@ export type UsedFor = {
   readonly steps: number;
   /** What was recalled, which can be recalled again under the same id. */
   readonly recalls: number;
+  /** What the model told the user without calling anything. */
+  readonly replies: number;
 };
 
 /** What stands in a message and is not expected to be used again. */
