@@ -59,7 +59,7 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
     add({ goes: 'texts' }, texts, ofTexts);
     // The results of a step came with the request after its reply.
     const ofStep = requests - (isReply ? 1 : 0);
-    const step = steps.get(index);
+    const step = steps[index];
     const age = step === undefined ? 0 : ofStep - usedFor[step.kind];
     if (step && age > 0) {
       const left = whatIsLeft(gone, message, standing) - references.owed(index) - texts;
@@ -79,7 +79,7 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
 /** What goes as a whole: a reply, and all that answers its calls. */
 type Step = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messages: readonly Message[] };
 
-/** Those that may go, by each of their messages. */
+/** Those that may go, by the index of each of their messages. Asked with every request, so it is one pass. */
 function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Touched['messages']) {
   const isFree = ({ index, role, parts }: Message) =>
     (role === 'assistant' || role === 'tool') &&
@@ -87,21 +87,27 @@ function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Touch
     !protects.message(index) &&
     parts.every((_, part) => !protects.part(index, part)) &&
     codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined });
-  const steps = unitsOf(conversation)
-    .filter((messages) => messages.every(isFree))
-    .map((messages): Step => ({ kind: kindOf(messages, protects), messages }))
+  const steps: (Step | undefined)[] = [];
+  for (const messages of unitsOf(conversation)) {
+    const kind = kindOf(messages, protects);
     // A call that nothing answers is not finished.
-    .filter(({ kind, messages }) => kind === 'replies' || messages.length > 1);
-  return new Map(steps.flatMap((step) => step.messages.map(({ index }) => [index, step] as const)));
+    if ((kind === 'steps' && messages.length === 1) || !messages.every(isFree)) continue;
+    const step = { kind, messages };
+    for (const { index } of messages) steps[index] = step;
+  }
+  return steps;
 }
 
 function kindOf(messages: readonly Message[], protects: PlanInput['protects']): Step['kind'] {
-  const used = messages.flatMap(({ index, parts }) =>
-    parts.flatMap(({ type }, part) =>
-      type === 'tool-call' || type === 'tool-result' ? [protects.recalled(index, part)] : [],
-    ),
-  );
-  return used.length === 0 ? 'replies' : used.every(Boolean) ? 'recalls' : 'steps';
+  let kind: Step['kind'] = 'replies';
+  for (const { index, parts } of messages) {
+    for (const [part, { type }] of parts.entries()) {
+      if (type !== 'tool-call' && type !== 'tool-result') continue;
+      if (!protects.recalled(index, part)) return 'steps';
+      kind = 'recalls';
+    }
+  }
+  return kind;
 }
 
 function sumOf(step: readonly Message[], standing: (index: number) => number): number {
