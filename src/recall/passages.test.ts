@@ -37,6 +37,18 @@ describe('passages for a query', () => {
     expect(hits).toEqual(['users/4711', 'USERS/4711']);
   });
 
+  it('put words that stand side by side, as in the query, before the same words apart', () => {
+    const text = [
+      'gamma of alpha, then delta; beta at last',
+      filler(60),
+      'alpha beta, and later gamma delta',
+      filler(60),
+      'delta alpha gamma beta',
+    ].join('\n');
+    const [first] = findPassages(text, everything(text), 'alpha beta gamma delta');
+    expect(text.slice(first?.start, first?.end)).toContain('alpha beta, and later gamma delta');
+  });
+
   it('bring together what no passage holds by itself, rather than the same words again', () => {
     const text = ['alpha beta', 'alpha beta', 'alpha beta', 'gamma']
       .flatMap((words) => [words, filler(60)])
