@@ -22,22 +22,22 @@ describe('leporello demo', () => {
       "as it is" is what the client asked to send, "sent" what went out (with the tool read_memory), both in tokens.
 
       turn  messages  as it is   sent  the agent
-         1         2       421    512  list_files {"path": "."}
-         2         4       613    704  read_log {"name": "export-2026-05-12.log"}
-         3         6     4,285  4,376  read_file {"path": "src/export/run-export.ts"}
-         4         8     5,126  5,217  read_file {"path": "src/export/select-invoices.ts"}
-         5        10     5,685  5,776  read_file {"path": "src/money/parse-amount.ts"}
-         6        12     6,001  6,092  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
-         7        14     6,839  3,371  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
+         1         2       421    501  list_files {"path": "."}
+         2         4       613    693  read_log {"name": "export-2026-05-12.log"}
+         3         6     4,285  4,365  read_file {"path": "src/export/run-export.ts"}
+         4         8     5,126  5,206  read_file {"path": "src/export/select-invoices.ts"}
+         5        10     5,685  5,765  read_file {"path": "src/money/parse-amount.ts"}
+         6        12     6,001  6,081  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
+         7        14     6,839  3,360  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
                 folded: 8,975 characters became this:
                 | [Folded tool result: 8975 characters, 86 lines. It begins "2026-05-12T02:00:02 info export started
                 | run=20260512-0200 b…". To read it again call read_memory with {"id":"mem_xz6p1qzs5has3qdh"}.]
-         8        16     7,211  3,685  read_file {"path": "src/store/invoice-store.ts"}
-         9        18     7,914  4,388  read_file {"path": "test/money/parse-amount.test.ts"}
-        10        20     8,355  4,829  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
-        11        22     8,602  5,076  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
-        12        24     8,823  5,297  run {"command": "npm test"}
-        13        26    10,761  4,582  "The fix is in and all 40 tests pass. For your list I read the night'…
+         8        16     7,211  3,674  read_file {"path": "src/store/invoice-store.ts"}
+         9        18     7,914  4,377  read_file {"path": "test/money/parse-amount.test.ts"}
+        10        20     8,355  4,818  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
+        11        22     8,602  5,065  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
+        12        24     8,823  5,286  run {"command": "npm test"}
+        13        26    10,761  4,571  "The fix is in and all 40 tests pass. For your list I read the night'…
                 folded: 3,186 characters became this, and 4 more like it:
                 | [Folded tool result: 3186 characters, 88 lines. It begins "import { config } from
                 | '../config.ts';". To read it again call read_memory with {"id":"mem_8vvebbj8fmearh0q"}.]
@@ -50,8 +50,8 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      60,432 tokens went out in 13 turns instead of 80,636 (25.1 % less), the recall's second request among them.
-      The largest request had 6,527 instead of 10,761, in a window of 8,000.
+      60,278 tokens went out in 13 turns instead of 80,636 (25.2 % less), the recall's second request among them.
+      The largest request had 6,516 instead of 10,761, in a window of 8,000.
       Memory gave back 6 of 6 folded texts, each as it was. Took TIME.
 
       Where to look next
