@@ -35,11 +35,11 @@ export async function compactRequest(
   if (alone && !planned && start.edits.length === 0) return leftAlone(incoming, opened);
   if (input.isTooLate())
     throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
-  const kept = await keep(workshop, request, { opened, incoming, demand, planned });
+  const result = planned?.draft ?? start;
+  const kept = await keep(workshop, request, { opened, incoming, demand, result });
   // Another instance has sent this very request meanwhile: so it goes out again.
   if ('settled' in kept)
     return compactRequest(workshop, request, { ...incoming, known: { ...known, ledger: kept.settled } });
-  const result = planned?.draft ?? start;
   for (const edit of result.shrinks) workshop.kept.add(edit);
   const { memory, asSent, prices, window } = opened;
   const { links } = memory;
@@ -99,7 +99,7 @@ type Outgoing = {
   readonly opened: Opened;
   readonly incoming: Incoming;
   readonly demand: Demand | undefined;
-  readonly planned: Planned | undefined;
+  readonly result: Draft;
 };
 
 /** `edits`: those whose originals were not kept before. `known`: see `Prepared`. */
@@ -109,12 +109,11 @@ type Kept = { readonly edits: Draft['edits']; readonly known: Promise<void> };
 async function keep(
   workshop: Workshop,
   { refusal }: EngineRequest,
-  { opened, incoming, demand, planned }: Outgoing,
+  { opened, incoming, demand, result }: Outgoing,
 ): Promise<Kept | { readonly settled: KnownBefore['ledger'] }> {
   const { memory, asSent, found, alone, input, start, state, now } = opened;
   const { conversation, known } = incoming;
   const { settled } = known.ledger;
-  const result = planned?.draft ?? start;
   const limit = limitOf(state);
   const shrinksFrom = input.shrinking?.isBound ? input.shrinking.from : undefined;
   const replayed = new Set(start.edits);

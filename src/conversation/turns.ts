@@ -9,10 +9,7 @@ export function turnStart(
   conversation: Conversation,
   isOther: (message: Message) => boolean = () => false,
 ): number | undefined {
-  return last(conversation, (index) => {
-    const message = conversation.messages[index];
-    return message?.role === 'user' && !holdsResult(message) && !isOther(message);
-  });
+  return lastUser(conversation, (message) => holdsResult(message) || isOther(message));
 }
 
 /** Index of the newest message that says more than results: the user may have spoken beside them. Undefined without one. */
