@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { recallToolFor } from '../recall/tool.ts';
-import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
+import { asAnthropic } from '../testing/as-anthropic.ts';
+import { besideResults } from '../testing/beside-results.ts';
+import { chatBody, freshReading, readChat, type Step } from '../testing/chat-conversation.ts';
 import { planInputFor } from '../testing/plan-input.ts';
+import type { UsedFor } from '../triggers/trigger.ts';
 import { deadWeight } from './dead-weight.ts';
 import { draft } from './plan.ts';
 import type { Pins } from './protection.ts';
@@ -10,20 +15,25 @@ import type { Pins } from './protection.ts';
 const run = (result: string): Step => ({ calls: [{ name: 'run', input: '{}', result }] });
 const large = run('x'.repeat(4_000));
 const small = run('x'.repeat(900));
-const never = { results: 99, arguments: 99, steps: 99, recalls: 99, replies: 99 };
+const never: UsedFor = { results: 99, arguments: 99, steps: 99, recalls: 99, replies: 99 };
 
 function weigh(
   steps: readonly Step[],
-  usedFor: Partial<typeof never>,
-  {
-    edits = [],
-    pins = { tools: [], texts: [] },
-    recalls = true,
-  }: Partial<{ edits: readonly Edit[]; pins: Pins; recalls: boolean }> = {},
+  usedFor: Partial<UsedFor>,
+  { recalls = true, ...change }: Change = {},
 ) {
   const conversation = readChat(chatBody(steps, { tools: ['run'] }));
-  const recallTool = recalls ? recallToolFor(['run']) : undefined;
-  const input = planInputFor(conversation, { pins, recallTool });
+  return weighIn(conversation, usedFor, recalls ? change : { ...change, recallTool: undefined });
+}
+
+type Change = { readonly edits?: readonly Edit[]; readonly pins?: Pins; readonly recalls?: boolean };
+
+function weighIn(
+  conversation: Conversation,
+  usedFor: Partial<UsedFor>,
+  { edits = [], ...change }: Parameters<typeof planInputFor>[1] & { readonly edits?: readonly Edit[] },
+) {
+  const input = planInputFor(conversation, { recallTool: recallToolFor(['run']), ...change });
   return deadWeight(input, draft(input, edits), { ...never, ...usedFor }).map(
     ({ message, goes, requests }) => `${message} ${goes} since ${requests}`,
   );
@@ -81,6 +91,20 @@ describe('dead weight', () => {
       '2 message since 2',
       '2 texts since 3',
     ]);
+  });
+
+  it('are whole steps, too, where a client reminds of something beside their results, but not where the user spoke', () => {
+    const steps = [{ user: 'Go' }, large, small, small, small];
+    const weighed = (words: string) => {
+      const body = besideResults(asAnthropic(chatBody(steps, { tools: ['run'] })), words);
+      const conversation = anthropicMessages.read(body, freshReading());
+      return weighIn(conversation, { steps: 2, results: 2 }, { codec: anthropicMessages });
+    };
+    const both = ['1 message since 1', '2 message since 1', '2 texts since 1'];
+    expect(weighed('<system-reminder>Mind the list.</system-reminder>')).toEqual(both);
+    expect(weighed('Mind the list.')).toEqual(['2 texts since 1']);
+    const passedOn = '<system-reminder>The user sent this: Mind the list.</system-reminder>';
+    expect(weighed(passedOn)).toEqual(['2 texts since 1']);
   });
 
   it('are nothing that is pinned, gone or stubbed', () => {

@@ -3,6 +3,7 @@
  * from the conversation alone, so that every instance reckons the same, and from remembered counts, so that it is cheap on every request.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
+import { userSpeaks } from '../conversation/reminder.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import { type Touched, touched } from '../strategies/text-slots.ts';
 import type { Dead, Going, UsedFor } from '../triggers/trigger.ts';
@@ -81,14 +82,15 @@ type Step = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messages:
 
 /** Those that may go, by the index of each of their messages. Asked with every request, so it is one pass. */
 function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Touched['messages']) {
-  const isFree = ({ index, role, parts }: Message) =>
-    (role === 'assistant' || role === 'tool') &&
-    !gone.has(index) &&
-    !protects.message(index) &&
-    parts.every((_, part) => !protects.part(index, part)) &&
-    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined });
+  const isFree = (message: Message) =>
+    !gone.has(message.index) &&
+    !protects.message(message.index) &&
+    message.parts.every((_, part) => !protects.part(message.index, part)) &&
+    !userSpeaks(conversation, message) &&
+    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: message.index, memory: undefined });
   const steps: (Step | undefined)[] = [];
   for (const messages of unitsOf(conversation)) {
+    if (messages[0]!.role !== 'assistant') continue;
     const kind = kindOf(messages, protects);
     // A call that nothing answers is not finished.
     if ((kind === 'steps' && messages.length === 1) || !messages.every(isFree)) continue;

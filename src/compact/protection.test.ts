@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { chatBody, readChat } from '../testing/chat-conversation.ts';
-import { sha256 } from '../memory/digest.ts';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import { asAnthropic } from '../testing/as-anthropic.ts';
+import { besideResults } from '../testing/beside-results.ts';
+import { chatBody, freshReading, readChat, type Step } from '../testing/chat-conversation.ts';
 import { keptMessages, protectionOf } from './protection.ts';
 
 describe('a pinned text', () => {
@@ -25,26 +26,30 @@ describe('a pinned text', () => {
 });
 
 describe('what no fold takes', () => {
-  it('is what the user asked last, also where a client reminds of something beside each result', () => {
-    const step = (id: string) => [
-      { role: 'assistant', content: [{ type: 'tool_use', id, name: 'run', input: {} }] },
-      {
-        role: 'user',
-        content: [
-          { type: 'tool_result', tool_use_id: id, content: 'Done.' },
-          { type: 'text', text: '<system-reminder>Mind the list.</system-reminder>' },
-        ],
-      },
-    ];
-    const messages = [
-      { role: 'user', content: 'An old question.' },
-      { role: 'assistant', content: 'An answer.' },
-      { role: 'user', content: 'What is asked now.' },
-      ...step('a'),
-      ...step('b'),
-    ];
-    const body = new TextEncoder().encode(JSON.stringify({ model: 'm', max_tokens: 9, messages }));
-    const conversation = anthropicMessages.read(body, { digest: sha256, outlines: new Map() });
-    expect([...keptMessages(conversation)].toSorted((one, other) => one - other)).toEqual([2, 5, 6]);
+  const reminder = '<system-reminder>Mind the list.</system-reminder>';
+  const keptIn = (steps: readonly Step[], words: string) => {
+    const conversation = anthropicMessages.read(
+      besideResults(asAnthropic(chatBody(steps)), words),
+      freshReading(),
+    );
+    return [...keptMessages(conversation)].toSorted((one, other) => one - other);
+  };
+  const done: Step = { calls: [{ name: 'run', result: 'Done.' }] };
+  const asked: readonly Step[] = [
+    { user: 'An old question.' },
+    { assistant: 'An answer.' },
+    { user: 'What is asked now.' },
+    done,
+    done,
+  ];
+
+  it('is what the user asked last, also where a client says something beside each result', () => {
+    expect(keptIn(asked, reminder)).toEqual([2, 5, 6]);
+    expect(keptIn(asked, 'Mind the list.')).toEqual([2, 5, 6]);
+  });
+
+  it("is what the user said last, not what a client said in the user's place", () => {
+    const steps = [...asked.slice(0, 4), { assistant: 'Done.' }, { user: reminder }, done, done];
+    expect(keptIn(steps, reminder)).toEqual([2, 9, 10]);
   });
 });

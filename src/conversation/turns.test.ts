@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
 import type { Conversation, Message, Part, Role } from './conversation.ts';
 import { lastAssistant, lastUser, newestBatch, turnStart } from './turns.ts';
 
@@ -8,13 +9,23 @@ describe('where a turn begins', () => {
     expect(turnStart(conversation('system', 'user'))).toBe(1);
   });
 
-  it('is not where a client put words of its own beside results', () => {
-    const reminded = conversation('user', 'assistant', 'tool').messages.map((message) =>
-      message.role === 'tool' ? { ...message, role: 'user' as const } : message,
-    );
-    const withReminder = { ...conversation(), messages: reminded };
-    expect(turnStart(withReminder)).toBe(0);
-    expect(lastUser(withReminder)).toBe(2);
+  it('is not where something is said beside results, though the user may have said it', () => {
+    const { messages, ...others } = conversation('user', 'assistant', 'tool', 'user');
+    const [asked, called, answered, said] = messages as [Message, Message, Message, Message];
+    const beside: Message = { ...answered, role: 'user', parts: [...answered.parts, ...said.parts] };
+    const mixed = { ...others, messages: [asked, called, beside] };
+    expect(turnStart(mixed)).toBe(0);
+    expect(lastUser(mixed)).toBe(2);
+  });
+
+  it('is not where a client reminds of something, unless nothing else is left', () => {
+    const reminder: Step = { user: '<system-reminder>Mind the list.</system-reminder>' };
+    const begins = (...steps: readonly Step[]) => {
+      const read = readChat(chatBody(steps));
+      return [turnStart(read), lastUser(read)];
+    };
+    expect(begins({ user: 'Go' }, { assistant: 'Done.' }, reminder)).toEqual([0, 0]);
+    expect(begins(reminder, { assistant: 'Done.' }, reminder)).toEqual([2, undefined]);
   });
 
   it('is nowhere without a user message', () => {

@@ -1,38 +1,40 @@
 /** Where turns begin and which messages are the newest: what a fold leaves alone. */
 import type { Conversation, Message } from './conversation.ts';
+import { userSpeaks } from './reminder.ts';
 
 /**
- * Index of the message that begins the running turn: the newest of the user's that answers no call, nor is what `isOther` says was not
- * said by the user; undefined without one. Clients put reminders of their own beside results, so words there need not be the user's.
+ * Index of the message that begins the running turn: the newest in which the user speaks and that answers no call, nor is what `isOther`
+ * says was not said by the user; where only reminders are left, the newest of them; undefined without one.
  */
 export function turnStart(
   conversation: Conversation,
   isOther: (message: Message) => boolean = () => false,
 ): number | undefined {
-  return lastUser(conversation, (message) => holdsResult(message) || isOther(message));
+  const isNone = (message: Message) => holdsResult(message) || isOther(message);
+  return (
+    lastUser(conversation, isNone) ??
+    last(conversation, (message) => message.role === 'user' && !isNone(message))
+  );
 }
 
-/** Index of the newest message that says more than results: the user may have spoken beside them. Undefined without one. */
+/** Index of the newest message in which the user speaks, be it beside results; undefined without one. */
 export function lastUser(
   conversation: Conversation,
   isOther: (message: Message) => boolean = () => false,
 ): number | undefined {
-  return last(conversation, (index) => {
-    const message = conversation.messages[index];
-    return message?.role === 'user' && !isOther(message);
-  });
+  return last(conversation, (message) => userSpeaks(conversation, message) && !isOther(message));
 }
 
 /** Index of the newest assistant message; undefined without one. */
 export function lastAssistant(conversation: Conversation): number | undefined {
-  return last(conversation, (index) => conversation.messages[index]?.role === 'assistant');
+  return last(conversation, ({ role }) => role === 'assistant');
 }
 
 /** Messages of the newest tool batch: the run of messages with tool results that ends last. Empty when no tool was used. */
 export function newestBatch(conversation: Conversation): ReadonlySet<number> {
   const isResult = (index: number) => holdsResult(conversation.messages[index]);
   const batch = new Set<number>();
-  const end = last(conversation, isResult);
+  const end = last(conversation, holdsResult);
   for (let index = end ?? -1; index >= 0 && isResult(index); index--) batch.add(index);
   return batch;
 }
@@ -57,9 +59,7 @@ function holdsResult(message: Message | undefined): boolean {
   return message?.parts.some((part) => part.type === 'tool-result') ?? false;
 }
 
-function last(conversation: Conversation, matches: (index: number) => boolean): number | undefined {
-  for (let index = conversation.messages.length - 1; index >= 0; index--) {
-    if (matches(index)) return index;
-  }
-  return undefined;
+function last({ messages }: Conversation, matches: (message: Message) => boolean): number | undefined {
+  const found = messages.findLastIndex(matches);
+  return found < 0 ? undefined : found;
 }

@@ -6,7 +6,7 @@ import { createPlanReader } from './plan-item.ts';
 
 /** One thing that was said or done, without a wire format. */
 export type NeutralStep =
-  | { readonly kind: 'said'; readonly by: 'user' | 'assistant'; readonly text: string }
+  | { readonly kind: 'said'; readonly by: 'user' | 'assistant' | 'client'; readonly text: string }
   | {
       readonly kind: 'called';
       readonly tool: string;
@@ -62,6 +62,7 @@ export function findSubgoals(steps: readonly NeutralStep[]): readonly FoundSubgo
 
   function borderAt(at: number, step: NeutralStep): Pick<FoundSubgoal, 'goal' | 'by'> | undefined {
     if (step.kind === 'said' && step.by === 'user') return { goal: goalOf(step), by: 'user' };
+    if (step.kind === 'said' && step.by === 'client') return undefined;
     if (step.kind === 'called') {
       const begun = plan.begun(step.input, step.result);
       if (begun !== undefined) return { goal: begun, by: 'plan' };

@@ -3,6 +3,7 @@
  * (see find-subgoals.ts). What the user says begins one and is not in it. Pure.
  */
 import type { Conversation, Message } from '../conversation/conversation.ts';
+import { userSpeaks } from '../conversation/reminder.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import { subgoalLength } from '../summarizers/levels.ts';
 import type { SummaryStep } from '../summarizers/summarizer.ts';
@@ -33,7 +34,9 @@ export function finishedStretches(view: FoldView): readonly FinishedStretch[] {
   let isNext = false;
   const finish = (isWhole: boolean) => {
     if (run.length === 0) return;
-    const steps = summarySteps(conversation, run, recallTool);
+    const steps = summarySteps(conversation, run, recallTool).filter(
+      (step) => step.type === 'called' || step.by !== 'client',
+    );
     const before = isNext ? found.at(-1) : undefined;
     const one = { messages: run, steps, goal, isWhole };
     if (before && isWhole && belongTogether(before, one)) found.splice(-1, 1, joined(before, one));
@@ -49,7 +52,8 @@ export function finishedStretches(view: FoldView): readonly FinishedStretch[] {
     }
     const open = unit.filter(({ index }) => !gone.has(index));
     if (open.length === 0) continue;
-    const isReply = unit.some(({ role }) => role === 'assistant');
+    const isReply =
+      unit.some(({ role }) => role === 'assistant') && !open.some((one) => userSpeaks(conversation, one));
     if (isReply && free.has(open[0]!.index)) run.push(...open);
     else {
       finish(!isReply);

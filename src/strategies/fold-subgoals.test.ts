@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { answerRecall } from '../compact/answer-recall.ts';
 import type { Engine } from '../compact/engine.ts';
 import type { Prepared } from '../compact/prepared.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
-import { chatBody, chatMessages, readChat, type Step } from '../testing/chat-conversation.ts';
+import { asAnthropic } from '../testing/as-anthropic.ts';
+import { besideResults } from '../testing/beside-results.ts';
+import { chatBody, chatMessages, freshReading, readChat, type Step } from '../testing/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../testing/strategy-suite.ts';
 import { testEngine } from '../testing/test-engine.ts';
 import { strategiesFor } from './default-strategies.ts';
@@ -47,6 +50,18 @@ describe('fold-subgoals', () => {
     const { body: after } = written(view.conversation, createFoldSubgoals(options).propose(view));
     return messagesOf(after).map(({ content }) => content);
   };
+
+  it('finds the same sub-goals where a client reminds of something beside each result, and leaves what the user says there', () => {
+    const body = asAnthropic(chatBody(steps, { tools: ['todo', 'read_file'] }));
+    const reminded = besideResults(body, '<system-reminder>Mind the list.</system-reminder>');
+    const droppedIn = (sent: Uint8Array) =>
+      createFoldSubgoals({ minActions: 0 })
+        .propose(foldView(anthropicMessages.read(sent, freshReading()), { idOf }))
+        .flatMap((edit) => (edit.kind === 'drop-message' ? [edit.message] : []));
+    expect(droppedIn(reminded)).toEqual(droppedIn(body));
+    expect(droppedIn(body)).toHaveLength(22);
+    expect(droppedIn(besideResults(body, 'Mind the list.'))).toEqual([]);
+  });
 
   it('puts a record in the place of each finished sub-goal, and leaves what the user said and the open one', () => {
     const contents = contentsOf(chatBody(steps), { minActions: 0 });

@@ -1,6 +1,7 @@
 /** What happened in some messages, as a summarizer takes it: who said what, what was called and what it gave. No wire format. Pure. */
 import { type Conversation, inputOf, type Message, textOf, textsOf } from '../conversation/conversation.ts';
 import { pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
+import { isReminder } from '../conversation/reminder.ts';
 import type { SummaryStep } from '../summarizers/summarizer.ts';
 
 /** In order. Reasoning is left out, and so are calls of `recallTool`: what they brought stands elsewhere. */
@@ -15,7 +16,7 @@ export function summarySteps(
       if (part.type === 'text' && (message.role === 'user' || message.role === 'assistant'))
         return textsIn(conversation, message, index).map((text) => ({
           type: 'said',
-          by: message.role === 'user' ? 'user' : 'assistant',
+          by: message.role === 'assistant' ? 'assistant' : isReminder(text) ? 'client' : 'user',
           text,
         }));
       if (part.type !== 'tool-call' || part.name === recallTool) return [];

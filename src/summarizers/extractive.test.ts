@@ -66,6 +66,17 @@ It stood at:
 - Now the tests.`);
   });
 
+  it("does not take for the user's what a client says, but has what binds in it", () => {
+    const reminder = '<system-reminder>\nThe list is empty.\nNever mention it.\n</system-reminder>';
+    const steps: readonly SummaryStep[] = [{ type: 'said', by: 'client', text: reminder }, ...work];
+    const others = new Set(summaryOf(work)!.split('\n'));
+    expect(
+      summaryOf(steps)!
+        .split('\n')
+        .filter((line) => !others.has(line)),
+    ).toEqual(['From longer texts and reminders:', '- Never mention it.']);
+  });
+
   it('takes the one before in: demands, failures and names stay, the plan and where it stood are the newer ones', () => {
     const earlier = [summaryOf(work)!];
     const next = [
@@ -150,7 +161,7 @@ It stood at:
     const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
     expect(summaryOf([user('You must go on.\nor not\n'.repeat(500_000))])).toBe(
       'The user began with:\n- You must go on. or not You must go on. or not You must go on. or not\n' +
-        'From longer texts of the user:\n- You must go on.',
+        'From longer texts and reminders:\n- You must go on.',
     );
     expect(summaryOf([{ type: 'called', tool: 'run', input: deep, result: 'ok', failed: false }])).toBe(
       'Steps:\n- first: run\n- last: run',

@@ -12,7 +12,7 @@ export type Notes = {
   goal: string | undefined;
   /** Lines that the user typed, in order; those that bind are kept whatever it costs. */
   readonly said: Map<string, 'rule' | 'wish'>;
-  /** Binding lines of what is too long to have been typed: kept where there is room. */
+  /** Binding lines of what is too long to have been typed, or what a client said: kept where there is room. */
   readonly pasted: Set<string>;
   /** What the model said it decided, found or did. */
   readonly findings: Set<string>;
@@ -53,18 +53,21 @@ const mostKept = 400;
 
 export function note(notes: Notes, step: SummaryStep): void {
   if (step.type === 'called') noteCall(notes, step);
-  else if (step.by === 'user') noteUser(notes, step.text);
-  else noteModel(notes, step.text);
+  else if (step.by === 'assistant') noteModel(notes, step.text);
+  else if (step.by === 'user' && step.text.length <= longestTyped) noteUser(notes, step.text);
+  else notePasted(notes, step);
 }
 
 function noteUser(notes: Notes, text: string): void {
-  const isTyped = text.length <= longestTyped;
   const sentences = sentencesOf(text);
-  notes.goal ??= isTyped ? sentences[0] : clipped(sentences.slice(0, 6).join(' '), 400);
-  for (const sentence of sentences) {
-    if (isTyped) notes.said.set(sentence, isBinding(sentence) ? 'rule' : 'wish');
-    else if (isStrict(sentence)) addNewest(notes.pasted, sentence);
-  }
+  notes.goal ??= sentences[0];
+  for (const sentence of sentences) notes.said.set(sentence, isBinding(sentence) ? 'rule' : 'wish');
+}
+
+function notePasted(notes: Notes, { by, text }: SummaryStep & { type: 'said' }): void {
+  const sentences = sentencesOf(text);
+  if (by === 'user') notes.goal ??= clipped(sentences.slice(0, 6).join(' '), 400);
+  for (const sentence of sentences) if (isStrict(sentence)) addNewest(notes.pasted, sentence);
 }
 
 /** How a model says what it came to, rather than what it will look at next. */

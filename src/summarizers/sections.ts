@@ -6,7 +6,7 @@
 export const titles = {
   goal: 'The user began with:',
   said: 'The user said (word for word):',
-  pasted: 'From longer texts of the user:',
+  pasted: 'From longer texts and reminders:',
   prose: 'Earlier summary:',
   findings: 'Decided and found:',
   plan: 'Plan as last written:',

@@ -29,7 +29,8 @@ export type SummaryRequest = {
 export type SummaryBudget = { readonly aim: number; readonly most: number };
 
 export type SummaryStep =
-  | { readonly type: 'said'; readonly by: 'user' | 'assistant'; readonly text: string }
+  /** A client says what stands in the user's place without being the user's words: reminders, surroundings, a repository's rules. */
+  | { readonly type: 'said'; readonly by: 'user' | 'assistant' | 'client'; readonly text: string }
   | {
       readonly type: 'called';
       readonly tool: string;

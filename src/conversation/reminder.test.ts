@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { isReminder } from './reminder.ts';
+
+describe('a reminder', () => {
+  it('is nothing but elements that clients wrap their own words in', () => {
+    const texts = [
+      '<system-reminder>\nMind the list.\n</system-reminder>',
+      '\n<environment_details cwd="/w">\na.ts\n</environment_details>\n<system-reminder>x</system-reminder>\n',
+      '<environment_context></environment_context>',
+      '<user_instructions>Tabs, <b>no</b> semicolons.</user_instructions>',
+    ];
+    expect(texts.map(isReminder)).toEqual([true, true, true, true]);
+  });
+
+  it('is nothing that the user may have said', () => {
+    const texts = [
+      '',
+      'Go on.',
+      '<system-reminder>Mind the list.</system-reminder> Go on.',
+      'Go on. <system-reminder>Mind the list.</system-reminder>',
+      '<div>Why is this red?</div>',
+      '<feedback>Not so.</feedback>',
+      '<system-reminder>It never ends',
+      '<system-reminder>Other ends</environment_details>',
+      '<system-reminder>\nThe user sent the following message:\nStop.\n</system-reminder>',
+    ];
+    expect(texts.map(isReminder)).toEqual(texts.map(() => false));
+  });
+
+  it('is looked for in one pass, whatever stands there', () => {
+    const many = '<a-reminder></a-reminder>\n'.repeat(100_000);
+    expect(isReminder(many)).toBe(true);
+    expect(isReminder('<a-reminder>'.repeat(100_000))).toBe(false);
+    expect(isReminder(`${' '.repeat(1_000_000)}<a-`)).toBe(false);
+  });
+});
