@@ -10,6 +10,7 @@ import { type Compression, compressionOf } from '../metrics/compression.ts';
 import { itemsNote } from '../strategies/stub.ts';
 import { isSearch } from '../strategies/tool-words.ts';
 import type { Summarizer } from '../summarizers/summarizer.ts';
+import { fitItems } from './fit-items.ts';
 import { type Flights, itemWords } from './item-words.ts';
 
 export type ResultRequest = {
@@ -61,46 +62,31 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
   const original = new TextEncoder().encode(JSON.stringify(text));
   const memory = vault.idOf(tenant, original);
   const own = sayBy(terms);
-  const tokensOf = (item: number, short: string | undefined) => count(short ?? list.items[item]!.text);
-  const shortened = (say: Say): ReadonlyMap<number, string> => {
-    const smaller = new Map<number, string>();
-    let now = before + noteTokens;
-    for (const share of shares) {
-      for (const item of leastFirst) {
-        if (now <= room) return smaller;
-        const short = list.items[item]!.shorter(share, say);
-        if (short === undefined) continue;
-        now -= tokensOf(item, smaller.get(item)) - tokensOf(item, short);
-        smaller.set(item, short);
-      }
-    }
-    return smaller;
-  };
+  const fitted = (say: Say, isReworded: boolean) =>
+    fitItems(list.items, { leastFirst, shares, say }, (smaller) => {
+      const note = itemsNote({ items: smaller.size, of: list.items.length, memory, recallTool, isReworded });
+      const shown = `${list.write(smaller).trimEnd()}\n${note}`;
+      const after = count(shown);
+      return { smaller, shown, after, fits: after <= room };
+    });
 
-  let smaller = shortened(own);
+  let fit = fitted(own, false);
   let by: Compression['by'] = 'extractive';
   const { summarizer, waitMs = 10_000 } = request;
-  if (summarizer && smaller.size > 0) {
-    const texts = [...smaller.keys()].flatMap((item) => list.items[item]!.texts);
+  if (summarizer && fit.smaller.size > 0) {
+    const texts = [...fit.smaller.keys()].flatMap((item) => list.items[item]!.texts);
     const options = { vault, tenant, summarizer, question, share: shares[0], count, flights };
     const words = await itemWords(texts, options, waitMs);
-    smaller = shortened((one, most) => {
+    const answered = texts.filter((one) => words.has(one)).length;
+    by = answered === 0 ? 'extractive' : answered === texts.length ? 'summarizer' : 'both';
+    const say: Say = (one, most) => {
       const said = words.get(one) ?? one;
       // Words are asked for by tokens: a little more than was wanted is better than a cut.
       return said !== one && said.length <= most * 1.5 ? said : own(said, most);
-    });
-    const answered = texts.filter((one) => words.has(one)).length;
-    by = answered === 0 ? 'extractive' : answered === texts.length ? 'summarizer' : 'both';
+    };
+    if (answered > 0) fit = fitted(say, true);
   }
-  const note = itemsNote({
-    items: smaller.size,
-    of: list.items.length,
-    memory,
-    recallTool,
-    isReworded: by !== 'extractive',
-  });
-  const shown = `${list.write(smaller).trimEnd()}\n${note}`;
-  const after = count(shown);
+  const { smaller, shown, after } = fit;
   if (smaller.size === 0 || after >= before) return as;
   await vault.keep(tenant, [{ id: memory, original }]);
   const problem = summarizer && by !== 'summarizer' ? 'not all words were there in time' : undefined;
@@ -115,6 +101,3 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
   });
   return { text: shown, memory, compression };
 }
-
-/** Of the line that says what was made shorter, about. */
-const noteTokens = 45;
