@@ -23,9 +23,11 @@ export async function answerRecall(
     argumentsJson,
     lookup(id) {
       const original = prepared.original(id);
-      found = original !== undefined;
+      found ||= original !== undefined;
       return original && new TextDecoder().decode(original);
     },
+    // What was folded last is the likeliest to be asked for.
+    all: prepared.report.memories.toReversed(),
     maxTokens,
     countTokens: count,
   });

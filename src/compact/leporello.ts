@@ -89,7 +89,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
       const { outcome, body: folded, report } = await keeping.prepare({ codec, body, tenant });
       return { outcome, body: folded, report };
     },
-    recallTool: recallToolFor([]),
+    recallTool: recallToolFor([], 'id'),
     async readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
       const counter = await loadTokenCounter(undefined);
       return resolveRecall({

@@ -217,7 +217,7 @@ export async function openTrajectory(options: TrajectoryOptions): Promise<Trajec
         countTokens: measure.count,
       });
     },
-    recallTool: recallToolFor([]),
+    recallTool: recallToolFor([], 'id'),
     state: () => state,
     report: () => ({
       actions: state.counts.a,

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { parseArguments } from './arguments.ts';
 
-const bare = { query: undefined, lines: undefined, path: undefined };
+const bare = { of: 'one', query: undefined, lines: undefined, path: undefined };
 
 describe('arguments of the recall tool', () => {
   it('are read as they should be sent', () => {
     const sent = { id: 'm1', query: 'two words', lines: '10-40', path: '$.a' };
-    expect(parseArguments(JSON.stringify(sent))).toEqual({ status: 'ok', value: sent });
+    expect(parseArguments(JSON.stringify(sent))).toEqual({ status: 'ok', value: { of: 'one', ...sent } });
   });
 
   it.each([
@@ -28,19 +28,34 @@ describe('arguments of the recall tool', () => {
   it('may be numbers and lists', () => {
     expect(parseArguments('{"id":17,"query":404,"lines":[10,"40"]}')).toEqual({
       status: 'ok',
-      value: { id: '17', query: '404', lines: '10,40', path: undefined },
+      value: { of: 'one', id: '17', query: '404', lines: '10,40', path: undefined },
     });
   });
 
-  it.each(['', '{}', '{"id":""}', '{"id":"``"}', '{"id":"m1","lines":"1', 'null', '[]', '{"ID":"m1"}'])(
-    'that name no id are answered with the right form: %s',
+  it.each(['{"query":"a b"}', '{"id":"","query":"a b"}', '{"id":null,"query":["a b"],"lines":""}'])(
+    'ask all there is where they have a query alone: %s',
     (argumentsJson) => {
-      expect(parseArguments(argumentsJson)).toEqual({
-        status: 'bad',
-        why:
-          'No id was given. Send a JSON object with the id of a stub, such as {"id":"ID"}, and if only a part is wanted ' +
-          '"query":"words", "lines":"10-40" or "path":"$.items[0]".',
-      });
+      expect(parseArguments(argumentsJson)).toEqual({ status: 'ok', value: { of: 'all', query: 'a b' } });
     },
   );
+
+  it.each([
+    '',
+    '{}',
+    '{"query":"a","lines":"1"}',
+    '{"query":"a","path":"$.a"}',
+    '{"id":""}',
+    '{"id":"``"}',
+    '{"id":"m1","lines":"1',
+    'null',
+    '[]',
+    '{"ID":"m1"}',
+  ])('that name no id are answered with the right form: %s', (argumentsJson) => {
+    expect(parseArguments(argumentsJson)).toEqual({
+      status: 'bad',
+      why:
+        'No id was given. Send a JSON object with the id of a stub, such as {"id":"ID"}, and if only a part is wanted ' +
+        '"query":"words", "lines":"10-40" or "path":"$.items[0]".',
+    });
+  });
 });

@@ -4,13 +4,16 @@
  */
 import { isRecord } from '../conversation/arguments.ts';
 
-export type RecallArguments = {
-  readonly id: string;
-  readonly query: string | undefined;
-  /** As it came, a list joined by commas; `parseRange` reads it. */
-  readonly lines: string | undefined;
-  readonly path: string | undefined;
-};
+export type RecallArguments =
+  | {
+      readonly of: 'one';
+      readonly id: string;
+      readonly query: string | undefined;
+      /** As it came, a list joined by commas; `parseRange` reads it. */
+      readonly lines: string | undefined;
+      readonly path: string | undefined;
+    }
+  | { readonly of: 'all'; readonly query: string };
 
 type ParsedArguments =
   | { readonly status: 'ok'; readonly value: RecallArguments }
@@ -28,9 +31,12 @@ export function parseArguments(argumentsJson: string): ParsedArguments {
   const sent = unwrapped(argumentsJson);
   const fields: Record<string, unknown> = isRecord(sent) ? sent : { id: sent };
   const id = cleanId(textOf(fields['id']) ?? '');
-  if (id === '') return { status: 'bad', why: `No id was given. ${form}` };
   const [query, lines, path] = [fields['query'], fields['lines'], fields['path']].map(textOf);
-  return { status: 'ok', value: { id, query, lines, path } };
+  if (id !== '') return { status: 'ok', value: { of: 'one', id, query, lines, path } };
+  // Lines and paths are of one text.
+  if (query === undefined || lines !== undefined || path !== undefined)
+    return { status: 'bad', why: `No id was given. ${form}` };
+  return { status: 'ok', value: { of: 'all', query } };
 }
 
 /** The value sent, also where it was put into JSON twice; undefined for what is neither an object nor a bare id. */

@@ -139,12 +139,13 @@ describe('recall', () => {
     );
     const property = fc.asyncProperty(
       sent,
-      held,
+      fc.array(held, { minLength: 1, maxLength: 3 }),
       fc.nat(100),
       counters,
       async (argumentsJson, stored, maxTokens, countTokens) => {
-        const lookup = (id: string): string | undefined => (id === 'm1' ? stored : undefined);
-        const answer = await resolveRecall({ argumentsJson, lookup, maxTokens, countTokens });
+        const all = stored.map((_, at) => `m${at + 1}`);
+        const lookup = (id: string): string | undefined => stored[all.indexOf(id)];
+        const answer = await resolveRecall({ argumentsJson, lookup, all, maxTokens, countTokens });
         expect(countTokens(answer)).toBeLessThanOrEqual(maxTokens);
       },
     );

@@ -17,7 +17,7 @@ describe('passages for a query', () => {
       'filler row pump filler row',
       filler(60),
     ].join('\n');
-    const [first, second] = findPassages(text, everything(text), 'row with pump gasket?');
+    const [first, second] = findPassages([{ text, within: everything(text) }], 'row with pump gasket?');
     expect(text.slice(first?.start, first?.end)).toContain('gasket');
     expect(text.slice(second?.start, second?.end)).toContain('filler row pump');
   });
@@ -31,7 +31,7 @@ describe('passages for a query', () => {
       filler(60),
       'users 4711 users',
     ].join('\n');
-    const hits = findPassages(text, everything(text), 'users/4711').map(({ hit }) =>
+    const hits = findPassages([{ text, within: everything(text) }], 'users/4711').map(({ hit }) =>
       text.slice(hit, hit + 10),
     );
     expect(hits).toEqual(['users/4711', 'USERS/4711']);
@@ -45,7 +45,7 @@ describe('passages for a query', () => {
       filler(60),
       'delta alpha gamma beta',
     ].join('\n');
-    const [first] = findPassages(text, everything(text), 'alpha beta gamma delta');
+    const [first] = findPassages([{ text, within: everything(text) }], 'alpha beta gamma delta');
     expect(text.slice(first?.start, first?.end)).toContain('alpha beta, and later gamma delta');
   });
 
@@ -53,7 +53,7 @@ describe('passages for a query', () => {
     const text = ['alpha beta', 'alpha beta', 'alpha beta', 'gamma']
       .flatMap((words) => [words, filler(60)])
       .join('\n');
-    const [first, second] = findPassages(text, everything(text), 'alpha beta gamma');
+    const [first, second] = findPassages([{ text, within: everything(text) }], 'alpha beta gamma');
     const shown = [first, second].map((one) => text.slice(one?.start, one?.end)).join('');
     expect(shown).toContain('alpha beta');
     expect(shown).toContain('gamma');
@@ -61,17 +61,28 @@ describe('passages for a query', () => {
 
   it('stay within the stretch', () => {
     const text = 'needle\nhay\nneedle\nhay\nneedle';
-    expect(findPassages(text, { start: 7, end: 21 }, 'needle')).toEqual([
-      { start: 7, end: 21, hit: 11, isStrong: true },
-    ]);
-    expect(findPassages(text, { start: 7, end: 15 }, 'needle')).toEqual([]);
+    const from = { text, within: { start: 7, end: 21 } };
+    expect(findPassages([from], 'needle')).toEqual([{ from, start: 7, end: 21, hit: 11, isStrong: true }]);
+    expect(findPassages([{ text, within: { start: 7, end: 15 } }], 'needle')).toEqual([]);
   });
 
   it('are found in a long line, and across the border of two windows', () => {
     const text = `${'x'.repeat(1_495)}needle-in-hay${'y'.repeat(4_000)}`;
-    expect(findPassages(text, everything(text), 'needle-in-hay')).toEqual([
-      { start: 0, end: 1_508, hit: 1_495, isStrong: true },
+    const from = { text, within: everything(text) };
+    expect(findPassages([from], 'needle-in-hay')).toEqual([
+      { from, start: 0, end: 1_508, hit: 1_495, isStrong: true },
     ]);
+  });
+
+  it('are weighed against those of other texts, and of equals the one of the first text is the better', () => {
+    const sources = ['hay and a straw', 'a needle', 'needle and hay', 'needle and hay'].map((text, at) => ({
+      name: at,
+      text,
+      within: everything(text),
+    }));
+    const names = (query: string) => findPassages(sources, query).map(({ from }) => from.name);
+    expect(names('needle hay')).toEqual([2, 3, 1, 0]);
+    expect(names('a straw')).toEqual([0]);
   });
 
   it('hold every piece of the text that is asked for', () => {
@@ -86,7 +97,7 @@ describe('passages for a query', () => {
         .slice(at, at + length)
         .toWellFormed()
         .trim();
-      const best = findPassages(whole, everything(whole), wanted)[0];
+      const best = findPassages([{ text: whole, within: everything(whole) }], wanted)[0];
       if (wanted === '' || !whole.includes(wanted)) return;
       expect(whole.slice(best?.hit, best?.end).startsWith(wanted)).toBe(true);
     });

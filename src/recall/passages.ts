@@ -1,13 +1,17 @@
 /**
- * Finds the passages of a text that answer a query: BM25 over windows of some twenty lines, with everything that holds the
- * query itself in front. Pure; one pass over the text, no index, because each text is asked once.
+ * Finds the passages of texts that answer a query: BM25 over windows of some twenty lines, with everything that holds the
+ * query itself in front. Pure; one pass over each text, no index, because each is asked once.
  */
 import { wholeAfter, wholeBefore } from '../conversation/code-points.ts';
 import type { Stretch } from './lines.ts';
 import { bm25, countTerm, queryPhrases, queryTerms, rarityOf, spellingsOf } from '../content/query-terms.ts';
 import { windowsOf } from './windows.ts';
 
-export type Passage = Stretch & {
+/** A text, and the stretch of it that is asked. */
+export type Source = { readonly text: string; readonly within: Stretch };
+
+export type Passage<From extends Source = Source> = Stretch & {
+  readonly from: From;
   /** Offset of the first thing found in it. */
   readonly hit: number;
   /** False for what matches far less well than the best one. */
@@ -32,46 +36,57 @@ type Tier = 'exact' | 'any-case' | 'words';
 const tiers: readonly Tier[] = ['exact', 'any-case', 'words'];
 
 type Query = { readonly whole: string; readonly lower: string; readonly terms: readonly string[] };
-type Match = Stretch & { readonly hit: number; readonly tier: Tier; readonly counts: readonly number[] };
+type Match<From> = Stretch & {
+  readonly from: From;
+  readonly hit: number;
+  readonly tier: Tier;
+  readonly counts: readonly number[];
+};
 
 /**
- * Passages of the stretch, best first. Where the query stands as a whole, passages with no more than some of its words are
+ * Passages of all sources, best first. Where the query stands as a whole, passages with no more than some of its words are
  * left out. Empty when nothing matches.
  */
-export function findPassages(text: string, within: Stretch, wanted: string): readonly Passage[] {
+export function findPassages<From extends Source>(
+  sources: readonly From[],
+  wanted: string,
+): readonly Passage<From>[] {
   const trimmed = wanted.trim();
   if (trimmed === '') return [];
-  const stands = (spelling: string): boolean => {
-    const at = text.indexOf(spelling, within.start);
-    return at >= 0 && at + spelling.length <= within.end;
-  };
+  const stands = (spelling: string): boolean =>
+    sources.some(({ text, within }) => {
+      const at = text.indexOf(spelling, within.start);
+      return at >= 0 && at + spelling.length <= within.end;
+    });
   const whole = spellingsOf(trimmed).find(stands) ?? trimmed;
   const terms = [...new Set([...queryTerms(trimmed), ...queryPhrases(trimmed)])];
   const query: Query = { whole, lower: whole.toLowerCase(), terms };
-  const matches: Match[] = [];
+  const matches: Match<From>[] = [];
   const holding = query.terms.map(() => 0);
   let windows = 0;
-  let exactAt = text.indexOf(whole, within.start);
-
-  for (const window of windowsOf(text, within)) {
-    windows++;
-    if (exactAt >= 0 && exactAt < window.start) exactAt = text.indexOf(whole, window.start);
-    const isExact = exactAt >= 0 && exactAt < window.end && exactAt + whole.length <= within.end;
-    const match = matchIn(text, window, within, query, isExact ? exactAt : undefined);
-    if (match === undefined) continue;
-    matches.push(match);
-    for (const [index, count] of match.counts.entries()) if (count > 0) holding[index]! += 1;
+  for (const from of sources) {
+    const { text, within } = from;
+    let exactAt = text.indexOf(whole, within.start);
+    for (const window of windowsOf(text, within)) {
+      windows++;
+      if (exactAt >= 0 && exactAt < window.start) exactAt = text.indexOf(whole, window.start);
+      const isExact = exactAt >= 0 && exactAt < window.end && exactAt + whole.length <= within.end;
+      const match = matchIn(from, window, query, isExact ? exactAt : undefined);
+      if (match === undefined) continue;
+      matches.push(match);
+      for (const [index, count] of match.counts.entries()) if (count > 0) holding[index]! += 1;
+    }
   }
   return rank(matches, windows, holding);
 }
 
-function matchIn(
-  text: string,
+function matchIn<From extends Source>(
+  from: From,
   window: Stretch,
-  within: Stretch,
   query: Query,
   exactAt: number | undefined,
-): Match | undefined {
+): Match<From> | undefined {
+  const { text, within } = from;
   const length = window.end - window.start;
   const beyond = Math.max(lookAhead, Math.min(query.whole.length, longestAcross));
   const lower = text.slice(window.start, Math.min(within.end, window.end + beyond)).toLowerCase();
@@ -85,22 +100,24 @@ function matchIn(
   const hit = exactAt ?? wholeBefore(text, Math.min(window.start + first, window.end - 1));
   const hitEnd = wholeAfter(text, Math.min(hit + query.whole.length, within.end));
   const end = tier === 'words' ? window.end : Math.max(window.end, hitEnd);
-  return { start: window.start, end, hit, tier, counts: counted.map(({ count }) => count) };
+  return { from, start: window.start, end, hit, tier, counts: counted.map(({ count }) => count) };
 }
 
-function rank(matches: readonly Match[], windows: number, holding: readonly number[]): readonly Passage[] {
+/** Of equals the one that was found first is the better. */
+function rank<From extends Source>(
+  matches: readonly Match<From>[],
+  windows: number,
+  holding: readonly number[],
+): readonly Passage<From>[] {
   const holdsWhole = matches.some(({ tier }) => tier !== 'words');
   const rarity = holding.map((count) => rarityOf(count, windows));
   const scored = matches
     .filter(({ tier }) => !holdsWhole || tier !== 'words')
     .map((match) => ({ match, score: score(match, rarity), order: tiers.indexOf(match.tier) }))
-    .sort(
-      (one, other) =>
-        one.order - other.order || other.score - one.score || one.match.start - other.match.start,
-    );
+    .sort((one, other) => one.order - other.order || other.score - one.score);
   const best = scored[0]?.score ?? 0;
-  return bringingMost(scored, rarity).map(({ match: { start, end, hit, tier }, score: own }) => {
-    return { start, end, hit, isStrong: tier !== 'words' || own >= best * strongShare };
+  return bringingMost(scored, rarity).map(({ match: { from, start, end, hit, tier }, score: own }) => {
+    return { from, start, end, hit, isStrong: tier !== 'words' || own >= best * strongShare };
   });
 }
 
@@ -108,7 +125,7 @@ function rank(matches: readonly Match[], windows: number, holding: readonly numb
  * The best one, then each time the one that adds most to those before it: words that stand in one of them count a third. Where the
  * query stands as a whole every passage has all of it, and they stay as they are.
  */
-function bringingMost<Scored extends { readonly match: Match }>(
+function bringingMost<Scored extends { readonly match: Match<Source> }>(
   scored: readonly Scored[],
   rarity: readonly number[],
 ): readonly Scored[] {
@@ -126,6 +143,6 @@ function bringingMost<Scored extends { readonly match: Match }>(
 }
 
 /** Lengths in characters spare us cutting into words what does not match. */
-function score({ start, end, counts }: Match, rarity: readonly number[]): number {
+function score({ start, end, counts }: Match<Source>, rarity: readonly number[]): number {
   return bm25(counts, rarity, (end - start) / longestAcross);
 }

@@ -170,6 +170,49 @@ describe('searching', () => {
   });
 });
 
+describe('searching all there is', () => {
+  const texts = new Map([
+    ['m1', `the blue lamp\n${'is lit\n'.repeat(9)}`],
+    ['m2', 'the lamp'],
+    ['m3', numbered(50)],
+  ]);
+  const search = (args: object, maxTokens = 5_000) =>
+    resolveRecall({
+      argumentsJson: JSON.stringify(args),
+      lookup: (id) => held(texts.get(id) ?? ''),
+      all: [...texts.keys()],
+      maxTokens,
+      countTokens,
+    });
+
+  it('gives the passages of each with its id and their lines', async () => {
+    expect(await search({ query: 'lamp' })).toBe(
+      `[m1 lines 1-10]\nthe blue lamp\n${'is lit\n'.repeat(9)}[m2 lines 1]\nthe lamp\n[No other matches.]`,
+    );
+  });
+
+  it('names where else it matches, and how to read that', async () => {
+    expect(await search({ query: 'lamp' }, 30)).toBe(
+      '[m2 lines 1]\nthe lamp\n[More in m1 lines 1-10. To read on: {"id":"m1","lines":"1-10"}]',
+    );
+  });
+
+  it('says plainly that nothing matches', async () => {
+    expect(await search({ query: 'needle' })).toBe(
+      'No match for "needle" in what was folded (3 memories). Use fewer or other words.',
+    );
+  });
+
+  it('looks into one where an id is given, and asks for an id where nothing is known to search', async () => {
+    expect(await search({ id: 'm2', query: 'lamp' })).toBe(
+      '[lines 1]\nthe lamp\n[No other matches in lines 1.]',
+    );
+    expect(await recall(held('the lamp'), '{"query":"lamp"}')).toBe(
+      'No id was given, and there is nothing to search without one. Send the id of a stub: {"id":"ID","query":"words"}.',
+    );
+  });
+});
+
 describe('what cannot be read', () => {
   it.each([
     [

@@ -3,14 +3,13 @@
  * but through `lookup`; whatever the model sends, the answer is a sentence it can act on.
  */
 import { parseArguments } from './arguments.ts';
-import type { RecallArguments } from './arguments.ts';
 import { clip } from '../conversation/fit.ts';
 import type { CountTokens } from '../conversation/fit.ts';
 import { countLines, locate, parseRange } from './lines.ts';
 import type { Stretch } from './lines.ts';
 import { readOriginal } from './original.ts';
 import { pageOf } from './page.ts';
-import { searchPage } from './search-page.ts';
+import { searchPage, type Searched } from './search-page.ts';
 import { selectPath } from './select-path.ts';
 
 export type RecallRequest = {
@@ -21,6 +20,8 @@ export type RecallRequest = {
    * literal that holds one), or an array of whole messages. Undefined for an id that is not known in this conversation.
    */
   readonly lookup: (id: string) => string | undefined | Promise<string | undefined>;
+  /** Ids of all that may be searched where none is named, what is likelier to be wanted first. Default: none, one has to be named. */
+  readonly all?: readonly string[];
   /** Tokens the answer may have; under 100 there may be no room for the way to the rest. */
   readonly maxTokens: number;
   readonly countTokens: CountTokens;
@@ -28,7 +29,7 @@ export type RecallRequest = {
 
 /**
  * The text for the model, at most `maxTokens` of it. `path` is followed first, then `lines` (of what the path gave), then
- * `query` within those. Rejects only when `lookup` does.
+ * `query` within those; without an id `query` in all there is. Rejects only when `lookup` does.
  */
 export async function resolveRecall(request: RecallRequest): Promise<string> {
   const { maxTokens, countTokens } = request;
@@ -36,6 +37,7 @@ export async function resolveRecall(request: RecallRequest): Promise<string> {
   const parsed = parseArguments(request.argumentsJson);
   if (parsed.status === 'bad') return sentence(parsed.why);
   const asked = parsed.value;
+  if (asked.of === 'all') return searchAll(request, asked.query);
 
   const stored = await request.lookup(asked.id);
   if (stored === undefined) return sentence(unknownId(asked.id));
@@ -46,10 +48,25 @@ export async function resolveRecall(request: RecallRequest): Promise<string> {
   const text = chosen?.text ?? original.text;
   const within = stretchOf(text, asked.lines);
   if ('why' in within) return sentence(within.why);
-  const options = { maxTokens, countTokens, callFor: (lines: string) => callFor(asked, lines) };
+  const options = { maxTokens, countTokens };
+  const next = (lines: string) => callFor(asked, lines);
   return asked.query === undefined
-    ? pageOf(text, within, options)
-    : searchPage(text, within, asked.query, options);
+    ? pageOf(text, within, { ...options, callFor: next })
+    : searchPage([{ id: asked.id, text, within, callFor: next }], asked.query, options);
+}
+
+async function searchAll(
+  { lookup, all = [], maxTokens, countTokens }: RecallRequest,
+  query: string,
+): Promise<string> {
+  if (all.length === 0) return clip(nothingToSearch, maxTokens, countTokens);
+  const found = await Promise.all(all.map(async (id) => ({ id, stored: await lookup(id) })));
+  const sources = found.flatMap(({ id, stored }): readonly Searched[] => {
+    if (stored === undefined) return [];
+    const { text } = readOriginal(stored);
+    return [{ id, text, within: { start: 0, end: text.length }, callFor: (lines) => callFor({ id }, lines) }];
+  });
+  return searchPage(sources, query, { maxTokens, countTokens });
 }
 
 function stretchOf(text: string, lines: string | undefined): Stretch | { readonly why: string } {
@@ -77,6 +94,12 @@ function unknownId(id: string): string {
   );
 }
 
-function callFor({ id, path }: RecallArguments, lines: string): string {
-  return JSON.stringify(path === undefined ? { id, lines } : { id, path, lines });
+const nothingToSearch =
+  'No id was given, and there is nothing to search without one. Send the id of a stub: {"id":"ID","query":"words"}.';
+
+function callFor(
+  { id, path }: { readonly id: string; readonly path?: string | undefined },
+  lines: string,
+): string {
+  return JSON.stringify({ id, path, lines });
 }

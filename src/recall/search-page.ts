@@ -1,15 +1,23 @@
 /**
- * Lays out the passages that answer a query, in the order of the text and under a token cap, each with its place in the
+ * Lays out the passages that answer a query, in the order of the texts and under a token cap, each with its place in the
  * spelling of `lines`; the last line names where else it matches. Pure.
  */
-import { clip, longestFit } from '../conversation/fit.ts';
+import { type CountTokens, clip, longestFit } from '../conversation/fit.ts';
 import { wholeBefore } from '../conversation/code-points.ts';
 import { spellRange } from './lines.ts';
 import type { Stretch } from './lines.ts';
-import type { PageOptions } from './page.ts';
 import { findPassages } from './passages.ts';
-import type { Passage } from './passages.ts';
+import type { Passage, Source } from './passages.ts';
 import { withContext } from './windows.ts';
+
+/** A text to be searched, and how it is named where there are others. */
+export type Searched = Source & {
+  readonly id: string;
+  /** The arguments, as JSON, of the call that reads the range given in the spelling of `lines`. */
+  readonly callFor: (lines: string) => string;
+};
+
+export type SearchOptions = { readonly maxTokens: number; readonly countTokens: CountTokens };
 
 const mostPassages = 8;
 const mostOtherPlaces = 3;
@@ -17,93 +25,115 @@ const mostOtherPlaces = 3;
 /** Characters kept in front of a hit where its passage is too long to be shown whole. */
 const beforeHit = 80;
 
-export function searchPage(text: string, within: Stretch, query: string, options: PageOptions): string {
-  const { maxTokens, countTokens, callFor } = options;
-  const found = findPassages(text, within, query);
-  const place = spellRange(text, within);
+/** Of one source or more. */
+export function searchPage(sources: readonly Searched[], query: string, options: SearchOptions): string {
+  const { maxTokens, countTokens } = options;
+  const found = findPassages(sources, query);
   const best = found[0];
-  if (best === undefined) {
-    const asked = JSON.stringify(query.trim().slice(0, 80).toWellFormed());
-    const page = `No match for ${asked} in lines ${place}. Use fewer or other words, or read them: ${callFor(place)}`;
-    return clip(page, maxTokens, countTokens);
-  }
+  if (best === undefined) return clip(noMatch(sources, query), maxTokens, countTokens);
 
   const strong = found.filter(({ isStrong }) => isStrong).slice(0, mostPassages);
   for (let count = strong.length; count > 0; count--) {
-    const shown = joined(strong.slice(0, count).map((passage) => withContext(text, passage, within)));
-    const page = layOut(text, within, shown, found, options);
+    const page = layOut(sources, joined(sources, strong.slice(0, count).map(inContext)), found);
     if (countTokens(page) <= maxTokens) return page;
   }
-  return shortPage(text, within, best, found, options);
+  return shortPage(sources, best, found, options);
+}
+
+/** What is shown of a source. */
+type Shown = Stretch & { readonly from: Searched };
+
+function inContext(passage: Passage<Searched>): Shown {
+  const { from } = passage;
+  return { from, ...withContext(from.text, passage, from.within) };
 }
 
 /** Only the neighbourhood of the best hit, as much of it as fits; what is left of its passage is the next place to read. */
 function shortPage(
-  text: string,
-  within: Stretch,
-  best: Passage,
-  found: readonly Passage[],
-  options: PageOptions,
+  sources: readonly Searched[],
+  best: Passage<Searched>,
+  found: readonly Passage<Searched>[],
+  { maxTokens, countTokens }: SearchOptions,
 ): string {
-  const { maxTokens, countTokens } = options;
-  const start = wholeBefore(text, Math.max(best.start, best.hit - beforeHit));
+  const { from } = best;
+  const start = wholeBefore(from.text, Math.max(best.start, best.hit - beforeHit));
   const pageTo = (end: number): string => {
     const left = end < best.end ? [{ ...best, start: end, hit: end }] : [];
-    return layOut(text, within, [{ start, end }], [...left, ...found], options);
+    return layOut(sources, [{ from, start, end }], [...left, ...found]);
   };
   let room = maxTokens - countTokens(pageTo(start));
   while (room > 0) {
-    const page = pageTo(longestFit(text, { start, end: best.end }, room, countTokens));
+    const page = pageTo(longestFit(from.text, { start, end: best.end }, room, countTokens));
     const over = countTokens(page) - maxTokens;
     if (over <= 0) return page;
     room -= over;
   }
-  return clip(text.slice(best.hit, best.end), maxTokens, countTokens);
+  return clip(from.text.slice(best.hit, best.end), maxTokens, countTokens);
+}
+
+function noMatch(sources: readonly Searched[], query: string): string {
+  const asked = JSON.stringify(query.trim().slice(0, 80).toWellFormed());
+  const [only] = sources;
+  if (only === undefined || sources.length > 1)
+    return `No match for ${asked} in what was folded (${sources.length} memories). Use fewer or other words.`;
+  const place = spellRange(only.text, only.within);
+  return `No match for ${asked} in lines ${place}. Use fewer or other words, or read them: ${only.callFor(place)}`;
 }
 
 function layOut(
-  text: string,
-  within: Stretch,
-  shown: readonly Stretch[],
-  found: readonly Passage[],
-  { callFor }: PageOptions,
+  sources: readonly Searched[],
+  shown: readonly Shown[],
+  found: readonly Passage<Searched>[],
 ): string {
   const blocks = shown.map((stretch) => {
-    const shownText = text.slice(stretch.start, stretch.end);
+    const shownText = stretch.from.text.slice(stretch.start, stretch.end);
     const closing = shownText.endsWith('\n') ? '' : '\n';
-    return `[lines ${spellRange(text, withoutLastBreak(text, stretch))}]\n${shownText}${closing}`;
+    const place = sources.length === 1 ? `lines ${rangeOf(stretch)}` : placeOf(stretch);
+    return `[${place}]\n${shownText}${closing}`;
   });
-  const others = found.filter(({ hit }) => !shown.some(({ start, end }) => hit >= start && hit < end));
-  return blocks.join('') + lastLine(text, within, others, callFor);
+  const isShown = ({ from, hit }: Passage<Searched>) =>
+    shown.some((stretch) => stretch.from === from && hit >= stretch.start && hit < stretch.end);
+  return (
+    blocks.join('') +
+    lastLine(
+      sources,
+      found.filter((passage) => !isShown(passage)),
+    )
+  );
 }
 
-function lastLine(
-  text: string,
-  within: Stretch,
-  others: readonly Passage[],
-  callFor: PageOptions['callFor'],
-): string {
-  const places = others
-    .slice(0, mostOtherPlaces)
-    .map((other) => spellRange(text, withoutLastBreak(text, other)));
-  if (places[0] === undefined) return `[No other matches in lines ${spellRange(text, within)}.]`;
-  const more = others.length > places.length ? ` and ${others.length - places.length} more` : '';
-  return `[More in lines ${places.join(', ')}${more}. To read on: ${callFor(places[0])}]`;
+function lastLine(sources: readonly Searched[], others: readonly Passage<Searched>[]): string {
+  const [only] = sources;
+  const [next] = others;
+  const isOne = only !== undefined && sources.length === 1;
+  if (next === undefined)
+    return `[No other matches${isOne ? ` in lines ${spellRange(only.text, only.within)}` : ''}.]`;
+  const named = others.slice(0, mostOtherPlaces);
+  const places = isOne ? `lines ${named.map(rangeOf).join(', ')}` : named.map(placeOf).join(', ');
+  const more = others.length > named.length ? ` and ${others.length - named.length} more` : '';
+  return `[More in ${places}${more}. To read on: ${next.from.callFor(rangeOf(next))}]`;
 }
 
-/** In the order of the text, those that overlap or touch made one. */
-function joined(stretches: readonly Stretch[]): readonly Stretch[] {
-  const result: Stretch[] = [];
-  for (const next of stretches.toSorted((one, other) => one.start - other.start)) {
-    const last = result.at(-1);
-    if (last === undefined || next.start > last.end) result.push(next);
-    else result[result.length - 1] = { start: last.start, end: Math.max(last.end, next.end) };
-  }
-  return result;
+function placeOf(shown: Shown): string {
+  return `${shown.from.id} lines ${rangeOf(shown)}`;
 }
 
 /** As lines are spelled: without the break behind them, but for the one that ends the text. */
-function withoutLastBreak(text: string, { start, end }: Stretch): Stretch {
+function rangeOf({ from: { text }, start, end }: Shown): string {
   const isBreak = end > start && end < text.length && text[end - 1] === '\n';
-  return { start, end: isBreak ? end - 1 : end };
+  return spellRange(text, { start, end: isBreak ? end - 1 : end });
+}
+
+/** In the order of the texts, those that overlap or touch made one. */
+function joined(sources: readonly Searched[], stretches: readonly Shown[]): readonly Shown[] {
+  return sources.flatMap((source) => {
+    const result: Shown[] = [];
+    const own = stretches.filter(({ from }) => from === source);
+    for (const next of own.toSorted((one, other) => one.start - other.start)) {
+      const last = result.at(-1);
+      if (last === undefined || next.start > last.end) result.push(next);
+      else result[result.length - 1] = { ...last, end: Math.max(last.end, next.end) };
+    }
+    return result;
+  });
 }

@@ -7,7 +7,8 @@ describe('the recall tool', () => {
   it('is the same every time, so that the prefix it stands in stays cached', () => {
     expect(recallToolFor(['search'])).toEqual({
       name: 'read_memory',
-      description: 'Reads what a stub stands for, or a part: lines 10-40, path $.a[0]',
+      description:
+        'Reads what a stub stands for, or a part: lines 10-40, path $.a[0]; query without id searches all',
       parameters: {
         type: 'object',
         properties: {
@@ -16,10 +17,15 @@ describe('the recall tool', () => {
           lines: { type: 'string' },
           path: { type: 'string' },
         },
-        required: ['id'],
       },
     });
     expect(JSON.stringify(recallToolFor([]))).toBe(JSON.stringify(recallToolFor(['a', 'b'])));
+  });
+
+  it('has to be given an id where nobody knows what stubs there are', () => {
+    const { description, parameters } = recallToolFor([], 'id');
+    expect(description).toBe('Reads what a stub stands for, or a part: lines 10-40, path $.a[0]');
+    expect(parameters).toMatchObject({ required: ['id'] });
   });
 
   it('takes another name where the client already offers a tool of that name', () => {

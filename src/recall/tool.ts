@@ -8,10 +8,16 @@ const usualName = 'read_memory';
 
 /**
  * The tool under a name the client has not taken: `read_memory`, else `leporello_read_memory`, else that with `_2`, `_3`.
- * The same names give the same tool.
+ * The same names give the same tool. By `query` without an id it can be asked where it is known what stubs there are.
  */
-export function recallToolFor(takenNames: readonly string[]): RecallTool {
-  return { name: freeName(new Set(takenNames)), description, parameters };
+export function recallToolFor(
+  takenNames: readonly string[],
+  by: 'id' | 'id or query' = 'id or query',
+): RecallTool {
+  const name = freeName(new Set(takenNames));
+  return by === 'id'
+    ? { name, description, parameters: { ...parameters, required: ['id'] } }
+    : { name, description: `${description}; query without id searches all`, parameters };
 }
 
 const description = 'Reads what a stub stands for, or a part: lines 10-40, path $.a[0]';
@@ -22,7 +28,6 @@ const text = { type: 'string' } as const;
 const parameters = {
   type: 'object',
   properties: { id: text, query: text, lines: text, path: text },
-  required: ['id'],
 } as const;
 
 function freeName(taken: ReadonlySet<string>): string {

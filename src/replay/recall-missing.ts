@@ -1,6 +1,6 @@
 /**
- * Has missing values read from memory: one call of the recall tool for an original that holds some of them, with these values as the
- * query, and further ones for what that did not bring. The exchange is remembered as the gateway does it.
+ * Has missing values read from memory: one call of the recall tool for the original that holds them, with the values as the query, or one
+ * for all originals where several hold some; and further ones for what that did not bring. The exchange is remembered as the gateway does it.
  */
 import type { ModelReply } from '../codecs/codec.ts';
 import { answerRecall } from '../compact/answer-recall.ts';
@@ -38,12 +38,17 @@ export async function recallMissing(request: RecallRequest): Promise<Recalled> {
   let left = memories.found;
   let lost = memories.unknown;
   const talk = openTalk(request);
+  const byMemory = [...Map.groupBy(left, ({ id }) => id).values()];
+  if (byMemory.length > 1) {
+    const text = await talk.ask({ query: queryOf(inTurn(byMemory)) });
+    left = left.filter(({ value }) => !holds(text, value));
+  }
   for (let next = left[0]; next !== undefined; next = left[0]) {
     const wanted = next;
     const together = left.filter(({ id }) => id === wanted.id);
     for (const values of together.length > 1 ? [together, [wanted]] : [together]) {
       if (!left.includes(wanted)) break;
-      const text = await talk.ask(wanted.id, queryOf(values));
+      const text = await talk.ask({ id: wanted.id, query: queryOf(values) });
       left = left.filter(({ value }) => !holds(text, value));
     }
     if (left.includes(wanted)) lost += 1;
@@ -78,6 +83,12 @@ function originalText(prepared: Prepared, id: string): string {
   return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
 }
 
+/** The first of each, the second of each, and so on: what is left out of a query stands beside what is in it. */
+function inTurn(groups: readonly (readonly Remembered[])[]): readonly Remembered[] {
+  const most = Math.max(...groups.map(({ length }) => length));
+  return Array.from({ length: most }, (_, at) => groups.flatMap((group) => group.slice(at, at + 1))).flat();
+}
+
 function queryOf(values: readonly Remembered[]): string {
   let query = values[0]!.value.text;
   for (const { value } of values.slice(1)) {
@@ -95,10 +106,10 @@ function openTalk({ recording, step, sent, prepared }: RecallRequest) {
   return {
     bodies,
     /** What the model is told; nothing where the window has no room for it. */
-    async ask(id: string, query: string): Promise<string> {
+    async ask(asked: { readonly id?: string; readonly query: string }): Promise<string> {
       const most = Math.min(mostTokens, room);
       if (most < fewestTokens) return '';
-      const argumentsJson = JSON.stringify({ id, query });
+      const argumentsJson = JSON.stringify(asked);
       const { text, tokens } = await answerRecall(prepared, argumentsJson, most);
       const call = {
         id: `recall_${step.at}_${rounds.length}`,

@@ -63,7 +63,7 @@ function editsFor(view: FoldView, dropped: readonly number[], room: number): rea
 
 /**
  * Characters of values that a stub may name, by the bytes it stands for: a tenth of them, some 2,000 tokens at most. All such stubs
- * together take no more than a sixth of what is sent then, about half of what is sent now, for they stay.
+ * together take no more than a quarter of what is sent then, about half of what is sent now, for they stay.
  */
 function roomForValues(
   view: FoldView,
@@ -74,7 +74,8 @@ function roomForValues(
     (sum, { index }) => sum + (gone.has(index) ? 0 : remaining(index)),
     0,
   );
-  const left = (tokens / 2) * 4 * (1 / 6) - stubsIn(view.edits).length;
+  const charactersThen = (tokens / 2) * 4;
+  const left = charactersThen / 4 - stubsIn(view.edits).length;
   return (bytes) => Math.max(0, Math.floor(Math.min(8_000, bytes / 10, left)));
 }
 

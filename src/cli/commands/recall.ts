@@ -100,6 +100,7 @@ function whyNothing({ part }: RecallArgs, original: string): string | undefined 
   const stretch = range && locate(within, range);
   if (stretch === undefined)
     return `There is nothing at ${part.lines}: the text has ${countLines(within)} lines.`;
-  if (part.query === undefined || findPassages(within, stretch, part.query).length > 0) return undefined;
+  if (part.query === undefined || findPassages([{ text: within, within: stretch }], part.query).length > 0)
+    return undefined;
   return `Nothing matches ${JSON.stringify(part.query)}: use fewer or other words.`;
 }
