@@ -27,23 +27,32 @@ export function spellingsOf(query: string): readonly string[] {
   return [...new Set([query, bare, escaped, ascii, JSON.stringify(escaped).slice(1, -1)])];
 }
 
+/**
+ * What to look for, and what finding it is worth beside a word by itself: the pieces of one word are worth that together, or else a
+ * long path would drown the number next to it.
+ */
+export type QueryTerm = { readonly text: string; readonly weight: number };
+
 /** Distinct terms in lower case, at most 64; all words are taken when there are only common ones. */
-export function queryTerms(query: string): readonly string[] {
-  const terms = new Set<string>();
+export function queryTerms(query: string): readonly QueryTerm[] {
+  const weights = new Map<string, number>();
+  const add = (text: string, weight: number) => weights.set(text, Math.max(weight, weights.get(text) ?? 0));
   for (const chunk of query.toLowerCase().slice(0, mostCharacters).split(/\s+/)) {
     const bare = chunk.replace(/^[^\p{L}\p{N}_$@#/.-]+/u, '').replace(/[^\p{L}\p{N}_]+$/u, '');
-    if (bare !== '') terms.add(bare);
-    for (const piece of bare.split(/[^\p{L}\p{N}_]+/u)) if (piece.length > 1) terms.add(piece);
+    if (bare !== '') add(bare, 1);
+    const pieces = bare.split(/[^\p{L}\p{N}_]+/u).filter(({ length }) => length > 1);
+    for (const piece of pieces) add(piece, 1 / pieces.length);
   }
-  const telling = [...terms].filter((term) => !common.has(term));
-  return (telling.length > 0 ? telling : [...terms]).slice(0, mostTerms);
+  const terms = [...weights].map(([text, weight]): QueryTerm => ({ text, weight }));
+  const telling = terms.filter(({ text }) => !common.has(text));
+  return (telling.length > 0 ? telling : terms).slice(0, mostTerms);
 }
 
 /** Pairs of neighbouring words as they stand in the query, in lower case, at most 64: what a query quotes stands so in the text. */
-export function queryPhrases(query: string): readonly string[] {
+export function queryPhrases(query: string): readonly QueryTerm[] {
   const words = query.toLowerCase().slice(0, mostCharacters).trim().split(/\s+/);
   const pairs = words.slice(1).map((word, index) => `${words[index]} ${word}`);
-  return [...new Set(pairs)].slice(0, mostTerms);
+  return [...new Set(pairs)].slice(0, mostTerms).map((text) => ({ text, weight: 1 }));
 }
 
 /**

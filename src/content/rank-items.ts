@@ -15,7 +15,7 @@ export type Ranking = {
  * the question, and where it says nothing of any, in the order they come.
  */
 export function rankItems(items: readonly Item[], question: string, isRanked: boolean): Ranking {
-  const words = queryTerms(question);
+  const words = queryTerms(question).map(({ text }) => text);
   const texts = items.map(({ text }) => text.toLowerCase());
   const counts = texts.map((text) => words.map((word) => countTerm(text, word, text.length).count));
   const rarity = words.map((_, word) =>

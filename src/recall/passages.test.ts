@@ -49,6 +49,13 @@ describe('passages for a query', () => {
     expect(text.slice(first?.start, first?.end)).toContain('alpha beta, and later gamma delta');
   });
 
+  it('put a number beside a path before the pieces of the path', () => {
+    const hay = 'hay\n'.repeat(400);
+    const text = `${hay}home, work, project, source\n${hay}line 958\n${hay}`;
+    const [first] = findPassages([{ text, within: everything(text) }], '/home/work/project/source/a.go 958');
+    expect(text.slice(first?.start, first?.end)).toContain('958');
+  });
+
   it('bring together what no passage holds by itself, rather than the same words again', () => {
     const text = ['alpha beta', 'alpha beta', 'alpha beta', 'gamma']
       .flatMap((words) => [words, filler(60)])
@@ -127,16 +134,17 @@ describe('windows', () => {
 
 describe('a query', () => {
   it('is taken apart into words, values and their pieces', () => {
-    expect(queryTerms('What is the timeout in src/app.ts (line 42)?')).toEqual([
-      'timeout',
-      'src/app.ts',
-      'src',
-      'app',
-      'ts',
-      'line',
-      '42',
+    const spelled = queryTerms('What is the timeout in src/app.ts (line 42)?');
+    expect(spelled.map(({ text, weight }) => `${text} ${weight.toFixed(2)}`)).toEqual([
+      'timeout 1.00',
+      'src/app.ts 1.00',
+      'src 0.33',
+      'app 0.33',
+      'ts 0.33',
+      'line 1.00',
+      '42 1.00',
     ]);
-    expect(queryTerms('the')).toEqual(['the']);
+    expect(queryTerms('the')).toEqual([{ text: 'the', weight: 1 }]);
     expect(queryTerms('=> !')).toEqual([]);
   });
 

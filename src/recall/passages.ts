@@ -4,7 +4,15 @@
  */
 import { wholeAfter, wholeBefore } from '../conversation/code-points.ts';
 import type { Stretch } from './lines.ts';
-import { bm25, countTerm, queryPhrases, queryTerms, rarityOf, spellingsOf } from '../content/query-terms.ts';
+import {
+  bm25,
+  countTerm,
+  queryPhrases,
+  type QueryTerm,
+  queryTerms,
+  rarityOf,
+  spellingsOf,
+} from '../content/query-terms.ts';
 import { windowsOf } from './windows.ts';
 
 /** A text, and the stretch of it that is asked. */
@@ -35,7 +43,7 @@ const mostChosen = 8;
 type Tier = 'exact' | 'any-case' | 'words';
 const tiers: readonly Tier[] = ['exact', 'any-case', 'words'];
 
-type Query = { readonly whole: string; readonly lower: string; readonly terms: readonly string[] };
+type Query = { readonly whole: string; readonly lower: string; readonly terms: readonly QueryTerm[] };
 type Match<From> = Stretch & {
   readonly from: From;
   readonly hit: number;
@@ -59,7 +67,7 @@ export function findPassages<From extends Source>(
       return at >= 0 && at + spelling.length <= within.end;
     });
   const whole = spellingsOf(trimmed).find(stands) ?? trimmed;
-  const terms = [...new Set([...queryTerms(trimmed), ...queryPhrases(trimmed)])];
+  const terms = [...queryTerms(trimmed), ...queryPhrases(trimmed)];
   const query: Query = { whole, lower: whole.toLowerCase(), terms };
   const matches: Match<From>[] = [];
   const holding = query.terms.map(() => 0);
@@ -77,7 +85,8 @@ export function findPassages<From extends Source>(
       for (const [index, count] of match.counts.entries()) if (count > 0) holding[index]! += 1;
     }
   }
-  return rank(matches, windows, holding);
+  const worth = holding.map((count, term) => rarityOf(count, windows) * terms[term]!.weight);
+  return rank(matches, worth);
 }
 
 function matchIn<From extends Source>(
@@ -90,7 +99,7 @@ function matchIn<From extends Source>(
   const length = window.end - window.start;
   const beyond = Math.max(lookAhead, Math.min(query.whole.length, longestAcross));
   const lower = text.slice(window.start, Math.min(within.end, window.end + beyond)).toLowerCase();
-  const counted = query.terms.map((term) => countTerm(lower, term, length));
+  const counted = query.terms.map(({ text: term }) => countTerm(lower, term, length));
   const wholeAt = lower.indexOf(query.lower);
   const isAnyCase = wholeAt >= 0 && wholeAt < length;
   const first = counted.reduce((least, { first: at }) => Math.min(least, at), isAnyCase ? wholeAt : Infinity);
@@ -103,20 +112,18 @@ function matchIn<From extends Source>(
   return { from, start: window.start, end, hit, tier, counts: counted.map(({ count }) => count) };
 }
 
-/** Of equals the one that was found first is the better. */
+/** `worth`: of finding each term. Of equals the one that was found first is the better. */
 function rank<From extends Source>(
   matches: readonly Match<From>[],
-  windows: number,
-  holding: readonly number[],
+  worth: readonly number[],
 ): readonly Passage<From>[] {
   const holdsWhole = matches.some(({ tier }) => tier !== 'words');
-  const rarity = holding.map((count) => rarityOf(count, windows));
   const scored = matches
     .filter(({ tier }) => !holdsWhole || tier !== 'words')
-    .map((match) => ({ match, score: score(match, rarity), order: tiers.indexOf(match.tier) }))
+    .map((match) => ({ match, score: score(match, worth), order: tiers.indexOf(match.tier) }))
     .sort((one, other) => one.order - other.order || other.score - one.score);
   const best = scored[0]?.score ?? 0;
-  return bringingMost(scored, rarity).map(({ match: { from, start, end, hit, tier }, score: own }) => {
+  return bringingMost(scored, worth).map(({ match: { from, start, end, hit, tier }, score: own }) => {
     return { from, start, end, hit, isStrong: tier !== 'words' || own >= best * strongShare };
   });
 }
@@ -127,22 +134,22 @@ function rank<From extends Source>(
  */
 function bringingMost<Scored extends { readonly match: Match<Source> }>(
   scored: readonly Scored[],
-  rarity: readonly number[],
+  worth: readonly number[],
 ): readonly Scored[] {
   if (scored[0]?.match.tier !== 'words') return scored;
-  const worth = [...rarity];
+  const wanted = [...worth];
   const left = scored.slice(0, mostCompared);
   const chosen: Scored[] = [];
   while (left.length > 0 && chosen.length < mostChosen) {
-    const gains = left.map(({ match }) => score(match, worth));
+    const gains = left.map(({ match }) => score(match, wanted));
     const [next] = left.splice(gains.indexOf(Math.max(...gains)), 1);
     chosen.push(next!);
-    for (const [term, count] of next!.match.counts.entries()) if (count >= 1) worth[term] = rarity[term]! / 3;
+    for (const [term, count] of next!.match.counts.entries()) if (count >= 1) wanted[term] = worth[term]! / 3;
   }
   return [...chosen, ...left, ...scored.slice(mostCompared)];
 }
 
 /** Lengths in characters spare us cutting into words what does not match. */
-function score({ start, end, counts }: Match<Source>, rarity: readonly number[]): number {
-  return bm25(counts, rarity, (end - start) / longestAcross);
+function score({ start, end, counts }: Match<Source>, worth: readonly number[]): number {
+  return bm25(counts, worth, (end - start) / longestAcross);
 }
