@@ -5,7 +5,7 @@ import type { Prepared } from './prepared.ts';
 export type RecallText = {
   /** For the model: the original, the part it asked for, or a sentence that says why not. */
   readonly text: string;
-  /** Whether an original stood behind the id. */
+  /** Whether there was something to read: an original behind the id, or some to search. */
   readonly found: boolean;
   /** Of the text. */
   readonly tokens: number;
@@ -26,8 +26,7 @@ export async function answerRecall(
       found ||= original !== undefined;
       return original && new TextDecoder().decode(original);
     },
-    // What was folded last is the likeliest to be asked for.
-    all: prepared.report.memories.toReversed(),
+    all: prepared.searched,
     maxTokens,
     countTokens: count,
   });

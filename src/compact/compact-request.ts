@@ -11,7 +11,7 @@ import { foldReport } from './fold-report.ts';
 import { identityOf } from './identity.ts';
 import type { KnownBefore } from './look-up.ts';
 import { type Incoming, type Opened, openRequest } from './open-request.ts';
-import { originalFinder, outcomeOf } from './outcome.ts';
+import { originalFinder, outcomeOf, searchedOf } from './outcome.ts';
 import { type Draft, type Planned, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { keepOriginals, rememberFold, settle } from './replay.ts';
@@ -55,6 +55,7 @@ export async function compactRequest(
     identity: identityOf(conversation, links),
     recallTool: input.recallTool?.name,
     original: originalFinder(asSent, edits),
+    searched: searchedOf(result.edits, result.shrinks),
     remember: (ghost) => workshop.options.ghosts.record(request.tenant, links.at(-1)!, ghost),
     keepReply: (knownAs, reply) => workshop.options.keptReplies.record(request.tenant, knownAs, reply),
     room:

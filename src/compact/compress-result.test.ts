@@ -77,6 +77,20 @@ describe('a result of an agent loop', () => {
     expect(rooms.filter((room, at) => sizes[at]! > room)).toEqual([]);
   });
 
+  it('is within its room where being written closer is nearly enough', async () => {
+    const tagged = articles.map((article) => ({
+      ...article,
+      tags: Array.from({ length: 60 }, (_, tag) => tag),
+    }));
+    const pretty = JSON.stringify(tagged, null, 8);
+    const room = 3_000;
+    const { compression } = await createLeporello().compressResult({
+      text: pretty,
+      budget: { tokens: room, results: 1 },
+    });
+    expect(compression?.tokensAfter).toBeLessThanOrEqual(room);
+  });
+
   it("has a summarizer's words for its items, each asked for once, also by another process", async () => {
     const options = { store: inMemoryStore(), secret: new Uint8Array(32).fill(3) };
     const { summarizer, asked } = teller();

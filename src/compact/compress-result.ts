@@ -72,24 +72,28 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
 
   let fit = fitted(own, false);
   let by: Compression['by'] = 'extractive';
+  let problem: string | undefined;
   const { summarizer, waitMs = 10_000 } = request;
   if (summarizer && fit.smaller.size > 0) {
     const texts = [...fit.smaller.keys()].flatMap((item) => list.items[item]!.texts);
     const options = { vault, tenant, summarizer, question, share: shares[0], count, flights };
     const words = await itemWords(texts, options, waitMs);
     const answered = texts.filter((one) => words.has(one)).length;
-    by = answered === 0 ? 'extractive' : answered === texts.length ? 'summarizer' : 'both';
     const say: Say = (one, most) => {
       const said = words.get(one) ?? one;
       // Words are asked for by tokens: a little more than was wanted is better than a cut.
       return said !== one && said.length <= most * 1.5 ? said : own(said, most);
     };
-    if (answered > 0) fit = fitted(say, true);
+    if (answered < texts.length) problem = 'not all words were there in time';
+    const reworded = answered > 0 ? fitted(say, true) : undefined;
+    if (reworded && (reworded.fits || !fit.fits)) {
+      fit = reworded;
+      by = answered === texts.length ? 'summarizer' : 'both';
+    } else if (reworded) problem = 'in other words it would not fit';
   }
   const { smaller, shown, after } = fit;
   if (smaller.size === 0 || after >= before) return as;
   await vault.keep(tenant, [{ id: memory, original }]);
-  const problem = summarizer && by !== 'summarizer' ? 'not all words were there in time' : undefined;
   const compression = compressionOf({
     id: memory,
     level: 'items',

@@ -29,9 +29,9 @@ export function fitItems<Made extends { readonly fits: boolean }>(
   return make(smaller);
 }
 
-/** By halves; what is made of all fits. */
+/** By halves, and one at least; what is made of all fits. */
 function fewest<Made extends { readonly fits: boolean }>(all: number, make: (count: number) => Made): Made {
-  let least = 0;
+  let least = Math.min(1, all);
   let most = all;
   while (least < most) {
     const middle = Math.floor((least + most) / 2);

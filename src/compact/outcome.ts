@@ -28,6 +28,19 @@ export function memoriesOf(edits: readonly Edit[]): readonly string[] {
   return [...new Set(ids)];
 }
 
+/** What a search looks through: what was folded last first, what was only made smaller last, and nothing that went again with its message. */
+export function searchedOf(folds: readonly Edit[], shrinks: readonly Edit[]): readonly string[] {
+  const gone = new Set(
+    folds.flatMap((edit) =>
+      edit.kind === 'drop-message' && edit.memory !== undefined ? [edit.message] : [],
+    ),
+  );
+  const wentAgain = (edit: Edit) =>
+    (edit.kind === 'replace-text' && gone.has(edit.at.message)) ||
+    (edit.kind === 'replace-input' && gone.has(edit.message));
+  return memoriesOf([...shrinks, ...folds].filter((edit) => !wentAgain(edit))).toReversed();
+}
+
 export function originalFinder(conversation: Conversation, edits: readonly Edit[]): Prepared['original'] {
   let originals: ReadonlyMap<string, Uint8Array> | undefined;
   return (id) => {

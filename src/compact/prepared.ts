@@ -17,6 +17,8 @@ export type Prepared = {
   readonly recallTool: string | undefined;
   /** The original behind an id of this very conversation, as exact JSON bytes; nothing for any other id. */
   readonly original: (id: string) => Uint8Array | undefined;
+  /** The ids to search where none is named, what is likelier to be asked for first. */
+  readonly searched: readonly string[];
   /** Keeps what was recalled for the reply to this request, to be put back into later ones. Rejects with `store-failed`. */
   readonly remember: (ghost: GhostTurn) => Promise<void>;
   /** Keeps how to go on from the reply that the client knows by this name. Rejects with `store-failed`. */
@@ -83,6 +85,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
     identity: { links: [], beginning: undefined, session: conversation?.sessionKey },
     recallTool: undefined,
     original: () => undefined,
+    searched: [],
     remember: () => Promise.resolve(),
     keepReply: () => Promise.resolve(),
     room: undefined,

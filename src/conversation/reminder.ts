@@ -6,16 +6,17 @@ import { bytesOf, type Conversation, type Message, textOf, textsOf } from './con
  * said meanwhile is passed on in them, too, and is none; nor is an element of any other name, for the user may have written it.
  */
 export function isReminder(text: string): boolean {
-  let at = 0;
-  do {
+  const end = text.trimEnd().length;
+  if (end === 0) return false;
+  for (let at = 0; at < end; ) {
     element.lastIndex = at;
     const begin = element.exec(text);
     if (!begin) return false;
-    const end = `</${begin[1]}>`;
-    const found = text.indexOf(end, element.lastIndex);
+    const close = `</${begin[1]}>`;
+    const found = text.indexOf(close, element.lastIndex);
     if (found < 0) return false;
-    at = found + end.length;
-  } while (text.slice(at).trim() !== '');
+    at = found + close.length;
+  }
   return !passedOn.test(text);
 }
 
@@ -35,9 +36,10 @@ export function userSpeaks({ body }: Conversation, message: Message): boolean {
 /** Of an element, of spaces in front of it, or of their escapes: other texts, which may be long, need not be decoded. */
 const mayBegin = /[<\\ ]/;
 
-/** The begin of one, with what is in front of it. */
+/** The begin of one, with what is in front of it. Of names that a user may well give, such as `context`, none. */
 const element =
-  /\s*<([a-z][\w-]*(?<=reminder|environment|context|instructions|details))(?: [^>\n]{0,300})?>/y;
+  /\s*<((?:[a-z]+[-_])?reminder|(?:system|environment)[-_][a-z_-]+|user[-_]instructions)(?: [^>\n]{0,300})?>/y;
 
 /** How clients pass on what the user said. */
-const passedOn = /\bthe user (?:sent|said|says|asks|asked|wrote)\b/i;
+const passedOn =
+  /\buser\b[^.\n]{0,40}\b(?:sent|said|says|asks|asked|wrote|writes|replied|told|wants|requested|messages?|interrupted)\b/i;

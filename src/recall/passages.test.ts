@@ -81,6 +81,14 @@ describe('passages for a query', () => {
     ]);
   });
 
+  it('are found in each text as it spells the query', () => {
+    const sources = ['say "hi there" now', String.raw`{"say":"\"hi there\" now"}`].map((text) => ({
+      text,
+      within: everything(text),
+    }));
+    expect(findPassages(sources, '"hi there"').map(({ from }) => sources.indexOf(from))).toEqual([0, 1]);
+  });
+
   it('are weighed against those of other texts, and of equals the one of the first text is the better', () => {
     const sources = ['hay and a straw', 'a needle', 'needle and hay', 'needle and hay'].map((text, at) => ({
       name: at,

@@ -43,6 +43,7 @@ const mostChosen = 8;
 type Tier = 'exact' | 'any-case' | 'words';
 const tiers: readonly Tier[] = ['exact', 'any-case', 'words'];
 
+/** `whole`: as the text spells it that is asked. */
 type Query = { readonly whole: string; readonly lower: string; readonly terms: readonly QueryTerm[] };
 type Match<From> = Stretch & {
   readonly from: From;
@@ -61,19 +62,15 @@ export function findPassages<From extends Source>(
 ): readonly Passage<From>[] {
   const trimmed = wanted.trim();
   if (trimmed === '') return [];
-  const stands = (spelling: string): boolean =>
-    sources.some(({ text, within }) => {
-      const at = text.indexOf(spelling, within.start);
-      return at >= 0 && at + spelling.length <= within.end;
-    });
-  const whole = spellingsOf(trimmed).find(stands) ?? trimmed;
+  const spellings = spellingsOf(trimmed);
   const terms = [...queryTerms(trimmed), ...queryPhrases(trimmed)];
-  const query: Query = { whole, lower: whole.toLowerCase(), terms };
   const matches: Match<From>[] = [];
-  const holding = query.terms.map(() => 0);
+  const holding = terms.map(() => 0);
   let windows = 0;
   for (const from of sources) {
     const { text, within } = from;
+    const whole = spellings.find((spelling) => stands(from, spelling)) ?? trimmed;
+    const query: Query = { whole, lower: whole.toLowerCase(), terms };
     let exactAt = text.indexOf(whole, within.start);
     for (const window of windowsOf(text, within)) {
       windows++;
@@ -87,6 +84,11 @@ export function findPassages<From extends Source>(
   }
   const worth = holding.map((count, term) => rarityOf(count, windows) * terms[term]!.weight);
   return rank(matches, worth);
+}
+
+function stands({ text, within }: Source, spelling: string): boolean {
+  const at = text.indexOf(spelling, within.start);
+  return at >= 0 && at + spelling.length <= within.end;
 }
 
 function matchIn<From extends Source>(

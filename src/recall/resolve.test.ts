@@ -199,7 +199,7 @@ describe('searching all there is', () => {
 
   it('says plainly that nothing matches', async () => {
     expect(await search({ query: 'needle' })).toBe(
-      'No match for "needle" in what was folded (3 memories). Use fewer or other words.',
+      'No match for "needle" in all that was folded. Use fewer or other words.',
     );
   });
 

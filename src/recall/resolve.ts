@@ -52,7 +52,7 @@ export async function resolveRecall(request: RecallRequest): Promise<string> {
   const next = (lines: string) => callFor(asked, lines);
   return asked.query === undefined
     ? pageOf(text, within, { ...options, callFor: next })
-    : searchPage([{ id: asked.id, text, within, callFor: next }], asked.query, options);
+    : searchPage([{ id: undefined, text, within, callFor: next }], asked.query, options);
 }
 
 async function searchAll(

@@ -10,9 +10,10 @@ import { findPassages } from './passages.ts';
 import type { Passage, Source } from './passages.ts';
 import { withContext } from './windows.ts';
 
-/** A text to be searched, and how it is named where there are others. */
+/** A text to be searched. */
 export type Searched = Source & {
-  readonly id: string;
+  /** Stands before each place in it; undefined where nothing else is searched. */
+  readonly id: string | undefined;
   /** The arguments, as JSON, of the call that reads the range given in the spelling of `lines`. */
   readonly callFor: (lines: string) => string;
 };
@@ -74,8 +75,8 @@ function shortPage(
 function noMatch(sources: readonly Searched[], query: string): string {
   const asked = JSON.stringify(query.trim().slice(0, 80).toWellFormed());
   const [only] = sources;
-  if (only === undefined || sources.length > 1)
-    return `No match for ${asked} in what was folded (${sources.length} memories). Use fewer or other words.`;
+  if (only === undefined || only.id !== undefined)
+    return `No match for ${asked} in all that was folded. Use fewer or other words.`;
   const place = spellRange(only.text, only.within);
   return `No match for ${asked} in lines ${place}. Use fewer or other words, or read them: ${only.callFor(place)}`;
 }
@@ -88,8 +89,7 @@ function layOut(
   const blocks = shown.map((stretch) => {
     const shownText = stretch.from.text.slice(stretch.start, stretch.end);
     const closing = shownText.endsWith('\n') ? '' : '\n';
-    const place = sources.length === 1 ? `lines ${rangeOf(stretch)}` : placeOf(stretch);
-    return `[${place}]\n${shownText}${closing}`;
+    return `[${placeOf(stretch)}]\n${shownText}${closing}`;
   });
   const isShown = ({ from, hit }: Passage<Searched>) =>
     shown.some((stretch) => stretch.from === from && hit >= stretch.start && hit < stretch.end);
@@ -105,17 +105,18 @@ function layOut(
 function lastLine(sources: readonly Searched[], others: readonly Passage<Searched>[]): string {
   const [only] = sources;
   const [next] = others;
-  const isOne = only !== undefined && sources.length === 1;
+  const isNamed = only?.id !== undefined;
   if (next === undefined)
-    return `[No other matches${isOne ? ` in lines ${spellRange(only.text, only.within)}` : ''}.]`;
+    return `[No other matches${only && !isNamed ? ` in lines ${spellRange(only.text, only.within)}` : ''}.]`;
   const named = others.slice(0, mostOtherPlaces);
-  const places = isOne ? `lines ${named.map(rangeOf).join(', ')}` : named.map(placeOf).join(', ');
+  const places = isNamed ? named.map(placeOf).join(', ') : `lines ${named.map(rangeOf).join(', ')}`;
   const more = others.length > named.length ? ` and ${others.length - named.length} more` : '';
   return `[More in ${places}${more}. To read on: ${next.from.callFor(rangeOf(next))}]`;
 }
 
 function placeOf(shown: Shown): string {
-  return `${shown.from.id} lines ${rangeOf(shown)}`;
+  const { id } = shown.from;
+  return `${id === undefined ? '' : `${id} `}lines ${rangeOf(shown)}`;
 }
 
 /** As lines are spelled: without the break behind them, but for the one that ends the text. */

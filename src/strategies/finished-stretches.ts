@@ -52,8 +52,12 @@ export function finishedStretches(view: FoldView): readonly FinishedStretch[] {
     }
     const open = unit.filter(({ index }) => !gone.has(index));
     if (open.length === 0) continue;
+    // What a client says in the user's place begins no stretch, and ends none.
+    const isClients = unit.every((one) => one.role === 'user' && !userSpeaks(conversation, one));
+    if (isClients && (run.length === 0 || !free.has(open[0]!.index))) continue;
     const isReply =
-      unit.some(({ role }) => role === 'assistant') && !open.some((one) => userSpeaks(conversation, one));
+      isClients ||
+      (unit.some(({ role }) => role === 'assistant') && !open.some((one) => userSpeaks(conversation, one)));
     if (isReply && free.has(open[0]!.index)) run.push(...open);
     else {
       finish(!isReply);

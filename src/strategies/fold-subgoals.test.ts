@@ -63,6 +63,27 @@ describe('fold-subgoals', () => {
     expect(droppedIn(besideResults(body, 'Mind the list.'))).toEqual([]);
   });
 
+  it('goes on with a sub-goal over what a client says in between', () => {
+    const reminder: Step = { user: '<system-reminder>Mind the list.</system-reminder>' };
+    const [plan, ...rest] = work('alpha', 4, 30);
+    const recordsIn = (between: readonly Step[]) =>
+      contentsOf(
+        chatBody([
+          { user: 'Mend it.' },
+          plan!,
+          ...between,
+          ...rest,
+          ...work('beta', 4, 30),
+          ...work('gamma', 4, 30),
+        ]),
+        { minActions: 0 },
+      ).filter((content) => content?.startsWith('[Record'));
+    const spelled = (records: ReturnType<typeof recordsIn>) =>
+      records.map((record) => record?.replace(/mem_\d+/, 'mem'));
+    expect(recordsIn([])).toHaveLength(3);
+    expect(spelled(recordsIn([reminder]))).toEqual(spelled(recordsIn([])));
+  });
+
   it('puts a record in the place of each finished sub-goal, and leaves what the user said and the open one', () => {
     const contents = contentsOf(chatBody(steps), { minActions: 0 });
     expect(contents.slice(0, 5)).toEqual([

@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import type { Edit } from '../conversation/edit.ts';
+import { searchedOf } from './outcome.ts';
+
+describe('what a search looks through', () => {
+  it('is what was folded last first, what was made smaller last, and nothing twice', () => {
+    const stub = (message: number, memory: string): Edit => ({
+      kind: 'replace-text',
+      at: { message, part: 0, text: 0 },
+      stub: 'gone',
+      memory,
+    });
+    const folds: readonly Edit[] = [
+      stub(2, 'mem_a'),
+      stub(4, 'mem_b'),
+      { kind: 'insert-message', before: 1, role: 'user', text: 'Folded.' },
+      { kind: 'drop-message', message: 1, memory: 'mem_c' },
+      { kind: 'drop-message', message: 2, memory: 'mem_c' },
+    ];
+    expect(searchedOf(folds, [stub(6, 'mem_d'), stub(8, 'mem_e')])).toEqual([
+      'mem_c',
+      'mem_b',
+      'mem_e',
+      'mem_d',
+    ]);
+  });
+});
