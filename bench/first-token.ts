@@ -31,7 +31,7 @@ const traps = [
   '"Never seen" changes every message: what the gateway pays for the first request after a restart, not for each turn.',
   'The gateway has served 275 requests of the kind before it is measured. Its first ones, while its code is being compiled, take 1 to 2 ms more, the very first some 50 ms.',
   'A client that the machine stalls for 20 ms reads what stands before a recall and what comes behind it at once, and counts as late.',
-  'No request is long enough to be folded, but those with a recall: there each replays a fold of 700 kB.',
+  'Folds that pay are off (`triggers.cacheRent`), so no request is folded but those with a recall: there each replays a fold of 700 kB.',
 ];
 
 const thinkingTraps = [

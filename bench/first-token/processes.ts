@@ -1,7 +1,7 @@
 /** The processes of one measurement: the provider, a raw pipe and the gateway as it really runs, each on a free port of the loopback. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -27,7 +27,10 @@ export async function startProcesses(script: string, kind: ProviderKind): Promis
   };
   const provider = await start(['--provider', kind]);
   const pipe = await start(['--pipe', provider.origin]);
-  const gateway = startGateway(provider.origin, data);
+  // A conversation that comes in long would have paid its rent, and be folded.
+  const config = join(data, 'config.json');
+  await writeFile(config, JSON.stringify({ triggers: { cacheRent: false } }));
+  const gateway = startGateway(provider.origin, data, ['--config', config]);
   children.push(gateway);
   return {
     provider: provider.origin,
@@ -47,7 +50,7 @@ export async function startProcesses(script: string, kind: ProviderKind): Promis
   };
 }
 
-/** The command that users start, with its own settings, a new data folder and no variables of ours but the upstreams. */
+/** The command that users start, with a new data folder and no variables of ours but the upstreams. */
 export function startGateway(upstream: string, data: string, args: readonly string[] = []): ChildProcess {
   const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
   const env = {
