@@ -65,21 +65,25 @@ export function prefixCases(codec: Codec, fixture: CodecFixture): void {
 function changedMessage(message: unknown, seed: number, value: string, moving: ReadonlySet<string>): unknown {
   const before = JSON.stringify(message);
   const copy: unknown = JSON.parse(before);
-  const places: ((value: unknown) => void)[] = [];
+  const places: { readonly held: unknown; readonly put: (instead: unknown) => void }[] = [];
   const visit = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return;
     const holder = node as Record<string, unknown>;
     for (const key of Object.keys(holder)) {
       if (!Array.isArray(node) && moving.has(key)) continue;
-      places.push((put) => Object.defineProperty(holder, key, { value: put, enumerable: true }));
+      const put = (instead: unknown) =>
+        Object.defineProperty(holder, key, { value: instead, enumerable: true });
+      places.push({ held: holder[key], put });
       visit(holder[key]);
     }
   };
   visit(copy);
-  const put: unknown = JSON.parse(value);
+  const { held, put } = places[seed % places.length]!;
+  const other: unknown = JSON.parse(value);
   // A text in place of the list that holds it says the same.
-  if (typeof put === 'string' && before.includes(JSON.stringify(put))) return undefined;
-  places[seed % places.length]!(put);
+  const isHeld = typeof other === 'string' && JSON.stringify(held).includes(JSON.stringify(other));
+  if (Array.isArray(held) && isHeld) return undefined;
+  put(other);
   return JSON.stringify(copy) === before ? undefined : copy;
 }
 
