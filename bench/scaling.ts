@@ -44,8 +44,9 @@ const inAnthropic = {
   spell: (chat: Uint8Array) => asAnthropic(chat),
 };
 
-/** Everything on, the cache's rent reckoned with every request, but nothing ever asks for a fold. */
+/** Everything on, the recall tool offered, the cache's rent reckoned with every request, but nothing ever asks for a fold. */
 const nothingDue: FoldSettings = {
+  offerRecall: 'always',
   models: { '*': { window: 4_000_000 } },
   triggers: { tokenBudget: false, cacheRent: { patience: 1e9 } },
 };

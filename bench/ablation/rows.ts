@@ -53,5 +53,6 @@ export const rows: readonly BenchEngine[] = [
   { name: 'only cacheRent', settings: { shrinks: false, triggers: only({ cacheRent: {} }) } },
   { name: 'only coldCache', settings: { shrinks: false, triggers: only({ coldCache: {} }) } },
   { name: 'without all', settings: { shrinks: false, triggers: only({}) } },
-  { name: 'without read_memory', settings: { offerRecall: false } },
+  { name: 'without read_memory', settings: { offerRecall: 'never' } },
+  { name: 'read_memory always', settings: { offerRecall: 'always' } },
 ];

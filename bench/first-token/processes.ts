@@ -29,7 +29,7 @@ export async function startProcesses(script: string, kind: ProviderKind): Promis
   const pipe = await start(['--pipe', provider.origin]);
   // A conversation that comes in long would have paid its rent, and be folded.
   const config = join(data, 'config.json');
-  await writeFile(config, JSON.stringify({ triggers: { cacheRent: false } }));
+  await writeFile(config, JSON.stringify({ recall: { offer: 'always' }, triggers: { cacheRent: false } }));
   const gateway = startGateway(provider.origin, data, ['--config', config]);
   children.push(gateway);
   return {

@@ -7,6 +7,9 @@ import { loadExactCounter } from '../../src/tokens/exact.ts';
 import { longHorizon, readConversations } from './data.ts';
 import { type BenchOptions, benchPolicies } from './policies.ts';
 
+/** A conversation, and the policies under which an earlier one of its source needed the recall tool. */
+export type Task = { readonly id: string; readonly needed: readonly string[] };
+
 const options = JSON.parse(process.argv[2] ?? '') as BenchOptions;
 const counter = await loadExactCounter('o200k_base');
 const records = readConversations() ?? [];
@@ -14,12 +17,12 @@ const byId = new Map([...records, ...longHorizon(records)].map((record) => [reco
 const policies = benchPolicies(options, counter);
 
 // A rejection ends the process, which whoever asked takes notice of.
-process.on('message', (id: string) => void replayOne(id).then((played) => process.send?.(played)));
+process.on('message', (task: Task) => void replayOne(task).then((played) => process.send?.(played)));
 
-function replayOne(id: string): Promise<Played> {
+function replayOne({ id, needed }: Task): Promise<Played> {
   const record = byId.get(id)!;
   const body = conversationBody(record, options.prefix, counter);
   const coldAt = new Set(options.pauses ? record.coldAt : []);
   const recording = readRecording({ id, source: record.source, format: chat, body, coldAt }, counter);
-  return replay(recording, policies, options.window);
+  return replay(recording, policies, { window: options.window, needed: new Set(needed) });
 }

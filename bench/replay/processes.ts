@@ -1,4 +1,4 @@
-/** Shares conversations among processes, the longest first, and shows on standard error how far they are. */
+/** Shares conversations among processes, and shows on standard error how far they are. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
@@ -6,39 +6,44 @@ import type { ConversationRecord } from '../../src/cli/replay/conversation-body.
 import { createProgress } from '../../src/cli/replay/progress.ts';
 import type { Played } from '../../src/replay/replay.ts';
 import type { BenchOptions } from './policies.ts';
+import type { Task } from './process.ts';
+import { createSchedule } from './schedule.ts';
 
 /** In the order of the records. */
 export async function replayInProcesses(
   records: readonly ConversationRecord[],
   options: BenchOptions,
 ): Promise<readonly Played[]> {
-  const ids = records.map(({ id }) => id);
-  const sizes = new Map(records.map(({ id, messages }) => [id, JSON.stringify(messages).length]));
-  const waiting = ids.toSorted((a, b) => sizes.get(b)! - sizes.get(a)!);
+  const schedule = createSchedule(
+    records,
+    options.engines.map(({ name }) => name),
+  );
   const played = new Map<string, Played>();
-  const progress = createProgress(ids.length);
+  const progress = createProgress(records.length);
   const work = async (): Promise<void> => {
     const child = fork(new URL('./process.ts', import.meta.url), [JSON.stringify(options)]);
     try {
-      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-        played.set(id, await ask(child, id));
+      for (let task = await schedule.next(); task !== undefined; task = await schedule.next()) {
+        const one = await ask(child, task);
+        played.set(one.id, one);
+        schedule.done(one);
         if (process.stderr.isTTY) process.stderr.write(progress(played.size));
       }
     } finally {
       child.kill();
     }
   };
-  await Promise.all(Array.from({ length: Math.min(ids.length, availableParallelism(), 8) }, work));
-  return ids.map((id) => played.get(id)!);
+  await Promise.all(Array.from({ length: Math.min(records.length, availableParallelism(), 8) }, work));
+  return records.map(({ id }) => played.get(id)!);
 }
 
-async function ask(child: ChildProcess, id: string): Promise<Played> {
+async function ask(child: ChildProcess, task: Task): Promise<Played> {
   const stop = new AbortController();
   const answer = once(child, 'message', { signal: stop.signal });
   const end = once(child, 'exit', { signal: stop.signal }).then(() => {
-    throw new Error(`The process that replayed ${id} ended early.`);
+    throw new Error(`The process that replayed ${task.id} ended early.`);
   });
-  child.send(id);
+  child.send(task);
   try {
     const [played] = (await Promise.race([answer, end])) as [Played];
     return played;

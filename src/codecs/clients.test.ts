@@ -208,7 +208,7 @@ function recorded(codec: Codec, name: string): Conversation {
 }
 
 function prepared(codec: Codec, name: string, window: number) {
-  const { engine } = testEngine({ window });
+  const { engine } = testEngine({ window, offerRecall: 'always' });
   return engine.prepare({ codec, body: recorded(codec, name).body, tenant: 'tenant' });
 }
 

@@ -3,6 +3,7 @@
  * originals, record the fold, and only then hand over the bytes to send.
  */
 import { LeporelloError } from '../errors.ts';
+import { memoriesOf } from '../conversation/original.ts';
 import type { Demand } from '../triggers/trigger.ts';
 import { demandInCounts } from './corrected.ts';
 import { dropReasoning } from './drop-reasoning.ts';
@@ -53,7 +54,7 @@ export async function compactRequest(
     body: sending.body,
     mayGoAsItCame: conversation.body === request.body,
     identity: identityOf(conversation, links),
-    recallTool: input.recallTool?.name,
+    recallTool: result.offers ? input.recallTool?.name : undefined,
     original: originalFinder(asSent, edits),
     searched: searchedOf(result.edits, result.shrinks),
     remember: (ghost) => workshop.options.ghosts.record(request.tenant, links.at(-1)!, ghost),
@@ -115,22 +116,25 @@ async function keep(
   const { memory, asSent, found, alone, input, start, state, now } = opened;
   const { conversation, known } = incoming;
   const { settled } = known.ledger;
-  const limit = limitOf(state);
+  const sent = { at: now, limit: limitOf(state), offers: result.offers };
   const shrinksFrom = input.shrinking?.isBound ? input.shrinking.from : undefined;
   const replayed = new Set(start.edits);
   const edits = [...result.edits, ...result.shrinks].filter(
     (edit) => !replayed.has(edit) && !workshop.kept.has(edit),
   );
+  // Its next conversations are offered the tool from the first request on.
+  const learned = result.offers && memoriesOf(edits).length > 0;
+  const beside = learned ? [workshop.options.foldedAgents.recordOf(conversation.toolNames)] : [];
   const isNew = result !== start || (shrinksFrom !== found?.fold.shrinksFrom && !isSettled(settled, state));
   if (isNew) {
-    const fold = { edits: result.edits, alone, shrinksFrom, at: now, limit };
+    const fold = { edits: result.edits, alone, shrinksFrom, ...sent };
     const givesWayTo = refusal || settled ? undefined : demand?.force ? 'folds' : 'all';
-    const recorded = await rememberFold(memory, asSent, fold, edits, givesWayTo);
+    const recorded = await rememberFold(memory, asSent, fold, { removed: edits, beside }, givesWayTo);
     return recorded === 'recorded' ? { edits, known: Promise.resolve() } : recorded;
   }
-  await keepOriginals(memory, asSent, edits);
+  await keepOriginals(memory, asSent, { removed: edits, beside });
   const isKnown = settled !== undefined || conversation.goesOnFrom !== undefined;
-  return { edits, known: isKnown ? Promise.resolve() : settle(memory, found, { at: now, limit }) };
+  return { edits, known: isKnown ? Promise.resolve() : settle(memory, found, sent) };
 }
 
 /** The summary that the next fold will need, where there is one to be written by now. */

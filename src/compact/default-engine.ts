@@ -2,6 +2,7 @@
 import { createSeenBodies } from '../codecs/seen-bodies.ts';
 import { commonLength } from '../memory/common-length.ts';
 import { sha256 } from '../memory/digest.ts';
+import { createFoldedAgents } from '../memory/folded-agents.ts';
 import { createGhosts } from '../memory/ghosts.ts';
 import { createReadySummaries } from '../memory/ready-summaries.ts';
 import { createKeptReplies } from '../memory/kept-replies.ts';
@@ -18,7 +19,7 @@ import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
 import { createEngine, type Engine } from './engine.ts';
-import type { EngineMode, EngineOptions } from './options.ts';
+import type { EngineMode, EngineOptions, OfferRecall } from './options.ts';
 import type { AheadOptions } from './summary-ahead.ts';
 import { defaultMostTokens } from '../strategies/summarize-history.ts';
 import type { Pins } from './protection.ts';
@@ -47,8 +48,11 @@ export type FoldSettings = {
   readonly cacheMarks?: boolean;
   /** How counts are corrected by what providers report; `false` leaves them as they are. Default: with the usual bounds. */
   readonly calibration?: Calibration | false;
-  /** Whether the recall tool is offered. Default true. */
-  readonly offerRecall?: boolean;
+  /**
+   * When the recall tool is offered: `always` from a conversation's first request on; `learned` so, too, where an earlier conversation of
+   * the same agent (the same tools) had something folded, and else as soon as something is; `never`. Default `learned`.
+   */
+  readonly offerRecall?: OfferRecall;
   /** How long originals and folds are kept, in milliseconds. Default 30 days. */
   readonly memoryTtlMs?: number;
 };
@@ -70,6 +74,7 @@ export function createDefaultEngine(
     ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
     ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs }),
     keptReplies: createKeptReplies({ vault, ttlMs: settings.memoryTtlMs }),
+    foldedAgents: createFoldedAgents({ vault, ttlMs: settings.memoryTtlMs }),
     summaries: aheadOf(settings.summaries, vault),
     digest: sha256,
     seen: createSeenBodies({ digest: sha256, commonLength }),

@@ -33,8 +33,8 @@ const messagesOf = (body: Uint8Array) =>
   (JSON.parse(new TextDecoder().decode(body)) as { messages: { role: string; content: string }[] }).messages;
 
 describe('a request below every trigger', () => {
-  it('goes out as it came, with the recall tool at the end of its tools', async () => {
-    const { engine } = testEngine();
+  it('goes out as it came, where the recall tool is always offered with that at the end of its tools', async () => {
+    const { engine } = testEngine({ offerRecall: 'always' });
     const prepared = await prepare(engine, conversation(2));
     expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'no trigger fired' });
     const body = new TextDecoder().decode(chatBody(conversation(2), { tools, model: 'gpt-4o' }));
@@ -47,10 +47,13 @@ describe('a request below every trigger', () => {
     ]);
   });
 
-  it('is the very same array when it offers no tools', async () => {
-    const { engine } = testEngine();
+  it('is the very same array else, and always when it offers no tools', async () => {
     const body = chatBody([{ user: 'Hello' }]);
-    expect((await engine.prepare({ codec: openaiChat, body, tenant: 't' })).body).toBe(body);
+    const always = testEngine({ offerRecall: 'always' });
+    expect((await always.engine.prepare({ codec: openaiChat, body, tenant: 't' })).body).toBe(body);
+    const withTools = chatBody(conversation(2), { tools });
+    const request = { codec: openaiChat, body: withTools, tenant: 't' };
+    expect((await testEngine().engine.prepare(request)).body).toBe(withTools);
   });
 });
 

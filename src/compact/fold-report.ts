@@ -1,12 +1,13 @@
 /** What a request went through, for its receipt: counts corrected by what providers reported, names and ids. Pure. */
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
+import { memoriesOf } from '../conversation/original.ts';
 import type { FoldReport } from '../metrics/receipt.ts';
 import type { Demand } from '../triggers/trigger.ts';
 import { compressionsOf, correctedSteps, type Gauge } from './corrected.ts';
 import { tokensKept } from './identity.ts';
 import type { ModelWindow } from './options.ts';
-import { callsOf, memoriesOf } from './outcome.ts';
+import { callsOf } from './outcome.ts';
 import type { Draft, Planned, PlanInput } from './plan.ts';
 import type { Sending } from './sender.ts';
 import { whatIsLarge } from './unfit.ts';
@@ -32,6 +33,8 @@ export function foldReport(
   { gauge: { correction }, window, before }: Reckoned,
 ): Omit<FoldReport, keyof Sending['report']> {
   const { counter, recallTool } = input;
+  // Tools stand in front of all.
+  const isToolNew = result.offers && !input.isOffered;
   return {
     model: conversation.model,
     counter: counter.name,
@@ -45,7 +48,7 @@ export function foldReport(
     ghosts: asSent === conversation ? 0 : callsOf(asSent, recallTool),
     tokensBefore: correction.correct(before),
     tokensAfter: correction.correct(result.tokens),
-    tokensKept: planned && tokensKept(start, planned.draft, counter, correction),
+    tokensKept: isToolNew ? 0 : planned && tokensKept(start, planned.draft, counter, correction),
     bytesBefore: conversation.body.length,
     unfit: whatIsLarge(result, counter, demand?.atMost, correction),
   };

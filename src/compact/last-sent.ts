@@ -13,6 +13,8 @@ export type SentRequest = {
   readonly length: number;
   /** What stood before the messages: names what it was sent to, too. */
   readonly preamble: string;
+  /** Whether it offered the recall tool. */
+  readonly offers: boolean;
   /** Milliseconds. */
   readonly at: number;
   /** How many messages the request before this one was sent with, if they are the first of these. */

@@ -22,21 +22,23 @@ export type KnownBefore = {
   readonly ledger: FoundFolds;
   /** Summaries written ahead for what the conversation begins with, the longest first. */
   readonly ready: readonly FoundSummary[];
+  /** Whether something was folded in a conversation of this agent. */
+  readonly isAgentFolded: boolean;
 };
 
 type Asked = {
-  readonly options: Pick<EngineOptions, 'ledger' | 'ghosts' | 'keptReplies' | 'summaries'>;
+  readonly options: Pick<EngineOptions, 'ledger' | 'ghosts' | 'keptReplies' | 'foldedAgents' | 'summaries'>;
   readonly tenant: string;
   /** Of the prefix chain of the conversation as the client sent it. */
   readonly links: readonly string[];
   /** Whether the provider can be told of another reply to go on from. */
   readonly goesOn: boolean;
-  /** Recalls of earlier requests are put back only where the tool they were made with is offered. */
+  /** Recalls of earlier requests are put back only where the tool they were made with can be offered. */
   readonly offersRecall: boolean;
 };
 
 /** Both promises reject with `store-failed`. */
-export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): LookUp {
+export function lookUp(asked: Asked, { messages, goesOnFrom, toolNames }: Conversation): LookUp {
   const { options, tenant, links, goesOn, offersRecall } = asked;
   const reply =
     goesOnFrom !== undefined && goesOn
@@ -48,11 +50,12 @@ export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): Lo
   return { reply, rest };
 
   async function knownBefore(): Promise<KnownBefore> {
-    const [ghosts, ledger, ready] = await Promise.all([
+    const [ghosts, ledger, ready, isAgentFolded] = await Promise.all([
       offersRecall ? options.ghosts.find(tenant, copiesIn(messages, links)) : [],
       options.ledger.find(tenant, links),
       options.summaries?.ready.find(tenant, links) ?? [],
+      offersRecall && options.foldedAgents.has(tenant, toolNames),
     ]);
-    return { ghosts, ledger, ready };
+    return { ghosts, ledger, ready, isAgentFolded };
   }
 }

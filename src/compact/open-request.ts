@@ -6,6 +6,7 @@ import type { TriggerState } from '../triggers/trigger.ts';
 import { type Gauge, gaugeOf } from './corrected.ts';
 import { withGhosts } from './ghosts.ts';
 import type { KnownBefore } from './look-up.ts';
+import { isOffered } from './offer-recall.ts';
 import type { CachePrices, ModelWindow } from './options.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { type FoldMemory, foldFor, replayFold } from './replay.ts';
@@ -60,6 +61,7 @@ export async function openRequest(
   const notReady = () => workshop.summaryNotes.find(memory.tenant, memory.whole) ?? 'none was begun in time';
   const input: PlanInput = {
     ...planInput(workshop, request, asSent, tokenCounter),
+    isOffered: isOffered(options, { codec: request.codec, conversation, asSent, known, found }),
     shrinking,
     ready,
     ...(options.summaries && { notReady }),

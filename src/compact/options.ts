@@ -1,5 +1,6 @@
 /** What an engine is made of. */
 import type { SeenBodies } from '../codecs/seen-bodies.ts';
+import type { FoldedAgents } from '../memory/folded-agents.ts';
 import type { Ghosts } from '../memory/ghosts.ts';
 import type { KeptReplies } from '../memory/kept-replies.ts';
 import type { Ledger } from '../memory/ledger.ts';
@@ -18,6 +19,7 @@ export type EngineOptions = SenderOptions & {
   readonly ledger: Ledger;
   readonly ghosts: Ghosts;
   readonly keptReplies: KeptReplies;
+  readonly foldedAgents: FoldedAgents;
   /** A cryptographic digest of bytes: the identity of prefixes hangs on it. */
   readonly digest: (bytes: Uint8Array) => string;
   /** Bodies read before. Without them each is scanned and digested whole. */
@@ -34,8 +36,8 @@ export type EngineOptions = SenderOptions & {
   readonly mode?: EngineMode | undefined;
   /** How tool results are made smaller when they come. Default: not at all. */
   readonly shrinks?: ShrinkSettings | undefined;
-  /** Whether to offer the recall tool to requests that have tools. Default true. */
-  readonly offerRecall?: boolean | undefined;
+  /** When to offer the recall tool to conversations that have tools. Default `learned`. */
+  readonly offerRecall?: OfferRecall | undefined;
   /**
    * Whether the client keeps its messages as they are folded and goes on from these, rather than sending its whole history again. It
    * offers the recall tool itself then. Default false.
@@ -52,8 +54,14 @@ export type EngineOptions = SenderOptions & {
 
 export type EngineMode = 'fold' | 'observe';
 
+/**
+ * `always`: from their first request on. `learned`: so, too, where something was folded in an earlier conversation of the same agent, and
+ * else as soon as something is folded. `never`: what is folded is not to be had back by the model.
+ */
+export type OfferRecall = 'learned' | 'always' | 'never';
+
 /** `keptMs` is what holds unless the client asks for more. */
-export type CachePrices = Omit<Economy, 'dead'>;
+export type CachePrices = Pick<Economy, 'read' | 'write' | 'keptMs'>;
 
 /** What a model takes. */
 export type ModelWindow = {

@@ -2,7 +2,7 @@
 import type { RecallTool } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { originalsOf } from '../conversation/original.ts';
+import { memoriesOf, originalsOf } from '../conversation/original.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
 import type { Prepared } from './prepared.ts';
 
@@ -19,13 +19,6 @@ export function outcomeOf(
 export function callsOf({ messages }: Conversation, tool: RecallTool | undefined): number {
   const parts = messages.flatMap((message) => message.parts);
   return parts.filter((part) => part.type === 'tool-call' && part.name === tool?.name).length;
-}
-
-export function memoriesOf(edits: readonly Edit[]): readonly string[] {
-  const ids = edits.flatMap((edit) =>
-    edit.kind === 'insert-message' ? (edit.stretch?.memory ?? []) : (edit.memory ?? []),
-  );
-  return [...new Set(ids)];
 }
 
 /** What a search looks through: what was folded last first, what was only made smaller last, and nothing that went again with its message. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import type { Strategy } from '../strategies/strategy.ts';
 import { testEngine } from '../testing/test-engine.ts';
 import type { Trigger } from '../triggers/trigger.ts';
 
@@ -52,5 +53,44 @@ describe('a demand that names messages', () => {
 
   it('never reaches the newest batch', async () => {
     expect(await leftBy(onlyThese([1, 2, 3, 4, 5, 6, 7, 8]))).toEqual([0, 7, 8]);
+  });
+});
+
+describe('a fold that brings the recall tool', () => {
+  /** Saves less than the tool costs. */
+  const stubbing = (message: number): Strategy => ({
+    name: `stub ${message}`,
+    reach: 'history',
+    propose: ({ edits, idOf }) => {
+      const at = { message, part: 0, text: 0 };
+      const memory = idOf(new TextEncoder().encode(`${message}`));
+      return edits.some((edit) => edit.kind === 'replace-text' && edit.at.message === message)
+        ? []
+        : [{ kind: 'replace-text', at, stub: memory, memory }];
+    },
+  });
+  const forced: Trigger = {
+    name: 'forced',
+    demand: ({ tokens }) => ({
+      trigger: 'forced',
+      goal: { unit: 'tokens', target: tokens - 100 },
+      atMost: undefined,
+      force: true,
+    }),
+  };
+  const folded = async (...messages: readonly number[]) => {
+    const { engine } = testEngine({ triggers: [forced], strategies: messages.map(stubbing) });
+    const short = (at: number): Step => ({
+      calls: [{ name: 'look', result: `${at} understands everything immediately, `.repeat(14) }],
+    });
+    const body = chatBody([{ user: 'Go' }, ...[1, 2, 3, 4].map(short)], { tools: ['look'], model: 'gpt-4o' });
+    const { report, recallTool } = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
+    const saved = (report.tokensBefore ?? 0) - (report.tokensAfter ?? 0);
+    return { memories: report.memories.length, saves: saved > 0, recallTool };
+  };
+
+  it('has to make up for it, with all of its steps together', async () => {
+    expect(await folded(2)).toEqual({ memories: 0, saves: false, recallTool: undefined });
+    expect(await folded(2, 4, 6)).toEqual({ memories: 3, saves: true, recallTool: 'read_memory' });
   });
 });

@@ -2,11 +2,11 @@
  * Makes a fold: asks the strategies in order until the demand is met, and checks after each that the result is valid, smaller and
  * really counts less. Whatever fails that is taken back. Pure but for the memos it reads.
  */
-import type { Reading } from '../codecs/codec.ts';
+import type { Reading, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Place } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, withoutTakenIn } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
-import { withMemoryIds } from '../conversation/original.ts';
+import { memoriesOf, withMemoryIds } from '../conversation/original.ts';
 import type { FoundSummary } from '../memory/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, Only } from '../triggers/trigger.ts';
@@ -22,6 +22,8 @@ export type PlanInput = ShrinkInput & {
   readonly compressionBytesThreshold: number;
   /** Whether the client keeps what is folded here, and offers the recall tool itself. */
   readonly isHistoryKept: boolean;
+  /** Whether the recall tool stands there even if nothing is to be recalled: what was sent before had it, or this agent's will need it. */
+  readonly isOffered: boolean;
   /** Tokens that offering the recall tool costs, by what decides them. */
   readonly toolCosts: Map<string, number>;
   /** Says that nobody waits for the result any more. */
@@ -39,8 +41,10 @@ export type Draft = {
   /** Those made at birth, beside them. */
   readonly shrinks: readonly Shrink[];
   readonly body: Uint8Array;
-  /** The body read again; without any edit the client's own conversation, which differs from it by the recall tool alone. */
+  /** The body read again; without any edit the client's own conversation, which differs from it by the recall tool at most. */
   readonly sent: Conversation;
+  /** Whether the model is offered the recall tool. */
+  readonly offers: boolean;
   readonly tokens: number;
   /** Messages without system, as they would be sent. */
   readonly messages: number;
@@ -58,26 +62,26 @@ export function draft(
   edits: readonly Edit[],
   { references = true }: { readonly references?: boolean } = {},
 ): Draft {
-  const { codec, conversation, recallTool } = input;
+  const { codec, conversation } = input;
   const shrinks = shrinksOf(input, edits, { references });
-  const isAsItCame = edits.length === 0 && shrinks.length === 0;
-  const body = codec.write(
-    conversation,
-    [...edits, ...shrinks],
-    recallTool && !input.isHistoryKept ? { recallTool } : {},
-  );
+  const all = [...edits, ...shrinks];
+  const offers = input.isOffered || memoriesOf(all).length > 0;
+  const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
+  const body = codec.write(conversation, all, recallTool ? { recallTool } : {});
+  const isAsItCame = all.length === 0;
   const sent = isAsItCame ? conversation : codec.read(body, input.reading);
-  const tokens = input.counter.total(sent) + (isAsItCame ? toolCost(input, body) : 0);
+  const tokens = input.counter.total(sent) + (isAsItCame ? toolCost(input, recallTool, body) : 0);
   const messages = sent.messages.reduce((sum, { role }) => sum + Number(role !== 'system'), 0);
-  return { edits, shrinks, body, sent, tokens, messages };
+  return { edits, shrinks, body, sent, offers: offers && input.recallTool !== undefined, tokens, messages };
 }
 
 /** Measured once: most requests go out without edits, and reading those again for the sake of the tool would double their cost. */
 function toolCost(
-  { codec, conversation, counter, reading, recallTool, isHistoryKept, toolCosts }: PlanInput,
+  { codec, conversation, counter, reading, toolCosts }: PlanInput,
+  recallTool: RecallTool | undefined,
   body: Uint8Array,
 ): number {
-  if (!recallTool || isHistoryKept) return 0;
+  if (!recallTool) return 0;
   const key = `${codec.name} ${counter.name} ${recallTool.name}`;
   const known = toolCosts.get(key);
   if (known !== undefined) return known;
@@ -105,8 +109,11 @@ export function planFold(
 function runAll(input: PlanInput, before: Draft, demand: Demand, strategies: readonly Strategy[]): Planned {
   const steps: FoldStep[] = [];
   const references = before.shrinks.filter(({ refers }) => refers !== undefined);
-  const start = references.length === 0 ? before : draft(input, before.edits, { references: false });
-  const plan: Plan = { input, demand, replayed: before.edits, references };
+  // With the tool that comes with the fold, so that no step has to make up for it alone.
+  const offering = { ...input, isOffered: true };
+  const isAsPlanned = references.length === 0 && (before.offers || !input.recallTool);
+  const start = isAsPlanned ? before : draft(offering, before.edits, { references: false });
+  const plan: Plan = { input: offering, demand, replayed: before.edits, references };
   let current = start;
   for (const strategy of strategies) {
     if (strategy.reach === 'everything' && !demand.force) continue;
@@ -116,8 +123,8 @@ function runAll(input: PlanInput, before: Draft, demand: Demand, strategies: rea
     current = outcome.draft;
   }
   // As it will be laid out from now on: with what went, a result may refer to another where it referred to none.
-  const mayRefer = input.shrinking?.repeats !== undefined;
-  const after = current === start ? before : mayRefer ? draft(input, current.edits) : current;
+  const isFinal = input.shrinking?.repeats === undefined && isAsPlanned;
+  const after = current === start ? before : isFinal ? current : draft(input, current.edits);
   return { draft: after, steps };
 }
 

@@ -3,7 +3,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { originalsOf } from '../conversation/original.ts';
 import type { Fold, FoundFold, Ledger, Recorded, RecordOptions } from '../memory/ledger.ts';
-import type { Vault } from '../memory/vault.ts';
+import type { Sealed, Vault } from '../memory/vault.ts';
 import { newProblems } from './check.ts';
 import { type Draft, draft, type PlanInput } from './plan.ts';
 import { keptMessages } from './protection.ts';
@@ -47,15 +47,22 @@ export function replayFold(input: PlanInput, found: FoundFold | undefined): Draf
   return broken.length > 0 ? draft(input, []) : replayed;
 }
 
+/** What is to be in the store before anything is sent. */
+export type ToKeep = {
+  /** Whose originals. */
+  readonly removed: readonly Edit[];
+  readonly beside: readonly Sealed[];
+};
+
 /**
- * Before anything is sent: the fold and the originals of `removed` at once, all or none, so that no fold ever points at nothing. Where
- * another instance has sent the same request meanwhile, what it was sent with comes back. Rejects with `store-failed`.
+ * The fold and all that is to be kept with it at once, all or none, so that no fold ever points at nothing. Where another instance has
+ * sent the same request meanwhile, what it was sent with comes back. Rejects with `store-failed`.
  */
 export async function rememberFold(
   memory: FoldMemory,
   conversation: Conversation,
   fold: Omit<Fold, 'length' | 'over' | 'id'>,
-  removed: readonly Edit[],
+  { removed, beside }: ToKeep,
   givesWayTo: RecordOptions['givesWayTo'],
 ): Promise<Recorded> {
   const { edits } = fold;
@@ -68,7 +75,7 @@ export async function rememberFold(
   return ledger.record(tenant, links, made, {
     from,
     ...(givesWayTo && { givesWayTo }),
-    write: (record) => vault.keep(tenant, kept, record),
+    write: (record) => vault.keep(tenant, kept, record, ...beside),
   });
 }
 
@@ -91,14 +98,14 @@ export async function settle(
   }
 }
 
-/** Keeps originals that no fold points at. Rejects with `store-failed`. */
+/** Where no fold points at it. Rejects with `store-failed`. */
 export async function keepOriginals(
   { vault, tenant }: Pick<FoldMemory, 'vault' | 'tenant'>,
   conversation: Conversation,
-  removed: readonly Edit[],
+  { removed, beside }: ToKeep,
 ): Promise<void> {
   const kept = keepable(conversation, removed);
-  if (kept.length > 0) await vault.keep(tenant, kept);
+  if (kept.length > 0) await vault.keep(tenant, kept, ...beside);
 }
 
 function keepable(conversation: Conversation, removed: readonly Edit[]) {

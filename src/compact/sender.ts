@@ -55,7 +55,7 @@ export function createSender(
     lastSent.record(links, now, found);
     // What follows a refusal differs from before on purpose.
     if (alone || request.refusal) return sendingOf(draft.body);
-    const unstable = found && unstableFrom(found.request, now, draft.edits);
+    const unstable = found && unstableFrom(found.request, now, draft);
     const behind = mayMark && !conversation.marked ? placesOf(outgoing, now) : undefined;
     const { body, sent } = draft;
     const known = sent.body === body ? sent.messages : undefined;
@@ -87,6 +87,7 @@ function requestAfter(found: Found | undefined, outgoing: Outgoing, at: number):
     edits: draft.edits.length,
     length: whole.messages.length,
     preamble: [conversation.model, ...conversation.preamble.map((block) => block.digest)].join(' '),
+    offers: draft.offers,
     at,
   };
   if (!found) return { ...now, earlier: undefined, habit: noHabit };
@@ -96,7 +97,8 @@ function requestAfter(found: Found | undefined, outgoing: Outgoing, at: number):
     const { earlier = 0, habit } = last;
     return { ...now, earlier: earlier > 0 && earlier <= common ? earlier : undefined, habit };
   }
-  const isIntact = common === last.messages.length && last.preamble === now.preamble;
+  const isAheadIntact = last.preamble === now.preamble && last.offers === now.offers;
+  const isIntact = isAheadIntact && common === last.messages.length;
   const wasKept = isIntact && at - last.at < (request.codec.cacheMarks?.keptMs ?? 0);
   return {
     ...now,

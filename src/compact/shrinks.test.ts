@@ -117,7 +117,7 @@ describe('a result of which something is left out', () => {
   });
 
   it('stays whole in lossless mode, and where nobody could ask for the rest', async () => {
-    for (const options of [{ shrinks: { lossless: true } }, { shrinks, offerRecall: false }]) {
+    for (const options of [{ shrinks: { lossless: true } }, { shrinks, offerRecall: 'never' as const }]) {
       const [text] = results(await testEngine(options).engine.prepare(inChat(ran)));
       expect(text).toContain('batch 237 sent in 1659 ms');
     }

@@ -2,13 +2,15 @@
  * The determinism guard: what is sent must begin with all that was sent before, but for folds. It only looks, and reports; the digests of
  * two requests are all it needs.
  */
-import { type Edit, lastMessageOf } from '../conversation/edit.ts';
+import { lastMessageOf } from '../conversation/edit.ts';
+import { memoriesOf } from '../conversation/original.ts';
 import type { SentRequest } from './last-sent.ts';
+import type { Draft } from './plan.ts';
 
-type Sent = Pick<SentRequest, 'messages'>;
+type Sent = Pick<SentRequest, 'messages' | 'offers'>;
 
 /** How many messages both were sent with, from the first on. */
-export function commonMessages(one: Sent, other: Sent): number {
+export function commonMessages(one: Pick<Sent, 'messages'>, other: Pick<Sent, 'messages'>): number {
   const differs = one.messages.findIndex((message, at) => message !== other.messages[at]);
   return differs < 0 ? one.messages.length : differs;
 }
@@ -16,9 +18,16 @@ export function commonMessages(one: Sent, other: Sent): number {
 /**
  * The first message sent otherwise than in the request before, though the client's own are the same; undefined where there is none, or
  * where a fold explains it: one made now or, by another gateway, in between. A fold only ever adds edits to those there are. One right
- * behind the messages explains it, too: some formats make one content of two that it made neighbours.
+ * behind the messages explains it, too: some formats make one content of two that it made neighbours. 0 where the recall tool went, or
+ * came with nothing to recall: it stands ahead of all messages.
  */
-export function unstableFrom(last: SentRequest, now: Sent, edits: readonly Edit[]): number | undefined {
+export function unstableFrom(
+  last: SentRequest,
+  now: Sent,
+  { edits, shrinks }: Pick<Draft, 'edits' | 'shrinks'>,
+): number | undefined {
+  const isNeeded = () => memoriesOf([...edits, ...shrinks]).length > 0;
+  if (last.offers !== now.offers && !(now.offers && isNeeded())) return 0;
   const common = commonMessages(last, now);
   if (common === last.messages.length) return undefined;
   const onThem = edits.filter((edit) => lastMessageOf(edit) <= last.length).length;

@@ -1,15 +1,15 @@
 /** What an engine has at hand: its parts, what it remembers of earlier requests, and what it makes of them for the next one. */
 import { LRUCache } from 'lru-cache';
-import type { Outline, Reading, RecallTool } from '../codecs/codec.ts';
+import type { Outline, Reading } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Chain, prefixChain } from '../conversation/prefix.ts';
-import { recallToolFor } from '../recall/tool.ts';
 import { type Calibration, createCalibration } from '../tokens/calibration.ts';
 import { createConversationCounter, createTokenMemo, type TokenMemo } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { createLastSent, type LastSent } from './last-sent.ts';
 import { type LookUp, lookUp } from './look-up.ts';
+import { toolToOffer } from './offer-recall.ts';
 import type { EngineOptions } from './options.ts';
 import type { PlanInput } from './plan.ts';
 import { protectionOf } from './protection.ts';
@@ -65,7 +65,7 @@ export function lookUpIn(
   conversation: Conversation,
   links: readonly string[],
 ): LookUp {
-  const offersRecall = offeredTool(options, conversation) !== undefined;
+  const offersRecall = toolToOffer(options, conversation) !== undefined;
   return lookUp({ options, tenant, links, goesOn: codec.goOnFrom !== undefined, offersRecall }, conversation);
 }
 
@@ -74,8 +74,8 @@ export function planInput(
   { codec, tenant, isTooLate = () => false }: EngineRequest,
   conversation: Conversation,
   counter: TokenCounter,
-): Omit<PlanInput, 'shrinking'> {
-  const recallTool = offeredTool(options, conversation);
+): Omit<PlanInput, 'shrinking' | 'isOffered'> {
+  const recallTool = toolToOffer(options, conversation);
   const { isHistoryKept = false } = options;
   return {
     codec,
@@ -181,13 +181,4 @@ export function repeatsIn(
 
 function beginningOf({ messages }: Conversation): readonly string[] {
   return messages.slice(0, 2).map((message) => message.canonical);
-}
-
-/** Side calls without tools (titles, routing) are not the conversation; for several replies recalls could not be answered apart. */
-function offeredTool(options: EngineOptions, conversation: Conversation): RecallTool | undefined {
-  const { toolNames, replies } = conversation;
-  if (options.offerRecall === false || toolNames.length === 0 || replies !== 1) return undefined;
-  if (!options.isHistoryKept) return recallToolFor(toolNames);
-  const own = recallToolFor([]);
-  return toolNames.includes(own.name) ? own : undefined;
 }

@@ -9,6 +9,14 @@ import { concatBytes } from './splice.ts';
 
 const encoder = new TextEncoder();
 
+/** The ids of all that is to be recalled under these edits, each once. */
+export function memoriesOf(edits: readonly Edit[]): readonly string[] {
+  const ids = edits.flatMap((edit) =>
+    edit.kind === 'insert-message' ? (edit.stretch?.memory ?? []) : (edit.memory ?? []),
+  );
+  return [...new Set(ids)];
+}
+
 /** The originals of an edit set by memory id. Edits without an id are left out. */
 export function originalsOf(
   conversation: Conversation,

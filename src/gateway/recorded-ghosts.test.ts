@@ -153,7 +153,7 @@ describe('a client that stops reading in the middle of a stream', () => {
   });
 
   it('and goes on finds what was recalled until then', async () => {
-    const { engine } = testEngine();
+    const { engine } = testEngine({ offerRecall: 'always' });
     const nothing = () => undefined;
     const stream = relayStream(
       {

@@ -162,6 +162,22 @@ describe('the ledger', () => {
       }
     });
 
+    it('tells whether the request before offered the recall tool, with a fold of its own or none', async () => {
+      const store = inMemoryStore();
+      const one = open(store);
+      const offered = async (letters: string) => (await open(store).find('t', links(letters))).sent?.offers;
+      await one.settle('t', links('ab'), undefined, { offers: false });
+      expect([await offered('a'), await offered('ab'), await offered('abc')]).toEqual([
+        undefined,
+        false,
+        false,
+      ]);
+      await one.record('t', links('abcd'), { ...fold(0), offers: true }, { from: 2 });
+      expect([await offered('abcde'), await offered('abX')]).toEqual([true, false]);
+      await one.settle('t', links('abcdef'), await newest(one, 'abcdef'), { offers: true });
+      expect(await offered('abcdefg')).toBe(true);
+    });
+
     it('goes on from the fold that a request was sent with', async () => {
       const store = inMemoryStore();
       const one = open(store);

@@ -24,6 +24,8 @@ export type Fold = {
   readonly at?: number | undefined;
   /** Tokens that the request it was made for could take; undefined where nobody asked. */
   readonly limit?: number | undefined;
+  /** Whether that request offered the recall tool. */
+  readonly offers?: boolean | undefined;
   /** Tells it from others. */
   readonly id: string;
 };
@@ -39,9 +41,12 @@ export type Found = {
   readonly folds: readonly FoundFold[];
   /** This very request was sent before, with that fold, when it could take so many tokens. */
   readonly settled: { readonly limit: number | undefined } | undefined;
-  /** The longest part of it that was a request of its own, and when that was sent, where it is known. */
-  readonly sent?: { readonly matched: number; readonly at: number | undefined } | undefined;
+  /** The longest part of it that was a request of its own. */
+  readonly sent?: Sent | undefined;
 };
+
+/** A request of `matched` messages: when it was sent, and whether it offered the recall tool, where that is known. */
+export type Sent = { readonly matched: number } & Pick<Fold, 'at' | 'offers'>;
 
 /** What another instance has sent meanwhile stands: `settled` is what is to be sent. */
 export type Recorded = 'recorded' | { readonly settled: Found };
@@ -79,7 +84,7 @@ export interface Ledger {
     tenant: string,
     links: readonly string[],
     found: FoundFold | undefined,
-    options: Pick<Fold, 'at' | 'limit'> & { readonly write?: Write },
+    options: Pick<Fold, 'at' | 'limit' | 'offers'> & { readonly write?: Write },
   ): Promise<void>;
 }
 
@@ -102,10 +107,8 @@ const mostLinks = 8;
 const newestLinks = 64;
 
 /** A request sent with a fold of others, by the link that is kept under; or with none. */
-type Settled = {
+type Settled = Pick<Fold, 'at' | 'limit' | 'offers'> & {
   readonly with?: { readonly matched: number; readonly id: string } | undefined;
-  readonly at?: number | undefined;
-  readonly limit?: number | undefined;
 };
 
 /** What this process knows of a link. Where there is nothing in the store, nothing. */
@@ -160,16 +163,16 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       for (const other of near) learned(tenant, other, { near: fold });
       return 'recorded';
     },
-    async settle(tenant, links, found, { at, limit, write = writeAlone(tenant) }) {
+    async settle(tenant, links, found, { write = writeAlone(tenant), ...sent }) {
       const link = links.at(-1)!;
       const unless = [keyOf.fold(link), keyOf.settled(link)];
       if (found && isOfAnother(found, tenant, links)) {
-        const fold: Fold = { ...found.fold, at, limit };
+        const fold: Fold = { ...found.fold, ...sent };
         learned(tenant, link, { fold });
         await write({ keys: [keyOf.fold(link)], content: encodeRecord(fold), ttlMs, unless });
         return;
       }
-      const settled: Settled = { with: found && { matched: found.matched, id: found.fold.id }, at, limit };
+      const settled: Settled = { with: found && { matched: found.matched, id: found.fold.id }, ...sent };
       learned(tenant, link, { settled });
       const record = { keys: [keyOf.settled(link)], content: encodeRecord(settled), ttlMs: settledMs };
       await write({ ...record, unless });
@@ -204,8 +207,9 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       if (its) folds.push(its);
       const isKnown =
         fold !== undefined || (before !== undefined && (its !== undefined) === (before.with !== undefined));
-      if (fold ?? before) sent ??= { matched, at: (fold ?? before)!.at };
-      if (isKnown && matched === length) settled = { limit: (fold ?? before)?.limit };
+      const request = fold ?? before;
+      if (request) sent ??= { matched, at: request.at, offers: request.offers };
+      if (isKnown && matched === length) settled = { limit: request?.limit };
       if (isKnown && !fold && !its) break;
     }
     return { folds, settled, sent };

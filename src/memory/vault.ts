@@ -17,9 +17,13 @@ export interface Vault {
   idOf(tenant: string, original: Uint8Array): string;
   /**
    * All or none, what is kept beside them too. Keeping again renews the expiry. Ids are those of `idOf`; another one would read as
-   * missing, or hide a memory. Nothing is kept where something stands under a key of `beside.unless`: the first that does is returned.
+   * missing, or hide a memory. Nothing is kept where something stands under a key of an `unless`: the first that does is returned.
    */
-  keep(tenant: string, originals: readonly Original[], beside?: Sealed): Promise<FirstSealed | undefined>;
+  keep(
+    tenant: string,
+    originals: readonly Original[],
+    ...beside: readonly Sealed[]
+  ): Promise<FirstSealed | undefined>;
   /** Another tenant's memory, one that has expired, and one that was damaged are all `missing`. */
   recall(tenant: string, id: string): Promise<Recalled>;
   /** For the operator, who has the secret but no credential. Never for a request. */
@@ -94,14 +98,14 @@ export function createVault(options: VaultOptions): Vault {
 
   return {
     ...createNames(secret),
-    async keep(tenant, originals, beside) {
+    async keep(tenant, originals, ...beside) {
       const entries: StoreEntry[] = [];
       // One at a time: a compressor takes megabytes while it works.
       for (const { id, original } of originals) {
         entries.push(await sealed(checked(tenant), memoryKey(id), original, ttlMs));
       }
-      if (beside) entries.push(...(await sealedAll(tenant, beside)));
-      const { unless = [] } = beside ?? {};
+      for (const record of beside) entries.push(...(await sealedAll(tenant, record)));
+      const unless = beside.flatMap((record) => record.unless ?? []);
       if (unless.length > 0) {
         const guards = unless.map((key) => sealedKey(tenant, key));
         return opened(guards, await store.putUnless(guards, entries));

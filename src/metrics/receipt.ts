@@ -34,7 +34,10 @@ export type FoldReport = {
   readonly memories: readonly string[];
   readonly tokensBefore: number | undefined;
   readonly tokensAfter: number | undefined;
-  /** Where a new fold was made: of `tokensAfter`, those ahead of its first edit. A provider's cache holds on to no more. */
+  /**
+   * Where a new fold was made: of `tokensAfter`, those ahead of its first edit; 0 where the recall tool came with this request. A provider's
+   * cache holds on to no more.
+   */
   readonly tokensKept: number | undefined;
   readonly bytesBefore: number;
   readonly bytesAfter: number;
@@ -42,7 +45,8 @@ export type FoldReport = {
   readonly cacheMarks: number;
   /**
    * The first message that was sent otherwise in the request before, though the client's own are the same and no fold was made; undefined
-   * when all is as it was sent. Such a change is a fault, and costs what was cached behind it.
+   * when all is as it was sent; 0 also where the recall tool came or went for no reason. Such a change is a fault, and costs what was
+   * cached behind it.
    */
   readonly unstableFrom: number | undefined;
   /** Why the request may still be too large, naming what is; undefined when it fits or nobody knows the window. */

@@ -25,11 +25,13 @@ export function enginePolicy(options: EnginePolicyOptions): Policy {
   return {
     name,
     hasMemory: true,
-    open(codec) {
+    open(codec, needed = false) {
       const vault = createVault({ store: inMemoryStore(), secret });
       let now = 0;
       const parts = { clock: () => now, ...(strategies && { strategies }) };
-      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, vault, parts);
+      const { offerRecall = 'learned' } = settings;
+      const offers = { offerRecall: needed && offerRecall === 'learned' ? 'always' : offerRecall };
+      const engine = createDefaultEngine({ cacheMarks: false, ...settings, ...offers, models }, vault, parts);
       return {
         async send({ conversation, at }) {
           now = at;

@@ -50,7 +50,8 @@ const recordingOf = (codec: Codec, bytes: Uint8Array) =>
   readRecording({ id: 'one', source: 'test', format: formatOf(codec), body: bytes }, characters);
 const recording = recordingOf(openaiChat, body);
 
-const options = { window: 10_000 };
+/** The engine's agent is one that folds. */
+const options = { window: 10_000, needed: true };
 
 const engine = enginePolicy({
   name: 'engine',
@@ -139,13 +140,23 @@ describe('play', () => {
     expect(Math.max(...contexts)).toBeLessThan(8_000);
   });
 
+  it('costs nothing where nothing is folded, and no earlier conversation of the agent was', async () => {
+    const idle = enginePolicy({ name: 'idle', settings: {}, window: 10_000_000, counter: characters });
+    const full = await play(recording, fullContext, { window: 10_000 });
+    const first = await play(recording, idle, { window: 10_000 });
+    expect([first.tally.tokens, first.needsTool]).toEqual([full.tally.tokens, false]);
+    const later = await play(recording, idle, options);
+    expect(later.tally.tokens.written).toBeGreaterThan(full.tally.tokens.written);
+    expect((await play(recordingOf(openaiChat, body), engine, options)).needsTool).toBe(true);
+  });
+
   it('loses what cannot be recalled', async () => {
     const silent = enginePolicy({
       name: 'silent',
       settings: {
         triggers: { tokenBudget: { trigger: 7_000, target: 5_500, buffer: 0 } },
         compressionBytesThreshold: 100,
-        offerRecall: false,
+        offerRecall: 'never',
       },
       window: 10_000,
       counter: characters,

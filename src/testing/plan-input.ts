@@ -39,6 +39,7 @@ export function planInputFor(
     shrinking: undefined,
     compressionBytesThreshold: 1_000,
     isHistoryKept: false,
+    isOffered: true,
     toolCosts: new Map<string, number>(),
     compressions: new Map(),
     isTooLate: () => false,

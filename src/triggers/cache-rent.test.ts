@@ -46,6 +46,18 @@ describe('cache-rent', () => {
     });
   });
 
+  it('pays also for what stands ahead where the recall tool comes with the fold, once', () => {
+    // Behind 23,000, and 1.15 x 20,000 ahead; what goes is written no more.
+    const late = (requests: number) => {
+      const { economy, ...rest } = state(cached, dead(5, 10_000, requests, 30_000));
+      return trigger.demand({ ...rest, economy: { ...economy!, bringsTool: true } });
+    };
+    expect([late(45), late(46)?.goal]).toEqual([undefined, { unit: 'tokens', target: 40_000 }]);
+    const { economy, ...rest } = state(uncached, dead(5, 10_000, 5, 30_000));
+    const first = { ...rest, economy: { ...economy!, bringsTool: true } };
+    expect(trigger.demand(first)).toEqual(trigger.demand({ ...first, economy: economy! }));
+  });
+
   it('leaves alone what stands so far in front that its price is not paid yet', () => {
     const early = dead(3, 1_000, 60, 50_000);
     const late = dead(30, 10_000, 20, 15_000);

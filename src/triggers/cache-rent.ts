@@ -55,9 +55,11 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
     name,
     demand({ tokens, economy }) {
       if (!economy) return undefined;
-      const { read, write, dead } = economy;
+      const { read, write, bringsTool, dead } = economy;
       const terms = write > read ? cached : uncached;
       const price = patience * Math.max(write - read, terms.leastPrice * read);
+      // What stands ahead is not asked for again, so patience has no part in it.
+      const priceAhead = bringsTool ? Math.max(0, write - read) : 0;
       const best = bestStretch(
         dead({
           results,
@@ -67,7 +69,7 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
           replies: repliesUsedFor,
         }).filter((one) => hasCostEnough(one, terms, tokens)),
         least,
-        (rent, behind) => rent * read - price * behind,
+        (rent, behind, gone) => rent * read - price * behind - priceAhead * (tokens - gone - behind),
       );
       if (!best) return undefined;
       return {
@@ -99,7 +101,7 @@ type Stretch = { readonly tokens: number; readonly dead: readonly Dead[] };
 function bestStretch(
   dead: readonly Dead[],
   least: number,
-  gainOf: (rent: number, behind: number) => number,
+  gainOf: (rent: number, behind: number, gone: number) => number,
 ): Stretch | undefined {
   let best: { readonly gain: number; readonly from: number; readonly tokens: number } | undefined;
   let rent = 0;
@@ -108,7 +110,7 @@ function bestStretch(
     const one = dead[from]!;
     rent += one.tokens * one.requests;
     tokens += one.tokens;
-    const gain = gainOf(rent, one.behind - tokens);
+    const gain = gainOf(rent, one.behind - tokens, tokens);
     if (tokens >= least && gain >= 0 && gain >= (best?.gain ?? 0)) best = { gain, from, tokens };
   }
   return best && { tokens: best.tokens, dead: dead.slice(best.from) };

@@ -27,6 +27,8 @@ export type Economy = {
   readonly write: number;
   /** For how many milliseconds what nobody asks for stays cached; undefined where nobody knows. */
   readonly keptMs?: number | undefined;
+  /** Whether a fold brings the recall tool, which stands ahead of all messages, so that what it leaves alone is written anew, too. Default false. */
+  readonly bringsTool?: boolean;
   /** What could go, in the order of the conversation. Reckoned when asked for. */
   readonly dead: (usedFor: UsedFor) => readonly Dead[];
 };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Turn } from '../../src/testing/fake-provider/script.ts';
-import { startStack } from './stack.ts';
+import { offering, startStack } from './stack.ts';
 
 const recall = { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } } as const;
 
@@ -18,7 +18,7 @@ it('a client that leaves while the model goes on after a recall finds the recall
     },
     { type: 'turn', parts: [{ type: 'text', text: 'Yes.' }] },
   ];
-  await using stack = await startStack(replies);
+  await using stack = await startStack(replies, offering);
   const ask = (messages: readonly object[], signal?: AbortSignal) =>
     fetch(`${stack.url}/v1/chat/completions`, {
       method: 'POST',

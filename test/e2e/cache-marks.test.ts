@@ -4,7 +4,7 @@ import type { Receipt } from '../../src/metrics/receipt.ts';
 import type { Reply } from '../../src/testing/fake-provider/script.ts';
 import { runAnthropic } from './agent.ts';
 import { longBody, post, requestBody } from './bodies.ts';
-import { type Stack, startStack } from './stack.ts';
+import { offering, type Stack, startStack } from './stack.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
 const reads = (...paths: readonly string[]): Reply => ({
@@ -69,6 +69,7 @@ describe('a client that marks nothing', () => {
   it('does so where the model recalls in between, and where folds are made', async () => {
     const jobs = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((path) => reads(path));
     await using stack = await startStack([...jobs.slice(0, 4), recalls, ...jobs.slice(4), recalls, hello], {
+      ...offering,
       triggers: { tokenBudget: { trigger: 14_000, target: 5_000 } },
       // All results are the same here.
       shrinks: { lossless: false, repeats: false },
@@ -103,7 +104,7 @@ describe('a client that marks nothing', () => {
               body: { error: { message: 'cache_control: Extra inputs are not permitted' } },
             }
           : hello,
-      { offerRecall: false, shrinks: false },
+      { offerRecall: 'never', shrinks: false },
     );
     for (const jobs of [5, 6, 7]) {
       expect((await post(stack.url, 'messages', longBody('messages', jobs))).status).toBe(200);
@@ -114,7 +115,7 @@ describe('a client that marks nothing', () => {
 });
 
 it("a client's own marks go out as they came, and none beside them", async () => {
-  await using stack = await startStack(() => hello, { offerRecall: false, shrinks: false });
+  await using stack = await startStack(() => hello, { offerRecall: 'never', shrinks: false });
   for (const jobs of [5, 6, 7]) {
     const { messages, tools } = JSON.parse(longBody('messages', jobs)) as {
       readonly messages: readonly unknown[];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../src/metrics/receipt.ts';
 import type { Turn } from '../../src/testing/fake-provider/script.ts';
 import { type Format, formats, longBody, post, postStream } from './bodies.ts';
-import { type Stack, startStack } from './stack.ts';
+import { offering, type Stack, startStack } from './stack.ts';
 
 const recall = { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } } as const;
 
@@ -14,7 +14,7 @@ const says = (input: number, recalls = false): Turn => ({
 });
 
 /** Results as they came: their tokens were counted by hand. */
-const asTheyCome = { shrinks: false } as const;
+const asTheyCome = { ...offering, shrinks: false } as const;
 
 async function receiptOf(stack: Stack, response: Response): Promise<Receipt> {
   expect(response.status).toBe(200);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../src/metrics/receipt.ts';
 import { formats, longBody, post, requestBody } from './bodies.ts';
 import { replies, withoutEcho } from './replies.ts';
-import { startStack } from './stack.ts';
+import { offering, startStack } from './stack.ts';
 
 const hello = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }) as const;
 const small = { models: { '*': { window: 12_000 } } };
@@ -74,7 +74,7 @@ describe.each(formats)('a %s request through the gateway', (format) => {
       { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } },
     ] as const;
     const { finish, told } = replies[format].cutOff;
-    await using stack = await startStack(() => ({ type: 'turn', parts, finish }));
+    await using stack = await startStack(() => ({ type: 'turn', parts, finish }), offering);
     const text = await (await post(stack.url, format, requestBody(format))).text();
     expect(stack.provider.requests.length).toBe(1);
     expect(text).toContain('Half a ');

@@ -3,7 +3,7 @@ import type { Receipt } from '../../src/metrics/receipt.ts';
 import type { Reply, ScriptRequest } from '../../src/testing/fake-provider/script.ts';
 import { formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { replies } from './replies.ts';
-import { type Stack, startStack } from './stack.ts';
+import { offering, type Stack, startStack } from './stack.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
 const refusal = (message: string): Reply => ({
@@ -131,8 +131,9 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
   });
 
   it('for the tool we added goes out without it', async () => {
-    await using stack = await startStack(({ body }) =>
-      JSON.stringify(body).includes('read_memory') ? refusal('too many tools') : hello,
+    await using stack = await startStack(
+      ({ body }) => (JSON.stringify(body).includes('read_memory') ? refusal('too many tools') : hello),
+      offering,
     );
     expect((await post(stack.url, format, requestBody(format))).status).toBe(200);
     expect(new TextDecoder().decode(stack.provider.requests.at(-1)!.body)).toBe(requestBody(format));
@@ -141,7 +142,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
   });
 
   it('without any edit of ours is sent once', async () => {
-    await using stack = await startStack(() => refusal('unknown parameter'), { offerRecall: false });
+    await using stack = await startStack(() => refusal('unknown parameter'), { offerRecall: 'never' });
     expect((await post(stack.url, format, requestBody(format))).status).toBe(400);
     expect(sizes(stack).length).toBe(1);
   });

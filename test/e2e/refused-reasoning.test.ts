@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '../../src/testing/fake-provider/script.ts';
-import { startStack } from './stack.ts';
+import { offering, startStack } from './stack.ts';
 
 /** A model that binds its thinking to everything before it; what it said was made over a fold nobody knows any more. */
 const model = 'claude-opus-5-5';
@@ -83,7 +83,7 @@ describe('thinking that a provider refuses for where it stands', () => {
   });
 
   it('comes back as an error where there is none to take out', async () => {
-    await using stack = await startStack(() => refused);
+    await using stack = await startStack(() => refused, offering);
     const body = bodyWith([{ role: 'user', content: 'Hello?' }]);
     const response = await fetch(`${stack.url}/v1/messages`, { method: 'POST', body });
     expect(response.status).toBe(400);

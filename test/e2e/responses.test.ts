@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject, Reply, Script } from '../../src/testing/fake-provider/script.ts';
 import { longBody, post, requestBody } from './bodies.ts';
 import { withoutEcho } from './replies.ts';
-import { type Stack, startStack } from './stack.ts';
+import { offering, type Stack, startStack } from './stack.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
 const small = { models: { '*': { window: 12_000 } }, shrinks: false } as const;
@@ -29,7 +29,7 @@ describe('a client that lets the provider keep its history', () => {
   };
 
   it.each([false, true])('is left alone from its second request on (streamed: %s)', async (streamed) => {
-    await using stack = await startStack(script);
+    await using stack = await startStack(script, offering);
     const client = clientOf(stack);
     let next: Pick<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'input' | 'previous_response_id'> = {
       input: 'Run three steps.',

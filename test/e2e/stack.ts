@@ -28,6 +28,9 @@ export type Stack = AsyncDisposable & {
   another(): Promise<string>;
 };
 
+/** For models that recall before anything was folded. */
+export const offering: GatewaySettings = { offerRecall: 'always' };
+
 export async function startStack(
   script: Script,
   settings: GatewaySettings = {},

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Script, TurnPart } from '../../src/testing/fake-provider/script.ts';
 import { formats, postStream, shapes } from './bodies.ts';
 import { replies, withoutEcho } from './replies.ts';
-import { startStack } from './stack.ts';
+import { offering, startStack } from './stack.ts';
 
 /** Reads until the text so far matches. */
 async function readUntil(reader: ReadableStreamDefaultReader<Uint8Array>, wanted: RegExp): Promise<string> {
@@ -26,12 +26,15 @@ describe.each(formats)('a stream of %s', (format) => {
     await using recorded = await startStack(() => ({ type: 'turn', parts }));
     const upstream = await (await postStream(recorded.provider.url, format)).text();
     const headers = { 'content-type': 'text/event-stream; charset=utf-8' };
-    await using stack = await startStack(() => ({
-      type: 'raw',
-      status: 200,
-      headers,
-      chunks: upstream.match(/[^]{1,50}/gu)!,
-    }));
+    await using stack = await startStack(
+      () => ({
+        type: 'raw',
+        status: 200,
+        headers,
+        chunks: upstream.match(/[^]{1,50}/gu)!,
+      }),
+      offering,
+    );
     expect(await (await postStream(stack.url, format)).text()).toBe(upstream);
     expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toContain('read_memory');
   });
@@ -72,7 +75,7 @@ describe.each(formats)('a stream of %s', (format) => {
       await gate.promise;
       return { type: 'turn', parts: [{ type: 'text', text: 'Here it is.' }] };
     };
-    await using stack = await startStack(script);
+    await using stack = await startStack(script, offering);
     const reader = (await postStream(stack.url, format)).body!.getReader();
     const before = await readUntil(reader, /moment/);
     await stack.provider.received(2);
@@ -85,7 +88,7 @@ describe.each(formats)('a stream of %s', (format) => {
   });
 
   it('tells the outcome and the receipt in its head', async () => {
-    await using stack = await startStack(() => ({ type: 'turn', parts }));
+    await using stack = await startStack(() => ({ type: 'turn', parts }), offering);
     const response = await postStream(stack.url, format);
     await response.text();
     expect(response.headers.get('x-leporello-outcome')).toBe('untouched');
@@ -125,13 +128,16 @@ describe.each(formats)('a stream of %s', (format) => {
   });
 
   it("ends with the provider's own error event when a continuation fails", async () => {
-    await using stack = await startStack([
-      {
-        type: 'turn',
-        parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } }],
-      },
-      { type: 'error', status: 529 },
-    ]);
+    await using stack = await startStack(
+      [
+        {
+          type: 'turn',
+          parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } }],
+        },
+        { type: 'error', status: 529 },
+      ],
+      offering,
+    );
     const text = await (await postStream(stack.url, format)).text();
     const message =
       'Leporello could not continue the response after a recall. The upstream answered 529 to a continuation.';
@@ -144,7 +150,7 @@ describe.each(formats)('a stream of %s', (format) => {
         type: 'turn',
         parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } }],
       }),
-      { recall: { maxRounds: 2 } },
+      { ...offering, recall: { maxRounds: 2 } },
     );
     const text = await (await postStream(stack.url, format)).text();
     // Two rounds, one in which the model is told that there are no more, and its answer to that.
@@ -157,13 +163,16 @@ describe.each(formats)('a stream of %s', (format) => {
   });
 
   it('hands the client its own calls when a recall stands beside them, and stays valid', async () => {
-    await using stack = await startStack(() => ({
-      type: 'turn',
-      parts: [
-        { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } },
-        ...parts,
-      ],
-    }));
+    await using stack = await startStack(
+      () => ({
+        type: 'turn',
+        parts: [
+          { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } },
+          ...parts,
+        ],
+      }),
+      offering,
+    );
     const text = await (await postStream(stack.url, format)).text();
     expect(stack.provider.requests.length).toBe(1);
     expect(text).toContain('make test'.slice(0, 4));

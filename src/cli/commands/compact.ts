@@ -31,7 +31,7 @@ export async function compact(args: CompactArgs, terminal: Terminal): Promise<nu
     try {
       const settings = gatewaySettings(config, args.window);
       const vault = withoutFolds(createVault({ ...memory, ttlMs: settings.memoryTtlMs }));
-      const engine = createDefaultEngine({ ...settings, offerRecall: false, cacheMarks: false }, vault);
+      const engine = createDefaultEngine({ ...settings, offerRecall: 'never', cacheMarks: false }, vault);
       const output = await openOutput(args.out, terminal);
       const run = { args, terminal, engine, input, output, maxBytes: config.limits.maxBodyBytes };
       return await compactAll(run, args.json ? receiptLines() : receiptTable());

@@ -268,9 +268,10 @@ export const configSchema = z.strictObject({
   }),
   recall: z
     .strictObject({
-      enabled: told(z.boolean().default(true), {
-        allowed: 'true or false',
-        about: 'Whether the model is offered the tool read_memory.',
+      offer: told(z.enum(['learned', 'always', 'never']).default('learned'), {
+        allowed: 'learned, always or never',
+        about:
+          'When the model is offered the tool read_memory: from the first request of each conversation on (always); so, where an earlier one of the same agent was folded, and else with the first fold (learned); never.',
       }),
       maxRounds: whole(1, 5, 'Recalls in a row that one request may make.', 100),
       maxTokens: whole(100, 8_000, 'Tokens one recall may answer.'),

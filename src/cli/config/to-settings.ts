@@ -24,7 +24,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     pins: config.pins,
     models: overrides(config, window),
     prices: prices(config),
-    offerRecall: recall.enabled,
+    offerRecall: recall.offer,
     urls: { openai: config.openaiUrl, anthropic: config.anthropicUrl, gemini: config.geminiUrl },
     maxBodyBytes: limits.maxBodyBytes,
     prepareDeadlineMs: limits.prepareDeadlineMs,

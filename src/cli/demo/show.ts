@@ -11,7 +11,7 @@ export function opening(clientName: string, window: number, { trigger, target }:
   return `A coding agent looks for a bug. The model is scripted; the client, the gateway and its memory are real.
 Client: ${clientName}, streaming.
 The model's window: ${count(window)} tokens; the gateway folds above ${count(window * trigger)}, down to ${count(window * target)}.
-"as it is" is what the client asked to send, "sent" what went out (with the tool read_memory), both in tokens.
+"as it is" is what the client asked to send, "sent" what went out (from the first fold on with the tool read_memory), both in tokens.
 
 turn  messages  as it is   sent  the agent
 `;

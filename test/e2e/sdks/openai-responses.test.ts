@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import { expect, it } from 'vitest';
-import { startStack } from '../stack.ts';
+import { offering, startStack } from '../stack.ts';
 import { parameters, tool } from './scenario.ts';
 import { sdkSuite } from './suite.ts';
 
@@ -45,7 +45,10 @@ sdkSuite('openai, Responses', {
 
 // The one place where a client may see that a tool was added: docs/decisions/0006.
 it('what a response repeats of the request goes on as it came', async () => {
-  await using stack = await startStack([{ type: 'turn', parts: [{ type: 'text', text: 'Hello' }] }]);
+  await using stack = await startStack(
+    [{ type: 'turn', parts: [{ type: 'text', text: 'Hello' }] }],
+    offering,
+  );
   const client = new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: 'dummy', maxRetries: 0 });
   const tools = [{ type: 'function' as const, ...tool, parameters, strict: false }];
   const response = await client.responses.create({ model: 'gpt-5', input: 'Hello', tools });

@@ -51,7 +51,7 @@ export function sdkSuite(name: string, client: SdkClient) {
       });
 
       it('does so with a model that reasons', async () => {
-        const run = await talk(client, { streaming, window: 12_000, reasoning: true });
+        const run = await talk(client, { streaming, window: 12_200, reasoning: true });
         expect(run).toEqual(expected(client, { recalls: 1, streaming }));
       });
     });

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { createFoldedAgents } from '../memory/folded-agents.ts';
+import { inMemoryStore } from '../memory/in-memory.ts';
+import { createLedger } from '../memory/ledger.ts';
+import { createVault } from '../memory/vault.ts';
+import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import { testEngine } from '../testing/test-engine.ts';
+import type { Engine } from './engine.ts';
+import type { Prepared } from './prepared.ts';
+
+const log = (name: string) => Array.from({ length: 100 }, (_, at) => `${name}: step ${at}`).join('\n');
+
+const steps = (task: string, results: number): readonly Step[] => [
+  { user: task },
+  ...Array.from({ length: results }, (_, at) => ({ calls: [{ name: 'run', result: log(`job ${at}`) }] })),
+];
+
+type Asked = { readonly tools?: readonly string[]; readonly tenant?: string };
+
+const ask = (
+  engine: Engine,
+  task: string,
+  results: number,
+  { tools = ['run', 'look'], tenant = 'tenant' }: Asked = {},
+) => engine.prepare({ codec: openaiChat, body: chatBody(steps(task, results), { tools }), tenant });
+
+/** Folds from some ten results on. */
+const small = { window: 10_000 };
+
+const toolsIn = ({ body }: Prepared): readonly string[] => {
+  const sent = JSON.parse(new TextDecoder().decode(body)) as { tools: { function?: { name: string } }[] };
+  return sent.tools.map((tool) => tool.function?.name ?? '');
+};
+
+/** Whether it is offered, by what the engine says and by what it sends. */
+const offers = (prepared: Prepared) => {
+  const isOffered = toolsIn(prepared).includes('read_memory');
+  expect(prepared.recallTool).toBe(isOffered ? 'read_memory' : undefined);
+  return isOffered;
+};
+
+describe('the first conversation of an agent', () => {
+  it('goes out as it came until something is folded, and is offered the recall tool from then on', async () => {
+    const { engine } = testEngine(small);
+    const offered: boolean[] = [];
+    for (let results = 0; results < 20; results++) {
+      const prepared = await ask(engine, 'Run all.', results);
+      const { memories, tokensKept, unstableFrom } = prepared.report;
+      expect(offers(prepared)).toBe(memories.length > 0);
+      expect(unstableFrom).toBeUndefined();
+      // It stands ahead of all that a provider's cache holds.
+      if (offers(prepared) && !offered.at(-1)) expect(tokensKept).toBe(0);
+      offered.push(offers(prepared));
+    }
+    expect(offered.filter((one, at) => one !== offered[at - 1])).toEqual([false, true]);
+  });
+
+  it('stays as it is while others of the agent are folded: each goes on as it began, in every process', async () => {
+    const store = inMemoryStore();
+    const { engine } = testEngine({ ...small, store });
+    await ask(engine, 'Run some.', 2);
+    await ask(engine, 'Run all.', 20);
+    expect(offers(await ask(engine, 'Run some.', 3))).toBe(false);
+    const anew = testEngine({ ...small, store }).engine;
+    expect(offers(await ask(anew, 'Run some.', 4))).toBe(false);
+    expect(offers(await ask(anew, 'Run some.', 2))).toBe(false);
+    expect(offers(await ask(anew, 'Run some more.', 2))).toBe(true);
+  });
+
+  it('is offered it with a result of which something is left out', async () => {
+    const shrinks = { lossless: false, lineNumbers: 'every', repeats: true } as const;
+    const { engine } = testEngine({ shrinks });
+    const ran = (result: string) =>
+      engine.prepare({
+        codec: openaiChat,
+        body: chatBody([{ user: 'Run.' }, { calls: [{ name: 'run', result }] }], { tools: ['run'] }),
+        tenant: 'tenant',
+      });
+    const line = (at: number) => `2026-05-12T02:00:0${at % 10}Z info batch ${at} sent in ${at * 7} ms`;
+    expect(offers(await ran(line(0)))).toBe(false);
+    expect(offers(await ran(Array.from({ length: 400 }, (_, at) => line(at)).join('\n')))).toBe(true);
+    expect(offers(await ran(line(1)))).toBe(true);
+  });
+});
+
+describe('a conversation of an agent of which one was folded', () => {
+  it('is offered it from its first request on, and when nothing is known of its own requests any more', async () => {
+    const store = inMemoryStore();
+    const { engine } = testEngine({ ...small, store });
+    await ask(engine, 'Run all.', 20);
+    const other = testEngine({ ...small, store }).engine;
+    for (const results of [0, 1, 5]) expect(offers(await ask(other, 'Run some.', results))).toBe(true);
+    expect(offers(await ask(other, 'Never seen.', 5))).toBe(true);
+  });
+
+  it('is told by its tools, in whatever order, and by its tenant', async () => {
+    const { engine } = testEngine(small);
+    await ask(engine, 'Run all.', 20);
+    expect(offers(await ask(engine, 'Run some.', 2, { tools: ['look', 'run'] }))).toBe(true);
+    expect(offers(await ask(engine, 'Run one.', 2, { tools: ['run'] }))).toBe(false);
+    expect(offers(await ask(engine, 'Run some.', 2, { tenant: 'other' }))).toBe(false);
+  });
+});
+
+describe('the recall tool', () => {
+  it('is offered at once where the user says so, and not at all', async () => {
+    const always = testEngine({ ...small, offerRecall: 'always' }).engine;
+    expect(offers(await ask(always, 'Run some.', 0))).toBe(true);
+    const never = testEngine({ ...small, offerRecall: 'never' }).engine;
+    expect(offers(await ask(never, 'Run all.', 20))).toBe(false);
+  });
+
+  it('is offered at once to a model that binds its replies to the tools in front of them', async () => {
+    const { engine } = testEngine(small);
+    const bodyFor = (model: string) =>
+      new TextEncoder().encode(
+        JSON.stringify({
+          model,
+          max_tokens: 100,
+          tools: [{ name: 'run', input_schema: { type: 'object' } }],
+          messages: [{ role: 'user', content: 'Run.' }],
+        }),
+      );
+    const offered = async (model: string) => {
+      const request = { codec: anthropicMessages, body: bodyFor(model), tenant: 'tenant' };
+      return (await engine.prepare(request)).recallTool;
+    };
+    expect([await offered('claude-opus-4-5'), await offered('claude-opus-5-5')]).toEqual([
+      undefined,
+      'read_memory',
+    ]);
+  });
+
+  it('that goes since the memory was lost is told as a change of all that was sent, once', async () => {
+    const remembering = () => {
+      const vault = createVault({ store: inMemoryStore(), secret: new Uint8Array(32) });
+      return { ledger: createLedger({ vault }), agents: createFoldedAgents({ vault }) };
+    };
+    let memory = remembering();
+    const { engine } = testEngine({
+      window: 1_000_000,
+      triggerOptions: { tokenBudget: false },
+      ledger: {
+        find: (...asked) => memory.ledger.find(...asked),
+        record: (...fold) => memory.ledger.record(...fold),
+        settle: (...sent) => memory.ledger.settle(...sent),
+      },
+      foldedAgents: {
+        has: (...agent) => memory.agents.has(...agent),
+        recordOf: (tools) => memory.agents.recordOf(tools),
+      },
+    });
+    const body = chatBody(steps('Run all.', 8), { tools: ['run'] });
+    const refusal = { reason: 'too long', atMost: 3_000 } as const;
+    const folded = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant', refusal });
+    expect(offers(folded)).toBe(true);
+    memory = remembering();
+    const after = [
+      await ask(engine, 'Run all.', 9, { tools: ['run'] }),
+      await ask(engine, 'Run all.', 10, { tools: ['run'] }),
+    ];
+    expect(after.map((one) => [offers(one), one.report.unstableFrom])).toEqual([
+      [false, 0],
+      [false, undefined],
+    ]);
+  });
+});
