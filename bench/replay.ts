@@ -13,6 +13,8 @@
  * always knows which original to ask, and asks only for what it will use: real recalls may be more, or larger. (3) No cache expires here
  * without `--pauses`. (4) Tools and system text are a filler of 15,000 tokens, for recordings lack theirs; the
  * smaller it is the dearer a rewritten history. (5) One repository's sessions in one client are nine tenths of all tokens.
+ * (6) All conversations of a source are taken for those of one agent, in their order: from the first on that is folded, the next ones are offered the recall
+ * tool with their first request.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
