@@ -99,7 +99,7 @@ describe('the ledger', () => {
     expect((await found).folds.map(({ matched, fold: { length } }) => [matched, length])).toEqual([[6, 6]]);
     // What is known of it is not asked again.
     expect((await newest(ledger, `abcdef${'x'.repeat(302)}`))?.matched).toBe(6);
-    expect(asked.slice(2)).toEqual(['6 keys', 'the first of 2']);
+    expect(asked.slice(2)).toEqual(['9 keys', 'the first of 2']);
   });
 
   it('has those before the newest at hand, for when it was made of another conversation', async () => {
@@ -176,6 +176,19 @@ describe('the ledger', () => {
       expect([await offered('abcde'), await offered('abX')]).toEqual([true, false]);
       await one.settle('t', links('abcdef'), await newest(one, 'abcdef'), { offers: true });
       expect(await offered('abcdefg')).toBe(true);
+    });
+
+    it('hears of a request that it knew only as the beginning of another', async () => {
+      const store = inMemoryStore();
+      const [one, other] = [open(store), open(store)];
+      await one.find('t', links('abX'));
+      await other.settle('t', links('ab'), undefined, { offers: false });
+      const sent = { matched: 2, offers: false };
+      expect((await one.find('t', links('abY'))).sent).toEqual(sent);
+      const anew = open(store);
+      await anew.find('t', links('aZ'));
+      await other.settle('t', links('a'), undefined, { offers: true });
+      expect((await anew.find('t', links('a'))).sent).toEqual({ matched: 1, offers: true });
     });
 
     it('goes on from the fold that a request was sent with', async () => {

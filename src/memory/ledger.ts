@@ -255,13 +255,18 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       learned(tenant, older[place]!, { [first.at % 2 === 0 ? 'near' : 'fold']: parseFold(first.content) });
   }
 
-  /** Another instance may have sent it otherwise since: the newest that is known to have been sent is asked for again. */
+  /**
+   * Another instance may have sent it otherwise since: the newest that is known to have been sent is asked for again; so is the newest that
+   * is known at all, for what was only the beginning of a request may have been one by itself in between.
+   */
   function wantedOf(tenant: string, links: readonly string[]): readonly number[] {
     const wanted: number[] = [];
+    let isNewest = true;
     for (let at = links.length - 1; at > 0; at--) {
       const here = known.get(keyIn(tenant, links[at]!));
       const wasSent = here?.fold !== undefined || here?.settled !== undefined;
-      if (here === undefined || wasSent) wanted.push(at);
+      if (here === undefined || wasSent || isNewest) wanted.push(at);
+      if (here !== undefined) isNewest = false;
       if (wasSent) break;
     }
     return wanted;

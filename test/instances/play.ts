@@ -30,7 +30,8 @@ export type Act = {
 
 type Sent = {
   readonly came: readonly string[];
-  readonly messages: readonly string[];
+  /** The tools, which stand in front of all, and the messages. */
+  readonly sent: readonly string[];
   readonly folded: boolean;
   readonly ghosts: number;
 };
@@ -73,7 +74,8 @@ export async function play(
       const end = act.kind === 'forks' ? Math.max(1, asked.length - act.back) : asked.length;
       const steps = [...asked.slice(0, end), ...next(act)];
       // What was recalled is kept before the client has the reply.
-      const recalled = act.recalls && end === asked.length ? last?.remember(ghost(said)) : undefined;
+      const recalls = act.recalls && end === asked.length && last?.recallTool !== undefined;
+      const recalled = recalls ? last.remember(ghost(said)) : undefined;
       // Two that go on from the same reply are two branches.
       const isNew = act.kind === 'forks' || busy.has(branch);
       busy.add(branch);
@@ -92,7 +94,7 @@ export async function play(
     for (const one of now) {
       check(one, before, now);
       for (const other of [...before, ...now])
-        if (same(one.came, other.came)) expect(one.messages, 'the same request').toEqual(other.messages);
+        if (same(one.came, other.came)) expect(one.sent, 'the same request').toEqual(other.sent);
     }
     sent.push(...now);
     played.folds += now.filter(({ folded }) => folded).length;
@@ -116,7 +118,7 @@ async function request(
     prepared,
     sent: {
       came: messagesOf(body),
-      messages: messagesOf(prepared.body),
+      sent: [toolsOf(prepared.body), ...messagesOf(prepared.body)],
       folded,
       ghosts: prepared.report.ghosts,
     },
@@ -143,13 +145,12 @@ function check(one: Sent, before: readonly Sent[], now: readonly Sent[]): void {
   const adopted = siblings.some((other) =>
     goesOnFrom(one, other, other.came.length - common(other.came, one.came)),
   );
-  if (!adopted)
-    expect(one.messages.slice(0, last.messages.length), 'what was sent before').toEqual(last.messages);
+  if (!adopted) expect(one.sent.slice(0, last.sent.length), 'what was sent before').toEqual(last.sent);
 }
 
 function goesOnFrom(one: Sent, other: Sent, without: number): boolean {
-  const kept = other.messages.slice(0, other.messages.length - without);
-  return common(kept, one.messages) === kept.length;
+  const kept = other.sent.slice(0, other.sent.length - without);
+  return common(kept, one.sent) === kept.length;
 }
 
 function common(one: readonly string[], other: readonly string[]): number {
@@ -165,6 +166,10 @@ function messagesOf(body: Uint8Array): readonly string[] {
   return openaiChat
     .read(body, freshReading())
     .messages.map(({ span }) => new TextDecoder().decode(body.subarray(span.start, span.end)));
+}
+
+function toolsOf(body: Uint8Array): string {
+  return JSON.stringify((JSON.parse(new TextDecoder().decode(body)) as { readonly tools: unknown }).tools);
 }
 
 /** About ten tokens a line. */
