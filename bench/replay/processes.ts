@@ -16,7 +16,9 @@ export async function replayInProcesses(
 ): Promise<readonly Played[]> {
   const schedule = createSchedule(
     records,
-    options.engines.map(({ name }) => name),
+    options.engines
+      .filter(({ settings: { offerRecall = 'learned' } }) => offerRecall === 'learned')
+      .map(({ name }) => name),
   );
   const played = new Map<string, Played>();
   const progress = createProgress(records.length);

@@ -14,7 +14,7 @@ export interface Schedule {
   done(played: Played): void;
 }
 
-/** `engines`: names of those policies that have a recall tool. */
+/** `engines`: names of those policies that are offered the recall tool by what came of earlier conversations. */
 export function createSchedule(records: readonly ConversationRecord[], engines: readonly string[]): Schedule {
   const sizes = new Map(records.map(({ id, messages }) => [id, JSON.stringify(messages).length]));
   const waiting = [...Map.groupBy(records, ({ source }) => source)].map(([source, group]) => ({

@@ -15,7 +15,7 @@ import { type Incoming, type Opened, openRequest } from './open-request.ts';
 import { originalFinder, outcomeOf, searchedOf } from './outcome.ts';
 import { type Draft, type Planned, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
-import { keepOriginals, rememberFold, settle } from './replay.ts';
+import { keepOriginals, rememberFold, settle, type ToKeep } from './replay.ts';
 import type { EngineRequest } from './request.ts';
 import { demandAhead, type SummaryJob, summaryJob } from './summary-ahead.ts';
 import { reservedTokens } from './trigger-state.ts';
@@ -113,18 +113,17 @@ async function keep(
   { refusal }: EngineRequest,
   { opened, incoming, demand, result }: Outgoing,
 ): Promise<Kept | { readonly settled: KnownBefore['ledger'] }> {
-  const { memory, asSent, found, alone, input, start, state, now } = opened;
+  const { memory, asSent, found, alone, input, start, state, now, opening, isThroughout } = opened;
   const { conversation, known } = incoming;
   const { settled } = known.ledger;
-  const sent = { at: now, limit: limitOf(state), offers: result.offers };
+  const sent = { at: now, limit: limitOf(state) };
   const shrinksFrom = input.shrinking?.isBound ? input.shrinking.from : undefined;
   const replayed = new Set(start.edits);
   const edits = [...result.edits, ...result.shrinks].filter(
     (edit) => !replayed.has(edit) && !workshop.kept.has(edit),
   );
-  // Its next conversations are offered the tool from the first request on.
-  const learned = result.offers && memoriesOf(edits).length > 0;
-  const beside = learned ? [workshop.options.foldedAgents.recordOf(conversation.toolNames)] : [];
+  const agent = agentRecords(workshop, opened, { known, result, edits });
+  const beside = opening ? [workshop.options.recallOffers.recordOf(opening, isThroughout), ...agent] : [];
   const isNew = result !== start || (shrinksFrom !== found?.fold.shrinksFrom && !isSettled(settled, state));
   if (isNew) {
     const fold = { edits: result.edits, alone, shrinksFrom, ...sent };
@@ -132,9 +131,23 @@ async function keep(
     const recorded = await rememberFold(memory, asSent, fold, { removed: edits, beside }, givesWayTo);
     return recorded === 'recorded' ? { edits, known: Promise.resolve() } : recorded;
   }
-  await keepOriginals(memory, asSent, { removed: edits, beside });
+  await keepOriginals(memory, asSent, { removed: edits, beside: agent });
   const isKnown = settled !== undefined || conversation.goesOnFrom !== undefined;
-  return { edits, known: isKnown ? Promise.resolve() : settle(memory, found, sent) };
+  return { edits, known: isKnown ? Promise.resolve() : settle(memory, found, sent, beside) };
+}
+
+/**
+ * That something is to be recalled in a conversation of this agent, with each new fold, and where it is not known: the store may have the
+ * originals from another agent that met the same.
+ */
+function agentRecords(
+  { options }: Workshop,
+  { opening }: Opened,
+  { known, result, edits }: Pick<Incoming, 'known'> & Pick<Outgoing, 'result'> & Pick<Kept, 'edits'>,
+): ToKeep['beside'] {
+  const isNeeded = memoriesOf([...result.edits, ...result.shrinks]).length > 0;
+  const isNews = memoriesOf(edits).length > 0 || !known.offer?.isAgentFolded;
+  return opening && isNeeded && isNews ? [options.recallOffers.agentRecordOf(opening)] : [];
 }
 
 /** The summary that the next fold will need, where there is one to be written by now. */

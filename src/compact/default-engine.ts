@@ -2,7 +2,7 @@
 import { createSeenBodies } from '../codecs/seen-bodies.ts';
 import { commonLength } from '../memory/common-length.ts';
 import { sha256 } from '../memory/digest.ts';
-import { createFoldedAgents } from '../memory/folded-agents.ts';
+import { createRecallOffers } from '../memory/recall-offers.ts';
 import { createGhosts } from '../memory/ghosts.ts';
 import { createReadySummaries } from '../memory/ready-summaries.ts';
 import { createKeptReplies } from '../memory/kept-replies.ts';
@@ -50,7 +50,7 @@ export type FoldSettings = {
   readonly calibration?: Calibration | false;
   /**
    * When the recall tool is offered: `always` from a conversation's first request on; `learned` so, too, where an earlier conversation of
-   * the same agent (the same tools) had something folded, and else as soon as something is; `never`. Default `learned`.
+   * the same agent (the same tools) had something folded, and else as soon as something is to be recalled; `never`. Default `learned`.
    */
   readonly offerRecall?: OfferRecall;
   /** How long originals and folds are kept, in milliseconds. Default 30 days. */
@@ -74,7 +74,7 @@ export function createDefaultEngine(
     ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
     ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs }),
     keptReplies: createKeptReplies({ vault, ttlMs: settings.memoryTtlMs }),
-    foldedAgents: createFoldedAgents({ vault, ttlMs: settings.memoryTtlMs }),
+    recallOffers: createRecallOffers({ vault, ttlMs: settings.memoryTtlMs }),
     summaries: aheadOf(settings.summaries, vault),
     digest: sha256,
     seen: createSeenBodies({ digest: sha256, commonLength }),

@@ -4,9 +4,9 @@ import type { Edit } from '../conversation/edit.ts';
 import { memoriesOf } from '../conversation/original.ts';
 import type { FoldReport } from '../metrics/receipt.ts';
 import type { Demand } from '../triggers/trigger.ts';
-import { compressionsOf, correctedSteps, type Gauge } from './corrected.ts';
+import { compressionsOf, correctedSteps } from './corrected.ts';
 import { tokensKept } from './identity.ts';
-import type { ModelWindow } from './options.ts';
+import type { Opened } from './open-request.ts';
 import { callsOf } from './outcome.ts';
 import type { Draft, Planned, PlanInput } from './plan.ts';
 import type { Sending } from './sender.ts';
@@ -26,15 +26,15 @@ export type Folded = {
   readonly kept: readonly Edit[];
 };
 
-type Reckoned = { readonly gauge: Gauge; readonly window: ModelWindow; readonly before: number };
+type Reckoned = Pick<Opened, 'gauge' | 'window' | 'before' | 'wasOffered'>;
 
 export function foldReport(
   { conversation, asSent, input, start, result, demand, planned, kept }: Folded,
-  { gauge: { correction }, window, before }: Reckoned,
+  { gauge: { correction }, window, before, wasOffered }: Reckoned,
 ): Omit<FoldReport, keyof Sending['report']> {
   const { counter, recallTool } = input;
   // Tools stand in front of all.
-  const isToolNew = result.offers && !input.isOffered;
+  const isToolNew = result.offers && (!start.offers || wasOffered === false);
   return {
     model: conversation.model,
     counter: counter.name,

@@ -3,6 +3,7 @@
  * compared with what is sent next; after a restart it is empty, and each conversation begins anew.
  */
 import { LRUCache } from 'lru-cache';
+import type { Conversation } from '../conversation/conversation.ts';
 import type { Habit } from './cache-marks.ts';
 
 export type SentRequest = {
@@ -33,6 +34,11 @@ export interface LastSent {
   find(links: readonly string[]): Found | undefined;
   /** Takes the place of what was found for these links. */
   record(links: readonly string[], request: SentRequest, found: Found | undefined): void;
+}
+
+/** The client's part of what names it. */
+export function preambleOf({ model, preamble }: Pick<Conversation, 'model' | 'preamble'>): string {
+  return [model, ...preamble.map((block) => block.digest)].join(' ');
 }
 
 /** `most` digests are kept. */

@@ -7,6 +7,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { Found } from '../memory/ghosts.ts';
 import type { Found as FoundFolds } from '../memory/ledger.ts';
+import type { KnownOffer, Opening } from '../memory/recall-offers.ts';
 import type { FoundSummary } from '../memory/ready-summaries.ts';
 import type { EngineOptions } from './options.ts';
 
@@ -22,12 +23,12 @@ export type KnownBefore = {
   readonly ledger: FoundFolds;
   /** Summaries written ahead for what the conversation begins with, the longest first. */
   readonly ready: readonly FoundSummary[];
-  /** Whether something was folded in a conversation of this agent. */
-  readonly isAgentFolded: boolean;
+  /** Undefined where nothing hangs on it. */
+  readonly offer: KnownOffer | undefined;
 };
 
 type Asked = {
-  readonly options: Pick<EngineOptions, 'ledger' | 'ghosts' | 'keptReplies' | 'foldedAgents' | 'summaries'>;
+  readonly options: Pick<EngineOptions, 'ledger' | 'ghosts' | 'keptReplies' | 'recallOffers' | 'summaries'>;
   readonly tenant: string;
   /** Of the prefix chain of the conversation as the client sent it. */
   readonly links: readonly string[];
@@ -35,11 +36,13 @@ type Asked = {
   readonly goesOn: boolean;
   /** Recalls of earlier requests are put back only where the tool they were made with can be offered. */
   readonly offersRecall: boolean;
+  /** Undefined where nothing hangs on whether the tool was offered before. */
+  readonly opening: Opening | undefined;
 };
 
 /** Both promises reject with `store-failed`. */
-export function lookUp(asked: Asked, { messages, goesOnFrom, toolNames }: Conversation): LookUp {
-  const { options, tenant, links, goesOn, offersRecall } = asked;
+export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): LookUp {
+  const { options, tenant, links, goesOn, offersRecall, opening } = asked;
   const reply =
     goesOnFrom !== undefined && goesOn
       ? options.keptReplies.find(tenant, goesOnFrom)
@@ -50,12 +53,12 @@ export function lookUp(asked: Asked, { messages, goesOnFrom, toolNames }: Conver
   return { reply, rest };
 
   async function knownBefore(): Promise<KnownBefore> {
-    const [ghosts, ledger, ready, isAgentFolded] = await Promise.all([
+    const [ghosts, ledger, ready, offer] = await Promise.all([
       offersRecall ? options.ghosts.find(tenant, copiesIn(messages, links)) : [],
       options.ledger.find(tenant, links),
       options.summaries?.ready.find(tenant, links) ?? [],
-      offersRecall && options.foldedAgents.has(tenant, toolNames),
+      opening && options.recallOffers.find(tenant, opening),
     ]);
-    return { ghosts, ledger, ready, isAgentFolded };
+    return { ghosts, ledger, ready, offer };
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { createFoldedAgents } from '../memory/folded-agents.ts';
+import { createRecallOffers } from '../memory/recall-offers.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { createLedger } from '../memory/ledger.ts';
 import { createVault } from '../memory/vault.ts';
@@ -72,16 +72,21 @@ describe('the first conversation of an agent', () => {
   it('is offered it with a result of which something is left out', async () => {
     const shrinks = { lossless: false, lineNumbers: 'every', repeats: true } as const;
     const { engine } = testEngine({ shrinks });
-    const ran = (result: string) =>
+    const ran = (task: string, result: string, tools = ['run']) =>
       engine.prepare({
         codec: openaiChat,
-        body: chatBody([{ user: 'Run.' }, { calls: [{ name: 'run', result }] }], { tools: ['run'] }),
+        body: chatBody([{ user: task }, { calls: [{ name: 'run', result }] }], { tools }),
         tenant: 'tenant',
       });
     const line = (at: number) => `2026-05-12T02:00:0${at % 10}Z info batch ${at} sent in ${at * 7} ms`;
-    expect(offers(await ran(line(0)))).toBe(false);
-    expect(offers(await ran(Array.from({ length: 400 }, (_, at) => line(at)).join('\n')))).toBe(true);
-    expect(offers(await ran(line(1)))).toBe(true);
+    const long = Array.from({ length: 400 }, (_, at) => line(at)).join('\n');
+    expect(offers(await ran('Run one.', line(0)))).toBe(false);
+    expect(offers(await ran('Run all.', long))).toBe(true);
+    expect(offers(await ran('Run two.', line(1)))).toBe(true);
+    // Another agent that meets the same is learned, too.
+    expect(offers(await ran('Run one.', line(0), ['run', 'look']))).toBe(false);
+    expect(offers(await ran('Run all.', long, ['run', 'look']))).toBe(true);
+    expect(offers(await ran('Run two.', line(1), ['run', 'look']))).toBe(true);
   });
 });
 
@@ -101,6 +106,74 @@ describe('a conversation of an agent of which one was folded', () => {
     expect(offers(await ask(engine, 'Run some.', 2, { tools: ['look', 'run'] }))).toBe(true);
     expect(offers(await ask(engine, 'Run one.', 2, { tools: ['run'] }))).toBe(false);
     expect(offers(await ask(engine, 'Run some.', 2, { tenant: 'other' }))).toBe(false);
+  });
+});
+
+describe('what is known of one conversation', () => {
+  it('says nothing of side calls that begin so, nor of another agent that does', async () => {
+    const { engine } = testEngine(small);
+    await ask(engine, 'Run all.', 20);
+    const reports = [];
+    for (const results of [0, 1, 2]) {
+      const side = chatBody(steps('Hi', results));
+      expect((await engine.prepare({ codec: openaiChat, body: side, tenant: 'tenant' })).body).toBe(side);
+      expect(offers(await ask(engine, 'Hi', results, { tools: ['run'] }))).toBe(false);
+      const main = await ask(engine, 'Hi', results);
+      expect(offers(main)).toBe(true);
+      reports.push(main.report.unstableFrom);
+    }
+    expect(reports).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('holds for a client that rewrites its newest message', async () => {
+    const { engine } = testEngine(small);
+    const open = (results: number) =>
+      engine.prepare({
+        codec: openaiChat,
+        body: chatBody([...steps('Run.', results), { user: `Open: file ${results}.` }], {
+          tools: ['run', 'look'],
+        }),
+        tenant: 'tenant',
+      });
+    expect([offers(await open(1)), offers(await open(2))]).toEqual([false, false]);
+    await ask(engine, 'Run all.', 20);
+    expect([offers(await open(3)), offers(await open(4))]).toEqual([false, false]);
+  });
+
+  it('is forgotten before the next day, so that what always begins alike is learned', async () => {
+    let now = 0;
+    const clock = () => now;
+    const store = inMemoryStore({ clock });
+    const vault = createVault({ store, secret: new Uint8Array(32), clock });
+    const { engine } = testEngine({
+      ...small,
+      clock,
+      vault,
+      ledger: createLedger({ vault }),
+      recallOffers: createRecallOffers({ vault }),
+    });
+    const night = async () => [
+      offers(await ask(engine, 'Do the nightly report.', 0)),
+      offers(await ask(engine, 'Do the nightly report.', 20)),
+    ];
+    expect(await night()).toEqual([false, true]);
+    now += 24 * 60 * 60 * 1_000;
+    expect(await night()).toEqual([true, true]);
+  });
+
+  it('goes without it once the provider refused our edits, until a fold brings it anew', async () => {
+    const { engine } = testEngine(small);
+    await ask(engine, 'Run all.', 20);
+    const request = (results: number) => ({
+      codec: openaiChat,
+      body: chatBody(steps('Run.', results), { tools: ['run', 'look'] }),
+      tenant: 'tenant',
+    });
+    expect(offers(await engine.prepare(request(2)))).toBe(true);
+    await engine.leaveAlone(request(3));
+    expect(offers(await engine.prepare(request(4)))).toBe(false);
+    const forced = await engine.prepare({ ...request(20), refusal: { reason: 'too long', atMost: 5_000 } });
+    expect([offers(forced), forced.report.tokensKept]).toEqual([true, 0]);
   });
 });
 
@@ -136,7 +209,7 @@ describe('the recall tool', () => {
   it('that goes since the memory was lost is told as a change of all that was sent, once', async () => {
     const remembering = () => {
       const vault = createVault({ store: inMemoryStore(), secret: new Uint8Array(32) });
-      return { ledger: createLedger({ vault }), agents: createFoldedAgents({ vault }) };
+      return { ledger: createLedger({ vault }), offers: createRecallOffers({ vault }) };
     };
     let memory = remembering();
     const { engine } = testEngine({
@@ -147,9 +220,10 @@ describe('the recall tool', () => {
         record: (...fold) => memory.ledger.record(...fold),
         settle: (...sent) => memory.ledger.settle(...sent),
       },
-      foldedAgents: {
-        has: (...agent) => memory.agents.has(...agent),
-        recordOf: (tools) => memory.agents.recordOf(tools),
+      recallOffers: {
+        find: (...asked) => memory.offers.find(...asked),
+        recordOf: (...made) => memory.offers.recordOf(...made),
+        agentRecordOf: (opening) => memory.offers.agentRecordOf(opening),
       },
     });
     const body = chatBody(steps('Run all.', 8), { tools: ['run'] });

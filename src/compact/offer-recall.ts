@@ -4,9 +4,9 @@
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { FoundFold } from '../memory/ledger.ts';
+import type { KnownOffer, Opening } from '../memory/recall-offers.ts';
 import { recallToolFor } from '../recall/tool.ts';
-import type { KnownBefore } from './look-up.ts';
+import { beginningOf } from './corrected.ts';
 import type { EngineOptions } from './options.ts';
 
 /** What can be offered. Side calls without tools (titles, routing) are not the conversation; for several replies recalls could not be answered apart. */
@@ -20,25 +20,30 @@ export function toolToOffer(
   return toolNames.includes(own.name) ? own : undefined;
 }
 
-export type Offering = {
-  readonly codec: Codec;
-  readonly conversation: Conversation;
-  /** With what the model recalled in private. */
-  readonly asSent: Conversation;
-  readonly known: KnownBefore;
-  readonly found: FoundFold | undefined;
-};
+/** By what it is known whether a conversation is offered it; undefined where that is not asked. */
+export function openingOf(
+  options: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept' | 'mode'>,
+  conversation: Conversation,
+  links: readonly string[],
+): Opening | undefined {
+  const isLearned = (options.offerRecall ?? 'learned') === 'learned' && !options.isHistoryKept;
+  // What is only observed is not kept, nor was it seen by who keeps.
+  if (!isLearned || options.mode === 'observe' || !toolToOffer(options, conversation)) return undefined;
+  const beginning = beginningOf(conversation, links);
+  return beginning === undefined ? undefined : { toolNames: conversation.toolNames, beginning };
+}
 
 /**
- * Whether it is offered before this request has anything to recall: as it was in the request before; one that begins, or of which
- * nothing is known any more, is offered it where other conversations of its agent came to need it.
+ * Whether all of a conversation is offered it, with something to recall or without: one that begins, or of which nothing is known any more,
+ * where others of its agent came to need it.
  */
-export function isOffered(
-  { offerRecall, isHistoryKept }: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
-  { codec, conversation, asSent, known, found }: Offering,
+export function isOfferedThroughout(
+  { offerRecall }: Pick<EngineOptions, 'offerRecall'>,
+  { rules }: Pick<Codec, 'rules'>,
+  conversation: Conversation,
+  offer: KnownOffer | undefined,
 ): boolean {
-  if (isHistoryKept || offerRecall === 'always' || asSent !== conversation) return true;
   // Sealed replies are bound to the tools, too: one that comes later would make all of them invalid.
-  if (codec.rules.bindsPrefix(conversation)) return true;
-  return known.ledger.sent?.offers ?? found?.fold.offers ?? known.isAgentFolded;
+  if (offerRecall === 'always' || rules.bindsPrefix(conversation)) return true;
+  return offer?.isOffered ?? offer?.isAgentFolded ?? false;
 }

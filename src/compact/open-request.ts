@@ -1,12 +1,14 @@
 /** Opens a request: what the store knows of it, the fold found for it replayed, and all counted that triggers are told. */
 import type { Conversation } from '../conversation/conversation.ts';
 import type { FoundFold } from '../memory/ledger.ts';
+import type { Opening } from '../memory/recall-offers.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 import { type Gauge, gaugeOf } from './corrected.ts';
 import { withGhosts } from './ghosts.ts';
 import type { KnownBefore } from './look-up.ts';
-import { isOffered } from './offer-recall.ts';
+import { preambleOf } from './last-sent.ts';
+import { isOfferedThroughout, openingOf } from './offer-recall.ts';
 import type { CachePrices, ModelWindow } from './options.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { type FoldMemory, foldFor, replayFold } from './replay.ts';
@@ -39,6 +41,11 @@ export type Opened = {
   readonly state: TriggerState;
   /** Tokens of it without any edit, by the counter. */
   readonly before: number;
+  readonly opening: Opening | undefined;
+  /** Whether all of the conversation is offered the recall tool, with something to recall or without. */
+  readonly isThroughout: boolean;
+  /** Whether the request before offered the recall tool; undefined where this process does not know it, or it had other tools. */
+  readonly wasOffered: boolean | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number | undefined;
 };
@@ -55,13 +62,17 @@ export async function openRequest(
   const prices = await options.pricesFor?.(conversation.model);
   const { whole: asSent, memory, found } = wholeOf(workshop, request, incoming);
   const { links } = memory;
+  const alone = found?.fold.alone ?? false;
+  const isThroughout = isOfferedThroughout(options, request.codec, conversation, known.offer);
+  // What was recalled stands there as calls of it.
+  const isOffered = !alone && (isThroughout || asSent !== conversation);
   const repeats = repeatsIn(workshop, request, asSent);
   const shrinking = shrinkingOf({ ...request, settings: options.shrinks, repeats }, asSent, found?.fold);
   const ready = known.ready.find(({ upTo, link }) => memory.whole[upTo] === link);
   const notReady = () => workshop.summaryNotes.find(memory.tenant, memory.whole) ?? 'none was begun in time';
   const input: PlanInput = {
     ...planInput(workshop, request, asSent, tokenCounter),
-    isOffered: isOffered(options, { codec: request.codec, conversation, asSent, known, found }),
+    isOffered: isOffered || (options.isHistoryKept ?? false),
     shrinking,
     ready,
     ...(options.summaries && { notReady }),
@@ -69,12 +80,13 @@ export async function openRequest(
   const start = replayFold(input, found);
   const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, links);
   const now = options.clock?.();
-  const traces = { last: workshop.lastSent.find(links), sent: known.ledger.sent };
+  const last = workshop.lastSent.find(links);
+  const traces = { last, sent: known.ledger.sent };
   return {
     asSent,
     memory,
     found,
-    alone: found?.fold.alone ?? false,
+    alone,
     input,
     start,
     gauge,
@@ -92,6 +104,9 @@ export async function openRequest(
       now,
     }),
     before: input.counter.total(conversation),
+    opening: openingOf(options, came, links),
+    isThroughout,
+    wasOffered: last?.request.preamble === preambleOf(conversation) ? last.request.offers : undefined,
     now,
   };
 }

@@ -1,6 +1,6 @@
 /** What an engine is made of. */
 import type { SeenBodies } from '../codecs/seen-bodies.ts';
-import type { FoldedAgents } from '../memory/folded-agents.ts';
+import type { RecallOffers } from '../memory/recall-offers.ts';
 import type { Ghosts } from '../memory/ghosts.ts';
 import type { KeptReplies } from '../memory/kept-replies.ts';
 import type { Ledger } from '../memory/ledger.ts';
@@ -19,7 +19,7 @@ export type EngineOptions = SenderOptions & {
   readonly ledger: Ledger;
   readonly ghosts: Ghosts;
   readonly keptReplies: KeptReplies;
-  readonly foldedAgents: FoldedAgents;
+  readonly recallOffers: RecallOffers;
   /** A cryptographic digest of bytes: the identity of prefixes hangs on it. */
   readonly digest: (bytes: Uint8Array) => string;
   /** Bodies read before. Without them each is scanned and digested whole. */
@@ -55,8 +55,8 @@ export type EngineOptions = SenderOptions & {
 export type EngineMode = 'fold' | 'observe';
 
 /**
- * `always`: from their first request on. `learned`: so, too, where something was folded in an earlier conversation of the same agent, and
- * else as soon as something is folded. `never`: what is folded is not to be had back by the model.
+ * `always`: from their first request on. `learned`: so, too, where something was folded in an earlier conversation of the same agent or the
+ * model binds its replies to the tools, and else as soon as something is to be recalled. `never`: what is folded is not to be had back by the model.
  */
 export type OfferRecall = 'learned' | 'always' | 'never';
 

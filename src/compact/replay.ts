@@ -87,11 +87,12 @@ export async function settle(
   { vault, ledger, tenant, links }: FoldMemory,
   found: FoundFold | undefined,
   sent: Pick<Fold, 'at' | 'limit'>,
+  beside: ToKeep['beside'],
 ): Promise<void> {
   try {
     await ledger.settle(tenant, links, found, {
       ...sent,
-      write: (record) => vault.keep(tenant, [], record),
+      write: (record) => vault.keep(tenant, [], record, ...beside),
     });
   } catch {
     // This process knows it all the same.
@@ -105,7 +106,7 @@ export async function keepOriginals(
   { removed, beside }: ToKeep,
 ): Promise<void> {
   const kept = keepable(conversation, removed);
-  if (kept.length > 0) await vault.keep(tenant, kept, ...beside);
+  if (kept.length + beside.length > 0) await vault.keep(tenant, kept, ...beside);
 }
 
 function keepable(conversation: Conversation, removed: readonly Edit[]) {

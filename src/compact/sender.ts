@@ -7,7 +7,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { FoldReport } from '../metrics/receipt.ts';
 import type { Economy } from '../triggers/trigger.ts';
 import { habitAfter, messagesToMark, noHabit } from './cache-marks.ts';
-import type { Found, LastSent, SentRequest } from './last-sent.ts';
+import { type Found, type LastSent, preambleOf, type SentRequest } from './last-sent.ts';
 import type { Draft } from './plan.ts';
 import { commonMessages, unstableFrom } from './stability.ts';
 
@@ -86,7 +86,7 @@ function requestAfter(found: Found | undefined, outgoing: Outgoing, at: number):
     messages: draft.sent.messages.map((message) => message.canonical),
     edits: draft.edits.length,
     length: whole.messages.length,
-    preamble: [conversation.model, ...conversation.preamble.map((block) => block.digest)].join(' '),
+    preamble: preambleOf(conversation),
     offers: draft.offers,
     at,
   };

@@ -113,6 +113,7 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
         record: (...fold) => ledger.record(...fold),
         settle: (...sent) => ledger.settle(...sent),
       },
+      offerRecall: 'always',
       window: 1_000_000,
       triggerOptions: { tokenBudget: false },
     });

@@ -7,7 +7,7 @@ import { memoriesOf } from '../conversation/original.ts';
 import type { SentRequest } from './last-sent.ts';
 import type { Draft } from './plan.ts';
 
-type Sent = Pick<SentRequest, 'messages' | 'offers'>;
+type Sent = Pick<SentRequest, 'messages' | 'preamble' | 'offers'>;
 
 /** How many messages both were sent with, from the first on. */
 export function commonMessages(one: Pick<Sent, 'messages'>, other: Pick<Sent, 'messages'>): number {
@@ -27,7 +27,9 @@ export function unstableFrom(
   { edits, shrinks }: Pick<Draft, 'edits' | 'shrinks'>,
 ): number | undefined {
   const isNeeded = () => memoriesOf([...edits, ...shrinks]).length > 0;
-  if (last.offers !== now.offers && !(now.offers && isNeeded())) return 0;
+  // Where the client changed its tools or its model, all is written anew anyway.
+  const isFlipped = last.offers !== now.offers && last.preamble === now.preamble;
+  if (isFlipped && !(now.offers && isNeeded())) return 0;
   const common = commonMessages(last, now);
   if (common === last.messages.length) return undefined;
   const onThem = edits.filter((edit) => lastMessageOf(edit) <= last.length).length;

@@ -43,7 +43,7 @@ function economyOf({ came, input, start, prices, correction }: Standing): Trigge
       {
         ...prices,
         keptMs: longest(prices.keptMs, came.keptMs),
-        bringsTool: !start.offers,
+        bringsTool: input.recallTool !== undefined && !start.offers,
         dead: (usedFor) => deadWeight(input, start, usedFor),
       },
       correction,

@@ -9,7 +9,7 @@ import { createConversationCounter, createTokenMemo, type TokenMemo } from '../t
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { createLastSent, type LastSent } from './last-sent.ts';
 import { type LookUp, lookUp } from './look-up.ts';
-import { toolToOffer } from './offer-recall.ts';
+import { openingOf, toolToOffer } from './offer-recall.ts';
 import type { EngineOptions } from './options.ts';
 import type { PlanInput } from './plan.ts';
 import { protectionOf } from './protection.ts';
@@ -66,7 +66,9 @@ export function lookUpIn(
   links: readonly string[],
 ): LookUp {
   const offersRecall = toolToOffer(options, conversation) !== undefined;
-  return lookUp({ options, tenant, links, goesOn: codec.goOnFrom !== undefined, offersRecall }, conversation);
+  const opening = openingOf(options, conversation, links);
+  const goesOn = codec.goOnFrom !== undefined;
+  return lookUp({ options, tenant, links, goesOn, offersRecall, opening }, conversation);
 }
 
 export function planInput(

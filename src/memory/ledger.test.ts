@@ -162,33 +162,17 @@ describe('the ledger', () => {
       }
     });
 
-    it('tells whether the request before offered the recall tool, with a fold of its own or none', async () => {
-      const store = inMemoryStore();
-      const one = open(store);
-      const offered = async (letters: string) => (await open(store).find('t', links(letters))).sent?.offers;
-      await one.settle('t', links('ab'), undefined, { offers: false });
-      expect([await offered('a'), await offered('ab'), await offered('abc')]).toEqual([
-        undefined,
-        false,
-        false,
-      ]);
-      await one.record('t', links('abcd'), { ...fold(0), offers: true }, { from: 2 });
-      expect([await offered('abcde'), await offered('abX')]).toEqual([true, false]);
-      await one.settle('t', links('abcdef'), await newest(one, 'abcdef'), { offers: true });
-      expect(await offered('abcdefg')).toBe(true);
-    });
-
     it('hears of a request that it knew only as the beginning of another', async () => {
       const store = inMemoryStore();
       const [one, other] = [open(store), open(store)];
       await one.find('t', links('abX'));
-      await other.settle('t', links('ab'), undefined, { offers: false });
-      const sent = { matched: 2, offers: false };
+      await settle(other, 'ab');
+      const sent = { matched: 2, at: 1 };
       expect((await one.find('t', links('abY'))).sent).toEqual(sent);
       const anew = open(store);
       await anew.find('t', links('aZ'));
-      await other.settle('t', links('a'), undefined, { offers: true });
-      expect((await anew.find('t', links('a'))).sent).toEqual({ matched: 1, offers: true });
+      await settle(other, 'a');
+      expect((await anew.find('t', links('a'))).sent).toEqual({ matched: 1, at: 1 });
     });
 
     it('goes on from the fold that a request was sent with', async () => {

@@ -24,8 +24,6 @@ export type Fold = {
   readonly at?: number | undefined;
   /** Tokens that the request it was made for could take; undefined where nobody asked. */
   readonly limit?: number | undefined;
-  /** Whether that request offered the recall tool. */
-  readonly offers?: boolean | undefined;
   /** Tells it from others. */
   readonly id: string;
 };
@@ -41,12 +39,9 @@ export type Found = {
   readonly folds: readonly FoundFold[];
   /** This very request was sent before, with that fold, when it could take so many tokens. */
   readonly settled: { readonly limit: number | undefined } | undefined;
-  /** The longest part of it that was a request of its own. */
-  readonly sent?: Sent | undefined;
+  /** The longest part of it that was a request of its own, and when that was sent, where it is known. */
+  readonly sent?: { readonly matched: number; readonly at: number | undefined } | undefined;
 };
-
-/** A request of `matched` messages: when it was sent, and whether it offered the recall tool, where that is known. */
-export type Sent = { readonly matched: number } & Pick<Fold, 'at' | 'offers'>;
 
 /** What another instance has sent meanwhile stands: `settled` is what is to be sent. */
 export type Recorded = 'recorded' | { readonly settled: Found };
@@ -84,7 +79,7 @@ export interface Ledger {
     tenant: string,
     links: readonly string[],
     found: FoundFold | undefined,
-    options: Pick<Fold, 'at' | 'limit' | 'offers'> & { readonly write?: Write },
+    options: Pick<Fold, 'at' | 'limit'> & { readonly write?: Write },
   ): Promise<void>;
 }
 
@@ -107,7 +102,7 @@ const mostLinks = 8;
 const newestLinks = 64;
 
 /** A request sent with a fold of others, by the link that is kept under; or with none. */
-type Settled = Pick<Fold, 'at' | 'limit' | 'offers'> & {
+type Settled = Pick<Fold, 'at' | 'limit'> & {
   readonly with?: { readonly matched: number; readonly id: string } | undefined;
 };
 
@@ -208,7 +203,7 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       const isKnown =
         fold !== undefined || (before !== undefined && (its !== undefined) === (before.with !== undefined));
       const request = fold ?? before;
-      if (request) sent ??= { matched, at: request.at, offers: request.offers };
+      if (request) sent ??= { matched, at: request.at };
       if (isKnown && matched === length) settled = { limit: request?.limit };
       if (isKnown && !fold && !its) break;
     }

@@ -32,7 +32,7 @@ export type Difference = {
   readonly ghosts: number;
   /** Marks that were set for a client that sets none: without them nothing would have been cached. */
   readonly cacheMarks: number;
-  /** Set where a fold was made in this request: tokens of what was sent that stand ahead of its first edit. */
+  /** Set where a fold was made in this request, or the recall tool came with it: tokens of what was sent that stand as they stood. */
   readonly tokensKept: number | undefined;
 };
 

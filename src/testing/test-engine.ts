@@ -3,7 +3,7 @@ import { createEngine, type Engine } from '../compact/engine.ts';
 import type { EngineOptions } from '../compact/options.ts';
 import { sha256 } from '../memory/digest.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
-import { createFoldedAgents } from '../memory/folded-agents.ts';
+import { createRecallOffers } from '../memory/recall-offers.ts';
 import { createGhosts } from '../memory/ghosts.ts';
 import { createKeptReplies } from '../memory/kept-replies.ts';
 import { createLedger } from '../memory/ledger.ts';
@@ -32,7 +32,7 @@ export function testEngine(
     ledger: createLedger({ vault }),
     ghosts: createGhosts({ vault }),
     keptReplies: createKeptReplies({ vault }),
-    foldedAgents: createFoldedAgents({ vault }),
+    recallOffers: createRecallOffers({ vault }),
     digest: sha256,
     triggers: defaultTriggers(triggerOptions),
     strategies: defaultStrategies,

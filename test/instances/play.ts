@@ -14,8 +14,8 @@ import { testEngine } from '../../src/testing/test-engine.ts';
 
 /** What a client does next. Numbers choose among what there is, whatever there is. */
 export type Act = {
-  /** `goes on`: with one more step; `again`: the same request; `forks`: with another step in the place of an earlier one. */
-  readonly kind: 'goes on' | 'again' | 'forks';
+  /** `goes on`: with one more step; `again`: the same request; `forks`: with another step in the place of an earlier one; `begins`: another task. */
+  readonly kind: 'goes on' | 'again' | 'forks' | 'begins';
   readonly branch: number;
   readonly instance: number;
   /** Of the new step, in lines of a log; none is a word. */
@@ -42,12 +42,23 @@ type Branch = { steps: readonly Step[]; last: Prepared | undefined };
 /** Added up over all that is played. */
 export type Played = { folds: number; ghosts: number; branches: number };
 
+const noAct: Act = {
+  kind: 'begins',
+  branch: 0,
+  instance: 0,
+  lines: 0,
+  back: 0,
+  recalls: false,
+  reported: 100,
+};
+
 /** Tokens: some ten results of `most` lines. */
 const window = 6_000;
 
-/** Plays each list of acts at once, one list after the other. */
+/** Plays each list of acts at once, one list after the other. `hadFold`: the agent, in a conversation before. */
 export async function play(
   stores: readonly Store[],
+  hadFold: boolean,
   rounds: readonly (readonly Act[])[],
   played: Played,
 ): Promise<void> {
@@ -62,6 +73,11 @@ export async function play(
     return [{ calls: [{ name: 'run', input: `{"n":${said}}`, result: logOf(said, lines) }] }];
   }
 
+  if (hadFold) {
+    const jobs = Array.from({ length: 5 }, (_, at) => next({ ...noAct, lines: 150 + at }));
+    const { sent: one } = await request(engines[0]!, noAct, [{ user: 'Do it all.' }, ...jobs.flat()]);
+    expect(one.folded).toBe(true);
+  }
   for (const acts of rounds) {
     // What is sent at once is compared with what was sent before, and with each other.
     const before = [...sent];
@@ -69,7 +85,7 @@ export async function play(
     const busy = new Set<Branch>();
     const requests = acts.map((act) => {
       const branch = known[act.branch % known.length]!;
-      const { steps: asked, last } = branch;
+      const { steps: asked, last } = act.kind === 'begins' ? begun(act) : branch;
       if (act.kind === 'again') return { act, branch, steps: asked };
       const end = act.kind === 'forks' ? Math.max(1, asked.length - act.back) : asked.length;
       const steps = [...asked.slice(0, end), ...next(act)];
@@ -77,8 +93,8 @@ export async function play(
       const recalls = act.recalls && end === asked.length && last?.recallTool !== undefined;
       const recalled = recalls ? last.remember(ghost(said)) : undefined;
       // Two that go on from the same reply are two branches.
-      const isNew = act.kind === 'forks' || busy.has(branch);
-      busy.add(branch);
+      const isNew = act.kind === 'forks' || act.kind === 'begins' || busy.has(branch);
+      if (act.kind !== 'begins') busy.add(branch);
       const mine: Branch = isNew ? { steps, last: undefined } : branch;
       if (isNew) branches.push(mine);
       return { act, branch: mine, steps, recalled };
@@ -101,6 +117,11 @@ export async function play(
     played.ghosts += now.filter(({ ghosts }) => ghosts > 0).length;
   }
   played.branches += branches.length;
+}
+
+/** Of the same agent. */
+function begun({ branch }: Act): Branch {
+  return { steps: [{ user: ['Run all jobs.', 'Run some.', 'Run one.'][branch % 3]! }], last: undefined };
 }
 
 async function request(
