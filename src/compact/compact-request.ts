@@ -3,7 +3,7 @@
  * originals, record the fold, and only then hand over the bytes to send.
  */
 import { LeporelloError } from '../errors.ts';
-import { memoriesOf } from '../conversation/original.ts';
+import { leavesMemories } from '../conversation/original.ts';
 import type { Demand } from '../triggers/trigger.ts';
 import { demandInCounts } from './corrected.ts';
 import { dropReasoning } from './drop-reasoning.ts';
@@ -15,7 +15,7 @@ import { type Incoming, type Opened, openRequest } from './open-request.ts';
 import { originalFinder, outcomeOf, searchedOf } from './outcome.ts';
 import { type Draft, type Planned, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
-import { keepOriginals, rememberFold, settle, type ToKeep } from './replay.ts';
+import { keepOriginals, rememberFold, settle } from './replay.ts';
 import type { EngineRequest } from './request.ts';
 import { demandAhead, type SummaryJob, summaryJob } from './summary-ahead.ts';
 import { reservedTokens } from './trigger-state.ts';
@@ -113,7 +113,7 @@ async function keep(
   { refusal }: EngineRequest,
   { opened, incoming, demand, result }: Outgoing,
 ): Promise<Kept | { readonly settled: KnownBefore['ledger'] }> {
-  const { memory, asSent, found, alone, input, start, state, now, opening, isThroughout } = opened;
+  const { memory, asSent, found, alone, input, start, state, now, isThroughout } = opened;
   const { conversation, known } = incoming;
   const { settled } = known.ledger;
   const sent = { at: now, limit: limitOf(state) };
@@ -122,8 +122,13 @@ async function keep(
   const edits = [...result.edits, ...result.shrinks].filter(
     (edit) => !replayed.has(edit) && !workshop.kept.has(edit),
   );
-  const agent = agentRecords(workshop, opened, { known, result, edits });
-  const beside = opening ? [workshop.options.recallOffers.recordOf(opening, isThroughout), ...agent] : [];
+  const { recallOffers } = workshop.options;
+  const { offer } = known;
+  // The store may have the originals from another agent that met the same: then they are no news, and this agent is.
+  const isNews = offer !== undefined && (leavesMemories(edits) || !offer.isAgentFolded);
+  const isNeeded = leavesMemories(result.edits) || leavesMemories(result.shrinks);
+  const agent = isNews && isNeeded ? [recallOffers.agentRecordOf(offer.opening)] : [];
+  const beside = offer ? [recallOffers.recordOf(offer.opening, isThroughout), ...agent] : [];
   const isNew = result !== start || (shrinksFrom !== found?.fold.shrinksFrom && !isSettled(settled, state));
   if (isNew) {
     const fold = { edits: result.edits, alone, shrinksFrom, ...sent };
@@ -134,20 +139,6 @@ async function keep(
   await keepOriginals(memory, asSent, { removed: edits, beside: agent });
   const isKnown = settled !== undefined || conversation.goesOnFrom !== undefined;
   return { edits, known: isKnown ? Promise.resolve() : settle(memory, found, sent, beside) };
-}
-
-/**
- * That something is to be recalled in a conversation of this agent, with each new fold, and where it is not known: the store may have the
- * originals from another agent that met the same.
- */
-function agentRecords(
-  { options }: Workshop,
-  { opening }: Opened,
-  { known, result, edits }: Pick<Incoming, 'known'> & Pick<Outgoing, 'result'> & Pick<Kept, 'edits'>,
-): ToKeep['beside'] {
-  const isNeeded = memoriesOf([...result.edits, ...result.shrinks]).length > 0;
-  const isNews = memoriesOf(edits).length > 0 || !known.offer?.isAgentFolded;
-  return opening && isNeeded && isNews ? [options.recallOffers.agentRecordOf(opening)] : [];
 }
 
 /** The summary that the next fold will need, where there is one to be written by now. */

@@ -38,11 +38,12 @@ export function openingOf(
  * where others of its agent came to need it.
  */
 export function isOfferedThroughout(
-  { offerRecall }: Pick<EngineOptions, 'offerRecall'>,
+  { offerRecall, isHistoryKept }: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
   { rules }: Pick<Codec, 'rules'>,
   conversation: Conversation,
   offer: KnownOffer | undefined,
 ): boolean {
+  if (isHistoryKept) return true;
   // Sealed replies are bound to the tools, too: one that comes later would make all of them invalid.
   if (offerRecall === 'always' || rules.bindsPrefix(conversation)) return true;
   return offer?.isOffered ?? offer?.isAgentFolded ?? false;

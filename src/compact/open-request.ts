@@ -1,14 +1,13 @@
 /** Opens a request: what the store knows of it, the fold found for it replayed, and all counted that triggers are told. */
 import type { Conversation } from '../conversation/conversation.ts';
 import type { FoundFold } from '../memory/ledger.ts';
-import type { Opening } from '../memory/recall-offers.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 import { type Gauge, gaugeOf } from './corrected.ts';
 import { withGhosts } from './ghosts.ts';
 import type { KnownBefore } from './look-up.ts';
 import { preambleOf } from './last-sent.ts';
-import { isOfferedThroughout, openingOf } from './offer-recall.ts';
+import { isOfferedThroughout } from './offer-recall.ts';
 import type { CachePrices, ModelWindow } from './options.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { type FoldMemory, foldFor, replayFold } from './replay.ts';
@@ -41,7 +40,6 @@ export type Opened = {
   readonly state: TriggerState;
   /** Tokens of it without any edit, by the counter. */
   readonly before: number;
-  readonly opening: Opening | undefined;
   /** Whether all of the conversation is offered the recall tool, with something to recall or without. */
   readonly isThroughout: boolean;
   /** Whether the request before offered the recall tool; undefined where this process does not know it, or it had other tools. */
@@ -72,7 +70,7 @@ export async function openRequest(
   const notReady = () => workshop.summaryNotes.find(memory.tenant, memory.whole) ?? 'none was begun in time';
   const input: PlanInput = {
     ...planInput(workshop, request, asSent, tokenCounter),
-    isOffered: isOffered || (options.isHistoryKept ?? false),
+    isOffered,
     shrinking,
     ready,
     ...(options.summaries && { notReady }),
@@ -104,7 +102,6 @@ export async function openRequest(
       now,
     }),
     before: input.counter.total(conversation),
-    opening: openingOf(options, came, links),
     isThroughout,
     wasOffered: last?.request.preamble === preambleOf(conversation) ? last.request.offers : undefined,
     now,

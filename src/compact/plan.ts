@@ -6,7 +6,7 @@ import type { Reading, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Place } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, withoutTakenIn } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
-import { memoriesOf, withMemoryIds } from '../conversation/original.ts';
+import { leavesMemories, withMemoryIds } from '../conversation/original.ts';
 import type { FoundSummary } from '../memory/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, Only } from '../triggers/trigger.ts';
@@ -65,14 +65,14 @@ export function draft(
   const { codec, conversation } = input;
   const shrinks = shrinksOf(input, edits, { references });
   const all = [...edits, ...shrinks];
-  const offers = input.isOffered || memoriesOf(all).length > 0;
+  const offers = input.recallTool !== undefined && (input.isOffered || leavesMemories(all));
   const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
   const body = codec.write(conversation, all, recallTool ? { recallTool } : {});
   const isAsItCame = all.length === 0;
   const sent = isAsItCame ? conversation : codec.read(body, input.reading);
   const tokens = input.counter.total(sent) + (isAsItCame ? toolCost(input, recallTool, body) : 0);
   const messages = sent.messages.reduce((sum, { role }) => sum + Number(role !== 'system'), 0);
-  return { edits, shrinks, body, sent, offers: offers && input.recallTool !== undefined, tokens, messages };
+  return { edits, shrinks, body, sent, offers, tokens, messages };
 }
 
 /** Measured once: most requests go out without edits, and reading those again for the sake of the tool would double their cost. */

@@ -99,7 +99,7 @@ export async function settle(
   }
 }
 
-/** Where no fold points at it. Rejects with `store-failed`. */
+/** The same where no fold is made. Rejects with `store-failed`. */
 export async function keepOriginals(
   { vault, tenant }: Pick<FoldMemory, 'vault' | 'tenant'>,
   conversation: Conversation,

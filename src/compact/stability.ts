@@ -3,7 +3,7 @@
  * two requests are all it needs.
  */
 import { lastMessageOf } from '../conversation/edit.ts';
-import { memoriesOf } from '../conversation/original.ts';
+import { leavesMemories } from '../conversation/original.ts';
 import type { SentRequest } from './last-sent.ts';
 import type { Draft } from './plan.ts';
 
@@ -26,7 +26,7 @@ export function unstableFrom(
   now: Sent,
   { edits, shrinks }: Pick<Draft, 'edits' | 'shrinks'>,
 ): number | undefined {
-  const isNeeded = () => memoriesOf([...edits, ...shrinks]).length > 0;
+  const isNeeded = () => leavesMemories(edits) || leavesMemories(shrinks);
   // Where the client changed its tools or its model, all is written anew anyway.
   const isFlipped = last.offers !== now.offers && last.preamble === now.preamble;
   if (isFlipped && !(now.offers && isNeeded())) return 0;

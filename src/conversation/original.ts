@@ -11,10 +11,16 @@ const encoder = new TextEncoder();
 
 /** The ids of all that is to be recalled under these edits, each once. */
 export function memoriesOf(edits: readonly Edit[]): readonly string[] {
-  const ids = edits.flatMap((edit) =>
-    edit.kind === 'insert-message' ? (edit.stretch?.memory ?? []) : (edit.memory ?? []),
-  );
-  return [...new Set(ids)];
+  return [...new Set(edits.flatMap((edit) => memoryOf(edit) ?? []))];
+}
+
+/** Whether anything is to be recalled under these edits. Asked several times with every request. */
+export function leavesMemories(edits: readonly Edit[]): boolean {
+  return edits.some((edit) => memoryOf(edit) !== undefined);
+}
+
+function memoryOf(edit: Edit): string | undefined {
+  return edit.kind === 'insert-message' ? edit.stretch?.memory : edit.memory;
 }
 
 /** The originals of an edit set by memory id. Edits without an id are left out. */

@@ -11,6 +11,7 @@ import { decodeRecord, encodeRecord } from './versioned-record.ts';
 export type Opening = { readonly toolNames: readonly string[]; readonly beginning: string };
 
 export type KnownOffer = {
+  readonly opening: Opening;
   /** Whether something was folded in a conversation of this agent. */
   readonly isAgentFolded: boolean;
   /** Whether this conversation was offered it from the beginning on; undefined where nobody knows (any more). */
@@ -49,7 +50,7 @@ export function createRecallOffers({
       const [agent, conversation] = await vault.getSealedMany(tenant, keys);
       const known =
         conversation && (decodeRecord(conversation, 'An offer') as { isOffered: boolean } | undefined);
-      return { isAgentFolded: agent !== undefined, isOffered: known?.isOffered };
+      return { opening, isAgentFolded: agent !== undefined, isOffered: known?.isOffered };
     },
     recordOf: (opening, isOffered) => ({
       keys: [conversationKey(opening)],
