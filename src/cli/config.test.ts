@@ -75,7 +75,7 @@ describe('loadConfig', () => {
         models: {},
         prices: {},
         recall: { offer: 'learned', maxRounds: 5, maxTokens: 8_000 },
-        limits: { maxBodyBytes: 67_108_864, prepareDeadlineMs: 2_000, drainMs: 30_000 },
+        limits: { maxBodyBytes: 67_108_864, prepareDeadlineMs: 2_000, storeDeadlineMs: 500, drainMs: 30_000 },
         memory: { ttlDays: 30, redis: false },
         logLevel: 'info',
       },
@@ -150,7 +150,7 @@ describe('loadConfig', () => {
   });
 
   it('keeps memory in Redis where one of its options is set, or all of them are left to the defaults', async () => {
-    const redis = { host: '127.0.0.1', port: 6379, database: 0, tls: false, timeoutMs: 1_000 };
+    const redis = { host: '127.0.0.1', port: 6379, database: 0, tls: false, timeoutMs: 400 };
     const variables = {
       LEPORELLO_MEMORY_REDIS_HOST: 'cache.internal',
       LEPORELLO_MEMORY_REDIS_PASSWORD: '1234',

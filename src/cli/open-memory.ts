@@ -6,6 +6,7 @@ import { inMemoryStore } from '../memory/in-memory.ts';
 import { redisStore } from '../memory/redis.ts';
 import { loadSecret } from '../memory/secret.ts';
 import { sqliteStore } from '../memory/sqlite.ts';
+import { isBusy } from '../memory/sqlite-problem.ts';
 import type { Store } from '../memory/store.ts';
 import type { Config } from './config/schema.ts';
 import type { Environment } from './terminal.ts';
@@ -78,14 +79,22 @@ function openStore(dataDir: string | undefined, redis: Redis): Promise<Store> {
   return redis === false ? sqliteStore({ file: storeFile(dataDir ?? missingHome()) }) : redisStore(redis);
 }
 
+/** How long a start waits for another process that keeps the file locked, in milliseconds. */
+const lockedAtStartMs = 5_000;
+
 /** Opening succeeds where only reading is allowed, or nothing yet. */
 async function whyUnwritable(store: Store): Promise<Error | undefined> {
-  try {
-    // Expired as it is written, so it is swept with what expires.
-    await store.putMany([{ key: 'probe', value: new Uint8Array(0), expiresAt: 0 }]);
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+  const latest = performance.now() + lockedAtStartMs;
+  for (;;) {
+    try {
+      // Expired as it is written, so it is swept with what expires.
+      await store.putMany([{ key: 'probe', value: new Uint8Array(0), expiresAt: 0 }]);
+      return undefined;
+    } catch (error) {
+      const isLocked = error instanceof Error && isBusy(error.cause);
+      if (!isLocked || performance.now() > latest)
+        return error instanceof Error ? error : new Error(String(error));
+    }
   }
 }
 

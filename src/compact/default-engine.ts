@@ -55,6 +55,11 @@ export type FoldSettings = {
   readonly offerRecall?: OfferRecall;
   /** How long originals and folds are kept, in milliseconds. Default 30 days. */
   readonly memoryTtlMs?: number;
+  /**
+   * How long one call of the store may take, in milliseconds; then it is given up, and what needed it goes on without it or rejects with
+   * `store-failed`. Default 500.
+   */
+  readonly storeDeadlineMs?: number;
 };
 
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };

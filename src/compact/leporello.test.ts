@@ -91,3 +91,65 @@ describe('Leporello in process', () => {
     expect(await seen(false)).toEqual(['bytes / 4', counted, counted]);
   });
 });
+
+describe('a store that hangs', () => {
+  const stuck = () => new Promise<never>(() => {});
+  const calls = ['get', 'getMany', 'getFirst', 'putMany', 'putUnless'] as const;
+  const everything = Object.fromEntries(calls.map((call) => [call, stuck]));
+  const rows = JSON.stringify(
+    Array.from({ length: 200 }, (_, at) => ({ id: at, text: `row ${at} `.repeat(20) })),
+  );
+
+  it.each([...calls.map((call) => [call, { [call]: stuck }] as const), ['every call', everything] as const])(
+    'as it is asked for %s: every method of the library settles',
+    async (_, hanging) => {
+      const leporello = createLeporello({
+        ...settings,
+        storeDeadlineMs: 5,
+        store: { ...inMemoryStore(), ...hanging },
+      });
+      const prepared = await leporello.prepare({ codec: openaiChat, body });
+      if (prepared.outcome.status === 'failed') expect(prepared.body).toEqual(body);
+      else expect(prepared.outcome.status).toBe('compacted');
+      await prepared.known;
+      const compacted = await leporello.compact({ codec: openaiChat, body });
+      if (compacted.outcome.status === 'failed') expect(compacted.body).toEqual(body);
+      expect(await leporello.recall(prepared, '{"id":"mem_0000000000000000"}')).toContain(
+        'mem_0000000000000000',
+      );
+
+      const rest = await Promise.allSettled([
+        prepared.remember({ rounds: [], closing: undefined }),
+        prepared.keepReply('r', { name: 's', owed: [] }),
+        leporello.readMemory('{"id":"mem_0000000000000000"}'),
+        leporello.original('mem_0000000000000000'),
+        leporello.compressResult({ text: rows, budget: { tokens: 500, results: 1 } }),
+      ]);
+      const reasons = rest.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+      expect(
+        reasons.filter((reason) => !/in-memory store (did not answer|was not asked)/.test(reason)),
+      ).toEqual([]);
+    },
+  );
+
+  it('costs the fold of a body: it goes out as it came, and the reason names the call and the deadline', async () => {
+    const leporello = createLeporello({
+      ...settings,
+      storeDeadlineMs: 5,
+      store: { ...inMemoryStore(), ...everything },
+    });
+    const { outcome, body: sent } = await leporello.prepare({ codec: openaiChat, body });
+    expect(outcome).toEqual({
+      status: 'failed',
+      reason:
+        'store-failed: The in-memory store did not answer getMany within 5 ms. Check what it runs on, or raise storeDeadlineMs.',
+    });
+    expect(sent).toEqual(body);
+  });
+
+  it('must be given milliseconds that can be waited', () => {
+    expect(() => createLeporello({ storeDeadlineMs: 0 })).toThrow(
+      'storeDeadlineMs is 0: give milliseconds above 0',
+    );
+  });
+});

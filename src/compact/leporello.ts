@@ -73,7 +73,8 @@ export interface Leporello {
  */
 export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const { store = inMemoryStore(), secret = crypto.getRandomValues(new Uint8Array(32)) } = options;
-  const vault = createVault({ store, secret, ttlMs: options.memoryTtlMs });
+  const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
+  const vault = createVault({ store, secret, ttlMs, storeDeadlineMs });
   const engine = createDefaultEngine(options, vault);
   const keeping = createDefaultEngine(keptSettings(options), vault, { isHistoryKept: true });
   const flights: Flights = new Map();

@@ -48,7 +48,8 @@ export type GatewayRims = {
 
 /** The gateway as a handler of requests. Throws `bad-config` for settings out of range. */
 export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): Handler {
-  const vault = createVault({ store: rims.store, secret: rims.secret, ttlMs: settings.memoryTtlMs });
+  const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
+  const vault = createVault({ store: rims.store, secret: rims.secret, ttlMs, storeDeadlineMs });
   return createGateway({
     engine: createDefaultEngine(settings, vault),
     vault,

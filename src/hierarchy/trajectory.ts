@@ -60,6 +60,8 @@ export type TrajectoryOptions = HierarchyOptions & {
   readonly tenant?: string;
   /** How long originals are kept, in milliseconds. Default 30 days. */
   readonly memoryTtlMs?: number;
+  /** How long one call of the store may take, in milliseconds. Default 500. */
+  readonly storeDeadlineMs?: number;
   /** Chooses the token counter. */
   readonly model?: string;
   /** Counts instead of the model's own. */
@@ -241,8 +243,10 @@ function measureOf(counter: TokenCounter, budget: number): Measure {
   return { count, perMessage: counter.overhead.message, longest: Math.floor(budget / 4) };
 }
 
-function vaultOf({ store = inMemoryStore(), secret, memoryTtlMs: ttlMs }: TrajectoryOptions): Vault {
-  return createVault({ store, secret: secret ?? crypto.getRandomValues(new Uint8Array(32)), ttlMs });
+function vaultOf(options: TrajectoryOptions): Vault {
+  const { store = inMemoryStore(), secret = crypto.getRandomValues(new Uint8Array(32)) } = options;
+  const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
+  return createVault({ store, secret, ttlMs, storeDeadlineMs });
 }
 
 function recordOf(work: FoldWork, id: string) {

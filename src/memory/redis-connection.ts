@@ -4,6 +4,7 @@
  */
 import type { Redis } from 'iovalkey';
 import { LeporelloError } from '../errors.ts';
+import { patiently } from './patient-timer.ts';
 import { connectionLost, unanswered } from './redis-problem.ts';
 
 /** What is used of a client; those of the packages iovalkey and ioredis have it, for one server and for a cluster. */
@@ -172,21 +173,4 @@ async function within<T>(ms: number, work: Promise<T>, overdue?: () => void): Pr
   } finally {
     timer.stop();
   }
-}
-
-/**
- * A timer in slices, so that a thread that was busy for long, in front of the call or behind it, is not taken for a slow server: what has
- * arrived meanwhile is read between two slices.
- */
-function patiently(ms: number, act: () => void): { stop(): void; unref(): void } {
-  let left = 4;
-  const timer = setTimeout(ring, ms / left);
-
-  function ring(): void {
-    left -= 1;
-    if (left > 0) timer.refresh();
-    else act();
-  }
-
-  return { stop: () => clearTimeout(timer), unref: () => void timer.unref() };
 }

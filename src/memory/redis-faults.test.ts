@@ -30,7 +30,7 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
   });
 
   async function open(options: RedisOptions): Promise<Store> {
-    const store = await redisStore(options);
+    const store = await redisStore({ timeoutMs: 30_000, ...options });
     stores.push(store);
     return store;
   }

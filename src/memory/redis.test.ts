@@ -34,14 +34,14 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
   });
 
   async function open(options: RedisOptions): Promise<Store> {
-    const store = await redisStore(options);
+    const store = await redisStore({ timeoutMs: 30_000, ...options });
     stores.push(store);
     return store;
   }
 
   storeSuite('redis', {
-    open: (clock) => redisStore({ port, clock, prefix: `suite${++prefixes}:` }),
-    reopen: (clock) => redisStore({ port, clock, prefix: `suite${prefixes}:` }),
+    open: (clock) => redisStore({ port, clock, prefix: `suite${++prefixes}:`, timeoutMs: 30_000 }),
+    reopen: (clock) => redisStore({ port, clock, prefix: `suite${prefixes}:`, timeoutMs: 30_000 }),
     sweeps: 'by itself',
   });
 

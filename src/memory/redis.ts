@@ -25,7 +25,7 @@ export type RedisOptions = {
   readonly tls?: boolean | undefined;
   /** Instead of all these: a client of the caller's, who closes it. How it reconnects and queues is its own affair. */
   readonly client?: RedisClient | undefined;
-  /** How long a call may take, connecting included, in milliseconds. Default 1,000. */
+  /** How long a call may take, connecting included, in milliseconds. Default 400, less than a store's deadline (deadline-store.ts). */
   readonly timeoutMs?: number | undefined;
   /** What all keys begin with. In a cluster it needs a part in braces, which keeps all of them on one node. Default `{leporello}:`. */
   readonly prefix?: string | undefined;
@@ -40,7 +40,7 @@ export type RedisOptions = {
  * const store = await redisStore({ host: 'cache.internal', password: process.env.REDIS_PASSWORD });
  */
 export async function redisStore(options: RedisOptions = {}): Promise<Store> {
-  const { client, timeoutMs = 1_000, prefix = '{leporello}:', clock = Date.now } = options;
+  const { client, timeoutMs = 400, prefix = '{leporello}:', clock = Date.now } = options;
   const connection = client
     ? theirConnection(client, timeoutMs)
     : await connectRedis(serverIn(options), timeoutMs);

@@ -10,10 +10,10 @@ import { LeporelloError } from '../errors.ts';
 import { isReadOnly } from './sqlite-problem.ts';
 
 /**
- * How long SQLite itself waits for a lock, in milliseconds. Short, because the thread stands still meanwhile; the store
- * waits for longer locks without blocking. Set by the constructor: WAL mode needs a lock already.
+ * How long SQLite itself waits for a lock while it opens the file, in milliseconds. The thread stands still meanwhile, so it is
+ * short, and nothing once the file is open: the store tries again later without blocking.
  */
-const blockingWaitMs = 10;
+const openingWaitMs = 10;
 
 const schemaVersion = 1;
 
@@ -30,13 +30,14 @@ const schema = `
 export function openDatabase(file: string): Sqlite.DatabaseSync {
   makePrivateFile(file);
   const { DatabaseSync } = loadSqlite();
-  const database = new DatabaseSync(file, { timeout: blockingWaitMs });
+  const database = new DatabaseSync(file, { timeout: openingWaitMs });
   try {
     // The limit keeps the -wal file from staying as large as the largest write ever made.
     database.exec(
       'pragma journal_mode = wal; pragma synchronous = normal; pragma journal_size_limit = 16777216',
     );
     if (versionOf(database, file) === 0) database.exec(schema);
+    database.exec('pragma busy_timeout = 0');
     return database;
   } catch (error) {
     database.close();

@@ -187,7 +187,7 @@ describe('a sqlite store and other processes', () => {
   function spawnWriter(file: string, name: string, batches: number) {
     return spawnProgram(`
       import { writeSync } from 'node:fs';
-      const store = await sqliteStore({ file: ${JSON.stringify(file)} });
+      const store = await sqliteStore({ file: ${JSON.stringify(file)}, lockWaitMs: 60_000 });
       for (let i = 0; i < ${batches}; i += 1) {
         await store.putMany(Array.from({ length: ${batch} }, (_, j) =>
           ({ key: '${name}/' + i + '/' + j, value: new Uint8Array(3_000).fill(i), expiresAt: undefined })));

@@ -15,19 +15,26 @@ export type SqliteOptions = {
   /** Path of the database; its folder is made when it is not there. Not on a network drive: SQLite's locks need a local disk. */
   readonly file: string;
   readonly clock?: Clock;
-  /** How long a call waits while another process holds the lock, in milliseconds, before it fails. Default 5,000. */
+  /**
+   * How long a call waits while another process holds the lock, in milliseconds, before it fails. Default 400, less than a store's
+   * deadline (deadline-store.ts).
+   */
   readonly lockWaitMs?: number;
 };
+
+/** How long opening waits for the lock at least, in milliseconds: no request waits for it, and nothing works without it. */
+const openWaitMs = 5_000;
 
 /**
  * Opens the file. Rejects with `store-failed` when it cannot be read. A file that may only be read opens: reads work and
  * writes reject. In a folder that may only be read, changes made later by others are not seen.
  */
 export async function sqliteStore(options: SqliteOptions): Promise<Store> {
-  const { clock = Date.now, lockWaitMs = 5_000 } = options;
+  const { clock = Date.now, lockWaitMs = 400 } = options;
   const file = resolve(options.file);
-  const database = await insist(file, lockWaitMs, () => openDatabase(file));
-  const statements = await insist(file, lockWaitMs, () => prepare(database));
+  const openedBy = performance.now() + Math.max(lockWaitMs, openWaitMs);
+  const database = await insist(file, openedBy - performance.now(), () => openDatabase(file));
+  const statements = await insist(file, openedBy - performance.now(), () => prepare(database));
   const writes = createQueue();
   let closing: Promise<void> | undefined;
 

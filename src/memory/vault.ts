@@ -5,6 +5,7 @@
  */
 import { createHmac } from 'node:crypto';
 import { LeporelloError } from '../errors.ts';
+import { storeWithDeadline } from './deadline-store.ts';
 import { base32Of, isMemoryId } from './memory-id.ts';
 import { createSealer, deriveKey } from './sealing.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
@@ -61,11 +62,14 @@ export type VaultOptions = {
   readonly clock?: Clock;
   /** How long an original is kept after it was last needed, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
+  /** How long one call of the store may take, in milliseconds. Default 500. */
+  readonly storeDeadlineMs?: number | undefined;
 };
 
-/** Throws `bad-config` for a secret that is too short. */
+/** Throws `bad-config` for a secret that is too short and for a deadline out of range. */
 export function createVault(options: VaultOptions): Vault {
-  const { store, secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
+  const { secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
+  const store = storeWithDeadline(options.store, { deadlineMs: options.storeDeadlineMs });
   if (secret.length < 32) {
     throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes: it needs at least 32.`);
   }

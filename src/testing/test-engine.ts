@@ -26,7 +26,7 @@ export function testEngine(
   } = {},
 ): TestEngine {
   const { window = 128_000, store = inMemoryStore(), triggerOptions, ...rest } = options;
-  const vault = createVault({ store, secret: testSecret });
+  const vault = createVault({ store, secret: testSecret, storeDeadlineMs: 60_000 });
   const engine = createEngine({
     vault,
     ledger: createLedger({ vault }),

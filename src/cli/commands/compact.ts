@@ -30,7 +30,9 @@ export async function compact(args: CompactArgs, terminal: Terminal): Promise<nu
     const memory = await openMemory(dataDir, terminal.env, config.memory.redis);
     try {
       const settings = gatewaySettings(config, args.window);
-      const vault = withoutFolds(createVault({ ...memory, ttlMs: settings.memoryTtlMs }));
+      const vault = withoutFolds(
+        createVault({ ...memory, ttlMs: settings.memoryTtlMs, storeDeadlineMs: settings.storeDeadlineMs }),
+      );
       const engine = createDefaultEngine({ ...settings, offerRecall: 'never', cacheMarks: false }, vault);
       const output = await openOutput(args.out, terminal);
       const run = { args, terminal, engine, input, output, maxBytes: config.limits.maxBodyBytes };

@@ -146,8 +146,8 @@ const redis = switchable(
     }),
     timeoutMs: whole(
       1,
-      1_000,
-      'Milliseconds that a call may take; then its request goes on unfolded.',
+      400,
+      'Milliseconds that a call may take; then its request goes on unfolded. Counts where it is less than limits.storeDeadlineMs.',
       60_000,
     ),
   }),
@@ -284,6 +284,12 @@ export const configSchema = z.strictObject({
         1,
         2_000,
         'Milliseconds; folding that takes longer is given up for the request.',
+      ),
+      storeDeadlineMs: whole(
+        1,
+        500,
+        'Milliseconds that one call of the memory may take; then it is given up for the request.',
+        60_000,
       ),
       drainMs: whole(
         0,

@@ -28,6 +28,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     urls: { openai: config.openaiUrl, anthropic: config.anthropicUrl, gemini: config.geminiUrl },
     maxBodyBytes: limits.maxBodyBytes,
     prepareDeadlineMs: limits.prepareDeadlineMs,
+    storeDeadlineMs: limits.storeDeadlineMs,
     recall: { maxRounds: recall.maxRounds, maxTokens: recall.maxTokens },
     memoryTtlMs: memory.ttlDays * dayMs,
     openMetrics: isLoopback(config.host) || tenant !== undefined,
