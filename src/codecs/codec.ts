@@ -48,7 +48,7 @@ export interface Codec {
    * The body of a request with `goesOnFrom` that goes on from another reply, with the answers owed in front of what the client says.
    * Only where providers keep replies; everywhere else a request has its whole history.
    */
-  goOnFrom?(conversation: Conversation, kept: KeptReply): Uint8Array;
+  goOnFrom?(conversation: Pick<Conversation, 'body'>, kept: KeptReply): Uint8Array;
   /** A whole request of our own beside the conversation: no tools, not streamed. */
   promptBody(prompt: Prompt): Uint8Array;
   /** How a request says up to where its prompt is to be cached. Only where providers cache nothing that is not marked. */

@@ -1,4 +1,6 @@
 /** The engine as others see it: reads each request, has it compacted, and sends the original bytes whatever fails. */
+import { unremembered } from '../codecs/read-body.ts';
+import { readBeginning } from '../codecs/read-beginning.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { LeporelloError } from '../errors.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
@@ -9,11 +11,18 @@ import type { EngineOptions } from './options.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { leaveAlone } from './replay.ts';
 import type { EngineRequest } from './request.ts';
+import { unfolded, type UnfoldedOutcome } from './unfolded.ts';
 import { foldMemory, linksAsCame, lookUpIn, openWorkshop } from './workshop.ts';
 
 export interface Engine {
   /** Never rejects: what goes wrong is the outcome `failed`, with the body as it came. */
   prepare(request: EngineRequest): Promise<Prepared>;
+  /**
+   * The request without a fold, for when it is not to be folded or could not be in time: as it came, but that it goes on from the right
+   * reply where memory knows of another than the one it names. It reads no more of the body than how it begins. This process is asked
+   * first and the store, where it has to be, for `waitMs` milliseconds at most. Never rejects.
+   */
+  unfolded(request: EngineRequest, outcome: UnfoldedOutcome, waitMs?: number): Promise<Prepared>;
   /**
    * Folds this conversation from here on only where it would not fit, for when its provider took it only without our edits. Never
    * rejects.
@@ -39,14 +48,20 @@ export function createEngine(options: EngineOptions): Engine {
           conversation,
           known: await asked.rest,
         });
-        return options.mode === 'observe' ? observed(prepared, request, conversation) : prepared;
+        return options.mode === 'observe' ? observed(prepared, conversation) : prepared;
       } catch (error) {
         const status = isUnread(error) ? 'untouched' : 'failed';
         // Not what came where that goes on from a private call, for no provider takes it.
         const body = conversation?.body ?? request.body;
-        return unprepared(body, { status, reason: reasonOf(error) }, conversation);
+        const { model, sessionKey } =
+          conversation ?? readBeginning(request.codec, request.body, unremembered) ?? {};
+        return {
+          ...unprepared(body, { status, reason: reasonOf(error) }, { model, sessionKey }),
+          mayGoAsItCame: body === request.body,
+        };
       }
     },
+    unfolded: (request, outcome, waitMs = 0) => unfolded(workshop, request, outcome, waitMs),
     async leaveAlone(request) {
       try {
         const conversation = request.codec.read(request.body, workshop.reading);
@@ -74,10 +89,11 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** The client's own bytes, with the report of what would have been sent. */
-function observed(prepared: Prepared, { body }: EngineRequest, conversation: Conversation): Prepared {
-  const { report, prompt, learn, identity } = prepared;
-  return { ...unprepared(body, { status: 'observed' }, conversation), report, prompt, learn, identity };
+/** The client's own bytes, gone on from the right reply, with the report of what would have been sent. */
+function observed(prepared: Prepared, conversation: Conversation): Prepared {
+  const { report, prompt, learn, identity, mayGoAsItCame } = prepared;
+  const sent = unprepared(conversation.body, { status: 'observed' }, conversation);
+  return { ...sent, mayGoAsItCame, report, prompt, learn, identity };
 }
 
 function isUnread(error: unknown): boolean {

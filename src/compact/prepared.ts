@@ -56,14 +56,18 @@ export type PromptTokens = {
   readonly expected: number;
 };
 
-/** A request that goes out as it came. */
-export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Conversation): Prepared {
+/** A request that goes out without a fold, with what its body is known to say of itself. */
+export function unprepared(
+  body: Uint8Array,
+  outcome: Outcome,
+  said?: Partial<Pick<Conversation, 'model' | 'sessionKey'>>,
+): Prepared {
   return {
     outcome,
     body,
     mayGoAsItCame: true,
     report: {
-      model: conversation?.model,
+      model: said?.model,
       counter: undefined,
       window: undefined,
       trigger: undefined,
@@ -82,7 +86,7 @@ export function unprepared(body: Uint8Array, outcome: Outcome, conversation?: Co
       unstableFrom: undefined,
       unfit: undefined,
     },
-    identity: { links: [], beginning: undefined, session: conversation?.sessionKey },
+    identity: { links: [], beginning: undefined, session: said?.sessionKey },
     recallTool: undefined,
     original: () => undefined,
     searched: [],

@@ -99,13 +99,14 @@ export function planInput(
   };
 }
 
-/** The links of the prefix chain of the conversation as the client sent it. */
+/** The links of the prefix chain of the conversation as the client sent it, or of no more than its first messages. */
 export function linksAsCame(
   workshop: Workshop,
   request: EngineRequest,
   came: Conversation,
+  kind: 'as it came' | 'its beginning' = 'as it came',
 ): readonly string[] {
-  return linksOf(workshop, came, rootOf(workshop, request, came), 'as it came');
+  return linksOf(workshop, came, rootOf(workshop, request, came), kind);
 }
 
 /** Where to keep folds of `whole`, which was made of what came. */

@@ -86,6 +86,19 @@ export function scanArray(
   }
 }
 
+/** The first elements, at most `most`, of the array that starts at `start`; what follows them is not looked at. */
+export function firstElements(bytes: Uint8Array, start: number, most: number): readonly Span[] {
+  const elements: Span[] = [];
+  let at = skipSpace(bytes, expectByte(bytes, start, OPEN_BRACKET));
+  while (elements.length < most && bytes[at] !== CLOSE_BRACKET) {
+    if (elements.length > 0) at = skipSpace(bytes, expectByte(bytes, at, COMMA));
+    const end = skipValue(bytes, at);
+    elements.push({ start: at, end });
+    at = skipSpace(bytes, end);
+  }
+  return elements;
+}
+
 /** Parses one value in full: the only place that knows whether the bytes between two brackets really are JSON. */
 export function parseSpan(bytes: Uint8Array, span: Span): unknown {
   try {

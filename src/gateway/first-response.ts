@@ -68,7 +68,7 @@ async function sendAsItIsTaken(sending: Sending): Promise<Sent> {
   if (refusal.text === undefined || !wasEdited || isOverflow(sending, refusal) || !originalMayFit(prepared)) {
     return { prepared, response: refusal.response };
   }
-  return sendOriginal(sending, refusal.response.status);
+  return sendOriginal(sending, prepared, refusal.response.status);
 }
 
 /** A response of which the text was read when its status says that the request was refused. */
@@ -101,9 +101,11 @@ function originalMayFit({ report }: Prepared): boolean {
   );
 }
 
-async function sendOriginal(sending: Sending, refusedWith: number): Promise<Sent> {
+async function sendOriginal(sending: Sending, refused: Prepared, refusedWith: number): Promise<Sent> {
   const response = await sending.send(sending.body);
   if (response.status < 400) await sending.leaveAlone();
   const reason = `the provider answered ${refusedWith} to the folded request`;
-  return { prepared: unprepared(sending.body, { status: 'failed', reason }), response };
+  const { identity, report } = refused;
+  const original = unprepared(sending.body, { status: 'failed', reason }, { model: report.model });
+  return { prepared: { ...original, identity }, response };
 }

@@ -73,18 +73,24 @@ async function forward(call: Call): Promise<GatewayResponse> {
   return respond(call, sent, receipt);
 }
 
-function prepare({ options, request, engineRequest }: Call): Promise<Prepared> {
+async function prepare({ options, request, engineRequest }: Call): Promise<Prepared> {
   const { body } = engineRequest;
   const untouched = (reason: string): Prepared => unprepared(body, { status: 'untouched', reason });
   if (headerOf(request.headers, 'x-leporello-bypass') === '1') {
+    const prepared = await options.engine.unfolded(
+      engineRequest,
+      { status: 'untouched', reason: 'bypass' },
+      bypassWaitMs,
+    );
     // It teaches, too; it is read and counted only when its reply is there.
-    const learn = (reported: number) => void options.engine.learn(engineRequest, reported);
-    return Promise.resolve({ ...untouched('bypass'), learn });
+    return { ...prepared, learn: (reported) => void options.engine.learn(engineRequest, reported) };
   }
-  if (headerOf(request.headers, 'content-encoding') !== undefined)
-    return Promise.resolve(untouched('the body is compressed'));
+  if (headerOf(request.headers, 'content-encoding') !== undefined) return untouched('the body is compressed');
   return prepareInTime(options.engine, engineRequest, options.prepareDeadlineMs);
 }
+
+/** The longest that a bypassed request waits for a store to say which reply it goes on from, where this process does not know. */
+const bypassWaitMs = 500;
 
 async function respond(
   call: Call,

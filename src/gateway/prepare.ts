@@ -1,7 +1,7 @@
 /** Runs the engine under a deadline. The engine never rejects; a store that hangs must not hang the request. */
 import type { Engine } from '../compact/engine.ts';
 import type { EngineRequest } from '../compact/request.ts';
-import { type Prepared, unprepared } from '../compact/prepared.ts';
+import type { Prepared } from '../compact/prepared.ts';
 
 export async function prepareInTime(
   engine: Engine,
@@ -12,9 +12,8 @@ export async function prepareInTime(
   const latest = performance.now() + deadlineMs;
   const timer = Promise.withResolvers<Prepared>();
   const handle = setTimeout(() => {
-    timer.resolve(
-      unprepared(request.body, { status: 'failed', reason: `deadline: not folded within ${deadlineMs} ms` }),
-    );
+    const reason = `deadline: not folded within ${deadlineMs} ms`;
+    timer.resolve(engine.unfolded(request, { status: 'failed', reason }));
   }, deadlineMs);
   try {
     return await Promise.race([

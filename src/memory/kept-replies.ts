@@ -9,6 +9,8 @@ import type { Vault } from './vault.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 export interface KeptReplies {
+  /** What this process knows without asking the store. */
+  known(tenant: string, knownAs: string): KeptReply | undefined;
   /** Undefined for most: they can be gone on from as they are. Rejects with `store-failed`. */
   find(tenant: string, knownAs: string): Promise<KeptReply | undefined>;
   /** Rejects with `store-failed`, but remembers it here. */
@@ -32,6 +34,7 @@ export function createKeptReplies({
   });
 
   return {
+    known: (tenant, knownAs) => known.get(`${tenant}/${knownAs}`),
     async find(tenant, knownAs) {
       const place = `${tenant}/${knownAs}`;
       const here = known.get(place);

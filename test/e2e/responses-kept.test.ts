@@ -5,6 +5,8 @@
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../../src/memory/in-memory.ts';
+import type { Store } from '../../src/memory/store.ts';
+import type { Receipt } from '../../src/metrics/receipt.ts';
 import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
 import { longBody, post, requestBody } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';
@@ -38,8 +40,14 @@ function plays(...turns: readonly Play[]): (request: ScriptRequest) => Turn {
   };
 }
 
-function clientOf(url: string, apiKey = 'dummy'): OpenAI {
-  return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
+function clientOf(url: string, apiKey = 'dummy', defaultHeaders: Record<string, string> = {}): OpenAI {
+  return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0, defaultHeaders });
+}
+
+/** The newest first. */
+async function receiptsOf({ url }: Stack): Promise<readonly Receipt[]> {
+  const response = await fetch(`${url}/_leporello/receipts`, { headers: { authorization: 'Bearer dummy' } });
+  return ((await response.json()) as { receipts: Receipt[] }).receipts;
 }
 
 function ask(client: OpenAI, body: Body, streamed: boolean): Promise<OpenAI.Responses.Response> {
@@ -190,6 +198,61 @@ describe.each([false, true])(
       await using stack = await startStack(script, small, { store });
       const first = await ask(clientOf(stack.url), long, streamed);
       expect((await ask(clientOf(stack.url), nextOf(first), streamed)).output_text).toBe('Bye.');
+    });
+
+    it('is taken with x-leporello-bypass: 1, from the process and after a restart', async () => {
+      const turns = [{ parts: [recall] }, { parts: [text('None.'), call('run')] }];
+      const bye = { parts: [text('Bye.')] };
+      await using stack = await startStack(plays(...turns, bye, bye), small);
+      const first = await ask(clientOf(stack.url), long, streamed);
+      const bypass = { 'x-leporello-bypass': '1' };
+      expect((await ask(clientOf(stack.url, 'dummy', bypass), nextOf(first), streamed)).output_text).toBe(
+        'Bye.',
+      );
+      await stack.restart();
+      expect((await ask(clientOf(stack.url, 'dummy', bypass), nextOf(first), streamed)).output_text).toBe(
+        'Bye.',
+      );
+      expect([2, 3].map((at) => sentTo(stack, at)['previous_response_id'])).toEqual(['resp_1', 'resp_1']);
+      expect((await receiptsOf(stack)).map(({ outcome }) => outcome)).toEqual([
+        { status: 'untouched', reason: 'bypass' },
+      ]);
+    });
+
+    it('is taken when its fold is late, by the gateway that answered the recall', async () => {
+      const memory = inMemoryStore();
+      let hangs = false;
+      const never = new Promise<never>(() => {});
+      const store: Store = {
+        ...memory,
+        getMany: (keys) => (hangs ? never : memory.getMany(keys)),
+      };
+      const turns = [{ parts: [recall] }, { parts: [recall, call('run')] }, { parts: [text('Bye.')] }];
+      await using stack = await startStack(plays(...turns), small, { store });
+      const first = await ask(clientOf(stack.url), long, streamed);
+      hangs = true;
+      expect((await ask(clientOf(stack.url), nextOf(first), streamed)).output_text).toBe('Bye.');
+      expect(sentTo(stack, 2)['previous_response_id']).toBe('resp_1');
+      expect(stack.provider.requests.length).toBe(3);
+      expect((await receiptsOf(stack))[0]).toMatchObject({ model: 'gpt-4o', outcome: { status: 'failed' } });
+    });
+
+    it('goes out as it came where nobody knows better in time, and the receipt says so', async () => {
+      const store = inMemoryStore();
+      const turns = [{ parts: [text('Hello.')] }, { parts: [text('Bye.')] }];
+      await using stack = await startStack(plays(...turns), small, { store });
+      const first = await ask(clientOf(stack.url), long, streamed);
+      await store.close();
+      const client = clientOf(stack.url, 'dummy', { 'x-leporello-bypass': '1' });
+      expect((await ask(client, nextOf(first), streamed)).output_text).toBe('Bye.');
+      expect(sentTo(stack, 1)['previous_response_id']).toBe(first.id);
+      expect((await receiptsOf(stack))[0]).toMatchObject({
+        outcome: {
+          status: 'untouched',
+          reason:
+            'bypass; it goes on from the reply it names, as memory could not be asked for another in time',
+        },
+      });
     });
 
     it('hears what the provider says to a mistake of its own', async () => {

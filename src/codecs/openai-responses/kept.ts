@@ -7,7 +7,7 @@ import { setMembers } from '../event-json.ts';
 import { answerItem, asList } from './write.ts';
 
 /** The outputs that are still owed stand in front of the client's own; an input that is one text stays one where none are. */
-export function goOnFrom({ body }: Conversation, { name, owed }: KeptReply): Uint8Array {
+export function goOnFrom({ body }: Pick<Conversation, 'body'>, { name, owed }: KeptReply): Uint8Array {
   const named = setMembers(body, { previous_response_id: jsonBytes(name) });
   if (owed.length === 0) return named;
   const listed = asList(named);

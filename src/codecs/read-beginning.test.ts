@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { sha256 } from '../memory/digest.ts';
+import { anthropicMessages } from './anthropic-messages/index.ts';
+import { openaiChat } from './openai-chat/index.ts';
+import { openaiResponses } from './openai-responses/index.ts';
+import { readBeginning } from './read-beginning.ts';
+
+const utf8 = new TextEncoder();
+const reading = () => ({ digest: sha256, outlines: new Map() });
+const user = (content: string) => ({ role: 'user', content });
+
+describe('the beginning of a request', () => {
+  it('holds fields behind a long list, and the first messages of that list as they are', () => {
+    const messages = Array.from({ length: 40_000 }, (_, at) => user(`Message ${at}`));
+    const body = utf8.encode(JSON.stringify({ messages, model: 'gpt-4o', prompt_cache_key: 'session' }));
+    const beginning = readBeginning(openaiChat, body, reading())!;
+    expect(beginning).toMatchObject({ model: 'gpt-4o', sessionKey: 'session' });
+    const whole = openaiChat.read(body, reading());
+    expect(beginning.messages.map(({ canonical }) => canonical)).toEqual(
+      whole.messages.slice(0, 16).map(({ canonical }) => canonical),
+    );
+  });
+
+  it('ends before a message that is too long, and leaves out a field that is', () => {
+    const long = 'x'.repeat(300_000);
+    const body = utf8.encode(
+      JSON.stringify({ model: 'm', system: long, messages: [user('Go'), user(long)] }),
+    );
+    expect(readBeginning(anthropicMessages, body, reading())).toMatchObject({
+      model: 'm',
+      preamble: [],
+      messages: [{ role: 'user' }],
+    });
+  });
+
+  it('says which reply a request goes on from', () => {
+    const body = utf8.encode('{"input":"And now?","previous_response_id":"resp_1","model":"gpt-5"}');
+    expect(readBeginning(openaiResponses, body, reading())).toMatchObject({
+      model: 'gpt-5',
+      goesOnFrom: 'resp_1',
+    });
+  });
+
+  it.each(['', 'not json', '[]', '{"model":"m"}', '{"messages":[],"messages":[]}', '{"messages":[{]}'])(
+    'is not there where the body is no request: %s',
+    (body) => {
+      expect(readBeginning(openaiChat, utf8.encode(body), reading())).toBe(undefined);
+    },
+  );
+
+  it('is not looked for in a body of more than 16 MiB', () => {
+    const body = utf8.encode(JSON.stringify({ messages: [user('x'.repeat(17 * 1024 * 1024))], model: 'm' }));
+    expect(readBeginning(openaiChat, body, reading())).toBe(undefined);
+  });
+});
