@@ -157,6 +157,11 @@ export type Usage = {
   /** Of `cacheWrite`, what is kept longer than usual and costs more; left out where there is none. */
   readonly cacheWriteLong?: number;
   readonly output: number;
+  /**
+   * Tokens of the prompt that was sent, where the provider ran rounds of its own within the call, so that `input` holds more (or less) than
+   * that prompt. `unknown` where the report does not say; left out where it is all of `input`.
+   */
+  readonly sentPrompt?: number | 'unknown';
 };
 
 export type ModelReply = {

@@ -3,7 +3,7 @@ import type { Prepared } from '../compact/prepared.ts';
 import type { Aggregate } from '../metrics/aggregate.ts';
 import type { PriceList } from '../metrics/prices.ts';
 import type { CountedPrompt, Receipt, RecallReport } from '../metrics/receipt.ts';
-import { noUsage, type Usage, usageSince } from '../metrics/usage.ts';
+import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../metrics/usage.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { HeaderList } from './http.ts';
 import type { ExchangeNotes } from './recall-loop.ts';
@@ -98,11 +98,13 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       recalled: (report) => recalls.push(report),
       used: (reported) => {
         rounds.push(roundOf(usage, reported));
-        usage = reported;
-        // Of several rounds the usage is a sum; the first alone is of the prompt that was counted.
+        usage = reported && plainUsage(reported);
+        // The usage of several rounds is a sum; only the first round is of the prompt that was counted.
         if (rounds.length > 1 || reported === undefined) return;
-        prompt = countedPrompt(prepared, reported.input);
-        prepared.learn(reported.input);
+        const sent = sentPromptOf(reported);
+        if (sent === undefined) return;
+        prompt = countedPrompt(prepared, sent);
+        prepared.learn(sent);
       },
       upstreamStatus: (status) => {
         upstreamStatus = status;

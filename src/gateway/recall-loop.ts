@@ -198,5 +198,6 @@ async function failed(
 
 function sumUsage(replies: readonly ModelReply[]): Usage | undefined {
   const known = replies.flatMap((reply) => reply.usage ?? []);
-  return known.length === 0 ? undefined : known.reduce(addedUsage, noUsage);
+  // A sum does not say what was sent: the usage of one reply stays as it is.
+  return known.length > 1 ? known.reduce(addedUsage, noUsage) : known[0];
 }

@@ -8,12 +8,27 @@ export type Usage = {
   /** Of `cacheWrite`, what is kept longer than usual and costs more; left out where there is none. */
   readonly cacheWriteLong?: number;
   readonly output: number;
+  /**
+   * Tokens of the prompt that was sent, where the provider ran rounds of its own within the call, so that `input` holds more (or less) than
+   * that prompt. `unknown` where the report does not say; left out where it is all of `input`.
+   */
+  readonly sentPrompt?: number | 'unknown';
 };
+
+/** Tokens that a provider reported for the prompt that it was sent; undefined where it reported a sum of other things, too. */
+export function sentPromptOf({ input, sentPrompt = input }: Usage): number | undefined {
+  return sentPrompt === 'unknown' ? undefined : sentPrompt;
+}
 
 export const noUsage: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 };
 
 export function addedUsage(one: Usage, other: Usage): Usage {
   return combined(one, other, (a, b) => a + b);
+}
+
+/** Without what only tells the rounds of one call apart. */
+export function plainUsage(usage: Usage): Usage {
+  return addedUsage(noUsage, usage);
 }
 
 /** What came to a running total since it was `earlier`. */

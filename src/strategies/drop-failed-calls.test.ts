@@ -2,12 +2,103 @@ import { describe, expect, it } from 'vitest';
 import { chatBody, chatMessages, readChat, type Step } from '../testing/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../testing/strategy-suite.ts';
 import { dropFailedCalls } from './drop-failed-calls.ts';
+import { wordings } from './no-such-tool.ts';
 
 strategySuite(dropFailedCalls);
 
 const tools = ['read_file'];
 const good = { name: 'read_file', result: 'text' };
 const bad = { name: 'open_file', result: "Error: tool 'open_file' not found. Available tools: read_file" };
+
+/** The source of the wording, the tool that was called, and the result as the client sends it. */
+const said: readonly (readonly [source: string, name: string, result: string])[] = [
+  [
+    'AI SDK, ai/dist/index.js (NoSuchToolError)',
+    'open_file',
+    "Model tried to call unavailable tool 'open_file'. Available tools: read_file, list_files.",
+  ],
+  [
+    'AI SDK, ai/dist/index.js (NoSuchToolError)',
+    'open_file',
+    "Model tried to call unavailable tool 'open_file'. No tools are available.",
+  ],
+  [
+    'opencode, packages/opencode/src/tool/invalid.ts',
+    'invalid',
+    `The arguments provided to the tool are invalid: Model tried to call unavailable tool 'ls'. Available tools: ${'bash, '.repeat(500)}read.`,
+  ],
+  ['Codex, codex-rs/core/src/tools/registry.rs', 'open_file', 'unsupported call: open_file'],
+  ['Codex, codex-rs/core/src/tools/registry.rs', 'apply_patch', 'unsupported custom tool call: apply_patch'],
+  [
+    'CrewAI, crewai/tools/tool_usage.py',
+    'open_file',
+    `Action 'Open file' don't exist, these are the only available Actions:\n${"Tool Name: read_file\nTool Arguments: {'path': {'type': 'str'}}\n".repeat(60)}`,
+  ],
+  [
+    'CrewAI, crewai/translations/en.json (wrong_tool_name)',
+    'open_file',
+    "You tried to use the tool open_file, but it doesn't exist. You must use one of the following tools, use one at time: read_file.",
+  ],
+  ['CrewAI, crewai/agents/crew_agent_executor.py', 'open_file', 'Tool not found'],
+  [
+    'LangChain, langchain/dist/agents/nodes/ToolNode.js',
+    'open_file',
+    'Error: open_file is not a valid tool, try one of [read_file].',
+  ],
+  ['smolagents, smolagents/agents.py', 'open_file', 'Unknown tool open_file, should be one of: read_file.'],
+  [
+    'Pydantic AI, pydantic_ai/_tool_manager.py',
+    'open_file',
+    "Unknown tool name: 'open_file'. Available tools: 'read_file'\n\nFix the errors and try again.",
+  ],
+  [
+    'MCP Python SDK, mcp/server/mcpserver/tools/tool_manager.py',
+    'mcp__files__open_file',
+    'Unknown tool: open_file',
+  ],
+  [
+    'Claude Code, results of its own transcripts',
+    'mcp__files__open_file',
+    '<tool_use_error>Error: No such tool available: mcp__files__open_file</tool_use_error>',
+  ],
+  [
+    'OpenAI Agents, @openai/agents-core/dist/runner/turnResolution.js',
+    'open_file',
+    "Tool 'open_file' not found.",
+  ],
+  // The MCP TypeScript SDK.
+  [
+    'OpenAI Agents, @openai/agents-core/dist/runner/turnResolution.js',
+    'open_file',
+    'MCP error -32602: Tool open_file not found',
+  ],
+  // gemini-cli.
+  [
+    'OpenAI Agents, @openai/agents-core/dist/runner/turnResolution.js',
+    'open_file',
+    '{"error":"Tool \\"open_file\\" not found. Did you mean \\"read_file\\"?"}',
+  ],
+  // LlamaIndex.
+  [
+    'OpenAI Agents, @openai/agents-core/dist/runner/turnResolution.js',
+    'open_file',
+    'Tool open_file not found. Please select a tool that is available.',
+  ],
+  // AutoGen.
+  [
+    'OpenAI Agents, @openai/agents-core/dist/runner/turnResolution.js',
+    'open_file',
+    "Error: tool 'open_file' not found in any workbench",
+  ],
+  // The tool runner of the Anthropic SDK.
+  [
+    'OpenAI Agents, @openai/agents-core/dist/runner/turnResolution.js',
+    'open_file',
+    "Error: Tool 'open_file' not found",
+  ],
+  ['others, as they usually say it', 'open_file', 'The function open_file is not available.'],
+  ['others, the other way round', 'open_file', 'invalid function: `open_file`'],
+];
 
 function afterDropping(steps: readonly Step[]) {
   const conversation = readChat(chatBody(steps, { tools }));
@@ -20,6 +111,34 @@ describe('drop-failed-calls', () => {
     expect(afterDropping([{ user: 'Go' }, { calls: [bad] }, { assistant: 'Hm.' }])).toEqual(
       chatMessages([{ user: 'Go' }, { assistant: 'Hm.' }]),
     );
+  });
+
+  it.each(said)('knows the words of %s', (_source, name, result) => {
+    expect(afterDropping([{ user: 'Go' }, { calls: [{ name, result }] }])).toEqual(
+      chatMessages([{ user: 'Go' }]),
+    );
+  });
+
+  it('has an example of each wording', () => {
+    expect(new Set(said.map(([source]) => source))).toEqual(new Set(wordings.map(({ source }) => source)));
+  });
+
+  it.each([
+    ['a file that quotes such an error', `# Notes\n\nModel tried to call unavailable tool 'open_file'.`],
+    ['a file that begins with such an error of another tool', "Tool 'search' not found.\nThen what?"],
+    [
+      'a program that cannot find something else',
+      'Function parse_date does not exist in module dates.\nSee open_file.',
+    ],
+    ['a program that fails', 'Error: file not found: open_file.txt'],
+    [
+      'a long list behind a wording that lists nothing',
+      `Tool 'open_file' not found.\n${'line\n'.repeat(400)}`,
+    ],
+    ['a large file', `Unknown tool name: 'open_file'. Available tools: ${'a, '.repeat(20_000)}`],
+  ])('keeps the result of %s', (_what, result) => {
+    const steps = [{ user: 'Go' }, { calls: [{ name: 'open_file', result }] }];
+    expect(afterDropping(steps)).toEqual(chatMessages(steps));
   });
 
   it('keeps the other calls of the same message', () => {

@@ -5,20 +5,11 @@
 import { type Part, textOf, textsOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace } from '../conversation/pairing.ts';
+import { saysNoSuchTool } from './no-such-tool.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { touched } from './text-slots.ts';
 
 export const dropFailedCalls: Strategy = { name: 'drop-failed-calls', reach: 'history', propose };
-
-/** How agent frameworks word it, for formats that do not flag errors: "Unknown tool: x", "Tool 'x' not found", "x is not a valid tool". */
-const wordings: readonly RegExp[] = [
-  /\b(?:unknown|invalid|unrecognized|unsupported|nonexistent|no such) (?:tool|function)\b/i,
-  /\b(?:tool|function)\b.{0,120}\b(?:not found|does not exist|doesn't exist|not available|not registered|unavailable)/i,
-  /\bnot a valid (?:tool|function)\b/i,
-];
-
-/** Errors of this kind are short; a long result that mentions one is something else. */
-const longestError = 2_000;
 
 function propose(view: FoldView): readonly Edit[] {
   const offered = new Set(view.conversation.toolNames);
@@ -29,7 +20,7 @@ function propose(view: FoldView): readonly Edit[] {
       return [];
     if (gone.messages.has(pair.call.message)) return [];
     const edits = [dropPart(pair.call), dropPart(pair.result)];
-    return isOld(view, pair, pair.result) && failed(view, pair.result) && edits.every(view.mayEdit)
+    return isOld(view, pair, pair.result) && failed(view, pair.result, pair.name) && edits.every(view.mayEdit)
       ? edits
       : [];
   });
@@ -50,7 +41,7 @@ function isOld(view: FoldView, pair: Pair, result: PartPlace): boolean {
   );
 }
 
-function failed(view: FoldView, place: PartPlace): boolean {
+function failed(view: FoldView, place: PartPlace, name: string): boolean {
   const message = view.conversation.messages[place.message]!;
   const part: Part | undefined = message.parts[place.part];
   if (part?.type !== 'tool-result' || part.isError === false) return false;
@@ -58,5 +49,5 @@ function failed(view: FoldView, place: PartPlace): boolean {
   const text = textsOf(part)
     .map((span) => textOf(view.conversation.body, message, span))
     .join('\n');
-  return text.length <= longestError && wordings.some((wording) => wording.test(text));
+  return saysNoSuchTool(text, name);
 }

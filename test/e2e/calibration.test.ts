@@ -1,4 +1,5 @@
 /** What the gateway learns from the usage that providers report, in every format, streamed and plain. */
+import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../src/metrics/receipt.ts';
 import type { Turn } from '../../src/testing/fake-provider/script.ts';
@@ -95,5 +96,70 @@ describe.each(formats)('a gateway for %s requests', (format) => {
     expect(await countedAndExpected(format)).not.toBe(0);
     await stack.restart();
     expect(await countedAndExpected(format)).toBe(0);
+  });
+});
+
+/** A provider that answers every request with the same JSON. */
+async function answering(reply: object) {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(reply));
+    });
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    [Symbol.asyncDispose]: () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Usage of a call in which the provider ran a tool of its own and read 12,200 tokens, 5,000 of them the prompt. */
+const withOwnTool: readonly (readonly [Format, object, number | undefined])[] = [
+  [
+    'gemini',
+    {
+      candidates: [{ content: { role: 'model', parts: [{ text: 'Done.' }] }, finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 5_000, toolUsePromptTokenCount: 7_200, candidatesTokenCount: 4 },
+    },
+    5_000,
+  ],
+  [
+    'messages',
+    {
+      content: [{ type: 'text', text: 'Done.' }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 12_200, output_tokens: 4, server_tool_use: { web_search_requests: 1 } },
+    },
+    undefined,
+  ],
+  [
+    'responses',
+    {
+      id: 'resp_1',
+      status: 'completed',
+      output: [
+        { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Done.' }] },
+      ],
+      usage: { input_tokens: 12_200, output_tokens: 4 },
+    },
+    undefined,
+  ],
+];
+
+describe.each(withOwnTool)('a reply of %s for which the provider ran a tool', (format, reply, learned) => {
+  it('is paid as reported, and corrects counts by the prompt alone or not at all', async () => {
+    await using provider = await answering(reply);
+    await using stack = await startStack([], asTheyCome, { upstreamUrl: provider.url });
+    const first = await receiptOf(stack, await post(stack.url, format, longBody(format, 5)));
+    const next = await receiptOf(stack, await post(stack.url, format, longBody(format, 5)));
+    expect(first.usage?.input).toBe(12_200);
+    expect(first.prompt?.reported).toBe(learned);
+    expect(next.tokensAfter).toBe(learned ?? first.tokensAfter);
   });
 });

@@ -8,7 +8,7 @@ const read = (body: string) => anthropicMessages.readResponse(encoder.encode(bod
 describe('a complete response of Anthropic Messages', () => {
   it('counts tokens read from and written to the cache as input', () => {
     const usage =
-      '{"input_tokens":3,"cache_creation_input_tokens":100,"cache_read_input_tokens":2000,"output_tokens":40,"server_tool_use":{"web_search_requests":1}}';
+      '{"input_tokens":3,"cache_creation_input_tokens":100,"cache_read_input_tokens":2000,"output_tokens":40,"server_tool_use":{"web_search_requests":0}}';
     expect(read(`{"content":[],"stop_reason":"end_turn","usage":${usage}}`).usage).toEqual({
       input: 2103,
       cacheRead: 2000,
@@ -26,6 +26,31 @@ describe('a complete response of Anthropic Messages', () => {
       { input: 103, cacheRead: 0, cacheWrite: 100, output: 40 },
       { input: 103, cacheRead: 0, cacheWrite: 100, cacheWriteLong: 60, output: 40 },
     ]);
+  });
+
+  it.each<[string, string, number | 'unknown' | undefined]>([
+    ['one round', '', undefined],
+    ['one round, said so', ',"iterations":[{"type":"message","input_tokens":900}]', undefined],
+    [
+      'a search of the provider with its rounds',
+      ',"server_tool_use":{"web_search_requests":1},"iterations":[{"type":"message","input_tokens":3,"cache_read_input_tokens":97},{"type":"message","input_tokens":800}]',
+      100,
+    ],
+    ['a search of the provider alone', ',"server_tool_use":{"web_search_requests":1}', 'unknown'],
+    [
+      'a compaction ahead of the reply',
+      ',"iterations":[{"type":"compaction","input_tokens":40},{"type":"message","input_tokens":900}]',
+      'unknown',
+    ],
+  ])('says which prompt was sent where the usage is of %s', (_, more, sentPrompt) => {
+    const body = `{"content":[],"usage":{"input_tokens":900,"output_tokens":4${more}}}`;
+    expect(read(body).usage).toEqual({
+      input: 900,
+      cacheRead: 0,
+      cacheWrite: 0,
+      output: 4,
+      ...(sentPrompt === undefined ? {} : { sentPrompt }),
+    });
   });
 
   it('keeps numbers of calls as the model spelled them', () => {

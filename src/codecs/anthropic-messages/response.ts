@@ -91,7 +91,25 @@ export function usageFrom(raw: unknown): Usage | undefined {
     cacheWrite,
     ...(cacheWriteLong > 0 ? { cacheWriteLong } : {}),
     output: numberAt(raw, 'output_tokens'),
+    ...sentPromptIn(raw),
   };
+}
+
+/**
+ * The prompt that was sent, where the provider ran several rounds within the call (its own tools, a compaction): the input of the first
+ * round. A compaction reports its own size, not that of the prompt, and without `iterations` nobody knows the rounds.
+ */
+function sentPromptIn(raw: Readonly<Record<string, unknown>>): Pick<Usage, 'sentPrompt'> {
+  const rounds = Array.isArray(raw['iterations']) ? (raw['iterations'] as readonly unknown[]) : [];
+  const [first] = rounds;
+  if (first === undefined) {
+    const ranTools = Object.values(recordAt(raw, 'server_tool_use')).some((count) => Number(count) > 0);
+    return ranTools ? { sentPrompt: 'unknown' } : {};
+  }
+  if (!/^(?:fallback_)?message$/.test(stringIn(first, 'type') ?? '')) return { sentPrompt: 'unknown' };
+  if (rounds.length === 1) return {};
+  const tokens = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
+  return { sentPrompt: tokens.reduce((sum, key) => sum + numberAt(first, key), 0) };
 }
 
 const errorTypes: Readonly<Record<GatewayProblem['status'], string>> = {

@@ -14,7 +14,7 @@ describe('a complete response', () => {
     const usage =
       '{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":7,"thoughtsTokenCount":30,"toolUsePromptTokenCount":5,"totalTokenCount":142}';
     expect(read(`{"candidates":[{}],"usageMetadata":${usage}}`)).toMatchObject({
-      usage: { input: 105, cacheRead: 60, cacheWrite: 0, output: 37 },
+      usage: { input: 105, sentPrompt: 100, cacheRead: 60, cacheWrite: 0, output: 37 },
       text: '',
       finish: undefined,
     });

@@ -112,14 +112,20 @@ export function candidateContent(body: Uint8Array): Uint8Array | undefined {
   return content?.[0] === OPEN_BRACE ? content : undefined;
 }
 
-/** Cached tokens are counted in `promptTokenCount`; those of the provider's own tools and of thinking are counted beside. */
+/**
+ * `promptTokenCount` includes cached tokens. Tokens of the provider's own tools (`toolUsePromptTokenCount`) and of thinking are reported
+ * beside it: they are paid for, but were not in the prompt that was sent.
+ */
 export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
+  const sentPrompt = numberAt(raw, 'promptTokenCount');
+  const ofTools = numberAt(raw, 'toolUsePromptTokenCount');
   return {
-    input: numberAt(raw, 'promptTokenCount') + numberAt(raw, 'toolUsePromptTokenCount'),
+    input: sentPrompt + ofTools,
     cacheRead: numberAt(raw, 'cachedContentTokenCount'),
     cacheWrite: 0,
     output: numberAt(raw, 'candidatesTokenCount') + numberAt(raw, 'thoughtsTokenCount'),
+    ...(ofTools > 0 ? { sentPrompt } : {}),
   };
 }
 

@@ -49,6 +49,15 @@ export function callsOfItems(items: readonly Item[]): readonly ToolCall[] {
   });
 }
 
+/**
+ * True where the provider ran tools of its own, listed those of an MCP server, or compacted the conversation within the call: then it
+ * read prompts that nobody sent.
+ */
+export function didProviderWork(items: readonly Item[]): boolean {
+  const others = items.filter(({ value }) => !/^(?:message|reasoning)$/.test(stringIn(value, 'type') ?? ''));
+  return others.length > callsOfItems(items).length;
+}
+
 function argumentsOf(value: unknown): string {
   const fields = isRecord(value) ? value : {};
   const asked =

@@ -48,6 +48,20 @@ describe('a complete response', () => {
   });
 
   it.each([
+    ['a search', '{"type":"web_search_call","id":"ws","status":"completed"}'],
+    ['tools of an MCP server', '{"type":"mcp_list_tools","id":"l","server_label":"s","tools":[]}'],
+    ['a compaction', '{"type":"compaction","id":"c","encrypted_content":"x"}'],
+    [
+      'a command that the provider ran',
+      '{"type":"shell_call","call_id":"s"},{"type":"shell_call_output","call_id":"s"}',
+    ],
+  ])('does not take the input tokens for the prompt that was sent where the output holds %s', (_, item) => {
+    const usageOf = (output: string) => read(responseOf(output, usage(10, 2))).usage;
+    expect(usageOf(`${thought('1')},${item},${said('a')}`)?.sentPrompt).toBe('unknown');
+    expect(usageOf(`${thought('1')},${said('a')},${run},${recall}`)?.sentPrompt).toBeUndefined();
+  });
+
+  it.each([
     ['only a recall', `${thought('1')},${recall}`, ''],
     ['two recalls', `${thought('1')},${recall},${recall}`, ''],
     [

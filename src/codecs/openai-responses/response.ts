@@ -5,7 +5,7 @@ import type { ModelReply, ToolCall, Usage } from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
 import { addUsage, jsonList, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 import { parseResponse } from '../parse-response.ts';
-import { callsOfItems, itemsOf, textOfItems, visibleItems } from './output.ts';
+import { callsOfItems, didProviderWork, type Item, itemsOf, textOfItems, visibleItems } from './output.ts';
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const response = parseResponse(body);
@@ -32,7 +32,7 @@ export function replyFrom(given: {
     text: textOfItems(items),
     recalls: calls.filter(isRecall),
     calls: calls.filter((call) => !isRecall(call)),
-    usage: usageFrom(rawUsage),
+    usage: usageFrom(rawUsage, items),
     rawUsage: rawUsage ?? undefined,
     finish:
       stringIn(recordAt(given.response, 'incomplete_details'), 'reason') ??
@@ -68,8 +68,11 @@ export function writeResponse(
   });
 }
 
-/** OpenAI counts cached tokens, those read and those written, in `input_tokens`. */
-export function usageFrom(raw: unknown): Usage | undefined {
+/**
+ * `input_tokens` includes cached tokens, read and written, and the prompts of all rounds that the provider ran within the call. `items`
+ * are those of the reply: they show whether there were such rounds.
+ */
+export function usageFrom(raw: unknown, items: readonly Item[]): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   const details = recordAt(raw, 'input_tokens_details');
   return {
@@ -77,5 +80,6 @@ export function usageFrom(raw: unknown): Usage | undefined {
     cacheRead: numberAt(details, 'cached_tokens'),
     cacheWrite: numberAt(details, 'cache_write_tokens'),
     output: numberAt(raw, 'output_tokens'),
+    ...(didProviderWork(items) ? { sentPrompt: 'unknown' as const } : {}),
   };
 }

@@ -184,7 +184,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     },
     finish: () => ending(currentReply()),
     fail: (problem: GatewayProblem) => [eventBytes('error', errorEvent(problem, nextNumber))],
-    usage: () => usageFrom(addUsage(earlierUsage, round.response?.['usage'])),
+    usage: () => usageFrom(addUsage(earlierUsage, round.response?.['usage']), round.recorder.items()),
   };
 }
 

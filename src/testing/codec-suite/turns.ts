@@ -14,7 +14,7 @@ export function callsIn(turn: ScriptedTurn): readonly ToolCall[] {
 }
 
 export function sumOf(turns: readonly Pick<ScriptedTurn, 'usage'>[]): Usage {
-  const sum = (key: Exclude<keyof Usage, 'cacheWriteLong'>) =>
+  const sum = (key: Exclude<keyof Usage, 'cacheWriteLong' | 'sentPrompt'>) =>
     turns.reduce((total, turn) => total + turn.usage[key], 0);
   return {
     input: sum('input'),

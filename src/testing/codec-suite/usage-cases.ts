@@ -28,15 +28,15 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} reckons usage`, () => {
     it.each(usage.rounds)('of one stream by its last totals, of a response as it stands (%#)', (round) => {
       const body = usage.response(answering, round.said);
-      expect(codec.readResponse(body, recallName).usage).toEqual(round.means);
+      expect(codec.readResponse(body, recallName).usage).toMatchObject(round.means);
       const relay = codec.openStream({ recallTool: recallName });
       relayed(relay, usage.stream(answering, 0, round.said));
-      expect(relay.usage()).toEqual(round.means);
+      expect(relay.usage()).toMatchObject(round.means);
     });
 
     it('of the rounds of a stream as their sum, and tells the client that in the words of the provider', () => {
       const out = played(said, (relay, number) => {
-        expect(relay.usage()).toEqual(sumOf(means.slice(0, number + 1)));
+        expect(relay.usage()).toMatchObject(sumOf(means.slice(0, number + 1)));
       });
       expect(usage.inStream(out).at(-1)).toEqual(usage.total);
     });
@@ -62,7 +62,7 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
       const gaps = [said[0], undefined, said[1]];
       played(gaps, (relay, number) => {
         const told = number < 2 ? means.slice(0, 1) : means.slice(0, 2);
-        expect(relay.usage()).toEqual(sumOf(told));
+        expect(relay.usage()).toMatchObject(sumOf(told));
       });
       played([undefined, undefined], (relay) => {
         expect(relay.usage()).toBeUndefined();
