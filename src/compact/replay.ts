@@ -113,13 +113,13 @@ function keepable(conversation: Conversation, removed: readonly Edit[]) {
   return [...originalsOf(conversation, removed)].map(([id, original]) => ({ id, original }));
 }
 
-/** From here on the conversation is folded only to make it fit: its provider refused our edits. Rejects with `store-failed`. */
+/** From here on the conversation is folded only to make it fit: its provider refused our edits. Rejects with `store-failed`, but is known here. */
 export async function leaveAlone({
   ledger,
   tenant,
   links,
 }: Pick<FoldMemory, 'ledger' | 'tenant' | 'links'>): Promise<void> {
-  await ledger.record(tenant, links, { edits: [], alone: true });
+  await ledger.record(tenant, links, { edits: [], alone: true }, { knownHere: true });
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Refusal as EngineRefusal } from '../compact/request.ts';
 import { type Prepared, unprepared } from '../compact/prepared.ts';
 import type { UpstreamResponse } from './http.ts';
 import { peekBody } from './peek-body.ts';
+import { waitAtMost } from './wait-at-most.ts';
 
 /** One request of a client with the ways to send it. */
 export type Sending = {
@@ -31,20 +32,10 @@ const mostRefolds = 3;
 /** Rejects like an upstream. */
 export async function sendPrepared(sending: Sending): Promise<Sent> {
   const sent = await sendAsItIsTaken(sending);
-  await soon(sent.prepared.known);
+  // Nobody goes on from a reply before all instances know what it was a reply to. Long done by now, but where the store hangs.
+  await waitAtMost(sent.prepared.known);
   return sent;
 }
-
-/** Nobody goes on from a reply before all instances know what it was a reply to. Long done by now, but where the store hangs. */
-async function soon(known: Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, mostWaitMs);
-  await Promise.race([known, late.promise]);
-  clearTimeout(timer);
-}
-
-/** Of what the first byte may be held back for a store that does not answer. */
-const mostWaitMs = 100;
 
 async function sendAsItIsTaken(sending: Sending): Promise<Sent> {
   let { prepared } = sending;
@@ -103,7 +94,7 @@ function originalMayFit({ report }: Prepared): boolean {
 
 async function sendOriginal(sending: Sending, refused: Prepared, refusedWith: number): Promise<Sent> {
   const response = await sending.send(sending.body);
-  if (response.status < 400) await sending.leaveAlone();
+  if (response.status < 400) await waitAtMost(sending.leaveAlone());
   const reason = `the provider answered ${refusedWith} to the folded request`;
   const { identity, report } = refused;
   const original = unprepared(sending.body, { status: 'failed', reason }, { model: report.model });

@@ -117,3 +117,31 @@ describe('a reply with recalls', () => {
     expect([kept.length, problems]).toEqual([2, ['what was recalled could not be kept for later requests']]);
   });
 });
+
+describe('a store that hangs', () => {
+  it.each(['complete', 'left', 'forget'] as const)('holds up no reply that ends with "%s"', async (end) => {
+    const stuck = () => new Promise<never>(() => {});
+    const note = { problem: (text: string) => expect.unreachable(text) };
+    const ghosts = recordGhosts({ remember: stuck, keepReply: stuck }, note, 'first', 1);
+    ghosts.answered(replyOf('r1', 'a'), answers('a'));
+    ghosts.answered(replyOf('r2', 'b'), answers('b'));
+    await ghosts[end](replyOf('r3'));
+  });
+
+  it('and fails after the reply is told of then', async () => {
+    const work = Promise.withResolvers<never>();
+    const problems: string[] = [];
+    const note = { problem: (text: string) => void problems.push(text) };
+    const ghosts = recordGhosts(
+      { remember: () => work.promise, keepReply: () => work.promise },
+      note,
+      'first',
+      1,
+    );
+    ghosts.answered(replyOf('r1', 'a'), answers('a'));
+    await ghosts.complete(replyOf('r2'));
+    expect(problems).toEqual([]);
+    work.reject(new Error('down'));
+    await expect.poll(() => problems).toEqual(['what was recalled could not be kept for later requests']);
+  });
+});

@@ -4,10 +4,11 @@ import { recallsBeside } from '../codecs/recalls.ts';
 import type { Prepared } from '../compact/prepared.ts';
 import type { GhostRound } from '../conversation/ghost-turn.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
+import { storeWaitMs, waitAtMost } from './wait-at-most.ts';
 
 export interface GhostRecorder {
   answered(reply: ModelReply, answers: readonly RecallAnswer[]): void;
-  /** The reply is complete, with what the model said at last; the client gets its end only after this. */
+  /** The reply is complete, with what the model said at last; the client gets its end only after this, which is soon. */
   complete(last: ModelReply): Promise<void>;
   /** The client left: what was recalled until then may stand in its history all the same. Does nothing after one of the others. */
   left(): Promise<void>;
@@ -19,13 +20,15 @@ export interface GhostRecorder {
 const unread = 'Memory was not read: the answer had ended. Go on with what is there.';
 
 /**
- * Never rejects: while the store fails, what was recalled is remembered by this process alone. `knows` says which round's name the
- * client has for a reply that the provider keeps.
+ * Never rejects, and waits for the store for `waitMs` milliseconds at most: while the store fails or hangs, what was recalled is
+ * remembered by this process alone. A failure is noted, also one that comes later. `knows` says which round's name the client has for a
+ * reply that the provider keeps.
  */
 export function recordGhosts(
   prepared: Pick<Prepared, 'remember' | 'keepReply'>,
   note: { problem(text: string): void },
   knows: 'first' | 'last',
+  waitMs = storeWaitMs,
 ): GhostRecorder {
   let rounds: GhostRound[] = [];
   let known: string | undefined;
@@ -46,11 +49,10 @@ export function recordGhosts(
       records.push(prepared.keepReply(known, kept));
     rounds = [];
     kept = undefined;
-    try {
-      await Promise.all(records);
-    } catch {
-      note.problem('what was recalled could not be kept for later requests');
-    }
+    const written = Promise.all(records).catch(() =>
+      note.problem('what was recalled could not be kept for later requests'),
+    );
+    await waitAtMost(written, waitMs);
   }
 
   return {

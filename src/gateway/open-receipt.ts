@@ -4,6 +4,7 @@ import type { Aggregate } from '../metrics/aggregate.ts';
 import type { PriceList } from '../metrics/prices.ts';
 import type { CountedPrompt, Receipt, RecallReport } from '../metrics/receipt.ts';
 import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../metrics/usage.ts';
+import type { GatewayLog } from './gateway-log.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { HeaderList } from './http.ts';
 import type { ExchangeNotes } from './recall-loop.ts';
@@ -48,6 +49,7 @@ type ReceiptRim = {
   readonly totals: Aggregate;
   readonly metrics: GatewayMetrics | undefined;
   readonly reckoner: Reckoner;
+  readonly log: GatewayLog;
   readonly clock: () => number;
   readonly newId: () => string;
 };
@@ -111,6 +113,8 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       },
       problem: (text) => {
         problem = text;
+        // What fails while nobody waits for it any more is in no receipt.
+        if (closed) rim.log.warn({ receipt: id, problem: text }, 'failed after the reply');
       },
     },
     close,

@@ -54,6 +54,8 @@ export type RecordOptions = {
    * place of what was there.
    */
   readonly givesWayTo?: 'folds' | 'all';
+  /** Whether this process goes on from it even where the store does not take it. Only for what gives way to nothing. Default false. */
+  readonly knownHere?: boolean;
   /** Puts it into the store, with what it must not stand there without. By default it stands alone. */
   readonly write?: Write;
 };
@@ -121,6 +123,8 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     maxSize: 400_000,
     sizeCalculation: ({ fold, near }) => 1 + (fold?.edits.length ?? 0) + (near?.edits.length ?? 0),
   });
+  /** Folds that this process goes on from although the store has not taken them (yet). */
+  const unsaved = new WeakSet<Fold>();
   const writeAlone =
     (tenant: string): Write =>
     (record) =>
@@ -133,11 +137,16 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     },
     async record(tenant, links, made, options = {}) {
       const length = links.length - 1;
-      const { from = length, givesWayTo, write = writeAlone(tenant) } = options;
+      const { from = length, givesWayTo, knownHere = false, write = writeAlone(tenant) } = options;
       const content = encodeRecord({ length, ...made });
       const fold: Fold = { length, ...made, id: sha256(content) };
       const link = links[length]!;
       const near = links.slice(Math.max(from, length - mostLinks + 1, 1), length);
+      // Before anything can fail, or hang.
+      if (knownHere) {
+        unsaved.add(fold);
+        learned(tenant, link, { fold });
+      }
       const inTheWay = await write({
         keys: [keyOf.fold(link), ...near.map(keyOf.near)],
         content: encodeRecord(fold),
@@ -154,6 +163,7 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
         const found = decide(tenant, links);
         return { settled: { ...found, settled: found.settled ?? { limit: undefined } } };
       }
+      unsaved.delete(fold);
       learned(tenant, link, { fold });
       for (const other of near) learned(tenant, other, { near: fold });
       return 'recorded';
@@ -242,7 +252,12 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     ]);
     for (const [order, link] of newest.entries()) {
       const [fold, settled, near] = records.slice(order * kinds.length);
-      learned(tenant, link, { fold: parseFold(fold), settled: parseSettled(settled), near: parseFold(near) });
+      const here = known.get(keyIn(tenant, link))?.fold;
+      learned(tenant, link, {
+        fold: here && unsaved.has(here) ? here : parseFold(fold),
+        settled: parseSettled(settled),
+        near: parseFold(near),
+      });
     }
     const place = first ? Math.floor(first.at / 2) : older.length;
     for (const link of older.slice(0, place)) learned(tenant, link, {});

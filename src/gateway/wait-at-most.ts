@@ -1,0 +1,20 @@
+/** Waits for the store on behalf of a client whose reply is there already: a moment, and never for as long as the store likes. */
+import { patiently, type StartTimer } from '../memory/patient-timer.ts';
+
+/** What is waited for the store at most once the provider has answered, in milliseconds. */
+export const storeWaitMs = 100;
+
+/**
+ * Resolves when the work has ended, however it ended, or when the time is up. The work goes on then, and its failure stays without
+ * consequence: whoever wants to tell of it does so in the work itself.
+ */
+export async function waitAtMost(
+  work: Promise<unknown>,
+  ms: number = storeWaitMs,
+  startTimer: StartTimer = patiently,
+): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = startTimer(ms, late.resolve);
+  await Promise.race([work, late.promise]).catch(() => undefined);
+  timer.stop();
+}

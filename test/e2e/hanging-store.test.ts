@@ -1,0 +1,283 @@
+/** A store that hangs, at every point of a request in turn: the client has its reply, whole and in its format, all the same. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'iovalkey';
+import { describe, expect, it } from 'vitest';
+import { inMemoryStore } from '../../src/memory/in-memory.ts';
+import { redisStore } from '../../src/memory/redis.ts';
+import { sqliteStore } from '../../src/memory/sqlite.ts';
+import type { Store } from '../../src/memory/store.ts';
+import type { Reply, ScriptRequest, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import { isRedisMissing, startRedis } from '../../src/testing/redis-server.ts';
+import { type Format, formats, longBody, post, postStream, requestBody, shapes } from './bodies.ts';
+import { replies } from './replies.ts';
+import { offering, startStack } from './stack.ts';
+
+const small = { models: { '*': { window: 12_000 } } };
+/** No test lasts that long: where a store has this deadline, what keeps a reply from hanging is another bound. */
+const never = 60 * 60 * 1_000;
+const hour = { storeDeadlineMs: never, prepareDeadlineMs: never };
+
+const says = (text: string): Reply => ({ type: 'turn', parts: [{ type: 'text', text }] });
+const recalls: TurnPart = {
+  type: 'tool-call',
+  id: 'private',
+  name: 'read_memory',
+  arguments: { id: 'mem_0000000000000000' },
+};
+
+/** A store that hangs from when it is told: as it is read, as it is written, or both. */
+function stuckStore(hanging: 'reads' | 'writes' | 'all' | 'nothing' = 'nothing') {
+  const whole = inMemoryStore();
+  let now = hanging;
+  const unless =
+    <A extends readonly unknown[], T>(kind: 'reads' | 'writes', call: (...args: A) => Promise<T>) =>
+    (...args: A): Promise<T> =>
+      now === kind || now === 'all' ? new Promise<T>(() => {}) : call(...args);
+  const store: Store = {
+    ...whole,
+    get: unless('reads', whole.get),
+    getMany: unless('reads', whole.getMany),
+    getFirst: unless('reads', whole.getFirst),
+    putMany: unless('writes', whole.putMany),
+    putUnless: unless('writes', whole.putUnless),
+    delete: unless('writes', whole.delete),
+  };
+  return { store, hang: (what: typeof hanging) => void (now = what) };
+}
+
+const sentText = ({ body }: { readonly body: Uint8Array }) => new TextDecoder().decode(body);
+
+describe.each(formats)('a %s request while the store hangs', (format) => {
+  const { messages, user } = shapes[format];
+  const { streamEnd } = replies[format];
+
+  it.each([
+    ['the deadline of the store', { storeDeadlineMs: 20, prepareDeadlineMs: never }],
+    ['the deadline of the fold', { storeDeadlineMs: never, prepareDeadlineMs: 50 }],
+  ])('before the fold costs %s, and is sent as it came', async (_, deadlines) => {
+    const { store } = stuckStore('all');
+    await using stack = await startStack(() => says('Hello.'), { ...small, ...deadlines }, { store });
+    const response = await post(stack.url, format, longBody(format, 30));
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('Hello.');
+    expect(response.headers.get('x-leporello-outcome')).toBe('failed');
+    expect(sentText(stack.provider.requests[0]!)).toBe(longBody(format, 30));
+  });
+
+  it('while the fold is recorded is sent, and the reply arrives', async () => {
+    const { store } = stuckStore('writes');
+    const settings = { ...small, storeDeadlineMs: 20, prepareDeadlineMs: never };
+    await using stack = await startStack(() => says('Hello.'), settings, { store });
+    const response = await post(stack.url, format, longBody(format, 30));
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('Hello.');
+  });
+
+  it('while it is written what it was sent with has its reply', async () => {
+    const { store } = stuckStore('writes');
+    await using stack = await startStack(() => says('Hello.'), hour, { store });
+    for (const request of [post(stack.url, format, requestBody(format)), postStream(stack.url, format)]) {
+      const response = await request;
+      expect(response.status).toBe(200);
+      expect(await response.text()).toContain('Hello.');
+    }
+  });
+
+  it('after its fold was refused has its reply, and this process leaves the conversation alone', async () => {
+    const { store, hang } = stuckStore();
+    const script = (request: ScriptRequest): Reply => {
+      if (!JSON.stringify(request.body).includes('[Folded')) return says('Hello.');
+      hang('writes');
+      const error = { type: 'invalid_request_error', message: 'Something here is not allowed.' };
+      return { type: 'error', status: 400, body: { type: 'error', error } };
+    };
+    const triggers = { tokenBudget: { trigger: 6_000, target: 3_000, buffer: 1 }, cacheRent: false } as const;
+    await using stack = await startStack(script, { triggers, shrinks: false, ...hour }, { store });
+    for (const jobs of [8, 9]) {
+      const response = await post(stack.url, format, longBody(format, jobs));
+      expect(response.status).toBe(200);
+      expect(await response.text()).toContain('Hello.');
+    }
+    const sent = stack.provider.requests.map(sentText);
+    expect(sent.map((body) => body.includes('[Folded'))).toEqual([true, false, false]);
+    expect(sent.slice(1)).toEqual([longBody(format, 8), longBody(format, 9)]);
+  });
+
+  it.each([true, false])(
+    'at the end of a reply with a recall has all of it, and this process knows the recall (a stream: %s)',
+    async (streaming) => {
+      const { store, hang } = stuckStore();
+      const script = ({ index }: ScriptRequest): Reply => {
+        if (index === 0) return { type: 'turn', parts: [{ type: 'text', text: 'Let me look. ' }, recalls] };
+        if (index === 1) hang('writes');
+        return says(index === 1 ? 'It is two.' : 'Yes.');
+      };
+      await using stack = await startStack(script, { ...offering, ...hour }, { store });
+      const response = await (streaming
+        ? postStream(stack.url, format)
+        : post(stack.url, format, requestBody(format)));
+      expect(response.status).toBe(200);
+      const reply = await response.text();
+      if (streaming) expect(reply).toMatch(streamEnd);
+      else expect(JSON.stringify(JSON.parse(reply))).toContain('It is two.');
+
+      const said = copyOf(format, 'Let me look. It is two.');
+      const next = requestBody(format, { [messages]: [user('Go'), said, user('Sure?')] });
+      const after = await post(stack.url, format, next);
+      expect(await after.text()).toContain('Yes.');
+      expect(sentText(stack.provider.requests[2]!)).toContain('mem_0000000000000000');
+    },
+  );
+});
+
+/** The client's copy of a reply in words. */
+function copyOf(format: Format, text: string): unknown {
+  if (format === 'gemini') return { role: 'model', parts: [{ text }] };
+  if (format === 'responses')
+    return { type: 'message', role: 'assistant', content: [{ type: 'output_text', text, annotations: [] }] };
+  return { role: 'assistant', content: text };
+}
+
+it('a kept reply that cannot be recorded holds up neither its own end nor the request that goes on from it', async () => {
+  const { store, hang } = stuckStore();
+  const script = ({ index }: ScriptRequest): Reply => {
+    if (index === 0) return { type: 'turn', parts: [recalls] };
+    if (index === 1) hang('writes');
+    return says(index === 1 ? 'It is two.' : 'Yes.');
+  };
+  await using stack = await startStack(script, { ...offering, ...hour }, { store });
+  const first = await postStream(stack.url, 'responses', { store: true });
+  const [, name] = /"response":\{"id":"(\w+)"/.exec(await first.text())!;
+  const next = requestBody('responses', { store: true, previous_response_id: name });
+  const second = await post(stack.url, 'responses', next);
+  expect(second.status).toBe(200);
+  expect(await second.text()).toContain('Yes.');
+  const { previous_response_id: goesOnFrom } = JSON.parse(sentText(stack.provider.requests[2]!)) as {
+    previous_response_id: string;
+  };
+  expect(goesOnFrom).not.toBe(name);
+});
+
+it('a recall that fails to be kept after the reply is told in the log', async () => {
+  const { store, hang } = stuckStore();
+  const script = ({ index }: ScriptRequest): Reply => {
+    if (index === 0) return { type: 'turn', parts: [recalls] };
+    hang('writes');
+    return says('It is two.');
+  };
+  await using stack = await startStack(script, { ...offering, storeDeadlineMs: 400 }, { store });
+  expect(await (await postStream(stack.url, 'chat')).text()).toMatch(replies.chat.streamEnd);
+  await expect
+    .poll(() => stack.logged.join('\n'), { timeout: 20_000 })
+    .toMatch(/failed after the reply .*what was recalled could not be kept for later requests/);
+});
+
+it('the own paths of the gateway say that the store cannot be read', async () => {
+  const { store } = stuckStore('all');
+  await using stack = await startStack(() => says('Hello.'), { storeDeadlineMs: 20 }, { store });
+  const ready = await fetch(`${stack.url}/readyz`);
+  expect([ready.status, await ready.json()]).toEqual([
+    503,
+    { status: 'the store cannot be read; requests go through unfolded' },
+  ]);
+  const memory = await fetch(`${stack.url}/_leporello/memory/mem_0000000000000000`);
+  expect([memory.status, await memory.json()]).toEqual([
+    503,
+    { error: 'The store cannot be read at the moment.' },
+  ]);
+  expect((await fetch(`${stack.url}/healthz`)).status).toBe(200);
+});
+
+it('a store that answers after two seconds loses no request, and costs those after the first few no wait', async () => {
+  const whole = inMemoryStore();
+  let asked = 0;
+  const slowly =
+    <A extends readonly unknown[], T>(call: (...args: A) => Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      asked += 1;
+      await pause(2_000);
+      return call(...args);
+    };
+  const store: Store = {
+    ...whole,
+    get: slowly(whole.get),
+    getMany: slowly(whole.getMany),
+    getFirst: slowly(whole.getFirst),
+    putMany: slowly(whole.putMany),
+    putUnless: slowly(whole.putUnless),
+  };
+  await using stack = await startStack(() => says('Hello.'), { ...small, storeDeadlineMs: 50 }, { store });
+  const seen: number[] = [];
+  for (let jobs = 20; jobs < 30; jobs++) {
+    const response = await post(stack.url, 'chat', longBody('chat', jobs));
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('Hello.');
+    seen.push(asked);
+  }
+  // Each request asks two or three times at once; after three slow answers nothing more is asked for five seconds.
+  expect(seen.at(-1)! - seen[1]!).toBeLessThanOrEqual(2);
+});
+
+it('a SQLite file that another process has locked for 3 seconds loses no request', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'leporello-locked-'));
+  const file = join(folder, 'memory.db');
+  const store = await sqliteStore({ file });
+  {
+    await using stack = await startStack(() => says('Hello.'), { ...small, storeDeadlineMs: 500 }, { store });
+    const other = new DatabaseSync(file);
+    other.exec('begin exclusive');
+    const unlocked = pause(3_000).then(() => other.exec('rollback'));
+    const lock = { isHeld: true };
+    void unlocked.then(() => (lock.isHeld = false));
+    for (let jobs = 20; lock.isHeld; jobs++) {
+      const response = await post(stack.url, 'chat', longBody('chat', jobs));
+      expect(response.status).toBe(200);
+      expect(await response.text()).toContain('Hello.');
+    }
+    other.close();
+    const outcome = async () => {
+      const response = await post(stack.url, 'chat', longBody('chat', 20));
+      await response.text();
+      return response.headers.get('x-leporello-outcome');
+    };
+    await expect.poll(outcome, { timeout: 30_000 }).toBe('compacted');
+  }
+  await rm(folder, { recursive: true });
+});
+
+describe.skipIf(isRedisMissing)('a Redis that stands still', () => {
+  it.each(['frozen', 'paused by a client'])(
+    'and was %s loses no request, and folds go on when it answers again',
+    async (how) => {
+      await using redis = await startRedis();
+      const store = await redisStore({ port: redis.port });
+      await store.get('connected');
+      await using stack = await startStack(
+        () => says('Hello.'),
+        { ...small, storeDeadlineMs: 500 },
+        { store },
+      );
+      const raw = new Redis(redis.port);
+      const ask = async (jobs: number, streaming: boolean) => {
+        const body = JSON.parse(longBody('chat', jobs)) as Record<string, unknown>;
+        const response = await (streaming
+          ? postStream(stack.url, 'chat', body)
+          : post(stack.url, 'chat', JSON.stringify(body)));
+        expect(response.status).toBe(200);
+        expect(await response.text()).toContain('Hello.');
+        return response.headers.get('x-leporello-outcome');
+      };
+      await ask(10, false);
+      if (how === 'frozen') redis.freeze();
+      else await raw.client('PAUSE', 3_000, 'ALL');
+      for (let jobs = 11; jobs < 17; jobs++) await ask(jobs, jobs % 2 === 0);
+      if (how === 'frozen') redis.thaw();
+      await expect.poll(() => ask(30, false), { timeout: 60_000 }).toBe('compacted');
+      raw.disconnect();
+    },
+  );
+});
