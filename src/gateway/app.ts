@@ -2,13 +2,13 @@
  * The gateway's core: a request as values and bytes in, a response as values and bytes out. Knows no transport and no clock of its
  * own. Here it is decided what a request is; model calls are served in model-call.ts.
  */
-import type { Codec } from '../codecs/codec.ts';
+import type { Codec, GatewayProblem } from '../codecs/codec.ts';
 import { answerOwn } from './admin.ts';
 import { problemResponse, upstreamProblem } from './answers.ts';
 import { refuseForeign } from './browser-guard.ts';
+import { carriesToken } from './credentials.ts';
 import { headersToClient, headersToUpstream } from './headers.ts';
 import type { GatewayRequest, GatewayResponse, Handler } from './http.ts';
-import { jsonResponse } from './json-response.ts';
 import { serveModel } from './model-call.ts';
 import type { GatewayOptions } from './options.ts';
 import { routeOf } from './routes.ts';
@@ -18,16 +18,13 @@ export function createGateway(options: GatewayOptions): Handler {
     const refused = refuseForeign(request, options.allowedHosts);
     if (refused) return refused;
     const route = routeOf(request.method, request.target, request.headers, options.urls);
+    if (route.kind !== 'own' && route.kind !== 'refused' && holdsAdminToken(options, request))
+      return problemResponse(route.codec, adminTokenProblem, []);
     switch (route.kind) {
       case 'own':
         return answerOwn(options, request, route);
-      case 'unknown':
-        return jsonResponse(404, {
-          error: {
-            type: 'not_found_error',
-            message: `Leporello serves /v1/*, /v1beta/* and /_leporello/*, not ${request.target.split('?')[0]}. Point the client's base URL here.`,
-          },
-        });
+      case 'refused':
+        return problemResponse(route.codec, route.problem, []);
       case 'pass':
         return pass(options, request, route.url, route.codec);
       case 'model':
@@ -36,6 +33,17 @@ export function createGateway(options: GatewayOptions): Handler {
     }
   };
 }
+
+/** The token opens every tenant's memory here, so no provider may see it, beside another credential or alone. */
+function holdsAdminToken({ adminToken }: GatewayOptions, request: GatewayRequest): boolean {
+  return adminToken !== undefined && carriesToken(request, adminToken);
+}
+
+const adminTokenProblem: GatewayProblem = {
+  status: 401,
+  message:
+    "The request was not sent: it holds this gateway's adminToken, which is for /_leporello/* and /metrics alone; send the provider's own key.",
+};
 
 /** Bytes in, bytes out; nothing is read, nothing is buffered. */
 async function pass(

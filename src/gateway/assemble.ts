@@ -1,4 +1,5 @@
 /** Puts the gateway together from its settings. Opens nothing itself: the store and the upstream are passed in. */
+import { LeporelloError } from '../errors.ts';
 import { createDefaultEngine, type FoldSettings } from '../compact/default-engine.ts';
 import type { Store } from '../memory/store.ts';
 import { createVault } from '../memory/vault.ts';
@@ -12,7 +13,7 @@ import { createReceiptLog } from './receipts.ts';
 import { createReckoner } from './reckoner.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 import { createSummaryDesk, type SummaryDesk } from './summary-desk.ts';
-import { defaultUpstreams, type UpstreamUrls } from './routes.ts';
+import { defaultUpstreams, type UpstreamUrls } from './provider-of.ts';
 
 export type GatewaySettings = FoldSettings & {
   readonly urls?: Partial<UpstreamUrls>;
@@ -21,7 +22,7 @@ export type GatewaySettings = FoldSettings & {
   /** Milliseconds; folding that takes longer is given up for this request. Default 2,000. */
   readonly prepareDeadlineMs?: number;
   readonly recall?: { readonly maxRounds?: number; readonly maxTokens?: number };
-  /** Credential that sees the receipts and memories of all tenants. */
+  /** Credential that sees the receipts and memories of all tenants; at least 16 characters. It is never sent to a provider. */
   readonly adminToken?: string;
   /**
    * Whether `/metrics`, which is of all tenants, is shown to anyone while there is no `adminToken`. Default: only where there is one
@@ -66,12 +67,18 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
     recall: { maxRounds: settings.recall?.maxRounds ?? 5, maxTokens: settings.recall?.maxTokens ?? 8_000 },
     maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,
     prepareDeadlineMs: settings.prepareDeadlineMs ?? 2_000,
-    adminToken: settings.adminToken,
+    adminToken: checkedToken(settings.adminToken),
     tenant: settings.tenant,
     allowedHosts: settings.allowedHosts,
     clock: () => performance.timeOrigin + performance.now(),
     newId: () => crypto.randomUUID(),
   });
+}
+
+/** A short one could be guessed, and would be found in headers that do not hold it. */
+function checkedToken(token: string | undefined): string | undefined {
+  if (token === undefined || token.length >= 16) return token;
+  throw new LeporelloError('bad-config', `adminToken has ${token.length} characters: it needs at least 16.`);
 }
 
 function summaryDesk({ summaries, models }: GatewaySettings, log: GatewayLog): SummaryDesk | undefined {

@@ -9,7 +9,7 @@ import type { Prices } from './prices.ts';
 import type { RecallLimits } from './recall-budget.ts';
 import type { ReceiptLog } from './receipts.ts';
 import type { Reckoner } from './reckoner.ts';
-import type { UpstreamUrls } from './routes.ts';
+import type { UpstreamUrls } from './provider-of.ts';
 import type { SummaryDesk } from './summary-desk.ts';
 
 export type GatewayOptions = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { credentialOf, promptUrl, routeOf, sessionOf } from './routes.ts';
+import { promptUrl, routeOf, sessionOf } from './routes.ts';
 
 const urls = {
   openai: 'https://one.example/v1',
@@ -108,9 +108,34 @@ describe('routes', () => {
   it('know their own paths and nothing else', () => {
     expect(route('GET', '/healthz')[0]).toBe('own');
     expect(route('GET', '/_leporello/receipts?limit=3')[0]).toBe('own');
-    expect(route('GET', '/')[0]).toBe('unknown');
-    expect(route('GET', '/responsesx')[0]).toBe('unknown');
-    expect(route('GET', '/v2/models')[0]).toBe('unknown');
+    expect(route('GET', '/')[0]).toBe('refused');
+    expect(route('GET', '/responsesx')[0]).toBe('refused');
+    expect(route('GET', '/v2/models')[0]).toBe('refused');
+  });
+
+  it('leave a malformed % in the name of a model to the provider', () => {
+    expect(route('POST', '/v1beta/models/a%zz:generateContent')).toEqual([
+      'model',
+      'gemini',
+      'https://three.example/v1beta/models/a%zz:generateContent',
+    ]);
+  });
+
+  it('spell bytes above 0x7F and backslashes so that each transport sends the same', () => {
+    expect(route('GET', '/v1/models/\u00c3\u00a9\\b?a=\u65e5')[2]).toBe(
+      'https://one.example/v1/models/%C3%A9%5Cb?a=%E6%97%A5',
+    );
+    expect(route('GET', '/v1/models/\ud800')[2]).toBe('https://one.example/v1/models/%EF%BF%BD');
+  });
+
+  it('fold calls of Vertex AI where geminiUrl is one', () => {
+    const path = '/v1/projects/p/locations/us-central1/publishers/google/models/gemini-3-pro:generateContent';
+    expect(route('POST', path)).toEqual(['model', 'gemini', `https://three.example${path}`]);
+    const express = '/v1beta1/publishers/google/models/gemini-3-pro:streamGenerateContent?alt=sse';
+    expect(route('POST', express)).toEqual(['model', 'gemini', `https://three.example${express}`]);
+    const claude =
+      '/v1/projects/p/locations/us-east5/publishers/anthropic/models/claude-sonnet-5-5:streamRawPredict';
+    expect(route('POST', claude)).toEqual(['pass', 'gemini', `https://three.example${claude}`]);
   });
 
   it.each([
@@ -122,31 +147,6 @@ describe('routes', () => {
   ])('let the version stand once behind %s', (openai, url) => {
     const found = routeOf('POST', '/v1/chat/completions', [], { ...urls, openai });
     expect('url' in found && found.url).toBe(url);
-  });
-});
-
-describe('the credential of a request', () => {
-  it('is the key alone, however it is sent', () => {
-    const sent = [
-      [['authorization', 'Bearer k']],
-      [['authorization', 'bearer  k']],
-      [['x-api-key', 'k']],
-      [['api-key', 'k']],
-      [['x-goog-api-key', 'k']],
-    ] as const;
-    for (const headers of sent) expect(credentialOf(headers, '/v1/x')).toBe('k');
-    expect(credentialOf([], '/v1/x?alt=sse&key=k')).toBe('k');
-  });
-
-  it('is all of them where there are several, so that users behind one shared key stay apart', () => {
-    const shared = ['authorization', 'Bearer proxy'] as const;
-    expect(credentialOf([shared, ['x-api-key', 'alice']], '/')).toBe('alice\nproxy');
-    expect(credentialOf([shared, ['cookie', 'session=bob']], '/')).toBe('proxy\nsession=bob');
-    expect(credentialOf([shared, ['x-api-key', 'proxy']], '/')).toBe('proxy');
-  });
-
-  it('may be missing', () => {
-    expect(credentialOf([['host', 'x']], '/v1/x')).toBeUndefined();
   });
 });
 

@@ -1,20 +1,13 @@
-/** Which path speaks which wire format, and where it goes: the one place outside codecs/ that names providers. Pure. */
+/** Which path speaks which wire format, and where it goes. Pure. */
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
-import type { Codec } from '../codecs/codec.ts';
+import type { Codec, GatewayProblem } from '../codecs/codec.ts';
 import { geminiFor, gemini } from '../codecs/gemini/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { percentDecoded, queryOf } from './credentials.ts';
 import { headerOf } from './headers.ts';
 import type { HeaderList } from './http.ts';
-
-/** Base URLs of the upstreams, with or without their version segment (`/v1`). */
-export type UpstreamUrls = { readonly openai: string; readonly anthropic: string; readonly gemini: string };
-
-export const defaultUpstreams: UpstreamUrls = {
-  openai: 'https://api.openai.com/v1',
-  anthropic: 'https://api.anthropic.com',
-  gemini: 'https://generativelanguage.googleapis.com',
-};
+import { destinationOf, type Provider, type UpstreamUrls } from './provider-of.ts';
 
 export type Route =
   /** A model call: folded, recalled, receipted. */
@@ -25,18 +18,28 @@ export type Route =
   | { readonly kind: 'pass'; readonly codec: Codec; readonly url: string }
   /** Ours. */
   | { readonly kind: 'own'; readonly path: string; readonly query: URLSearchParams }
-  | { readonly kind: 'unknown' };
+  /** Not sent anywhere; `codec` spells the problem for the client. */
+  | { readonly kind: 'refused'; readonly codec: Codec; readonly problem: GatewayProblem };
 
 export function routeOf(method: string, target: string, headers: HeaderList, urls: UpstreamUrls): Route {
-  const [path = '/', query] = target.split('?', 2);
+  const [path = '/'] = target.split('?', 1);
+  const query = queryOf(target);
   if (isOwnPath(path)) return { kind: 'own', path, query: new URLSearchParams(query) };
+  const malformed = problemOf(target, path);
+  if (malformed !== undefined)
+    return { kind: 'refused', codec: openaiChat, problem: { status: 400, message: malformed } };
+  const destination = destinationOf({ method, path, target, headers }, urls);
+  if (destination.kind === 'uncertain') {
+    const problem: GatewayProblem = { status: 404, message: destination.reason };
+    return { kind: 'refused', codec: codecs[destination.speaks], problem };
+  }
+  const { provider } = destination;
+  const url = joinUrl(urls[provider], target);
   const call = method === 'POST' ? modelPaths.find((known) => known.path.test(path)) : undefined;
-  if (call) return { kind: call.kind, codec: call.codec, url: joinUrl(urls[call.upstream], target) };
+  if (call) return { kind: call.kind, codec: call.codec, url };
   const named = namedModelRoute(method, path, query);
-  if (named) return { ...named, url: joinUrl(urls.gemini, target) };
-  if (!/^\/(?:v1(?:beta\w*)?|responses)(?:\/|$)/.test(path)) return { kind: 'unknown' };
-  const upstream = upstreamOf(path, headers);
-  return { kind: 'pass', codec: codecs[upstream], url: joinUrl(urls[upstream], target) };
+  if (named) return { ...named, url };
+  return { kind: 'pass', codec: path.startsWith('/v1beta/openai/') ? openaiChat : codecs[provider], url };
 }
 
 /** Paths that the gateway answers itself. */
@@ -44,39 +47,45 @@ export function isOwnPath(path: string): boolean {
   return ['/healthz', '/readyz', '/metrics'].includes(path) || path.startsWith('/_leporello/');
 }
 
-const codecs = { openai: openaiChat, anthropic: anthropicMessages, gemini } as const;
+const codecs: Readonly<Record<Provider, Codec>> = {
+  openai: openaiChat,
+  anthropic: anthropicMessages,
+  gemini,
+};
 
 const modelPaths = [
-  { path: /^(?:\/v1)?\/chat\/completions$/, kind: 'model', codec: openaiChat, upstream: 'openai' },
-  { path: /^(?:\/v1)?\/responses$/, kind: 'model', codec: openaiResponses, upstream: 'openai' },
-  {
-    path: /^(?:\/v1)?\/responses\/input_tokens$/,
-    kind: 'count',
-    codec: openaiResponses,
-    upstream: 'openai',
-  },
-  { path: /^(?:\/v1)?\/messages$/, kind: 'model', codec: anthropicMessages, upstream: 'anthropic' },
-  {
-    path: /^(?:\/v1)?\/messages\/count_tokens$/,
-    kind: 'count',
-    codec: anthropicMessages,
-    upstream: 'anthropic',
-  },
+  { path: /^(?:\/v1)?\/chat\/completions$/, kind: 'model', codec: openaiChat },
+  { path: /^(?:\/v1)?\/responses$/, kind: 'model', codec: openaiResponses },
+  { path: /^(?:\/v1)?\/responses\/input_tokens$/, kind: 'count', codec: openaiResponses },
+  { path: /^(?:\/v1)?\/messages$/, kind: 'model', codec: anthropicMessages },
+  { path: /^(?:\/v1)?\/messages\/count_tokens$/, kind: 'count', codec: anthropicMessages },
 ] as const;
 
 /**
- * Gemini names model and action in the path: `/v1beta/models/M:streamGenerateContent?alt=sse`. A stream that is not SSE is one JSON
- * array that arrives in pieces; it is passed through.
+ * Gemini and Vertex AI name model and action in the path: `/v1beta/models/M:streamGenerateContent?alt=sse`. A stream that is not SSE
+ * is one JSON array that arrives in pieces; it is passed through.
  */
-function namedModelRoute(method: string, path: string, query: string | undefined) {
-  const [, model, action] = /^\/v1(?:beta\w*)?\/(?:models|tunedModels)\/([^/:]+):(\w+)$/.exec(path) ?? [];
+function namedModelRoute(method: string, path: string, query: string) {
+  const [, model, action] = namedModel.exec(path) ?? [];
   if (method !== 'POST' || model === undefined) return undefined;
   const streaming = action === 'streamGenerateContent';
-  const codec = geminiFor({ model: decodeURIComponent(model), streaming });
+  const codec = geminiFor({ model: decoded(model), streaming });
   if (action === 'countTokens') return { kind: 'count', codec } as const;
   const isRead =
     action === 'generateContent' || (streaming && new URLSearchParams(query).get('alt') === 'sse');
   return { kind: isRead ? 'model' : 'pass', codec } as const;
+}
+
+const namedModel =
+  /^\/v1(?:(?:alpha|beta)\w*)?\/(?:(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/google\/)?(?:models|tunedModels)\/([^/:]+):(\w+)$/;
+
+/** The name as it is where its `%` are malformed: what is wrong with a path is for the provider to say. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 /** Where a request of our own goes, beside one that went to `url`: complete, not streamed, for `model` where the path names it. */
@@ -87,39 +96,54 @@ export function promptUrl(url: string, model: string | undefined): string {
   const asked = new URLSearchParams(query);
   asked.delete('alt');
   const rest = asked.size === 0 ? '' : `?${asked.toString()}`;
-  return `${named[1]!}${model === undefined ? named[2]! : encodeURIComponent(model)}:generateContent${rest}`;
+  return `${named[1]!}${model === undefined ? named[2]! : encodeURIComponent(model.toWellFormed())}:generateContent${rest}`;
 }
 
-/** Several providers have `/v1/models` and `/v1/files`; their clients say whom they mean by their own headers. */
-function upstreamOf(path: string, headers: HeaderList): keyof UpstreamUrls {
-  if (/^\/v1\/(?:messages|complete)(?:\/|$)/.test(path)) return 'anthropic';
-  if (/^(?:\/v1)?\/responses(?:\/|$)/.test(path)) return 'openai';
-  if (path.startsWith('/v1beta') || headerOf(headers, 'x-goog-api-key') !== undefined) return 'gemini';
-  const says = headerOf(headers, 'anthropic-version') ?? headerOf(headers, 'x-api-key');
-  return says === undefined ? 'openai' : 'anthropic';
+/**
+ * Says what is wrong with a target that could reach something else than it says: outside of the upstream's base URL, or another
+ * host. Undefined for an honest one.
+ */
+function problemOf(target: string, path: string): string | undefined {
+  const shown = JSON.stringify(path.slice(0, 200));
+  if (!target.startsWith('/'))
+    return `The request target ${shown} is not a path: this gateway is no forward proxy, so set it as the client's base URL.`;
+  if (/[^!-\u{10FFFF}]|[\u007F#]/u.test(target))
+    return `The request target ${shown} holds a blank, a control character or a #: percent-encode it.`;
+  if (climbs(path)) return `The path ${shown} holds a . or .. segment: send it resolved.`;
+  return undefined;
 }
+
+/** True when a path has a dot segment, however often a server decodes it and whatever slash it takes. */
+function climbs(path: string): boolean {
+  let text = path;
+  for (let round = 0; round < mostDecodings; round++) {
+    if (dotSegment.test(text)) return true;
+    const next = percentDecoded(text);
+    if (next === text) return false;
+    text = next;
+  }
+  return true;
+}
+
+/** Nobody honest encodes a path this often. */
+const mostDecodings = 8;
+
+/** With what some servers ignore about it: blanks, and parameters behind a semicolon. */
+const dotSegment = /(?:^|[/\\])[\0-\x20]*\.{1,2}[\0-\x20]*(?:;[^/\\]*)?(?=[/\\?#]|$)/;
 
 /** The version stands once: a base that ends in one (`/v1`, `/api/paas/v4`) takes the place of the client's. */
 function joinUrl(base: string, target: string): string {
   const trimmed = base.replace(/\/+$/, '');
-  const [, version = '/v1', rest = ''] = /^(\/v1(?:beta\w*)?(?=[/?]|$))?(.*)$/s.exec(target) ?? [];
+  const ascii = target.replaceAll(/[\\\u0080-\u{10FFFF}]/gu, encoded);
+  if (/^\/(?:upload|download)\//.test(ascii)) return trimmed + ascii;
+  const [, version = '/v1', rest = ''] = /^(\/v1(?:(?:alpha|beta)\w*)?(?=[/?]|$))?(.*)$/s.exec(ascii) ?? [];
   return /\/v\d+\w*$/.test(trimmed) ? trimmed + rest : trimmed + version + rest;
 }
 
-/** Headers that say whose a request is, over all clients and hosts of these formats. */
-const credentialHeaders = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie'];
-
-/**
- * The credential a request carries: the key alone where there is one, however its client sends it; all of them where there are
- * several, so that users behind one shared key stay apart. Undefined without any.
- */
-export function credentialOf(headers: HeaderList, target: string): string | undefined {
-  const found = headers
-    .filter(([name]) => credentialHeaders.includes(name))
-    .map(([name, value]) => (name === 'authorization' ? value.replace(/^bearer\s+/i, '') : value));
-  const inQuery = new URLSearchParams(target.split('?', 2)[1]).get('key');
-  const all = new Set(inQuery === null ? found : [...found, inQuery]);
-  return all.size === 0 ? undefined : [...all].toSorted().join('\n');
+/** Node hands a byte above 0x7F over as the character of its number; fetch would send it, and a backslash, as something else. */
+function encoded(character: string): string {
+  const code = character.codePointAt(0)!;
+  return code < 0x100 ? `%${code.toString(16).toUpperCase()}` : encodeURIComponent(character.toWellFormed());
 }
 
 /** What clients call their session; used to group receipts, never for correctness. */

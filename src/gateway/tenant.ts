@@ -1,7 +1,7 @@
 /** Whose data a request is. */
 import type { Vault } from '../memory/vault.ts';
 import type { GatewayRequest } from './http.ts';
-import { credentialOf } from './routes.ts';
+import { credentialOf } from './credentials.ts';
 
 /** The label of the request's credential; the fixed one where the gateway serves one person, whose tokens change. */
 export function tenantOf(

@@ -12,7 +12,7 @@ import { scriptedModel } from './scripted-model.ts';
 import { contentOf } from './secret-files.ts';
 import { startTap } from './tap.ts';
 
-const adminToken = 'admin-of-tests';
+const adminToken = 'admin-of-the-tests';
 
 export async function playLoop(command: string, variant: Variant, loop: Loop): Promise<Evidence> {
   await mkdir(workshop, { recursive: true });

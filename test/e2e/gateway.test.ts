@@ -33,7 +33,7 @@ describe.each(formats)('a %s request through the gateway', (format) => {
   });
 
   it('is compacted, with receipt and memory for its own credential alone', async () => {
-    await using stack = await startStack(hello, { ...small, adminToken: 'operator' });
+    await using stack = await startStack(hello, { ...small, adminToken: 'operator-operator' });
     const response = await post(stack.url, format, longBody(format, 30), {
       'x-leporello-session': 'session-1',
     });
@@ -45,7 +45,7 @@ describe.each(formats)('a %s request through the gateway', (format) => {
     const memory = /mem_[0-9a-z]{16}/.exec(sentTo(stack))![0];
     const get = async (path: string, key: string) =>
       fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } });
-    for (const key of ['dummy', 'operator']) {
+    for (const key of ['dummy', 'operator-operator']) {
       const receipt = (await (await get(`/_leporello/receipts/${id}`, key)).json()) as Receipt;
       expect(receipt).toMatchObject({
         id,
@@ -133,9 +133,11 @@ describe('the gateway', () => {
     expect(response.status).toBe(404);
     expect(await response.json()).toEqual({
       error: {
-        type: 'not_found_error',
         message:
-          "Leporello serves /v1/*, /v1beta/* and /_leporello/*, not /v2/nothing. Point the client's base URL here.",
+          'The request was not sent: /v2/nothing is for none of the providers that this gateway knows: its paths begin with /v1 or /v1beta, so check the base URL of the client.',
+        type: 'invalid_request_error',
+        param: null,
+        code: null,
       },
     });
   });

@@ -25,7 +25,7 @@ const settings = {
   // 10,000 tokens cost 10 cents, 1 cent from the cache, 12.5 into it.
   prices: { 'claude-sonnet-5': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } },
   calibration: false,
-  adminToken: 'operator',
+  adminToken: 'operator-operator',
 } as const;
 
 /** Lines of which none is like another. */
@@ -161,7 +161,7 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
       models: [{ model: 'claude-sonnet-5', ...total }],
       sessions: [{ session, ...total }],
     });
-    expect(await get(stack, 'totals', 'operator')).toEqual({
+    expect(await get(stack, 'totals', 'operator-operator')).toEqual({
       total,
       tenants: [{ tenant: expect.any(String), ...total }],
       models: [{ tenant: expect.any(String), model: 'claude-sonnet-5', ...total }],
