@@ -8,6 +8,9 @@ const config: KnipConfig = {
     'bench/*.ts',
     'examples/*.ts',
     'test/clients/run.ts',
+    'test/clients/measure.ts',
+    // Started by clients.
+    'test/clients/many-tools-server.ts',
     'scripts/*.mjs',
     'scripts/bootstrap/leash.mjs',
   ],
@@ -15,7 +18,7 @@ const config: KnipConfig = {
   ignore: ['test/fixtures/**'],
   // Run by scripts/check.mjs, by path.
   ignoreDependencies: ['@biomejs/biome', 'oxlint', 'oxlint-tsgolint'],
-  ignoreBinaries: ['mkfifo', 'openssl'],
+  ignoreBinaries: ['mkfifo', 'openssl', 'unshare', 'ip', 'mount'],
   // A type that is named in its own file's signatures is exported for readers.
   ignoreExportsUsedInFile: { interface: true, type: true },
 };

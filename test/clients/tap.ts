@@ -4,7 +4,10 @@
  */
 import { createServer, request as ask } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { SecureContext } from 'node:tls';
 
 export type Exchange = {
   readonly method: string;
@@ -19,17 +22,38 @@ export type Exchange = {
 
 export type Tap = AsyncDisposable & { readonly url: string; readonly exchanges: readonly Exchange[] };
 
-/** `gateway` tells its address anew for each request. */
-export async function startTap(gateway: () => string): Promise<Tap> {
+/** A vendor's end of a connection: TLS for every host, and WebSockets. */
+export type VendorEnd = {
+  readonly certificateOf: (host: string) => SecureContext;
+  /** Serves an upgrade; each message of the client is told as the exchange that it stands for. */
+  readonly upgrade: (incoming: IncomingMessage, socket: Duplex, tell: (exchange: Exchange) => void) => void;
+};
+
+/**
+ * Starts on a free port, or with `vendor` as every TLS host of 127.0.0.1:443.
+ * `gateway` tells for each request where it goes: an address, or a whole URL where the path differs, too.
+ */
+export async function startTap(gateway: (target: string) => string, vendor?: VendorEnd): Promise<Tap> {
   const exchanges: Exchange[] = [];
-  const server = createServer((incoming, outgoing) => {
-    serve(gateway(), incoming, outgoing).then(
+  const listener = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    serve(gateway(incoming.url ?? '/'), incoming, outgoing).then(
       (exchange) => exchanges.push(exchange),
       () => outgoing.destroy(),
     );
-  });
+  };
+  const server = vendor
+    ? createSecureServer(
+        { SNICallback: (host, done) => done(null, vendor.certificateOf(host)), ALPNProtocols: ['http/1.1'] },
+        listener,
+      )
+    : createServer(listener);
+  if (vendor) {
+    server.on('upgrade', (incoming, socket) => {
+      vendor.upgrade(incoming, socket, (exchange) => exchanges.push(exchange));
+    });
+  }
   await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
+    server.listen(vendor ? 443 : 0, '127.0.0.1', resolve);
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -49,9 +73,13 @@ async function serve(
 ): Promise<Exchange> {
   const { method = 'GET', url: target = '/', rawHeaders: headers } = incoming;
   const request = await bytesOf(incoming);
-  const { host } = new URL(gateway);
+  const url = new URL(gateway);
+  const { host } = url;
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const asked = ask(new URL(target, gateway), { method, headers: { ...incoming.headers, host } });
+    const asked = ask(url.pathname === '/' ? new URL(target, url) : url, {
+      method,
+      headers: { ...incoming.headers, host },
+    });
     asked.once('response', resolve).once('error', reject);
     outgoing.once('close', () => asked.destroy());
     asked.end(request);

@@ -144,6 +144,10 @@ describe('leporello serve', () => {
     expect(terminal.written.out()).toBe(
       `Leporello listens on ${url}   memory: ${join(folder, '.leporello')}\n\n${clientHelp(url)}\n`,
     );
+    // A base URL alone makes some of its versions send all tools in full.
+    expect(terminal.written.out()).toContain(
+      `\n  Claude Code     ANTHROPIC_BASE_URL=${url} ENABLE_TOOL_SEARCH=true claude\n`,
+    );
     await ask(url, small);
     await fetch(`${url}/v1/models`);
     terminal.stop();

@@ -6,7 +6,8 @@ export function clientHelp(url: string): string {
 
   OpenAI SDK      OPENAI_BASE_URL=${url}/v1        (or baseURL / base_url; chat and responses)
   Anthropic SDK   ANTHROPIC_BASE_URL=${url}        (or baseURL / base_url)
-  Claude Code     ANTHROPIC_BASE_URL=${url} claude
+  Claude Code     ANTHROPIC_BASE_URL=${url} ENABLE_TOOL_SEARCH=true claude
+                  (without ENABLE_TOOL_SEARCH, some versions send all tool definitions in every request)
   Gemini SDK      httpOptions.baseUrl = ${url}     (Gemini CLI: GOOGLE_GEMINI_BASE_URL=${url})
   Codex           openai_base_url = "${url}/v1"    in ~/.codex/config.toml (the variable is ignored);
                   or as a provider of your own, [model_providers.NAME], with
@@ -15,6 +16,7 @@ export function clientHelp(url: string): string {
                     -H "content-type: application/json" \\
                     -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'
 
+  More on each client: docs/clients.md
   What became of each request: ${url}/_leporello/receipts (with the same key as the request)
 `;
 }

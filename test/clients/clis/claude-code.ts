@@ -1,4 +1,5 @@
 /** Claude Code: Messages. For its newest models it puts a system message among the turns and moves more of its cache marks. */
+import { fileURLToPath } from 'node:url';
 import { type Client, dummyKey, type Rims, type Setup } from '../client.ts';
 
 export const claudeCode: Client = {
@@ -8,6 +9,12 @@ export const claudeCode: Client = {
   variants: [
     { format: 'messages', model: 'claude-sonnet-4-6', setup },
     { format: 'messages-bound', model: 'claude-sonnet-5-5', setup },
+    {
+      format: 'tool-search',
+      model: 'claude-sonnet-4-6',
+      loadsTools: true,
+      setup: (rims) => withServer(setup(rims)),
+    },
   ],
 };
 
@@ -16,8 +23,19 @@ function setup({ url, model, task, isResumed }: Rims): Setup {
     args: [...(isResumed ? ['--continue'] : []), '--print', task, '--model', model, '--allowedTools', 'Read'],
     env: {
       ANTHROPIC_BASE_URL: url,
+      ENABLE_TOOL_SEARCH: 'true',
       ANTHROPIC_API_KEY: dummyKey,
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     },
+  };
+}
+
+/** With an MCP server of 40 tools, none of which is loaded until the model searches for it. */
+function withServer({ args, ...rest }: Setup): Setup {
+  const script = fileURLToPath(new URL('../many-tools-server.ts', import.meta.url));
+  const mcpServers = { warehouse: { command: process.execPath, args: [script] } };
+  return {
+    ...rest,
+    args: [...args, 'mcp__warehouse', '--strict-mcp-config', '--mcp-config', JSON.stringify({ mcpServers })],
   };
 }

@@ -1,8 +1,9 @@
 /** Codex: Responses. Its built-in provider asks for a WebSocket first and must go on without one; a provider of one's own does not. */
 import { type Client, dummyKey, type Rims, type Setup } from '../client.ts';
 
-const usual = `
-check_for_update_on_startup = false
+const firstSettings = 'check_for_update_on_startup = false\n';
+
+const lastSettings = `
 [analytics]
 enabled = false
 [otel]
@@ -10,18 +11,15 @@ exporter = "none"
 `;
 
 function setup({ model, task, isResumed }: Rims, config: string): Setup {
+  return codexSettings([...(isResumed ? ['resume', '--last'] : []), '--model', model, task], config);
+}
+
+/** `config` is TOML and may end in a table. */
+export function codexSettings(args: readonly string[], config: string): Setup {
   return {
-    args: [
-      'exec',
-      ...(isResumed ? ['resume', '--last'] : []),
-      '--skip-git-repo-check',
-      '--dangerously-bypass-approvals-and-sandbox',
-      '--model',
-      model,
-      task,
-    ],
+    args: ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', ...args],
     env: { OPENAI_API_KEY: dummyKey, CODEX_API_KEY: dummyKey, RUST_LOG: 'warn' },
-    files: { '.codex/config.toml': config + usual },
+    files: { '.codex/config.toml': firstSettings + config + lastSettings },
   };
 }
 

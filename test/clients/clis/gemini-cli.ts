@@ -1,6 +1,14 @@
 /** Gemini CLI: generateContent; a small model chooses the model first. */
 import { type Client, dummyKey } from '../client.ts';
 
+/** Asks nobody anything. */
+export const geminiSettings = {
+  security: { auth: { selectedType: 'gemini-api-key' } },
+  general: { enableAutoUpdate: false, disableAutoUpdate: true, disableUpdateNag: true },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+};
+
 export const geminiCli: Client = {
   name: 'gemini-cli',
   install: '@google/gemini-cli@0.61.0',
@@ -18,12 +26,7 @@ export const geminiCli: Client = {
           GEMINI_CLI_TRUST_WORKSPACE: 'true',
         },
         files: {
-          '.gemini/settings.json': JSON.stringify({
-            security: { auth: { selectedType: 'gemini-api-key' } },
-            general: { enableAutoUpdate: false, disableAutoUpdate: true, disableUpdateNag: true },
-            privacy: { usageStatisticsEnabled: false },
-            telemetry: { enabled: false },
-          }),
+          '.gemini/settings.json': JSON.stringify(geminiSettings),
         },
       }),
     },

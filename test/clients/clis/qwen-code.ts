@@ -1,6 +1,13 @@
 /** Qwen Code: Chat Completions. */
 import { type Client, dummyKey } from '../client.ts';
 
+/** Asks nobody anything. */
+export const qwenSettings = {
+  general: { enableAutoUpdate: false, disableAutoUpdate: true, disableUpdateNag: true },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+};
+
 export const qwenCode: Client = {
   name: 'qwen-code',
   install: '@qwen-code/qwen-code@0.24.4',
@@ -14,11 +21,7 @@ export const qwenCode: Client = {
         args: ['--auth-type', 'openai', '--approval-mode', 'yolo', '--model', model, task],
         env: { OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: dummyKey, OPENAI_MODEL: model },
         files: {
-          '.qwen/settings.json': JSON.stringify({
-            general: { enableAutoUpdate: false, disableAutoUpdate: true, disableUpdateNag: true },
-            privacy: { usageStatisticsEnabled: false },
-            telemetry: { enabled: false },
-          }),
+          '.qwen/settings.json': JSON.stringify(qwenSettings),
         },
       }),
     },
