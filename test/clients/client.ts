@@ -22,6 +22,8 @@ export type Variant = {
   readonly model: string;
   /** False for a model that binds its thinking to all that stands before it: in a running turn nothing could be folded. */
   readonly thinks?: false;
+  /** True where it loads the tools of an MCP server on demand: it goes through the tool search loop instead of the folded one. */
+  readonly loadsTools?: true;
   readonly setup: (rims: Rims) => Setup;
   /** What must be true of the run beside what holds for all clients: problems in words. */
   readonly also?: (

@@ -2,6 +2,7 @@
 import type { Receipt } from '../../src/metrics/receipt.ts';
 import type { RecordedRequest } from '../../src/testing/fake-provider/fake-provider.ts';
 import type { Variant } from './client.ts';
+import { loadProblems } from './loaded-tools.ts';
 import { type Loop, type Session, stepsOf } from './loops.ts';
 import { rewrites } from './rewrites.ts';
 import type { ClientRun } from './run-client.ts';
@@ -36,17 +37,19 @@ export function problemsOf(loop: Loop, variant: Variant, evidence: Evidence): re
     [refused === 0, `the provider refused ${refused} of ${calls} requests`],
     [told === 0, `the client was told of read_memory in ${told} exchanges`],
     [loop.name !== 'plain' || folds === 0, `${folds} folds in a window that is large enough`],
-    [loop.name !== 'folded' || folds > 0, 'nothing was folded'],
+    [loop.name === 'plain' || folds > 0, 'nothing was folded'],
     [recalls.length === wanted, `${recalls.length} recalls instead of ${wanted}`],
     [recalls.every(({ found }) => found), 'a recall found nothing'],
     [putBack === wanted, `${putBack} of ${wanted} recalls were put back into what the client wrote`],
     [rewritten <= folds, `what had been sent was rewritten ${rewritten} times, by ${folds} folds`],
   ];
+  const loads = loop.name === 'tool search' ? loadProblems(sent.map(({ body }) => body)) : [];
   const own = variant.also?.(exchanges) ?? [];
   return [
     ...loop.sessions.flatMap((session, at) => runProblems(session, runs[at])),
     ...musts.flatMap(([holds, problem]) => (holds ? [] : problem)),
     ...failures(receipts),
+    ...loads,
     ...own,
   ];
 }

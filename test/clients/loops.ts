@@ -1,9 +1,9 @@
 /** The two loops that each client goes through: one that fits the window, and one that does not, so that the model asks memory. Pure. */
 import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { Step } from './scripted-model.ts';
+import { type Step, subjectOf } from './scripted-model.ts';
 
 export type Loop = {
-  readonly name: 'plain' | 'folded';
+  readonly name: 'plain' | 'folded' | 'tool search';
   /** Each is a run of the client; the gateway is started anew between them. */
   readonly sessions: readonly Session[];
   readonly tokensPerFile: number;
@@ -91,6 +91,51 @@ export function foldedLoop({ prompt, file }: Sizes, canResume: boolean): Loop {
     tokensPerFile,
     window: Math.round(window),
     foldTo: (prompt + 3 * takes) / window,
+  };
+}
+
+const [shelf7, shelf31] = ['mcp__warehouse__lookup_shelf_07', 'mcp__warehouse__lookup_shelf_31'];
+const lookUp = (tool: string, article: string) => ({ call: { tool, article } });
+const reads = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, at) => ({
+    read: [`part-${String(from + at).padStart(2, '0')}.log`],
+  }));
+
+/** Loads one deferred tool before anything is folded and one after it, and calls both until the end and after a new start. */
+const toolSearchSteps: readonly [readonly Step[], readonly Step[]] = [
+  [
+    { load: [shelf7] },
+    lookUp(shelf7, 'A-1'),
+    ...reads(1, 10),
+    lookUp(shelf7, 'A-2'),
+    { load: [shelf31] },
+    lookUp(shelf31, 'B-1'),
+    ...reads(11, 20),
+    lookUp(shelf7, 'A-3'),
+    ...reads(21, 24),
+    lookUp(shelf31, 'B-2'),
+  ],
+  [...reads(25, 26), lookUp(shelf7, 'A-4'), ...reads(27, 30), lookUp(shelf31, 'B-3')],
+];
+
+/** A window that four files fill, of which a fold leaves a quarter of one: whole steps have to go. */
+export function toolSearchLoop({ prompt, file }: Sizes): Loop {
+  const tokensPerFile = Math.max(1_500, Math.round(prompt / 8));
+  const takes = (tokensPerFile / file.of) * file.takes;
+  const window = (prompt + 4 * takes) / folding.trigger;
+  const [first, second] = toolSearchSteps.map((steps): readonly Step[] => [
+    ...steps,
+    { answer: steps.flatMap(({ call }) => (call ? [subjectOf(call)] : [])) },
+  ]);
+  return {
+    name: 'tool search',
+    sessions: [
+      { task: 'Read the log files and look up the codes of the articles that they name.', steps: first! },
+      { task: 'Read the other files, and look up their articles, too.', steps: second! },
+    ],
+    tokensPerFile,
+    window: Math.round(window),
+    foldTo: (prompt + takes / 4) / window,
   };
 }
 

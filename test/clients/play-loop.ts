@@ -31,7 +31,7 @@ export async function playLoop(command: string, variant: Variant, loop: Loop): P
       calibration: false,
       triggers: { windowFraction: { target: loop.foldTo } },
       // Some tools' results are made smaller, and would fill the window later than those of other clients.
-      ...(loop.name === 'folded' ? { shrinks: false } : {}),
+      ...(loop.name === 'plain' ? {} : { shrinks: false }),
       adminToken,
     });
     await using tap = await startTap(() => stack.url);

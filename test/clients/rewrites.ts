@@ -20,7 +20,9 @@ export function rewrites(sent: readonly RecordedRequest[]): number {
 
 /** In the order a provider reads and caches it. */
 function prefixOf(body: JsonObject): readonly unknown[] {
-  const { tools, system, instructions, systemInstruction } = body;
+  const { system, instructions, systemInstruction } = body;
+  // A deferred definition is no part of the prompt before a result refers to it.
+  const tools = objectsIn(body['tools']).filter((tool) => tool['defer_loading'] !== true);
   const messages = objectsIn(body['messages'] ?? body['input'] ?? body['contents']);
   return [tools, system, instructions, systemInstruction, ...messages];
 }

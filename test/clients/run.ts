@@ -13,7 +13,7 @@ import { qwenCode } from './clis/qwen-code.ts';
 import { writeBodies, writeFailure } from './evidence-files.ts';
 import { install } from './install.ts';
 import { figuresOf, problemsOf } from './judge.ts';
-import { foldedLoop, type Loop, plainLoop, sizesOf, stepsOf } from './loops.ts';
+import { foldedLoop, type Loop, plainLoop, sizesOf, stepsOf, toolSearchLoop } from './loops.ts';
 import { playLoop } from './play-loop.ts';
 
 const clients: readonly Client[] = [codex, claudeCode, geminiCli, opencode, pi, qwenCode];
@@ -54,7 +54,11 @@ async function drive(one: Chosen): Promise<void> {
     const receipts = await judged(one, command, plainLoop);
     if (receipts.length < stepsOf(plainLoop).length) return;
     const { cannotResume } = one.client;
-    await judged(one, command, foldedLoop(sizesOf(receipts), cannotResume === undefined));
+    const sizes = sizesOf(receipts);
+    const loop = one.variant.loadsTools
+      ? toolSearchLoop(sizes)
+      : foldedLoop(sizes, cannotResume === undefined);
+    await judged(one, command, loop);
     if (cannotResume !== undefined) say(`       no second session: ${cannotResume}`);
   } catch (error) {
     counts.failed++;
@@ -68,7 +72,7 @@ async function judged(one: Chosen, command: string, loop: Loop) {
   const problems = problemsOf(loop, one.variant, played);
   const result = problems.length === 0 ? 'passed' : 'failed';
   counts[result]++;
-  say(`${result} ${nameOf(one).padEnd(30)} ${loop.name.padEnd(6)}  ${figuresOf(played)}`);
+  say(`${result} ${nameOf(one).padEnd(30)} ${loop.name.padEnd(11)}  ${figuresOf(played)}`);
   const file = nameOf(one).replaceAll('/', '-');
   if (values.bodies !== undefined) await writeBodies(values.bodies, `${file}-${loop.name}`, played);
   for (const problem of problems) say(`       ${problem}`);

@@ -4,6 +4,7 @@
  */
 import type { ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
 import { offeredTools, type OfferedTool, readingCall } from './offered-tools.ts';
+import { namesLoaded } from './loaded-tools.ts';
 import { secretIn } from './secret-files.ts';
 import { sideAnswer } from './side-answer.ts';
 
@@ -13,9 +14,18 @@ export type Step = {
   readonly recall?: string;
   /** Files that the client is asked to read, all at once. */
   readonly read?: readonly string[];
-  /** Files whose secrets are told, which ends the loop. */
+  /** Deferred tools whose definitions the client is asked for, by their full names. */
+  readonly load?: readonly string[];
+  /** A call of a loaded tool: it looks up what the client's MCP server knows of an article. */
+  readonly call?: { readonly tool: string; readonly article: string };
+  /** Files, or calls (`subjectOf`), whose secrets are told, which ends the loop. */
   readonly answer?: readonly string[];
 };
+
+/** What the secret that a call brings is the secret of. */
+export function subjectOf({ tool, article }: NonNullable<Step['call']>): string {
+  return `${tool.replace(/^mcp__\w+?__/, '')} ${article}`;
+}
 
 export type ScriptedModel = {
   readonly script: (request: ScriptRequest) => Turn;
@@ -39,8 +49,13 @@ export function scriptedModel(steps: readonly Step[], folder: string, thinks: bo
     if (!step) throw new Error(`The loop has ${steps.length} steps and this request asks for one more.`);
     const text = JSON.stringify([history, body]);
     const before = steps[at - 2];
-    for (const file of [...(before?.read ?? []), ...(before?.recall ? [before.recall] : [])]) {
-      known.set(file, seen(file, text));
+    const asksFor = [before?.recall, before?.call && subjectOf(before.call)].filter(
+      (one) => one !== undefined,
+    );
+    for (const file of [...(before?.read ?? []), ...asksFor]) known.set(file, seen(file, text));
+    for (const tool of [...(before?.load ?? []), ...(step.call ? [step.call.tool] : [])]) {
+      if (!namesLoaded(body).includes(tool)) throw new Error(`The request has no reference to ${tool}.`);
+      if (!tools.some(({ name }) => name === tool)) throw new Error(`The request does not define ${tool}.`);
     }
     const returned = writtenAfter(steps, at - 1)?.recall;
     if (returned !== undefined && secretIn(returned, text) !== undefined) putBack.push(returned);
@@ -64,6 +79,14 @@ export function scriptedModel(steps: readonly Step[], folder: string, thinks: bo
         name: 'read_memory',
         arguments: { id: memoryOf(step.recall, text), query },
       });
+    }
+    if (step.load) {
+      const query = `select:${step.load.join(',')}`;
+      parts.push({ type: 'tool-call', name: 'ToolSearch', arguments: { query, max_results: 5 } });
+    }
+    if (step.call) {
+      const { tool, article } = step.call;
+      parts.push({ type: 'tool-call', name: tool, arguments: { article } });
     }
     for (const file of step.read ?? []) {
       parts.push({ type: 'text', text: `I read “${file}”.\n` });
