@@ -6,6 +6,7 @@ import type { Block, Conversation, Part, Role } from '../conversation/conversati
 import type { Edit } from '../conversation/edit.ts';
 import type { GhostTurn, RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { Overflow } from './overflow.ts';
 import type { SeenBodies } from './seen-bodies.ts';
 
 export type { RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
@@ -55,8 +56,8 @@ export interface Codec {
   readonly cacheMarks?: CacheMarks;
   /** Our own errors in the provider's shape, as a JSON body. */
   errorBody(problem: GatewayProblem): Uint8Array;
-  /** True when a response says that the request is longer than the model's window, in the provider's own wording. */
-  isOverflow(status: number, body: string): boolean;
+  /** The overflow that a response reports in the provider's own wording; undefined for every other response. */
+  overflowIn(status: number, body: string): Overflow | undefined;
   /** True when a response refuses reasoning for where it stands, and would take the request without any. */
   refusesReasoning(status: number, body: string): boolean;
   /** A provider's error with a sentence added to its message; the same array when it is not an error of this format. */

@@ -9,11 +9,11 @@ import { openaiResponses } from './openai-responses/index.ts';
 const page = readFileSync('docs/wire-formats.md', 'utf8');
 const overflow = page.slice(page.indexOf('## Overflow'));
 
-const formats: readonly (readonly [title: string, codec: Codec, source: string])[] = [
-  ['Chat Completions', openaiChat, 'openai-chat/response.ts'],
-  ['Messages', anthropicMessages, 'anthropic-messages/response.ts'],
-  ['Responses', openaiResponses, 'openai-responses/errors.ts'],
-  ['generateContent', gemini, 'gemini/response.ts'],
+const formats: readonly (readonly [title: string, codec: Codec, sources: readonly string[]])[] = [
+  ['Chat Completions', openaiChat, ['openai-chat/response.ts', 'overflow.ts']],
+  ['Messages', anthropicMessages, ['anthropic-messages/response.ts']],
+  ['Responses', openaiResponses, ['openai-responses/errors.ts', 'overflow.ts']],
+  ['generateContent', gemini, ['gemini/response.ts']],
 ];
 
 /** What the table quotes for a format; code in it is written as code. */
@@ -24,20 +24,20 @@ function quoted(title: string): readonly string[] {
     .map((line) => line.split(' | ')[1]!.replace(/ \|$/, '').replaceAll('`', ''));
 }
 
-/** The wordings as the codec spells them: each a regular expression in a line of its own. */
+/** The wordings as the source spells them: each a regular expression in a line of its own. */
 function wordings(source: string): readonly RegExp[] {
   const text = readFileSync(`src/codecs/${source}`, 'utf8');
-  const [, list = ''] = /overflowWordings: readonly RegExp\[\] = \[\n(.*?)\n\];/s.exec(text) ?? [];
-  return [...list.matchAll(/^ *\/(?!\/)(.+)\/([a-z]*),$/gm)].map(
+  const [, list = ''] = /Wordings: readonly OverflowWording\[\] = \[\n(.*?)\n\];/s.exec(text) ?? [];
+  return [...list.matchAll(/^ *(?:\{ unit: 'bytes', says: )?\/(?!\/)(.+)\/([a-z]*)(?: \})?,$/gm)].map(
     ([, pattern = '', flags]) => new RegExp(pattern, flags),
   );
 }
 
 describe('docs/wire-formats.md', () => {
-  it.each(formats)('quotes every overflow that %s recognises, and no other', (title, codec, source) => {
+  it.each(formats)('quotes every overflow that %s recognises, and no other', (title, codec, sources) => {
     const said = quoted(title);
-    expect(said.filter((sentence) => !codec.isOverflow(400, sentence))).toEqual([]);
-    const known = wordings(source);
+    expect(said.filter((sentence) => !codec.overflowIn(400, sentence))).toEqual([]);
+    const known = sources.flatMap(wordings);
     expect(known).not.toEqual([]);
     expect(known.filter((wording) => !said.some((sentence) => wording.test(sentence)))).toEqual([]);
   });

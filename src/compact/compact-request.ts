@@ -3,7 +3,9 @@
  * originals, record the fold, and only then hand over the bytes to send.
  */
 import { LeporelloError } from '../errors.ts';
+import type { Conversation } from '../conversation/conversation.ts';
 import { leavesMemories } from '../conversation/original.ts';
+import { isUnanswered } from '../memory/deadline-store.ts';
 import type { Demand } from '../triggers/trigger.ts';
 import { demandInCounts } from './corrected.ts';
 import { dropReasoning } from './drop-reasoning.ts';
@@ -11,37 +13,43 @@ import { demandFor, isSettled, limitOf } from './fold-demand.ts';
 import { foldReport } from './fold-report.ts';
 import { identityOf } from './identity.ts';
 import type { KnownBefore } from './look-up.ts';
-import { type Incoming, type Opened, openRequest } from './open-request.ts';
+import { type Incoming, type Opened, openRequest, windowKey } from './open-request.ts';
 import { originalFinder, outcomeOf, searchedOf } from './outcome.ts';
 import { type Draft, type Planned, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
-import { keepOriginals, rememberFold, settle } from './replay.ts';
-import type { EngineRequest } from './request.ts';
+import { keepOriginals, type NewFold, rememberFold, settle, withoutStore } from './replay.ts';
+import { type EngineRequest, inTime } from './request.ts';
 import { demandAhead, type SummaryJob, summaryJob } from './summary-ahead.ts';
 import { reservedTokens } from './trigger-state.ts';
 import type { Workshop } from './workshop.ts';
 
-/** Rejects where the original is to go out. */
+/**
+ * Decides what is sent for a request. A store that fails or does not answer costs folds that only save money; what this process
+ * remembers is replayed, and a fold without which the request would not fit is made all the same.
+ */
 export async function compactRequest(
   workshop: Workshop,
   request: EngineRequest,
   incoming: Incoming,
 ): Promise<Prepared> {
-  const opened = await openRequest(workshop, request, incoming);
-  const { input, start, alone, gauge, state } = opened;
   const { conversation, known } = incoming;
-  const { settled } = known.ledger;
-  const demand = demandFor(workshop.options.triggers, state, { refusal: request.refusal, settled });
-  const planned = plannedFor(workshop, request, opened, demand);
-  if (alone && !planned && start.edits.length === 0) return leftAlone(incoming, opened);
-  if (input.isTooLate())
-    throw new LeporelloError('deadline', 'Folding took longer than it may; the original goes out.');
+  learnNamedLimit(workshop, request, conversation);
+  const opened = await openRequest(workshop, request, incoming);
+  const { input, start, alone, gauge } = opened;
+  const { demand, skipped } = demandNow(workshop, request, opened, known);
+  const attempt = plannedFor(workshop, request, opened, demand);
+  if (alone && !attempt && start.edits.length === 0) return leftAlone(incoming, opened);
+  const proposed = { opened, incoming, demand, result: attempt?.draft ?? start };
+  const stored = await keep(workshop, request, proposed);
+  // Another instance has sent this very request in the meantime: it is sent the same way again.
+  if (stored.status === 'settled')
+    return compactRequest(workshop, request, { ...incoming, known: { ...known, ledger: stored.ledger } });
+  const isDropped = stored.status === 'refused' && !isNeeded(request, demand);
+  const planned = isDropped ? undefined : attempt;
   const result = planned?.draft ?? start;
-  const kept = await keep(workshop, request, { opened, incoming, demand, result });
-  // Another instance has sent this very request meanwhile: so it goes out again.
-  if ('settled' in kept)
-    return compactRequest(workshop, request, { ...incoming, known: { ...known, ledger: kept.settled } });
-  for (const edit of result.shrinks) workshop.kept.add(edit);
+  if (stored.status === 'kept') for (const edit of result.shrinks) workshop.kept.add(edit);
+  else await rememberHere({ ...proposed, result });
+  const problem = problemIn(known.problem ?? (stored.status === 'kept' ? skipped : stored.error));
   const { memory, asSent, prices, window } = opened;
   const { links } = memory;
   const expected = gauge.correction.correct(result.tokens);
@@ -50,7 +58,11 @@ export async function compactRequest(
   const counted = workshop.options.mode === 'observe' ? opened.before : result.tokens;
   const edits = [...result.edits, ...result.shrinks];
   return {
-    outcome: outcomeOf(edits, planned?.steps),
+    outcome:
+      problem !== undefined && edits.length === 0
+        ? { status: 'failed', reason: problem }
+        : outcomeOf(edits, planned?.steps),
+    problem,
     body: sending.body,
     mayGoAsItCame: conversation.body === request.body,
     identity: identityOf(conversation, links),
@@ -65,17 +77,70 @@ export async function compactRequest(
         : window.tokens - reservedTokens(asSent, window, false) - expected,
     counter: opened.tokenCounter,
     prompt: { counted, came: opened.before, expected: gauge.correction.correct(counted) },
-    known: kept.known,
-    learn: (reported) => gauge.learn(counted, reported),
+    known: stored.known,
+    learn: (reported) => {
+      gauge.learn(counted, reported);
+      workshop.windows.accepted(windowKey(request, conversation), reported);
+    },
     summary: planned ? undefined : summaryFor(workshop, opened, result),
     report: {
       ...foldReport(
-        { conversation, asSent, input, start, result, demand, planned, kept: kept.edits },
+        { conversation, asSent, input, start, result, demand, planned, kept: stored.edits },
         opened,
       ),
       ...sending.report,
     },
   };
+}
+
+/** A limit that the provider named holds for every conversation with this model, at once. */
+function learnNamedLimit(
+  { windows }: Workshop,
+  request: EngineRequest,
+  conversation: Pick<Conversation, 'model'>,
+): void {
+  const { refusal } = request;
+  if (refusal?.reason !== 'too long' || refusal.overflow.unit === 'bytes') return;
+  const { limit } = refusal.overflow;
+  if (limit !== undefined) windows.learn(windowKey(request, conversation), limit);
+}
+
+type DemandNow = {
+  readonly demand: Demand | undefined;
+  /** The reason why a fold that only saves money is not made now. */
+  readonly skipped?: LeporelloError;
+};
+
+/** The demand that can be met now: without the store, or when time is over, only one that the request needs in order to fit. */
+function demandNow(
+  { options, windows }: Workshop,
+  request: EngineRequest,
+  { state, input }: Opened,
+  { ledger, problem }: KnownBefore,
+): DemandNow {
+  const { refusal } = request;
+  const demand = demandFor(options.triggers, state, { refusal, settled: ledger.settled });
+  if (refusal?.reason === 'too long' && demand?.atMost !== undefined) {
+    // A refusal of a request far below the known window may have another cause, so it says nothing about other conversations.
+    const isLikely = state.tokens >= (state.window ?? 0) / 2;
+    if (refusal.overflow.unit === 'tokens' && isLikely)
+      windows.learn(windowKey(request, input.conversation), demand.atMost + state.reserved);
+  }
+  if (!demand || demand.force) return { demand };
+  if (problem) return { demand: undefined };
+  if (!input.isTooLate()) return { demand };
+  return {
+    demand: undefined,
+    skipped: new LeporelloError(
+      'deadline',
+      'No time was left to fold; the request was sent without a new fold.',
+    ),
+  };
+}
+
+/** A fold that the provider's refusal or the window asks for. It is sent even if it cannot be stored. */
+function isNeeded({ refusal }: EngineRequest, demand: Demand | undefined): boolean {
+  return refusal !== undefined || demand?.force === true;
 }
 
 function plannedFor(
@@ -97,6 +162,7 @@ function leftAlone({ conversation }: Incoming, { memory, gauge, before }: Opened
   };
 }
 
+/** A request with the edits it is to be sent with. */
 type Outgoing = {
   readonly opened: Opened;
   readonly incoming: Incoming;
@@ -104,21 +170,34 @@ type Outgoing = {
   readonly result: Draft;
 };
 
-/** `edits`: those whose originals were not kept before. `known`: see `Prepared`. */
-type Kept = { readonly edits: Draft['edits']; readonly known: Promise<void> };
+/**
+ * The result of storing a fold or originals. `edits`: those whose originals the store did not have. `known`: see `Prepared`.
+ * - `kept`: the store has them.
+ * - `settled`: another instance has sent this very request with what `ledger` says.
+ * - `refused`: the store said that it does not have them.
+ * - `unanswered`: nobody knows whether it has them.
+ */
+type Stored =
+  | { readonly status: 'settled'; readonly ledger: KnownBefore['ledger'] }
+  | {
+      readonly status: 'kept' | 'refused' | 'unanswered';
+      readonly edits: Draft['edits'];
+      readonly known: Promise<void>;
+      readonly error?: unknown;
+    };
 
-/** Before anything is sent: the fold, and the originals of all that it and the shrinks take away. Rejects with `store-failed`. */
+/** Stores, before anything is sent, the fold and the originals of all that it and the shrinks take away. Never rejects. */
 async function keep(
   workshop: Workshop,
-  { refusal }: EngineRequest,
+  request: EngineRequest,
   { opened, incoming, demand, result }: Outgoing,
-): Promise<Kept | { readonly settled: KnownBefore['ledger'] }> {
-  const { memory, asSent, found, alone, input, start, state, now, isThroughout } = opened;
+): Promise<Stored> {
+  const { memory, asSent, found, start, state, isThroughout } = opened;
   const { conversation, known } = incoming;
   const { settled } = known.ledger;
-  const sent = { at: now, limit: limitOf(state) };
-  const shrinksFrom = input.shrinking?.isBound ? input.shrinking.from : undefined;
-  const replayed = new Set(start.edits);
+  // Edits of a fold that the store does not have are as new as those of a fold made now.
+  const isUnsaved = found?.fold.isUnsaved ?? false;
+  const replayed = new Set(isUnsaved ? [] : start.edits);
   const edits = [...result.edits, ...result.shrinks].filter(
     (edit) => !replayed.has(edit) && !workshop.kept.has(edit),
   );
@@ -126,19 +205,55 @@ async function keep(
   const { offer } = known;
   // The store may have the originals from another agent that met the same: then they are no news, and this agent is.
   const isNews = offer !== undefined && (leavesMemories(edits) || !offer.isAgentFolded);
-  const isNeeded = leavesMemories(result.edits) || leavesMemories(result.shrinks);
-  const agent = isNews && isNeeded ? [recallOffers.agentRecordOf(offer.opening)] : [];
+  const isRecallable = leavesMemories(result.edits) || leavesMemories(result.shrinks);
+  const agent = isNews && isRecallable ? [recallOffers.agentRecordOf(offer.opening)] : [];
   const beside = offer ? [recallOffers.recordOf(offer.opening, isThroughout), ...agent] : [];
-  const isNew = result !== start || (shrinksFrom !== found?.fold.shrinksFrom && !isSettled(settled, state));
-  if (isNew) {
-    const fold = { edits: result.edits, alone, shrinksFrom, ...sent };
-    const givesWayTo = refusal || settled ? undefined : demand?.force ? 'folds' : 'all';
-    const recorded = await rememberFold(memory, asSent, fold, { removed: edits, beside }, givesWayTo);
-    return recorded === 'recorded' ? { edits, known: Promise.resolve() } : recorded;
+  const fold = foldOf(opened, result);
+  const isNew =
+    result !== start ||
+    isUnsaved ||
+    (fold.shrinksFrom !== found?.fold.shrinksFrom && !isSettled(settled, state));
+  try {
+    if (isNew) {
+      const givesWayTo = request.refusal || settled ? undefined : demand?.force ? 'folds' : 'all';
+      const toKeep = { removed: edits, beside };
+      const recorded = await inTime(request, rememberFold(memory, asSent, fold, toKeep, givesWayTo));
+      if (recorded !== 'recorded') return { status: 'settled', ledger: recorded.settled };
+      return { status: 'kept', edits, known: Promise.resolve() };
+    }
+    await inTime(request, keepOriginals(memory, asSent, { removed: edits, beside: agent }));
+  } catch (error) {
+    const status = isUnanswered(error) ? 'unanswered' : 'refused';
+    return { status, edits, known: Promise.resolve(), error };
   }
-  await keepOriginals(memory, asSent, { removed: edits, beside: agent });
   const isKnown = settled !== undefined || conversation.goesOnFrom !== undefined;
-  return { edits, known: isKnown ? Promise.resolve() : settle(memory, found, sent, beside) };
+  const sent = { at: fold.at, limit: fold.limit };
+  return { status: 'kept', edits, known: isKnown ? Promise.resolve() : settle(memory, found, sent, beside) };
+}
+
+/** The record of a fold, complete: it holds the edits of the folds before it, too. */
+function foldOf({ alone, aloneSince, input, state, now }: Opened, { edits }: Draft): NewFold {
+  const shrinksFrom = input.shrinking?.isBound ? input.shrinking.from : undefined;
+  return { edits, alone, aloneSince, shrinksFrom, at: now, limit: limitOf(state) };
+}
+
+/** Remembers in this process what is sent although the store does not have it, so that the same request is sent the same way again. */
+async function rememberHere({ opened, incoming, result }: Outgoing): Promise<void> {
+  const { memory, asSent, found, start } = opened;
+  const here = withoutStore(memory);
+  const fold = foldOf(opened, result);
+  const nothing = { removed: [], beside: [] };
+  if (result !== start || found?.fold.isUnsaved)
+    await rememberFold(here, asSent, { ...fold, isUnsaved: true }, nothing, undefined);
+  else if (incoming.conversation.goesOnFrom === undefined)
+    await settle(here, found, { at: fold.at, limit: fold.limit }, []);
+}
+
+/** An error in words without content: our own message, or only the kind of another error. Undefined without an error. */
+export function problemIn(error: unknown): string | undefined {
+  if (error === undefined) return undefined;
+  if (LeporelloError.isInstance(error)) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? `unexpected ${error.name}` : 'unexpected error';
 }
 
 /** The summary that the next fold will need, where there is one to be written by now. */

@@ -202,20 +202,95 @@ describe('what can go wrong', () => {
     expect(prepared.outcome.status).toBe('untouched');
   });
 
-  it.each(['getMany', 'putUnless'] as const)(
-    'sends the original when the store fails at %s',
-    async (method) => {
-      const broken: Store = {
-        ...inMemoryStore(),
-        [method]: () => Promise.reject(new LeporelloError('store-failed', 'The disk is gone.')),
+  describe.each(['getMany', 'putUnless'] as const)('a store that fails at %s', (method) => {
+    const failing = (isDown: () => boolean): Store => {
+      const store = inMemoryStore();
+      const original = store[method].bind(store) as (...args: unknown[]) => Promise<never>;
+      return {
+        ...store,
+        [method]: (...args: unknown[]) =>
+          isDown()
+            ? Promise.reject(new LeporelloError('store-failed', 'The disk is gone.'))
+            : original(...args),
       };
-      const { engine } = testEngine({ window: 20_000, store: broken });
-      const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
-      const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 't' });
-      expect(prepared.body).toBe(body);
-      expect(prepared.outcome).toEqual({ status: 'failed', reason: 'store-failed: The disk is gone.' });
-    },
-  );
+    };
+    const reason = 'store-failed: The disk is gone.';
+    const ask = (engine: Engine, count: number) =>
+      engine.prepare({
+        codec: openaiChat,
+        body: chatBody(conversation(count), { tools, model: 'gpt-4o' }),
+        tenant: 't',
+      });
+
+    it('costs a fold that only saves money, and says so', async () => {
+      const { engine } = testEngine({
+        store: failing(() => true),
+        triggerOptions: { tokenBudget: { trigger: 20_000, target: 10_000 } },
+      });
+      const prepared = await ask(engine, 30);
+      expect(prepared.body).toEqual(chatBody(conversation(30), { tools, model: 'gpt-4o' }));
+      expect(prepared.outcome).toEqual({ status: 'failed', reason });
+    });
+
+    it('costs nothing when the request would not fit: it is folded, and folded the same way again', async () => {
+      const { engine } = testEngine({ window: 20_000, store: failing(() => true) });
+      const prepared = await ask(engine, 30);
+      expect(prepared.outcome).toEqual({ status: 'compacted' });
+      expect(prepared.problem).toBe(reason);
+      expect(prepared.report.tokensAfter).toBeLessThan(20_000);
+      expect((await ask(engine, 30)).body).toEqual(prepared.body);
+      const next = await ask(engine, 31);
+      expect(startsWithMessagesOf(next.body, prepared.body)).toBe(true);
+      expect(next.report.unstableFrom).toBeUndefined();
+    });
+
+    it('has the fold and its originals as soon as it works again', async () => {
+      let isDown = true;
+      const store = failing(() => isDown);
+      const first = testEngine({ window: 20_000, store });
+      const prepared = await ask(first.engine, 30);
+      isDown = false;
+      await (await ask(first.engine, 31)).known;
+      const second = testEngine({ window: 20_000, store });
+      const after = await ask(second.engine, 32);
+      expect(startsWithMessagesOf(after.body, prepared.body)).toBe(true);
+      for (const id of prepared.report.memories)
+        expect(await second.vault.recall('t', id)).toMatchObject({ status: 'found' });
+    });
+  });
+
+  it.each([
+    ['reads', 'getMany'],
+    ['writes', 'putUnless'],
+  ] as const)('sends the same bytes again when a store hangs at %s and time runs out', async (_, method) => {
+    const store = { ...inMemoryStore(), [method]: () => new Promise<never>(() => {}) };
+    const { engine } = testEngine({
+      store,
+      window: 20_000,
+      triggerOptions: { tokenBudget: { trigger: 18_000, target: 10_000 } },
+    });
+    const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
+    const ask = () => engine.prepare({ codec: openaiChat, body, tenant: 't', leftMs: () => 20 });
+    const first = await ask();
+    expect(first.report.tokensAfter).toBeLessThan(20_000);
+    expect(first.problem).toBe('deadline: The store did not answer in the 20 ms left.');
+    expect((await ask()).body).toEqual(first.body);
+  });
+
+  it('folds what would not fit although no time is left, and nothing that would', async () => {
+    const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
+    const ask = (options: Parameters<typeof testEngine>[0]) =>
+      testEngine(options).engine.prepare({ codec: openaiChat, body, tenant: 't', leftMs: () => 0 });
+    const needed = await ask({ window: 20_000 });
+    expect(needed.outcome).toEqual({ status: 'compacted' });
+    expect(needed.report.tokensAfter).toBeLessThan(20_000);
+    const wished = await ask({ triggerOptions: { tokenBudget: { trigger: 20_000, target: 10_000 } } });
+    expect(wished.body).toEqual(body);
+    expect(wished.outcome).toEqual({
+      status: 'failed',
+      reason: 'deadline: No time was left to fold; the request was sent without a new fold.',
+    });
+  });
 
   it('gives up a strategy that would break a rule, and says which', async () => {
     const careless = {
@@ -230,6 +305,39 @@ describe('what can go wrong', () => {
       reason: 'calls-answered-next: tool call call_1 has no tool message behind it',
     });
     expect(messagesOf(prepared.body)).toEqual(messagesOf(chatBody(conversation(30))));
+  });
+});
+
+describe('a conversation whose provider refused our edits', () => {
+  const budget = { tokenBudget: { trigger: 20_000, target: 10_000 } };
+  const day = 24 * 60 * 60 * 1_000;
+  const request = (count: number) => ({
+    codec: openaiChat,
+    body: chatBody(conversation(count), { tools, model: 'gpt-4o' }),
+    tenant: 't',
+  });
+
+  it('is sent as it comes for a day, then folded again', async () => {
+    let now = 1_700_000_000_000;
+    const { engine } = testEngine({ triggerOptions: budget, clock: () => now });
+    expect((await engine.prepare(request(30))).outcome.status).toBe('compacted');
+    await engine.leaveAlone(request(30));
+    now += day - 1;
+    expect((await engine.prepare(request(31))).outcome).toEqual({
+      status: 'untouched',
+      reason: 'left alone',
+    });
+    now += 1;
+    expect((await engine.prepare(request(32))).outcome.status).toBe('compacted');
+  });
+
+  it('is sent as it comes although the store failed when the refusal was recorded', async () => {
+    const store = inMemoryStore();
+    const { engine } = testEngine({ triggerOptions: budget, store });
+    await engine.prepare(request(30));
+    await store.close();
+    await engine.leaveAlone(request(30));
+    expect((await engine.prepare(request(31))).body).toEqual(request(31).body);
   });
 });
 

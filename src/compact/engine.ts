@@ -4,7 +4,7 @@ import { readBeginning } from '../codecs/read-beginning.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { LeporelloError } from '../errors.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
-import { compactRequest } from './compact-request.ts';
+import { compactRequest, problemIn } from './compact-request.ts';
 import { gaugeOf } from './corrected.ts';
 import { withKeptReply } from './kept-replies.ts';
 import type { EngineOptions } from './options.ts';
@@ -24,8 +24,7 @@ export interface Engine {
    */
   unfolded(request: EngineRequest, outcome: UnfoldedOutcome, waitMs?: number): Promise<Prepared>;
   /**
-   * Folds this conversation from here on only where it would not fit, for when its provider took it only without our edits. Never
-   * rejects.
+   * Folds this conversation for a day only where it would not fit, because its provider took it only without our edits. Never rejects.
    */
   leaveAlone(request: EngineRequest): Promise<void>;
   /** Takes in the tokens a provider reported for a prompt that was sent without `prepare`. Never rejects. */
@@ -56,7 +55,11 @@ export function createEngine(options: EngineOptions): Engine {
         const { model, sessionKey } =
           conversation ?? readBeginning(request.codec, request.body, unremembered) ?? {};
         return {
-          ...unprepared(body, { status, reason: reasonOf(error) }, { model, sessionKey }),
+          ...unprepared(
+            body,
+            { status, reason: problemIn(error) ?? 'unexpected error' },
+            { model, sessionKey },
+          ),
           mayGoAsItCame: body === request.body,
         };
       }
@@ -67,9 +70,9 @@ export function createEngine(options: EngineOptions): Engine {
         const conversation = request.codec.read(request.body, workshop.reading);
         // One without its history begins like many others, and no fold is ever made of it.
         if (conversation.goesOnFrom !== undefined) return;
-        await leaveAlone(foldMemory(workshop, request, conversation, conversation));
+        await leaveAlone(foldMemory(workshop, request, conversation, conversation), options.clock?.());
       } catch {
-        // Then the next refusal is met anew.
+        // This process remembers the refusal; others meet the next one anew.
       }
     },
     async learn(request, reported) {
@@ -98,10 +101,4 @@ function observed(prepared: Prepared, conversation: Conversation): Prepared {
 
 function isUnread(error: unknown): boolean {
   return LeporelloError.isInstance(error) && error.code === 'not-this-format';
-}
-
-/** Our own errors say no content; of others only the kind is told. */
-function reasonOf(error: unknown): string {
-  if (LeporelloError.isInstance(error)) return `${error.code}: ${error.message}`;
-  return error instanceof Error ? `unexpected ${error.name}` : 'unexpected error';
 }

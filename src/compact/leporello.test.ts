@@ -52,6 +52,28 @@ describe('Leporello in process', () => {
     );
   });
 
+  it('folds below the limit that a refusal names, and knows it for the next conversation', async () => {
+    const leporello = createLeporello();
+    const prepared = await leporello.prepare({ codec: openaiChat, body });
+    const tokens = prepared.report.tokensAfter!;
+    const message = `This model's maximum context length is 20000 tokens. However, your messages resulted in ${tokens} tokens.`;
+    const refusal = { status: 400, body: JSON.stringify({ error: { message } }) };
+    const smaller = await leporello.prepare({ codec: openaiChat, body, refusal });
+    expect(smaller.outcome).toEqual({ status: 'compacted' });
+    expect(smaller.report.tokensAfter).toBeLessThan(20_000);
+    const other = chatBody([{ user: 'Run them all.' }, ...steps.slice(1)], {
+      tools: ['run'],
+      model: 'gpt-4o',
+    });
+    const next = await leporello.prepare({ codec: openaiChat, body: other });
+    expect(next.report).toMatchObject({ trigger: 'must-fit', window: 20_000 });
+    const odd = { status: 400, body: '{"error":{"message":"unknown parameter"}}' };
+    expect(await leporello.prepare({ codec: openaiChat, body, refusal: odd })).toMatchObject({
+      outcome: { status: 'untouched', reason: 'the provider answered 400' },
+      body,
+    });
+  });
+
   it('finds its folds again with the same store and secret', async () => {
     const kept = { ...settings, store: inMemoryStore(), secret: new Uint8Array(32).fill(3) };
     const first = await createLeporello(kept).prepare({ codec: openaiChat, body });
@@ -132,9 +154,10 @@ describe('a store that hangs', () => {
     },
   );
 
-  it('costs the fold of a body: it goes out as it came, and the reason names the call and the deadline', async () => {
+  it('costs a fold that only saves money: the body is sent unmodified, and the reason names the call and the deadline', async () => {
     const leporello = createLeporello({
-      ...settings,
+      shrinks: false,
+      triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } },
       storeDeadlineMs: 5,
       store: { ...inMemoryStore(), ...everything },
     });
@@ -145,6 +168,18 @@ describe('a store that hangs', () => {
         'store-failed: The in-memory store did not answer getMany within 5 ms. Check what it runs on, or raise storeDeadlineMs.',
     });
     expect(sent).toEqual(body);
+  });
+
+  it('costs nothing of a fold without which the body would not fit', async () => {
+    const leporello = createLeporello({
+      ...settings,
+      storeDeadlineMs: 5,
+      store: { ...inMemoryStore(), ...everything },
+    });
+    const prepared = await leporello.prepare({ codec: openaiChat, body });
+    expect(prepared.outcome).toEqual({ status: 'compacted' });
+    expect(prepared.report.tokensAfter).toBeLessThan(20_000);
+    expect((await leporello.prepare({ codec: openaiChat, body })).body).toEqual(prepared.body);
   });
 
   it('must be given milliseconds that can be waited', () => {

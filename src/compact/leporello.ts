@@ -10,7 +10,7 @@ import { answerRecall } from './answer-recall.ts';
 import { compressResult, type CompressedResult, type ResultRequest } from './compress-result.ts';
 import { createDefaultEngine, type FoldSettings } from './default-engine.ts';
 import type { Flights } from './item-words.ts';
-import type { Prepared } from './prepared.ts';
+import { type Prepared, unprepared } from './prepared.ts';
 
 export type LeporelloOptions = FoldSettings & {
   /** Where originals and folds are kept. Default: in this process, at most 128 MiB. */
@@ -31,6 +31,12 @@ export interface Leporello {
     readonly codec: Codec;
     readonly body: Uint8Array;
     readonly tenant?: string;
+    /**
+     * The response with which the provider refused the body of an earlier `prepare` for this request. One that is too long is folded
+     * below the limit that the response names, and that limit holds for later requests to this model; refused reasoning is dropped; for
+     * any other refusal the body comes back as it came.
+     */
+    readonly refusal?: { readonly status: number; readonly body: string };
   }): Promise<Prepared>;
   /** The text that answers a call of `prepared.recallTool`, at most `maxTokens` (default 8,000) of it, whatever the model sent. */
   recall(prepared: Prepared, argumentsJson: string, maxTokens?: number): Promise<string>;
@@ -83,7 +89,14 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     return found.status === 'found' ? found.original : undefined;
   };
   return {
-    prepare: ({ codec, body, tenant = 'local' }) => engine.prepare({ codec, body, tenant }),
+    async prepare({ codec, body, tenant = 'local', refusal }) {
+      if (!refusal) return engine.prepare({ codec, body, tenant });
+      const overflow = codec.overflowIn(refusal.status, refusal.body);
+      if (overflow) return engine.prepare({ codec, body, tenant, refusal: { reason: 'too long', overflow } });
+      if (codec.refusesReasoning(refusal.status, refusal.body))
+        return engine.prepare({ codec, body, tenant, refusal: { reason: 'reasoning' } });
+      return unprepared(body, { status: 'untouched', reason: `the provider answered ${refusal.status}` });
+    },
     recall: async (prepared, argumentsJson, maxTokens = 8_000) =>
       (await answerRecall(prepared, argumentsJson, maxTokens)).text,
     async compact({ codec, body, tenant = 'local' }) {

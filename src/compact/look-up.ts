@@ -9,7 +9,9 @@ import type { Found } from '../memory/ghosts.ts';
 import type { Found as FoundFolds } from '../memory/ledger.ts';
 import type { KnownOffer, Opening } from '../memory/recall-offers.ts';
 import type { FoundSummary } from '../memory/ready-summaries.ts';
+import { LeporelloError } from '../errors.ts';
 import type { EngineOptions } from './options.ts';
+import { type EngineRequest, inTime } from './request.ts';
 
 export type LookUp = {
   /** How to go on from the reply that the conversation names, where it is not by that name. */
@@ -25,9 +27,11 @@ export type KnownBefore = {
   readonly ready: readonly FoundSummary[];
   /** Undefined where nothing hangs on it. */
   readonly offer: KnownOffer | undefined;
+  /** Set when the store failed or did not answer in time: all else is from the memory of this process alone. */
+  readonly problem?: LeporelloError | undefined;
 };
 
-type Asked = {
+type Asked = Pick<EngineRequest, 'leftMs'> & {
   readonly options: Pick<EngineOptions, 'ledger' | 'ghosts' | 'keptReplies' | 'recallOffers' | 'summaries'>;
   readonly tenant: string;
   /** Of the prefix chain of the conversation as the client sent it. */
@@ -40,25 +44,40 @@ type Asked = {
   readonly opening: Opening | undefined;
 };
 
-/** Both promises reject with `store-failed`. */
+/** Neither promise rejects: while the store fails, the request goes on with what this process remembers. */
 export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): LookUp {
   const { options, tenant, links, goesOn, offersRecall, opening } = asked;
-  const reply =
-    goesOnFrom !== undefined && goesOn
-      ? options.keptReplies.find(tenant, goesOnFrom)
-      : Promise.resolve(undefined);
-  const rest = knownBefore();
-  // Whoever waits for the one may fail before it waits for the other.
-  rest.catch(() => undefined);
-  return { reply, rest };
+  const { ledger, ghosts, keptReplies, summaries, recallOffers } = options;
+  return { reply: keptReply(), rest: knownBefore() };
+
+  async function keptReply(): Promise<KeptReply | undefined> {
+    if (goesOnFrom === undefined || !goesOn) return undefined;
+    try {
+      return await inTime(asked, keptReplies.find(tenant, goesOnFrom));
+    } catch {
+      return keptReplies.known(tenant, goesOnFrom);
+    }
+  }
 
   async function knownBefore(): Promise<KnownBefore> {
-    const [ghosts, ledger, ready, offer] = await Promise.all([
-      offersRecall ? options.ghosts.find(tenant, copiesIn(messages, links)) : [],
-      options.ledger.find(tenant, links),
-      options.summaries?.ready.find(tenant, links) ?? [],
-      opening && options.recallOffers.find(tenant, opening),
-    ]);
-    return { ghosts, ledger, ready, offer };
+    try {
+      const all = Promise.all([
+        ghosts.find(tenant, offersRecall ? copiesIn(messages, links) : []),
+        ledger.find(tenant, links),
+        summaries?.ready.find(tenant, links) ?? [],
+        opening && recallOffers.find(tenant, opening),
+      ]);
+      const [foundGhosts, foundFolds, ready, offer] = await inTime(asked, all);
+      return { ghosts: foundGhosts, ledger: foundFolds, ready, offer };
+    } catch (error) {
+      if (!LeporelloError.isInstance(error)) throw error;
+      return {
+        ghosts: ghosts.findHere(tenant, offersRecall ? copiesIn(messages, links) : []),
+        ledger: ledger.findHere(tenant, links),
+        ready: [],
+        offer: undefined,
+        problem: error,
+      };
+    }
   }
 }

@@ -172,7 +172,10 @@ describe('what is known of one conversation', () => {
     expect(offers(await engine.prepare(request(2)))).toBe(true);
     await engine.leaveAlone(request(3));
     expect(offers(await engine.prepare(request(4)))).toBe(false);
-    const forced = await engine.prepare({ ...request(20), refusal: { reason: 'too long', atMost: 5_000 } });
+    const forced = await engine.prepare({
+      ...request(20),
+      refusal: { reason: 'too long', overflow: { unit: 'bytes' } },
+    });
     expect([offers(forced), forced.report.tokensKept]).toEqual([true, 0]);
   });
 });
@@ -217,6 +220,7 @@ describe('the recall tool', () => {
       triggerOptions: { tokenBudget: false },
       ledger: {
         find: (...asked) => memory.ledger.find(...asked),
+        findHere: (...asked) => memory.ledger.findHere(...asked),
         record: (...fold) => memory.ledger.record(...fold),
         settle: (...sent) => memory.ledger.settle(...sent),
       },
@@ -227,7 +231,7 @@ describe('the recall tool', () => {
       },
     });
     const body = chatBody(steps('Run all.', 8), { tools: ['run'] });
-    const refusal = { reason: 'too long', atMost: 3_000 } as const;
+    const refusal = { reason: 'too long', overflow: { unit: 'bytes' } } as const;
     const folded = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant', refusal });
     expect(offers(folded)).toBe(true);
     memory = remembering();

@@ -1,6 +1,7 @@
 /** Opens a request: what the store knows of it, the fold found for it replayed, and all counted that triggers are told. */
 import type { Conversation } from '../conversation/conversation.ts';
 import type { FoundFold } from '../memory/ledger.ts';
+import type { WindowKey } from '../tokens/learned-windows.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 import { type Gauge, gaugeOf } from './corrected.ts';
@@ -10,7 +11,7 @@ import { preambleOf } from './last-sent.ts';
 import { isOfferedThroughout } from './offer-recall.ts';
 import type { CachePrices, ModelWindow } from './options.ts';
 import type { Draft, PlanInput } from './plan.ts';
-import { type FoldMemory, foldFor, replayFold } from './replay.ts';
+import { type FoldMemory, foldFor, replayFold, withoutOldRefusal } from './replay.ts';
 import type { EngineRequest } from './request.ts';
 import { shrinkingOf } from './shrinks.ts';
 import { triggerState } from './trigger-state.ts';
@@ -31,6 +32,8 @@ export type Opened = {
   readonly found: FoundFold | undefined;
   /** The provider refused our edits in this conversation. */
   readonly alone: boolean;
+  /** When it refused them, in milliseconds since the epoch; undefined when it did not, or nobody knows. */
+  readonly aloneSince: number | undefined;
   readonly input: PlanInput;
   readonly start: Draft;
   readonly gauge: Gauge;
@@ -56,12 +59,20 @@ export async function openRequest(
   const { options } = workshop;
   const { conversation, came, known } = incoming;
   const tokenCounter = await options.counterFor(conversation.model);
-  const window = await options.windowFor(conversation.model);
+  const window = smaller(
+    await options.windowFor(conversation.model),
+    workshop.windows.find(windowKey(request, conversation)),
+  );
   const prices = await options.pricesFor?.(conversation.model);
-  const { whole: asSent, memory, found } = wholeOf(workshop, request, incoming);
+  const now = options.clock?.();
+  const { whole: asSent, memory, found } = wholeOf(workshop, request, incoming, now);
   const { links } = memory;
-  const alone = found?.fold.alone ?? false;
-  const isThroughout = isOfferedThroughout(options, request.codec, conversation, known.offer);
+  const { alone = false, aloneSince } = found?.fold ?? {};
+  const last = workshop.lastSent.find(links);
+  const wasOffered = last?.request.preamble === preambleOf(conversation) ? last.request.offers : undefined;
+  const isThroughout =
+    // The store would tell it. Without an answer the request goes on as the one before.
+    (known.problem && wasOffered) ?? isOfferedThroughout(options, request.codec, conversation, known.offer);
   // What was recalled stands there as calls of it.
   const isOffered = !alone && (isThroughout || asSent !== conversation);
   const repeats = repeatsIn(workshop, request, asSent);
@@ -77,14 +88,13 @@ export async function openRequest(
   };
   const start = replayFold(input, found);
   const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, links);
-  const now = options.clock?.();
-  const last = workshop.lastSent.find(links);
   const traces = { last, sent: known.ledger.sent };
   return {
     asSent,
     memory,
     found,
     alone,
+    aloneSince,
     input,
     start,
     gauge,
@@ -103,7 +113,7 @@ export async function openRequest(
     }),
     before: input.counter.total(conversation),
     isThroughout,
-    wasOffered: last?.request.preamble === preambleOf(conversation) ? last.request.offers : undefined,
+    wasOffered,
     now,
   };
 }
@@ -112,14 +122,33 @@ export async function openRequest(
  * The conversation as the model knows it: with what it recalled in private, but where it is left alone because its provider refused our
  * edits.
  */
-function wholeOf(workshop: Workshop, request: EngineRequest, { came, conversation, known }: Incoming) {
+function wholeOf(
+  workshop: Workshop,
+  request: EngineRequest,
+  { came, conversation, known }: Incoming,
+  now: number | undefined,
+) {
   const added = conversation.messages.length - came.messages.length;
   const { codec } = request;
-  const { folds } = known.ledger;
+  const folds = known.ledger.folds.map((found) => withoutOldRefusal(found, now));
   const isAlone = folds[0]?.fold.alone ?? false;
   const whole = isAlone
     ? conversation
     : withGhosts({ codec, reading: workshop.reading }, conversation, known.ghosts, added);
   const memory = foldMemory(workshop, request, came, whole);
   return { whole, memory, found: foldFor(folds, whole, memory.whole) };
+}
+
+/** The context window that a provider enforces is known by tenant, upstream and model. */
+export function windowKey(
+  { tenant, upstream }: EngineRequest,
+  { model }: Pick<Conversation, 'model'>,
+): WindowKey {
+  return { tenant, upstream, model };
+}
+
+function smaller(window: ModelWindow, learned: number | undefined): ModelWindow {
+  return learned === undefined || learned >= (window.tokens ?? Number.POSITIVE_INFINITY)
+    ? window
+    : { ...window, tokens: learned };
 }

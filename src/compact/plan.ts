@@ -26,7 +26,7 @@ export type PlanInput = ShrinkInput & {
   readonly isOffered: boolean;
   /** Tokens that offering the recall tool costs, by what decides them. */
   readonly toolCosts: Map<string, number>;
-  /** Says that nobody waits for the result any more. */
+  /** Tells whether the time for folds that only save money is over. A forced fold goes on. */
   readonly isTooLate: () => boolean;
   readonly ready?: FoundSummary | undefined;
   readonly notReady?: () => string | undefined;
@@ -117,7 +117,7 @@ function runAll(input: PlanInput, before: Draft, demand: Demand, strategies: rea
   let current = start;
   for (const strategy of strategies) {
     if (strategy.reach === 'everything' && !demand.force) continue;
-    if (input.isTooLate()) break;
+    if (!demand.force && input.isTooLate()) break;
     const outcome = runStrategy(plan, current, strategy);
     if (outcome.step) steps.push(outcome.step);
     current = outcome.draft;
@@ -160,7 +160,8 @@ function runStrategy(plan: Plan, start: Draft, strategy: Strategy): { draft: Dra
   let refused: string | undefined;
   // What names messages wants all there is to have of them.
   let asked = demand.only ? Number.POSITIVE_INFINITY : excess(start, demand, strategy);
-  for (let round = 0; round < mostRounds && asked > 0 && !input.isTooLate(); round++) {
+  for (let round = 0; round < mostRounds && asked > 0; round++) {
+    if (!demand.force && input.isTooLate()) break;
     // What makes texts smaller does so once to each, so it starts over with a larger wish; what takes them out goes on from where it is.
     const from = startsOver ? start : best;
     const proposed = strategy.propose(viewOf(plan, from, asked));

@@ -12,6 +12,8 @@ export type Prepared = {
   /** False where no provider takes the client's own bytes: they go on from a reply in which a private call waits for its answer. */
   readonly mayGoAsItCame: boolean;
   readonly report: FoldReport;
+  /** A failure that the request was sent in spite of, in words without content; undefined when nothing failed. */
+  readonly problem?: string | undefined;
   readonly identity: Identity;
   /** Name of the recall tool the body offers; undefined when it offers none. */
   readonly recallTool: string | undefined;

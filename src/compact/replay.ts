@@ -47,6 +47,9 @@ export function replayFold(input: PlanInput, found: FoundFold | undefined): Draf
   return broken.length > 0 ? draft(input, []) : replayed;
 }
 
+/** A fold before it is recorded. */
+export type NewFold = Omit<Fold, 'length' | 'over' | 'id'>;
+
 /** What is to be in the store before anything is sent. */
 export type ToKeep = {
   /** Whose originals. */
@@ -61,7 +64,7 @@ export type ToKeep = {
 export async function rememberFold(
   memory: FoldMemory,
   conversation: Conversation,
-  fold: Omit<Fold, 'length' | 'over' | 'id'>,
+  fold: NewFold,
   { removed, beside }: ToKeep,
   givesWayTo: RecordOptions['givesWayTo'],
 ): Promise<Recorded> {
@@ -113,13 +116,37 @@ function keepable(conversation: Conversation, removed: readonly Edit[]) {
   return [...originalsOf(conversation, removed)].map(([id, original]) => ({ id, original }));
 }
 
-/** From here on the conversation is folded only to make it fit: its provider refused our edits. Rejects with `store-failed`, but is known here. */
-export async function leaveAlone({
-  ledger,
-  tenant,
-  links,
-}: Pick<FoldMemory, 'ledger' | 'tenant' | 'links'>): Promise<void> {
-  await ledger.record(tenant, links, { edits: [], alone: true }, { knownHere: true });
+/**
+ * Records that the provider refused our edits in this conversation: for a day it is folded only to make it fit. `now`: milliseconds since
+ * the epoch. Rejects with `store-failed`, but this process remembers it.
+ */
+export async function leaveAlone(
+  memory: Pick<FoldMemory, 'ledger' | 'tenant' | 'links'>,
+  now: number | undefined,
+): Promise<void> {
+  const { ledger, tenant, links } = memory;
+  const fold = { edits: [], alone: true, aloneSince: now };
+  await ledger.record(tenant, links, fold, { knownHere: true });
+}
+
+/** Milliseconds. One refusal may have been the provider's mistake, so folding is tried again. */
+const aloneForMs = 24 * 60 * 60 * 1_000;
+
+/** The fold as it holds now: a refusal of our edits is forgotten after a day. `now`: milliseconds since the epoch. */
+export function withoutOldRefusal(found: FoundFold, now: number | undefined): FoundFold {
+  const { alone, aloneSince } = found.fold;
+  if (!alone || now === undefined) return found;
+  const isForgotten = aloneSince === undefined || now - aloneSince >= aloneForMs;
+  return isForgotten ? { ...found, fold: { ...found.fold, alone: false, aloneSince: undefined } } : found;
+}
+
+async function writesNothing(): Promise<undefined> {
+  return undefined;
+}
+
+/** The same memory without its store: what is recorded in it is remembered by this process only. */
+export function withoutStore(memory: FoldMemory): FoldMemory {
+  return { ...memory, vault: { keep: writesNothing } };
 }
 
 /**

@@ -110,6 +110,7 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
     const { engine } = testEngine({
       ledger: {
         find: (tenant, links) => ledger.find(tenant, links),
+        findHere: (tenant, links) => ledger.findHere(tenant, links),
         record: (...fold) => ledger.record(...fold),
         settle: (...sent) => ledger.settle(...sent),
       },
@@ -130,7 +131,7 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
     };
     const whole = await send(4);
     const tooLong = await send(8);
-    const folded = await send(8, { reason: 'too long', atMost: tooLong.tokensAfter! / 2 });
+    const folded = await send(8, { reason: 'too long', overflow: { unit: 'bytes' } });
     const replayed = await send(9);
     expect(replayed.replayed).toBeGreaterThan(0);
     ledger = newLedger();

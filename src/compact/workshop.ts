@@ -6,6 +6,7 @@ import type { Edit } from '../conversation/edit.ts';
 import { type Chain, prefixChain } from '../conversation/prefix.ts';
 import { type Calibration, createCalibration } from '../tokens/calibration.ts';
 import { createConversationCounter, createTokenMemo, type TokenMemo } from '../tokens/count-conversation.ts';
+import { createLearnedWindows, type LearnedWindows } from '../tokens/learned-windows.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { createLastSent, type LastSent } from './last-sent.ts';
 import { type LookUp, lookUp } from './look-up.ts';
@@ -28,6 +29,7 @@ export type Workshop = {
   readonly repeats: LRUCache<string, Repeats>;
   readonly toolCosts: Map<string, number>;
   readonly calibration: Calibration;
+  readonly windows: LearnedWindows;
   readonly lastSent: LastSent;
   readonly summaryNotes: SummaryNotes;
   readonly send: Send;
@@ -51,6 +53,7 @@ export function openWorkshop(options: EngineOptions): Workshop {
     repeats: new LRUCache<string, Repeats>({ maxSize: 400_000, sizeCalculation: sizeOfRepeats }),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
+    windows: createLearnedWindows(options.clock),
     lastSent,
     summaryNotes: createSummaryNotes(),
     send: createSender(options, lastSent),
@@ -61,19 +64,22 @@ export function openWorkshop(options: EngineOptions): Workshop {
 /** What the store knows of this request, asked for by now. `links`: those of the conversation as the client sent it. */
 export function lookUpIn(
   { options }: Workshop,
-  { codec, tenant }: EngineRequest,
+  { codec, tenant, leftMs }: EngineRequest,
   conversation: Conversation,
   links: readonly string[],
 ): LookUp {
   const offersRecall = toolToOffer(options, conversation) !== undefined;
   const opening = openingOf(options, conversation, links);
   const goesOn = codec.goOnFrom !== undefined;
-  return lookUp({ options, tenant, links, goesOn, offersRecall, opening }, conversation);
+  return lookUp(
+    { options, tenant, links, goesOn, offersRecall, opening, ...(leftMs && { leftMs }) },
+    conversation,
+  );
 }
 
 export function planInput(
   { options, reading, counts, toolCosts }: Workshop,
-  { codec, tenant, isTooLate = () => false }: EngineRequest,
+  { codec, tenant, leftMs }: EngineRequest,
   conversation: Conversation,
   counter: TokenCounter,
 ): Omit<PlanInput, 'shrinking' | 'isOffered'> {
@@ -94,7 +100,7 @@ export function planInput(
     recallTool,
     compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
     toolCosts,
-    isTooLate,
+    isTooLate: () => leftMs !== undefined && leftMs() <= 0,
     compressions: new Map(),
   };
 }

@@ -4,6 +4,7 @@
  * ones. Bounded; any other answer stands.
  */
 import type { Codec } from '../codecs/codec.ts';
+import type { Overflow } from '../codecs/overflow.ts';
 import type { Refusal as EngineRefusal } from '../compact/request.ts';
 import { type Prepared, unprepared } from '../compact/prepared.ts';
 import type { UpstreamResponse } from './http.ts';
@@ -26,8 +27,8 @@ export type Sending = {
 /** What was sent in the end, and the answer to it. */
 export type Sent = { readonly prepared: Prepared; readonly response: UpstreamResponse };
 
-/** Each time a quarter less than what was refused. */
-const mostRefolds = 3;
+/** Folds of one request for a provider that finds it too long. Each must be smaller than the one before. */
+const maxRefolds = 10;
 
 /** Rejects like an upstream. */
 export async function sendPrepared(sending: Sending): Promise<Sent> {
@@ -40,10 +41,11 @@ export async function sendPrepared(sending: Sending): Promise<Sent> {
 async function sendAsItIsTaken(sending: Sending): Promise<Sent> {
   let { prepared } = sending;
   let refusal = await refusalOf(await sending.send(prepared.body));
-  for (let refold = 0; refold < mostRefolds; refold++) {
-    if (!isOverflow(sending, refusal)) break;
-    const smaller = await foldHarder(sending, prepared);
-    if (!smaller) break;
+  for (let refold = 0; refold < maxRefolds; refold++) {
+    const overflow = overflowIn(sending, refusal);
+    if (!overflow) break;
+    const smaller = await sending.prepareAgain({ reason: 'too long', overflow });
+    if (smaller.body.length >= prepared.body.length) break;
     prepared = smaller;
     refusal = await refusalOf(await sending.send(prepared.body));
   }
@@ -56,7 +58,7 @@ async function sendAsItIsTaken(sending: Sending): Promise<Sent> {
   }
   // The recall tool alone is an edit, too: a client at its provider's limit of tools is refused for it.
   const wasEdited = prepared.mayGoAsItCame && prepared.body !== sending.body;
-  if (refusal.text === undefined || !wasEdited || isOverflow(sending, refusal) || !originalMayFit(prepared)) {
+  if (refusal.text === undefined || !wasEdited || overflowIn(sending, refusal) || !originalMayFit(prepared)) {
     return { prepared, response: refusal.response };
   }
   return sendOriginal(sending, prepared, refusal.response.status);
@@ -74,16 +76,8 @@ async function refusalOf(response: UpstreamResponse): Promise<Refusal> {
   return { response: { ...response, body }, text };
 }
 
-function isOverflow({ codec }: Sending, { response, text }: Refusal): boolean {
-  return text !== undefined && codec.isOverflow(response.status, text);
-}
-
-async function foldHarder(sending: Sending, refused: Prepared): Promise<Prepared | undefined> {
-  const tokens = refused.report.tokensAfter;
-  if (tokens === undefined) return undefined;
-  const smaller = await sending.prepareAgain({ reason: 'too long', atMost: Math.floor(tokens * 0.75) });
-  const shrank = smaller.outcome.status === 'compacted' && (smaller.report.tokensAfter ?? tokens) < tokens;
-  return shrank ? smaller : undefined;
+function overflowIn({ codec }: Sending, { response, text }: Refusal): Overflow | undefined {
+  return text === undefined ? undefined : codec.overflowIn(response.status, text);
 }
 
 function originalMayFit({ report }: Prepared): boolean {

@@ -9,9 +9,9 @@ import { type GatewayRequest, type GatewayResponse, type HeaderList, readBody } 
 import { longestName, openReceipt, type OpenReceipt } from './open-receipt.ts';
 import type { GatewayOptions } from './options.ts';
 import { peekBody } from './peek-body.ts';
-import { prepareInTime } from './prepare.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { promptUrl, type Route, sessionOf } from './routes.ts';
+import { splitUrl } from './split-url.ts';
 import { addSummaryReceipt } from './summary-receipts.ts';
 import { tellCompressions } from './tell-compressions.ts';
 import { tenantOf } from './tenant.ts';
@@ -42,7 +42,7 @@ export async function serveModel(
     return problemResponse(route.codec, { status: 413, message: error.message }, []);
   }
   const tenant = tenantOf(options, request);
-  const engineRequest = { codec: route.codec, body, tenant };
+  const engineRequest = { codec: route.codec, body, tenant, upstream: splitUrl(route.url).origin };
   const started = options.clock();
   const send = sender(options, request, route);
   return forward({ options, request, route, engineRequest, started, send });
@@ -60,7 +60,11 @@ async function forward(call: Call): Promise<GatewayResponse> {
       prepared,
       send: call.send,
       prepareAgain: (refusal) =>
-        prepareInTime(options.engine, { ...call.engineRequest, refusal }, options.prepareDeadlineMs),
+        options.engine.prepare({
+          ...call.engineRequest,
+          refusal,
+          leftMs: timeLeft(options.prepareDeadlineMs),
+        }),
       leaveAlone: () => options.engine.leaveAlone(call.engineRequest),
     });
   } catch (error) {
@@ -86,7 +90,13 @@ async function prepare({ options, request, engineRequest }: Call): Promise<Prepa
     return { ...prepared, learn: (reported) => void options.engine.learn(engineRequest, reported) };
   }
   if (headerOf(request.headers, 'content-encoding') !== undefined) return untouched('the body is compressed');
-  return prepareInTime(options.engine, engineRequest, options.prepareDeadlineMs);
+  return options.engine.prepare({ ...engineRequest, leftMs: timeLeft(options.prepareDeadlineMs) });
+}
+
+/** Milliseconds until the deadline, which begins now. */
+function timeLeft(deadlineMs: number): () => number {
+  const end = performance.now() + deadlineMs;
+  return () => end - performance.now();
 }
 
 /** The longest that a bypassed request waits for a store to say which reply it goes on from, where this process does not know. */
@@ -134,7 +144,7 @@ async function explained(
   unfit: string,
 ): Promise<GatewayResponse> {
   const { text, body } = await peekBody(response.body, maxErrorBytes);
-  const overflows = text !== undefined && codec.isOverflow(response.status, text);
+  const overflows = text !== undefined && codec.overflowIn(response.status, text) !== undefined;
   if (!overflows) return answer(response, 'same', receipt.headers, receipt.closing(body));
   receipt.close();
   const told = codec.explainError(new TextEncoder().encode(text), `Leporello could fold no more: ${unfit}`);
@@ -221,10 +231,12 @@ async function receiptOf(
     );
   }
   tellCompressions(options.log, receipt.id, report);
-  if (outcome.status === 'failed') {
+  const problem = outcome.status === 'failed' ? outcome.reason : prepared.problem;
+  if (problem !== undefined) {
+    receipt.note.problem(problem);
     options.log.warn(
-      { receipt: receipt.id, reason: outcome.reason },
-      'compaction failed; the original went out',
+      { receipt: receipt.id, reason: problem },
+      'the request was sent without a new fold, or without storing it',
     );
   }
   return receipt;

@@ -64,6 +64,7 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
         new LeporelloError(
           'store-failed',
           `The ${store.name} store did not answer ${call} within ${deadlineMs} ms. Check what it runs on, or raise storeDeadlineMs.`,
+          { cause: unanswered },
         ),
       ),
     );
@@ -113,4 +114,13 @@ function createBreaker(clock: Clock): Breaker {
       restsUntil = clock() + restMs;
     },
   };
+}
+
+/** The cause of an error that leaves open whether the store did what it was asked. */
+const unanswered = Symbol('unanswered');
+
+/** Whether the store did not answer in time, so that nobody knows whether it wrote. */
+export function isUnanswered(error: unknown): boolean {
+  if (!LeporelloError.isInstance(error)) return false;
+  return error.code === 'deadline' || error.cause === unanswered;
 }

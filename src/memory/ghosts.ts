@@ -13,6 +13,8 @@ export interface Ghosts {
    * No more of them are looked at than need be. Rejects with `store-failed`.
    */
   find<R extends Reply>(tenant: string, newestFirst: Iterable<R>): Promise<readonly Found<R>[]>;
+  /** The same from the memory of this process alone, for when the store does not answer. */
+  findHere<R extends Reply>(tenant: string, newestFirst: Iterable<R>): readonly Found<R>[];
   /** Keeps what was recalled for a reply to the prefix `link` stands for. Rejects with `store-failed`, but remembers it here. */
   record(tenant: string, link: string, ghost: GhostTurn): Promise<void>;
 }
@@ -69,6 +71,14 @@ export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ghost
       const oldest = met.findLastIndex(({ turns = [] }) => turns.length > 0);
       for (const { key } of met.slice(oldest + 1)) without.set(key, now);
       return met.flatMap(({ reply, turns = [] }) => (turns.length > 0 ? [{ reply, turns }] : []));
+    },
+    findHere<R extends Reply>(tenant: string, newestFirst: Iterable<R>) {
+      return [...newestFirst].flatMap((reply): Found<R>[] => {
+        const recorded = made.get(keyIn(tenant, reply.before));
+        const found = known.get(keyIn(tenant, reply.through));
+        const turns = found && found.length > 0 ? found : recorded;
+        return turns ? [{ reply, turns }] : [];
+      });
     },
     async record(tenant, link, ghost) {
       records++;

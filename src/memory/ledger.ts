@@ -14,8 +14,12 @@ export type Fold = {
   /** Of the conversation as its client sent it. */
   readonly length: number;
   readonly edits: readonly Edit[];
-  /** The provider refused this conversation with edits and took it without: it is left alone from here on. */
+  /** The provider refused this conversation with edits and took it without: it is not folded for a while. */
   readonly alone: boolean;
+  /** When the provider did so, in milliseconds since the epoch; undefined when it did not, or nobody knows. */
+  readonly aloneSince?: number | undefined;
+  /** The store does not have this fold: it failed or did not answer when the request had to be sent. Never written to a store. */
+  readonly isUnsaved?: boolean | undefined;
   /** What the edits name places in; undefined where there are none. */
   readonly over?: Prefix | undefined;
   /** Index of the first message whose results were made smaller at birth; undefined where that need not be remembered. */
@@ -66,6 +70,8 @@ export type Write = (record: Sealed) => Promise<FirstSealed | undefined>;
 export interface Ledger {
   /** `links[j]` stands for the first j messages as the client sent them. One round trip at most. Rejects with `store-failed`. */
   find(tenant: string, links: readonly string[]): Promise<Found>;
+  /** The same from the memory of this process alone, for when the store does not answer. */
+  findHere(tenant: string, links: readonly string[]): Found;
   /**
    * Keeps a fold made on the whole chain; also under the last few links, so that clients which rewrite their newest messages find it.
    * Rejects with `store-failed`.
@@ -135,6 +141,7 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       await learn(tenant, links);
       return decide(tenant, links);
     },
+    findHere: (tenant, links) => decide(tenant, links, 'unknown links are skipped'),
     async record(tenant, links, made, options = {}) {
       const length = links.length - 1;
       const { from = length, givesWayTo, knownHere = false, write = writeAlone(tenant) } = options;
@@ -192,7 +199,11 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     return matched < fold.length && decide(tenant, links).sent !== undefined;
   }
 
-  function decide(tenant: string, links: readonly string[]): Found {
+  function decide(
+    tenant: string,
+    links: readonly string[],
+    mode: 'all links are known' | 'unknown links are skipped' = 'all links are known',
+  ): Found {
     const length = links.length - 1;
     const folds: FoundFold[] = [];
     const later = new Set<string>();
@@ -200,6 +211,8 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     let settled: Found['settled'];
     for (let matched = length; matched > 0; matched--) {
       const here = known.get(keyIn(tenant, links[matched]!));
+      // The store could not be asked for it.
+      if (here === undefined && mode === 'unknown links are skipped') continue;
       // Further back nobody looked, or need look.
       if (here === undefined || (folds.length > 0 && matched <= length - newestLinks)) break;
       const { fold, near } = here;

@@ -1,6 +1,8 @@
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../../src/errors.ts';
 import { inMemoryStore } from '../../src/memory/in-memory.ts';
+import type { Store } from '../../src/memory/store.ts';
 import { formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { masked, replies } from './replies.ts';
 import { startStack } from './stack.ts';
@@ -109,16 +111,58 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(error.message).toContain('127.0.0.1:9');
   });
 
-  it('a store that cannot write costs the fold, not the request', async () => {
+  it('a store that cannot write costs a fold that only saves money, not the request', async () => {
     const refuse = () => Promise.reject(new LeporelloError('store-failed', 'The file is read-only.'));
     const store = { ...inMemoryStore(), putMany: refuse, putUnless: refuse };
-    await using stack = await startStack(hello, small, { store });
+    await using stack = await startStack(
+      hello,
+      { shrinks: false, triggers: { tokenBudget: { trigger: 12_000, target: 6_000 } } },
+      { store },
+    );
     const body = longBody(format, 30);
     const response = await post(stack.url, format, body);
     expect(response.status).toBe(200);
     expect(response.headers.get('x-leporello-outcome')).toBe('failed');
     expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toBe(body);
     expect(stack.logged.join()).toContain('store-failed: The file is read-only.');
+  });
+
+  it.each([
+    ['rejects', () => Promise.reject(new LeporelloError('store-failed', 'The file is read-only.'))],
+    ['never answers', () => new Promise<never>(() => {})],
+  ])('a store that %s costs nothing when the request would not fit', async (_, answer) => {
+    const broken = { getMany: answer, getFirst: answer, putMany: answer, putUnless: answer };
+    const store = { ...inMemoryStore(), ...broken };
+    await using stack = await startStack(hello, { ...small, prepareDeadlineMs: 30 }, { store });
+    const sent = () => new TextDecoder().decode(stack.provider.requests.at(-1)!.body);
+    for (const jobs of [30, 30, 31]) {
+      const response = await post(stack.url, format, longBody(format, jobs));
+      expect([response.status, response.headers.get('x-leporello-outcome')]).toEqual([200, 'compacted']);
+      expect(Number(response.headers.get('x-leporello-tokens-after'))).toBeLessThan(12_000);
+    }
+    expect(stack.provider.requests.length).toBe(3);
+    const [first, again] = stack.provider.requests.map(({ body }) => new TextDecoder().decode(body));
+    expect(again).toBe(first);
+    expect(sent().length).toBeLessThan(longBody(format, 31).length);
+  });
+
+  it('a fold that is still being written when time is over is sent as it is recorded', async () => {
+    const late = inMemoryStore();
+    const store: Store = {
+      ...late,
+      putUnless: async (guards, entries) => {
+        await setTimeout(300);
+        return late.putUnless(guards, entries);
+      },
+    };
+    const budget = { shrinks: false, triggers: { tokenBudget: { trigger: 12_000, target: 6_000 } } } as const;
+    await using stack = await startStack(hello, { ...budget, prepareDeadlineMs: 100 }, { store });
+    for (let time = 0; time < 2; time++) {
+      await post(stack.url, format, longBody(format, 30));
+      await setTimeout(400);
+    }
+    const [first, again] = stack.provider.requests.map(({ body }) => new TextDecoder().decode(body));
+    expect(again).toBe(first);
   });
 
   it('a store that hangs costs the deadline, not the request', async () => {

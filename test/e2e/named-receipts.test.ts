@@ -33,7 +33,11 @@ describe.each(formats)('the receipt of a %s request', (format) => {
 
   it('that was not folded in time names the model and the session', async () => {
     const store = { ...inMemoryStore(), getMany: () => new Promise<never>(() => {}) };
-    await using stack = await startStack(() => hello, { ...folding, prepareDeadlineMs: 20 }, { store });
+    await using stack = await startStack(
+      () => hello,
+      { ...folding, shrinks: false, prepareDeadlineMs: 20 },
+      { store },
+    );
     await post(stack.url, format, body);
     const [late] = await receiptsOf(stack);
     expect(late).toMatchObject({ outcome: { status: 'failed' }, model });

@@ -16,6 +16,8 @@ type Replies = {
   readonly upstreamDown: object;
   /** How the provider says that a request is too long, and how it is told that it was the instructions. */
   readonly overflow: string;
+  /** The same with the tokens of the prompt and of the limit. */
+  readonly overflowNaming: (prompt: number, limit: number) => string;
   readonly rulesTooLarge: RegExp;
 };
 
@@ -32,6 +34,8 @@ export const replies: Readonly<Record<Format, Replies>> = {
     bodyTooLarge: invalid,
     upstreamDown: { type: 'server_error' },
     overflow: "This model's maximum context length is 20000 tokens.",
+    overflowNaming: (prompt, limit) =>
+      `This model's maximum context length is ${limit} tokens. However, your messages resulted in ${prompt} tokens.`,
     rulesTooLarge: /message 0 \(system\) \d+/,
   },
   messages: {
@@ -44,6 +48,7 @@ export const replies: Readonly<Record<Format, Replies>> = {
     bodyTooLarge: { type: 'request_too_large' },
     upstreamDown: { type: 'api_error' },
     overflow: 'prompt is too long: 30000 tokens > 20000 maximum',
+    overflowNaming: (prompt, limit) => `prompt is too long: ${prompt} tokens > ${limit} maximum`,
     rulesTooLarge: /fit: system \d+/,
   },
   responses: {
@@ -57,6 +62,8 @@ export const replies: Readonly<Record<Format, Replies>> = {
     bodyTooLarge: { ...invalid, code: 'request_too_large' },
     upstreamDown: { type: 'server_error' },
     overflow: 'Your input exceeds the context window of this model. Please adjust your input and try again.',
+    overflowNaming: (prompt, limit) =>
+      `This model's maximum context length is ${limit} tokens. However, your messages resulted in ${prompt} tokens.`,
     rulesTooLarge: /fit: system \d+/,
   },
   gemini: {
@@ -70,6 +77,8 @@ export const replies: Readonly<Record<Format, Replies>> = {
     bodyTooLarge: { code: 413, status: 'INVALID_ARGUMENT' },
     upstreamDown: { code: 502, status: 'UNAVAILABLE' },
     overflow: 'The input token count (30000) exceeds the maximum number of tokens allowed (20000).',
+    overflowNaming: (prompt, limit) =>
+      `The input token count (${prompt}) exceeds the maximum number of tokens allowed (${limit}).`,
     rulesTooLarge: /fit: system \d+/,
   },
 };

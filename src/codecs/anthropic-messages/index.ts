@@ -7,7 +7,7 @@ import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
 import {
   errorBody,
-  isOverflow,
+  overflowIn,
   isCut,
   isWhole,
   readResponse,
@@ -34,7 +34,7 @@ export const anthropicMessages: Codec = {
   cacheMarks,
   promptBody,
   errorBody,
-  isOverflow,
+  overflowIn,
   refusesReasoning,
   explainError,
 };

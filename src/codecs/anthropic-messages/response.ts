@@ -5,6 +5,7 @@ import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
 import { addUsage, jsonList, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+import { type Overflow, type OverflowWording, readOverflow } from '../overflow.ts';
 import { parseResponse } from '../parse-response.ts';
 
 const decoder = new TextDecoder();
@@ -130,19 +131,19 @@ export function errorBody(problem: GatewayProblem): Uint8Array {
   return jsonBytes({ type: 'error', error: { type: errorTypes[problem.status], message: problem.message } });
 }
 
-const overflowWordings: readonly RegExp[] = [
+const overflowWordings: readonly OverflowWording[] = [
   // "prompt is too long: 205123 tokens > 200000 maximum"
-  /prompt is too long/i,
+  /prompt is too long(?:: (?<prompt>[\d,]+) tokens > (?<limit>[\d,]+) maximum)?/i,
   // "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000"
-  /exceed context limit/i,
+  /exceed context limit(?:: (?<prompt>[\d,]+) \+ [\d,]+ > (?<limit>[\d,]+))?/i,
   // "Input is too long for requested model."
   /input is too long for requested model/i,
   // 413: "Request exceeds the maximum allowed number of bytes"
-  /request exceeds the maximum (?:size|allowed number of bytes)/i,
+  { unit: 'bytes', says: /request exceeds the maximum (?:size|allowed number of bytes)/i },
 ];
 
-export function isOverflow(status: number, body: string): boolean {
-  return (status === 400 || status === 413) && overflowWordings.some((wording) => wording.test(body));
+export function overflowIn(status: number, body: string): Overflow | undefined {
+  return readOverflow(status, body, overflowWordings);
 }
 
 /** "Invalid `signature` in `thinking` block … bound to a different conversation" (docs, preserved thinking). */

@@ -4,7 +4,7 @@ import { explainError } from '../explain-error.ts';
 import { insertGhosts } from './ghosts.ts';
 import { promptBody } from './prompt.ts';
 import { readOn, type Route } from './read.ts';
-import { errorBody, isOverflow, isCut, isWhole, readResponse, writeResponse } from './response.ts';
+import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -25,7 +25,7 @@ export function geminiFor(route: Route): Codec {
     insertGhosts,
     promptBody,
     errorBody,
-    isOverflow,
+    overflowIn,
     // What is signed are calls, and they cannot stand without their signature.
     refusesReasoning: () => false,
     explainError,

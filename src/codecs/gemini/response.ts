@@ -6,6 +6,7 @@ import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
 import { addUsage, jsonList, memberBytes, numberAt, withMembers } from '../event-json.ts';
+import { type Overflow, type OverflowWording, readOverflow } from '../overflow.ts';
 import { parseResponse } from '../parse-response.ts';
 import { stringOf, valueOf } from './names.ts';
 import { callIn, hideRecalls, type PartBytes, partsOf, saidIn } from './reply-parts.ts';
@@ -147,17 +148,17 @@ export function errorBody({ status, message }: GatewayProblem): Uint8Array {
   return jsonBytes({ error: { code: status, message, status: statuses[status] } });
 }
 
-const overflowWordings: readonly RegExp[] = [
+const overflowWordings: readonly OverflowWording[] = [
   // "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
-  /input token count .{0,40}exceeds the maximum number of tokens/i,
+  /input token count (?:\((?<prompt>[\d,]+)\) )?.{0,40}exceeds the maximum number of tokens(?: allowed \(?(?<limit>[\d,]+))?/i,
   // Vertex: "Unable to submit request because the input token count is 1200000 but model only supports up to 1048576."
-  /input token count is \d+ but (?:the )?model only supports/i,
+  /input token count is (?<prompt>[\d,]+) but (?:the )?model only supports(?: up to (?<limit>[\d,]+))?/i,
   // "Request payload size exceeds the limit: 20971520 bytes."
-  /request payload size exceeds the limit/i,
+  { unit: 'bytes', says: /request payload size exceeds the limit/i },
 ];
 
-export function isOverflow(status: number, body: string): boolean {
-  return (status === 400 || status === 413) && overflowWordings.some((wording) => wording.test(body));
+export function overflowIn(status: number, body: string): Overflow | undefined {
+  return readOverflow(status, body, overflowWordings);
 }
 
 function visibleParts(reply: ModelReply): readonly PartBytes[] {

@@ -4,7 +4,7 @@ import { explainError } from '../explain-error.ts';
 import { insertGhosts } from './ghosts.ts';
 import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
-import { errorBody, isOverflow, isCut, isWhole, readResponse, writeResponse } from './response.ts';
+import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 import { continueWith, write } from './write.ts';
@@ -24,7 +24,7 @@ export const openaiChat: Codec = {
   insertGhosts,
   promptBody,
   errorBody,
-  isOverflow,
+  overflowIn,
   // Nothing in this format seals reasoning.
   refusesReasoning: () => false,
   explainError,

@@ -5,6 +5,7 @@ import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
 import { addUsage, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+import { contextLengthWordings, type Overflow, type OverflowWording, readOverflow } from '../overflow.ts';
 import { parseResponse } from '../parse-response.ts';
 
 const decoder = new TextDecoder();
@@ -103,38 +104,33 @@ export function errorBody(problem: GatewayProblem): Uint8Array {
   return jsonBytes({ error: { message: problem.message, type, param: null, code } });
 }
 
-const overflowWordings: readonly RegExp[] = [
-  // error.code of OpenAI itself and of many compatible servers
-  /"code"\s*:\s*"context_length_exceeded"/,
-  // "This model's maximum context length is 128000 tokens. However, your messages resulted in 150000 tokens."
-  /maximum context length is/i,
-  // "Your input exceeds the context window of this model. Please adjust your input and try again."
-  /exceeds the context window/i,
-  // "Input tokens exceed the configured limit of 272000 tokens."
-  /input tokens exceed the configured limit/i,
-  // What servers that speak this format say, in their order of use:
+const overflowWordings: readonly OverflowWording[] = [
+  ...contextLengthWordings,
+  // Servers that speak this format say, in their order of use:
   // "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)."
-  /input token count .{0,40}exceeds the maximum/i,
+  /input token count (?:\((?<prompt>[\d,]+)\) )?.{0,40}exceeds the maximum(?: number of tokens allowed \(?(?<limit>[\d,]+))?/i,
   // "This model's maximum prompt length is 131072 but the request contains 537812 tokens."
-  /maximum prompt length is \d/i,
+  /maximum prompt length is (?<limit>[\d,]+)(?: but the request contains (?<prompt>[\d,]+))?/i,
   // "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"
-  /too large for model with \d+ maximum context length/i,
+  /(?:prompt contains (?<prompt>[\d,]+) tokens.{0,40})?too large for model with (?<limit>[\d,]+) maximum context length/i,
   // "Please reduce the length of the messages or completion."
   /reduce the length of the messages/i,
   // "prompt token count of 120000 exceeds the limit of 64000"
-  /prompt token count of \d+ exceeds the limit/i,
+  /prompt token count of (?<prompt>[\d,]+) exceeds the limit(?: of (?<limit>[\d,]+))?/i,
   // "Your request exceeded model token limit: 131072 (requested: 200000)"
-  /exceeded model token limit/i,
+  /exceeded model token limit(?:: (?<limit>[\d,]+)(?: \(requested: (?<prompt>[\d,]+)\))?)?/i,
   // "invalid params, context window exceeds limit"
   /context window exceeds limit/i,
-  // "the request exceeds the available context size, try increasing it"
-  /exceeds the available context size/i,
+  // "request (5123 tokens) exceeds the available context size (4096 tokens), try increasing it"
+  /(?:request \((?<prompt>[\d,]+) tokens\) )?exceeds the available context size(?: \((?<limit>[\d,]+) tokens\))?/i,
   // "The number of tokens to keep from the initial prompt is greater than the context length"
   /greater than the context length/i,
+  // The code alone, from servers with a wording of their own
+  /"code"\s*:\s*"context_length_exceeded"/,
 ];
 
-export function isOverflow(status: number, body: string): boolean {
-  return (status === 400 || status === 413) && overflowWordings.some((wording) => wording.test(body));
+export function overflowIn(status: number, body: string): Overflow | undefined {
+  return readOverflow(status, body, overflowWordings);
 }
 
 function withoutRecalls(message: Uint8Array, reply: ModelReply): Uint8Array {

@@ -1,6 +1,7 @@
 /** Errors of OpenAI Responses: our own in its shape, and how it words that a request is too long. https://platform.openai.com/docs/guides/error-codes */
 import { jsonBytes } from '../../conversation/splice.ts';
 import type { GatewayProblem } from '../codec.ts';
+import { contextLengthWordings, type Overflow, type OverflowWording, readOverflow } from '../overflow.ts';
 
 export function errorBody(problem: GatewayProblem): Uint8Array {
   return jsonBytes({ error: errorOf(problem) });
@@ -18,17 +19,12 @@ function errorOf(problem: GatewayProblem) {
   return { message: problem.message, type, param: null, code };
 }
 
-const overflowWordings: readonly RegExp[] = [
-  // error.code of OpenAI itself and of many compatible servers
+const overflowWordings: readonly OverflowWording[] = [
+  ...contextLengthWordings,
+  // The code alone, from servers with a wording of their own
   /"code"\s*:\s*"context_length_exceeded"/,
-  // "Your input exceeds the context window of this model. Please adjust your input and try again."
-  /exceeds the context window/i,
-  // "This model's maximum context length is 128000 tokens. However, your messages resulted in 150000 tokens."
-  /maximum context length is/i,
-  // "Input tokens exceed the configured limit of 272000 tokens."
-  /input tokens exceed the configured limit/i,
 ];
 
-export function isOverflow(status: number, body: string): boolean {
-  return (status === 400 || status === 413) && overflowWordings.some((wording) => wording.test(body));
+export function overflowIn(status: number, body: string): Overflow | undefined {
+  return readOverflow(status, body, overflowWordings);
 }

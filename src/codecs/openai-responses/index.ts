@@ -1,7 +1,7 @@
 /** The codec of OpenAI Responses. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
-import { errorBody, isOverflow } from './errors.ts';
+import { errorBody, overflowIn } from './errors.ts';
 import { insertGhosts } from './ghosts.ts';
 import { goOnFrom } from './kept.ts';
 import { promptBody } from './prompt.ts';
@@ -27,7 +27,7 @@ export const openaiResponses: Codec = {
   goOnFrom,
   promptBody,
   errorBody,
-  isOverflow,
+  overflowIn,
   // Calls cannot stand without the reasoning that led to them.
   refusesReasoning: () => false,
   explainError,

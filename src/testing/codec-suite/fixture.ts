@@ -4,6 +4,7 @@
  * here in neutral words.
  */
 import type { Codec, ToolCall, Usage } from '../../codecs/codec.ts';
+import type { Overflow } from '../../codecs/overflow.ts';
 
 export interface CodecFixture extends RequestFixture, ResponseFixture, StreamFixture, ErrorFixture {
   readonly usage: UsageFixture;
@@ -79,7 +80,7 @@ export type ErrorFixture = {
   /** What the official client makes of an error response. */
   parseError(status: number, body: Uint8Array): { readonly message: string; readonly isTyped: boolean };
   /** Bodies of error responses by whether they say that the request is too long; keys quote the sentence. */
-  readonly overflows: Readonly<Record<string, ErrorResponse>>;
+  readonly overflows: Readonly<Record<string, ErrorResponse & { readonly means: Overflow }>>;
   readonly otherErrors: Readonly<Record<string, ErrorResponse>>;
 };
 

@@ -115,22 +115,22 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
       expect(error.message).toContain(message);
     });
 
-    it.each(Object.entries(fixture.overflows))('and knows an overflow: %s', (_, { status, body }) => {
-      expect(codec.isOverflow(status, body)).toBe(true);
-      expect(codec.isOverflow(200, body)).toBe(false);
-      expect(codec.isOverflow(500, body)).toBe(false);
+    it.each(Object.entries(fixture.overflows))('and knows an overflow: %s', (_, { status, body, means }) => {
+      expect(codec.overflowIn(status, body)).toEqual(means);
+      expect(codec.overflowIn(200, body)).toBeUndefined();
+      expect(codec.overflowIn(500, body)).toBeUndefined();
     });
 
     it.each(Object.entries(fixture.otherErrors))(
       'and takes nothing else for one: %s',
       (_, { status, body }) => {
-        expect(codec.isOverflow(status, body)).toBe(false);
+        expect(codec.overflowIn(status, body)).toBeUndefined();
       },
     );
 
     it.each(statuses)('of status %i without taking its own for an overflow', (status) => {
       const body = shown(codec.errorBody({ status, message: 'The upstream cannot be reached.' }));
-      expect(codec.isOverflow(status, body)).toBe(false);
+      expect(codec.overflowIn(status, body)).toBeUndefined();
     });
   });
 }

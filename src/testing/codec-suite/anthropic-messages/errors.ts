@@ -1,6 +1,6 @@
 /** Errors of Anthropic Messages for the codec suite, in the words of the provider. */
 import { APIError } from '@anthropic-ai/sdk';
-import type { ErrorResponse } from '../fixture.ts';
+import type { ErrorFixture, ErrorResponse } from '../fixture.ts';
 
 export function parseError(status: number, body: Uint8Array) {
   const json = JSON.parse(new TextDecoder().decode(body)) as { readonly error: { readonly message: string } };
@@ -13,20 +13,34 @@ function said(message: string, type = 'invalid_request_error', status = 400): Er
   return { status, body: JSON.stringify({ type: 'error', error: { type, message }, request_id: 'req_1' }) };
 }
 
-export const overflows: Readonly<Record<string, ErrorResponse>> = {
-  'prompt is too long: 205123 tokens > 200000 maximum': said(
-    'prompt is too long: 205123 tokens > 200000 maximum',
+function tokens(response: ErrorResponse, prompt?: number, limit?: number) {
+  return { ...response, means: { unit: 'tokens', limit, prompt } as const };
+}
+
+function bytes(response: ErrorResponse) {
+  return { ...response, means: { unit: 'bytes' } as const };
+}
+
+export const overflows: ErrorFixture['overflows'] = {
+  'prompt is too long: 205123 tokens > 200000 maximum': tokens(
+    said('prompt is too long: 205123 tokens > 200000 maximum'),
+    205_123,
+    200_000,
   ),
-  'Prompt is too long': said('Prompt is too long'),
-  'Input is too long for requested model.': said('Input is too long for requested model.'),
-  'input length and `max_tokens` exceed context limit': said(
-    'input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again',
+  'Prompt is too long': tokens(said('Prompt is too long')),
+  'Input is too long for requested model.': tokens(said('Input is too long for requested model.')),
+  'input length and `max_tokens` exceed context limit': tokens(
+    said(
+      'input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again',
+    ),
+    190_000,
+    200_000,
   ),
-  'Request exceeds the maximum size': said('Request exceeds the maximum size', 'request_too_large', 413),
-  'Request exceeds the maximum allowed number of bytes.': said(
-    'Request exceeds the maximum allowed number of bytes.',
-    'request_too_large',
-    413,
+  'Request exceeds the maximum size': bytes(
+    said('Request exceeds the maximum size', 'request_too_large', 413),
+  ),
+  'Request exceeds the maximum allowed number of bytes.': bytes(
+    said('Request exceeds the maximum allowed number of bytes.', 'request_too_large', 413),
   ),
 };
 

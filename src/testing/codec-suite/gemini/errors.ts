@@ -1,5 +1,5 @@
 /** Errors of Gemini generateContent for the codec suite, in the words of the provider. */
-import type { ErrorResponse } from '../fixture.ts';
+import type { ErrorFixture, ErrorResponse } from '../fixture.ts';
 
 const statuses: ReadonlySet<string> = new Set([
   'INVALID_ARGUMENT',
@@ -23,19 +23,32 @@ function said(message: string, status = 'INVALID_ARGUMENT', code = 400): ErrorRe
   return { status: code, body: JSON.stringify({ error: { code, message, status } }, null, 2) };
 }
 
-export const overflows: Readonly<Record<string, ErrorResponse>> = {
-  'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).': said(
-    'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+function tokens(response: ErrorResponse, prompt?: number, limit?: number) {
+  return { ...response, means: { unit: 'tokens', limit, prompt } as const };
+}
+
+export const overflows: ErrorFixture['overflows'] = {
+  'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).': tokens(
+    said('The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).'),
+    1_200_000,
+    1_048_576,
   ),
-  'The input token count exceeds the maximum number of tokens allowed 1048576.': said(
-    'The input token count exceeds the maximum number of tokens allowed 1048576.',
+  'The input token count exceeds the maximum number of tokens allowed 1048576.': tokens(
+    said('The input token count exceeds the maximum number of tokens allowed 1048576.'),
+    undefined,
+    1_048_576,
   ),
-  'Unable to submit request because the input token count is 1200000': said(
-    'Unable to submit request because the input token count is 1200000 but model only supports up to 1048576. Reduce the input token count and try again.',
+  'Unable to submit request because the input token count is 1200000': tokens(
+    said(
+      'Unable to submit request because the input token count is 1200000 but model only supports up to 1048576. Reduce the input token count and try again.',
+    ),
+    1_200_000,
+    1_048_576,
   ),
-  'Request payload size exceeds the limit: 20971520 bytes.': said(
-    'Request payload size exceeds the limit: 20971520 bytes.',
-  ),
+  'Request payload size exceeds the limit: 20971520 bytes.': {
+    ...said('Request payload size exceeds the limit: 20971520 bytes.'),
+    means: { unit: 'bytes' },
+  },
 };
 
 export const otherErrors: Readonly<Record<string, ErrorResponse>> = {

@@ -1,6 +1,6 @@
 /** Errors of OpenAI Responses for the codec suite, in the words of the provider. */
 import { APIError } from 'openai';
-import type { ErrorResponse } from '../fixture.ts';
+import type { ErrorFixture, ErrorResponse } from '../fixture.ts';
 
 export function parseError(status: number, body: Uint8Array) {
   const json = JSON.parse(new TextDecoder().decode(body)) as object;
@@ -18,17 +18,30 @@ function said(message: string, more: object = {}, status = 400): ErrorResponse {
   };
 }
 
-export const overflows: Readonly<Record<string, ErrorResponse>> = {
-  'code context_length_exceeded': said('Too long.', { code: 'context_length_exceeded' }),
-  'Your input exceeds the context window of this model.': said(
-    'Your input exceeds the context window of this model. Please adjust your input and try again.',
-    { code: null },
+function tokens(response: ErrorResponse, prompt?: number, limit?: number) {
+  return { ...response, means: { unit: 'tokens', limit, prompt } as const };
+}
+
+export const overflows: ErrorFixture['overflows'] = {
+  'code context_length_exceeded': tokens(said('Too long.', { code: 'context_length_exceeded' })),
+  'Your input exceeds the context window of this model.': tokens(
+    said('Your input exceeds the context window of this model. Please adjust your input and try again.', {
+      code: null,
+    }),
   ),
-  "This model's maximum context length is 128000 tokens.": said(
-    "This model's maximum context length is 128000 tokens. However, your messages resulted in 150000 tokens.",
+  "This model's maximum context length is 128000 tokens.": tokens(
+    said(
+      "This model's maximum context length is 128000 tokens. However, your messages resulted in 150000 tokens.",
+    ),
+    150_000,
+    128_000,
   ),
-  'Input tokens exceed the configured limit of 272000 tokens.': said(
-    'Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.',
+  'Input tokens exceed the configured limit of 272000 tokens.': tokens(
+    said(
+      'Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.',
+    ),
+    300_000,
+    272_000,
   ),
 };
 

@@ -1,0 +1,65 @@
+/**
+ * Reads a provider's refusal of a request that is too long: that it is one, and the numbers it names. Each wire format brings the
+ * wordings of its providers. Pure.
+ */
+
+/** A request was refused because it is too long. */
+export type Overflow =
+  /** The body or a file in it is too large. Folding helps, but the sizes say nothing about the context window. */
+  | { readonly unit: 'bytes' }
+  | {
+      readonly unit: 'tokens';
+      /** The longest prompt, or prompt with reply, that the provider takes for this model, in tokens; undefined when it does not say. */
+      readonly limit: number | undefined;
+      /** The refused prompt's length as the provider counted it, in tokens; undefined when it does not say. */
+      readonly prompt: number | undefined;
+    };
+
+/**
+ * A wording of such a refusal. The groups `limit` and `prompt` capture the numbers, in tokens; the pattern of a limit in bytes has
+ * `unit: 'bytes'`. More specific wordings come first in a list.
+ */
+export type OverflowWording = RegExp | { readonly unit: 'bytes'; readonly says: RegExp };
+
+/** The overflow that a response reports; undefined for every other response. */
+export function readOverflow(
+  status: number,
+  body: string,
+  wordings: readonly OverflowWording[],
+): Overflow | undefined {
+  if (status !== 400 && status !== 413) return undefined;
+  for (const wording of wordings) {
+    if (!(wording instanceof RegExp)) {
+      if (wording.says.test(body)) return { unit: 'bytes' };
+      continue;
+    }
+    const match = wording.exec(body);
+    if (match)
+      return {
+        unit: 'tokens',
+        limit: numberOf(match.groups?.['limit']),
+        prompt: numberOf(match.groups?.['prompt']),
+      };
+  }
+  return undefined;
+}
+
+/** Servers write numbers with and without commas. Zero and what is no number are not limits. */
+function numberOf(text: string | undefined): number | undefined {
+  const number = Number(text?.replaceAll(',', ''));
+  return Number.isSafeInteger(number) && number > 0 ? number : undefined;
+}
+
+/** Wordings that several wire formats share. */
+export const contextLengthWordings: readonly OverflowWording[] = [
+  // "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens (66000 in the messages, 4000 in the
+  // completion)." and "… requested about 140000 tokens (138000 of text input, 2000 in the output)."
+  /maximum context length is (?<limit>[\d,]+) tokens.{0,80}\((?<prompt>[\d,]+) (?:in the messages|of text input|in your prompt)/i,
+  // "This model's maximum context length is 128000 tokens. However, your messages resulted in 150000 tokens."
+  /maximum context length is (?<limit>[\d,]+) tokens.{0,80}(?:messages resulted in|you passed|request has) (?<prompt>[\d,]+)/i,
+  /maximum context length is(?: (?<limit>[\d,]+))?/i,
+  // "Your input exceeds the context window of this model. Please adjust your input and try again."
+  /exceeds the context window/i,
+  // "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens."
+  /input tokens exceed the configured limit(?: of (?<limit>[\d,]+) tokens(?:.{0,40}resulted in (?<prompt>[\d,]+))?)?/i,
+];
