@@ -3,8 +3,7 @@ import { assembleGateway } from '../../gateway/assemble.ts';
 import { type NodeServer, serveNode } from '../../gateway/node-server.ts';
 import { prometheusMetrics } from '../../gateway/prometheus.ts';
 import { undiciUpstream } from '../../gateway/undici-upstream.ts';
-import { loadTokenCounter } from '../../tokens/load-counter.ts';
-import { loadModelInfo } from '../../tokens/models.ts';
+import { warmUp } from '../../gateway/warm-up.ts';
 import type { ServeArgs } from '../args.ts';
 import { loadConfig } from '../config.ts';
 import type { Config } from '../config/schema.ts';
@@ -31,7 +30,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   });
   const stopped = whenStopped(terminal);
   try {
-    await warmUp();
+    await warmUp('gpt-4o');
     const server = await listen(withRequestLog(handler, log), config, log);
     const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
     await terminal.out(startText(server, args.json, place, memory.store.name)).catch(() => undefined);
@@ -44,11 +43,6 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     await upstream.cut();
     await memory.store.close();
   }
-}
-
-/** The vocabulary most models count with and the catalogue: a tenth of a second that no request should wait for. */
-async function warmUp(): Promise<void> {
-  await Promise.all([loadTokenCounter('gpt-4o'), loadModelInfo('gpt-4o')]);
 }
 
 async function listen(
