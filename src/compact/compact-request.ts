@@ -4,8 +4,9 @@
  */
 import { LeporelloError } from '../errors.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { leavesMemories } from '../conversation/original.ts';
+import { allMemoriesOf, leavesMemories } from '../conversation/original.ts';
 import { isUnanswered } from '../memory/deadline-store.ts';
+import { memoryIdsIn } from '../memory/memory-id.ts';
 import type { Demand } from '../triggers/trigger.ts';
 import { demandInCounts } from './corrected.ts';
 import { dropReasoning } from './drop-reasoning.ts';
@@ -17,7 +18,7 @@ import { type Incoming, type Opened, openRequest, windowKey } from './open-reque
 import { originalFinder, outcomeOf, searchedOf } from './outcome.ts';
 import { type Draft, type Planned, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
-import { keepOriginals, type NewFold, rememberFold, settle, withoutStore } from './replay.ts';
+import { keepOriginals, type NewFold, rememberFold, renewUsed, settle, withoutStore } from './replay.ts';
 import { type EngineRequest, inTime } from './request.ts';
 import { demandAhead, type SummaryJob, summaryJob } from './summary-ahead.ts';
 import { reservedTokens } from './trigger-state.ts';
@@ -57,6 +58,8 @@ export async function compactRequest(
   const sending = workshop.send({ request, conversation, links, whole: asSent, draft, prices, alone });
   const counted = workshop.options.mode === 'observe' ? opened.before : result.tokens;
   const edits = [...result.edits, ...result.shrinks];
+  const unfound = allMemoriesOf(result === start ? result.shrinks : edits);
+  renewUsed(memory, opened.found, [...unfound, ...(input.isHistoryKept ? memoryIdsIn(request.body) : [])]);
   return {
     outcome:
       problem !== undefined && edits.length === 0

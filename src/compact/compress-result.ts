@@ -38,7 +38,7 @@ export type CompressedResult = {
 };
 
 type Parts = {
-  readonly vault: Pick<Vault, 'keep' | 'idOf' | 'putSealed' | 'getSealedMany'>;
+  readonly vault: Pick<Vault, 'keep' | 'idOf' | 'putSealed' | 'getSealedMany' | 'renewSealed'>;
   readonly count: (text: string) => number;
   readonly recallTool: string;
   readonly flights: Flights;

@@ -53,7 +53,7 @@ export type FoldSettings = {
    * the same agent (the same tools) had something folded, and else as soon as something is to be recalled; `never`. Default `learned`.
    */
   readonly offerRecall?: OfferRecall;
-  /** How long originals and folds are kept, in milliseconds. Default 30 days. */
+  /** How long originals and folds are kept after they were last used, in milliseconds. Default 30 days. */
   readonly memoryTtlMs?: number;
   /**
    * How long one call of the store may take, in milliseconds; then it is given up, and what needed it goes on without it or rejects with
@@ -77,8 +77,8 @@ export function createDefaultEngine(
   return createEngine({
     vault,
     ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
-    ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs }),
-    keptReplies: createKeptReplies({ vault, ttlMs: settings.memoryTtlMs }),
+    ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs, clock }),
+    keptReplies: createKeptReplies({ vault, ttlMs: settings.memoryTtlMs, clock }),
     recallOffers: createRecallOffers({ vault, ttlMs: settings.memoryTtlMs }),
     summaries: aheadOf(settings.summaries, vault),
     digest: sha256,

@@ -9,7 +9,7 @@ import { looksFailed } from '../summarizers/refusal.ts';
 import type { Summarizer, SummaryStep } from '../summarizers/summarizer.ts';
 
 export type ItemWordsOptions = {
-  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany'>;
+  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany' | 'renewSealed'>;
   readonly tenant: string;
   readonly summarizer: Summarizer;
   /** What the texts were asked for; empty where nobody knows. */
@@ -50,6 +50,7 @@ export async function itemWords(
     const known = record && (decodeRecord(record, 'An item') as { readonly words: string } | undefined);
     if (known) words.set(text, known.words);
   }
+  for (const text of words.keys()) options.vault.renewSealed(options.tenant, keyOf(text, options), ttlMs);
   const missing = wanted.filter((text) => !words.has(text));
   const writing = writeAll(missing, options, (text, said) => words.set(text, said));
   const late = Promise.withResolvers<void>();

@@ -223,6 +223,7 @@ describe('the recall tool', () => {
         findHere: (...asked) => memory.ledger.findHere(...asked),
         record: (...fold) => memory.ledger.record(...fold),
         settle: (...sent) => memory.ledger.settle(...sent),
+        renew: (...used) => memory.ledger.renew(...used),
       },
       recallOffers: {
         find: (...asked) => memory.offers.find(...asked),

@@ -15,7 +15,7 @@ import type { AheadOptions } from './summary-ahead.ts';
 import type { SenderOptions } from './sender.ts';
 
 export type EngineOptions = SenderOptions & {
-  readonly vault: Pick<Vault, 'keep' | 'idOf'>;
+  readonly vault: Pick<Vault, 'keep' | 'idOf' | 'renewOriginals'>;
   readonly ledger: Ledger;
   readonly ghosts: Ghosts;
   readonly keptReplies: KeptReplies;

@@ -1,7 +1,7 @@
 /** Finds the fold made on a conversation's prefix before, and keeps new ones: the same prefix is sent as the same bytes for ever. */
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { originalsOf } from '../conversation/original.ts';
+import { allMemoriesOf, originalsOf } from '../conversation/original.ts';
 import type { Fold, FoundFold, Ledger, Recorded, RecordOptions } from '../memory/ledger.ts';
 import type { Sealed, Vault } from '../memory/vault.ts';
 import { newProblems } from './check.ts';
@@ -10,8 +10,8 @@ import { keptMessages } from './protection.ts';
 
 /** Where folds and originals are kept, for one conversation. */
 export type FoldMemory = {
-  readonly vault: Pick<Vault, 'keep'>;
-  readonly ledger: Pick<Ledger, 'record' | 'settle'>;
+  readonly vault: Pick<Vault, 'keep' | 'renewOriginals'>;
+  readonly ledger: Pick<Ledger, 'record' | 'settle' | 'renew'>;
   readonly tenant: string;
   /** The links of the prefix chain of the conversation as the client sent it: what a fold is found by. */
   readonly links: readonly string[];
@@ -102,7 +102,20 @@ export async function settle(
   }
 }
 
-/** The same where no fold is made. Rejects with `store-failed`. */
+/**
+ * Has everything that a request is sent with kept for as long again: the fold it goes on from with its originals, and those of `others`,
+ * which no fold that was found stands for. Returns at once, and never fails.
+ */
+export function renewUsed(
+  { vault, ledger, tenant, links }: FoldMemory,
+  found: FoundFold | undefined,
+  others: readonly string[],
+): void {
+  if (found && !found.fold.alone) ledger.renew(tenant, links, found, allMemoriesOf);
+  vault.renewOriginals(others);
+}
+
+/** The same as `rememberFold` where no fold is made. Rejects with `store-failed`. */
 export async function keepOriginals(
   { vault, tenant }: Pick<FoldMemory, 'vault' | 'tenant'>,
   conversation: Conversation,
@@ -146,7 +159,7 @@ async function writesNothing(): Promise<undefined> {
 
 /** The same memory without its store: what is recorded in it is remembered by this process only. */
 export function withoutStore(memory: FoldMemory): FoldMemory {
-  return { ...memory, vault: { keep: writesNothing } };
+  return { ...memory, vault: { ...memory.vault, keep: writesNothing } };
 }
 
 /**

@@ -113,6 +113,7 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
         findHere: (tenant, links) => ledger.findHere(tenant, links),
         record: (...fold) => ledger.record(...fold),
         settle: (...sent) => ledger.settle(...sent),
+        renew: (...used) => ledger.renew(...used),
       },
       offerRecall: 'always',
       window: 1_000_000,

@@ -128,7 +128,7 @@ export function foldMemory(
   const isSame = whole === came;
   return {
     // What is only observed was never sent, so there is no original to keep.
-    vault: mode === 'observe' ? { keep: () => Promise.resolve(undefined) } : vault,
+    vault: mode === 'observe' ? keepsNothing : vault,
     ledger,
     tenant,
     links,
@@ -136,6 +136,11 @@ export function foldMemory(
     same: isSame ? came.messages.length : sameAtEnd(came, whole),
   };
 }
+
+const keepsNothing: FoldMemory['vault'] = {
+  keep: () => Promise.resolve(undefined),
+  renewOriginals: () => undefined,
+};
 
 /** Prefixes of different roots never meet. */
 function rootOf(

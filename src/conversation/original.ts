@@ -14,6 +14,18 @@ export function memoriesOf(edits: readonly Edit[]): readonly string[] {
   return [...new Set(edits.flatMap((edit) => memoryOf(edit) ?? []))];
 }
 
+/** The ids of all originals of these edits, each once: those of the levels within a stretch, too. */
+export function allMemoriesOf(edits: readonly Edit[]): readonly string[] {
+  const ids = new Set(memoriesOf(edits));
+  const add = (stretch: Stretch | undefined): void => {
+    if (stretch === undefined) return;
+    ids.add(stretch.memory);
+    for (const one of stretch.of) add(one.stretch);
+  };
+  for (const edit of edits) add(stretchOf(edit));
+  return [...ids];
+}
+
 /** Whether anything is to be recalled under these edits. Asked several times with every request. */
 export function leavesMemories(edits: readonly Edit[]): boolean {
   return edits.some((edit) => memoryOf(edit) !== undefined);

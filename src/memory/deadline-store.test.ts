@@ -13,6 +13,7 @@ const calls = {
   getFirst: (store) => store.getFirst(['a']),
   putMany: (store) => store.putMany([entry]),
   putUnless: (store) => store.putUnless(['a'], [entry]),
+  touch: (store) => store.touch(['a'], 2_000),
   delete: (store) => store.delete(['a']),
   close: (store) => store.close(),
 } satisfies Record<string, (store: Store) => Promise<unknown>>;
@@ -170,6 +171,7 @@ function hanging(): Store & { readonly asked: readonly string[]; recover(): void
     getFirst: hang('getFirst', whole.getFirst),
     putMany: hang('putMany', whole.putMany),
     putUnless: hang('putUnless', whole.putUnless),
+    touch: hang('touch', whole.touch),
     delete: hang('delete', whole.delete),
     close: hang('close', whole.close),
     asked,

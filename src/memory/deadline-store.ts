@@ -82,6 +82,7 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
     getFirst: (keys) => ask(reads, 'getFirst', () => store.getFirst(keys)),
     putMany: (entries) => ask(writes, 'putMany', () => store.putMany(entries)),
     putUnless: (guards, entries) => ask(writes, 'putUnless', () => store.putUnless(guards, entries)),
+    touch: (keys, expiresAt) => ask(writes, 'touch', () => store.touch(keys, expiresAt)),
     delete: (keys) => ask(writes, 'delete', () => store.delete(keys)),
     close: () => ask(undefined, 'close', () => store.close()),
   };

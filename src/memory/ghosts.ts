@@ -4,13 +4,14 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { GhostTurn } from '../conversation/ghost-turn.ts';
+import type { Clock } from './store.ts';
 import type { Vault } from './vault.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 export interface Ghosts {
   /**
    * The replies of one conversation for which something was recalled, with that, the newest turn first; none for most conversations.
-   * No more of them are looked at than need be. Rejects with `store-failed`.
+   * No more of them are looked at than need be. What is found is kept for as long again. Rejects with `store-failed`.
    */
   find<R extends Reply>(tenant: string, newestFirst: Iterable<R>): Promise<readonly Found<R>[]>;
   /** The same from the memory of this process alone, for when the store does not answer. */
@@ -25,9 +26,10 @@ export type Reply = { readonly before: string; readonly through: string };
 export type Found<R extends Reply> = { readonly reply: R; readonly turns: readonly GhostTurn[] };
 
 type GhostsOptions = {
-  readonly vault: Pick<Vault, 'keep' | 'getSealedMany'>;
-  /** How long a ghost turn is kept, in milliseconds. Default 30 days. */
+  readonly vault: Pick<Vault, 'keep' | 'getSealedMany' | 'renewSealed'>;
+  /** How long a ghost turn is kept after it was last put back, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 };
 
 /** Replies to one prefix that are told apart: a client may ask again, and go on from any of them. */
@@ -37,7 +39,11 @@ const mostTurns = 4;
 const mostVersions = 16;
 
 /** Behind a vault. What this process learns is remembered, bounded, so that a turn that goes on asks for its newest reply alone. */
-export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: GhostsOptions): Ghosts {
+export function createGhosts({
+  vault,
+  ttlMs = 30 * 24 * 60 * 60 * 1_000,
+  clock = Date.now,
+}: GhostsOptions): Ghosts {
   // By the link behind the copy: another reply to the same prefix may have been recalled for later, by another instance.
   const known = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
   const made = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
@@ -64,12 +70,15 @@ export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ghost
           unknown.map(({ reply }) => keyOf(reply.before)),
         );
         for (const [at, one] of unknown.entries()) {
-          one.turns = merged(made.get(keyIn(tenant, one.reply.before)), parseTurns(kept[at]));
+          const stored = parseTurns(kept[at]);
+          one.turns = merged(made.get(keyIn(tenant, one.reply.before)), stored?.turns);
           known.set(one.key, one.turns);
+          if (stored) renew(tenant, one.reply.before, stored.at);
         }
       }
       const oldest = met.findLastIndex(({ turns = [] }) => turns.length > 0);
       for (const { key } of met.slice(oldest + 1)) without.set(key, now);
+      for (const { reply, turns = [] } of met) if (turns.length > 0) renew(tenant, reply.before);
       return met.flatMap(({ reply, turns = [] }) => (turns.length > 0 ? [{ reply, turns }] : []));
     },
     findHere<R extends Reply>(tenant: string, newestFirst: Iterable<R>) {
@@ -90,15 +99,26 @@ export function createGhosts({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ghost
     },
   };
 
+  /** Its marks, too: a version that is recorded later must meet those that stand there. */
+  function renew(tenant: string, link: string, writtenAt?: number): void {
+    const marks = () => Array.from({ length: mostVersions }, (_, at) => markOf(link, at + 1));
+    vault.renewSealed(tenant, keyOf(link), ttlMs, { writtenAt, along: marks });
+  }
+
   /** Other instances may record for the same prefix at once: each version is written once, and the next begins with what it holds. */
   async function add(tenant: string, link: string, mine: readonly GhostTurn[]): Promise<void> {
     let turns = mine;
     for (let version = 1; version <= mostVersions; version++) {
-      const mark = `${keyOf(link)}/${version}`;
+      const mark = markOf(link, version);
       const keys = [keyOf(link), mark];
-      const there = await vault.keep(tenant, [], { keys, content: bytesOf(turns), ttlMs, unless: [mark] });
+      const there = await vault.keep(tenant, [], {
+        keys,
+        content: bytesOf(turns, clock()),
+        ttlMs,
+        unless: [mark],
+      });
       if (there === undefined) return;
-      turns = merged(mine, parseTurns(there.content));
+      turns = merged(mine, parseTurns(there.content)?.turns);
     }
   }
 }
@@ -130,9 +150,15 @@ function keyOf(link: string): string {
   return `ghost/${link}`;
 }
 
+function markOf(link: string, version: number): string {
+  return `${keyOf(link)}/${version}`;
+}
+
 /** Turns are JSON texts, kept as such: their bytes are sent again as they were. */
 type Stored = {
   readonly turns: readonly StoredTurn[];
+  /** When it was written, in milliseconds since the epoch. Earlier releases did not say. */
+  readonly at?: number;
 };
 
 type StoredTurn = {
@@ -146,8 +172,8 @@ type StoredTurn = {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-function bytesOf(turns: readonly GhostTurn[]): Uint8Array {
-  const stored: Stored = { turns: turns.map(storedOf) };
+function bytesOf(turns: readonly GhostTurn[], at: number): Uint8Array {
+  const stored: Stored = { turns: turns.map(storedOf), at };
   return encodeRecord(stored);
 }
 
@@ -158,10 +184,13 @@ function storedOf({ rounds, closing }: GhostTurn): StoredTurn {
   };
 }
 
-function parseTurns(record: Uint8Array | undefined): readonly GhostTurn[] | undefined {
+function parseTurns(
+  record: Uint8Array | undefined,
+): { readonly turns: readonly GhostTurn[]; readonly at: number | undefined } | undefined {
   const stored = record && (decodeRecord(record, 'A ghost turn') as Stored | undefined);
-  return stored?.turns.map(({ rounds, closing }) => ({
+  const turns = stored?.turns.map(({ rounds, closing }) => ({
     rounds: rounds.map(({ turn, answers }) => ({ turn: encoder.encode(turn), answers })),
     closing: closing === undefined ? undefined : encoder.encode(closing),
   }));
+  return turns && { turns, at: stored?.at };
 }

@@ -78,6 +78,15 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
       if (inTheWay === undefined) write(entries);
       return inTheWay;
     },
+    async touch(keys, expiresAt) {
+      checkOpen();
+      const now = clock();
+      for (const key of keys) {
+        const found = held.get(key);
+        if (found === undefined || found.expiresAt <= now || found.expiresAt >= expiresAt) continue;
+        held.set(key, { value: found.value, expiresAt }, { size: sizeOf(key, found.value) });
+      }
+    },
     async delete(keys) {
       checkOpen();
       for (const key of keys) held.delete(key);

@@ -5,28 +5,34 @@
 import { LRUCache } from 'lru-cache';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import { sha256 } from './digest.ts';
+import type { Clock } from './store.ts';
 import type { Vault } from './vault.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 export interface KeptReplies {
   /** What this process knows without asking the store. */
   known(tenant: string, knownAs: string): KeptReply | undefined;
-  /** Undefined for most: they can be gone on from as they are. Rejects with `store-failed`. */
+  /** Undefined for most: they can be gone on from as they are. What is found is kept for as long again. Rejects with `store-failed`. */
   find(tenant: string, knownAs: string): Promise<KeptReply | undefined>;
   /** Rejects with `store-failed`, but remembers it here. */
   record(tenant: string, knownAs: string, reply: KeptReply): Promise<void>;
 }
 
 type KeptRepliesOptions = {
-  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany'>;
-  /** How long one is kept, in milliseconds. Default 30 days. */
+  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany' | 'renewSealed'>;
+  /** How long one is kept after it was last gone on from, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 };
+
+/** With when it was written, in milliseconds since the epoch; earlier releases did not say. */
+type Stored = KeptReply & { readonly at?: number };
 
 /** Behind a vault. What this process learns is remembered, bounded, so that it goes on even while the store is down. */
 export function createKeptReplies({
   vault,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
+  clock = Date.now,
 }: KeptRepliesOptions): KeptReplies {
   const known = new LRUCache<string, KeptReply>({
     maxSize: 16 * 1024 * 1024,
@@ -38,16 +44,20 @@ export function createKeptReplies({
     async find(tenant, knownAs) {
       const place = `${tenant}/${knownAs}`;
       const here = known.get(place);
+      if (here) vault.renewSealed(tenant, keyOf(knownAs), ttlMs);
       if (here) return here;
       const [record] = await vault.getSealedMany(tenant, [keyOf(knownAs)]);
-      const reply = record && (decodeRecord(record, 'A kept reply') as KeptReply | undefined);
-      if (reply) known.set(place, reply);
+      const stored = record && (decodeRecord(record, 'A kept reply') as Stored | undefined);
+      if (!stored) return undefined;
+      const { at, ...reply } = stored;
+      known.set(place, reply);
+      vault.renewSealed(tenant, keyOf(knownAs), ttlMs, { writtenAt: at });
       return reply;
     },
     async record(tenant, knownAs, reply) {
       // Before anything can fail.
       known.set(`${tenant}/${knownAs}`, reply);
-      const content = encodeRecord(reply);
+      const content = encodeRecord({ ...reply, at: clock() });
       await vault.putSealed(tenant, [keyOf(knownAs)], content, ttlMs);
     },
   };

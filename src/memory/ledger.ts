@@ -89,11 +89,18 @@ export interface Ledger {
     found: FoundFold | undefined,
     options: Pick<Fold, 'at' | 'limit'> & { readonly write?: Write },
   ): Promise<void>;
+  /** A request goes out with this fold: it is kept for as long again, and so are its originals. Returns at once. */
+  renew(
+    tenant: string,
+    links: readonly string[],
+    found: FoundFold,
+    originals: (edits: readonly Edit[]) => readonly string[],
+  ): void;
 }
 
 type LedgerOptions = {
-  readonly vault: Pick<Vault, 'keep' | 'getSealedMany' | 'getSealedFirst'>;
-  /** How long a fold is kept, in milliseconds. Default 30 days. */
+  readonly vault: Pick<Vault, 'keep' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed'>;
+  /** How long a fold is kept after it was last used, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
 };
 
@@ -188,6 +195,18 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
       learned(tenant, link, { settled });
       const record = { keys: [keyOf.settled(link)], content: encodeRecord(settled), ttlMs: settledMs };
       await write({ ...record, unless });
+    },
+    renew(tenant, links, { fold, matched }, originals) {
+      const kind = matched < fold.length ? 'near' : 'fold';
+      vault.renewSealed(tenant, keyOf[kind](links[matched]!), ttlMs, {
+        writtenAt: fold.at,
+        // Those that it may have been recorded under besides, as far as they are of this conversation.
+        along: () =>
+          links
+            .slice(Math.max(matched - mostLinks + 1, 1), matched + 1)
+            .flatMap((link) => [keyOf.fold(link), keyOf.near(link)]),
+        originals: () => originals(fold.edits),
+      });
     },
   };
 

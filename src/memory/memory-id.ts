@@ -12,6 +12,11 @@ export function isMemoryId(text: string): boolean {
   return shape.test(text);
 }
 
+/** The ids that stand anywhere in a text, each once. */
+export function memoryIdsIn(bytes: Uint8Array): readonly string[] {
+  return [...new Set(new TextDecoder().decode(bytes).match(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g))];
+}
+
 /** The first 80 bits of a digest as 16 characters. Needs at least 10 bytes. */
 export function base32Of(digest: Uint8Array): string {
   let bits = 0n;

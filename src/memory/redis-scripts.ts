@@ -1,5 +1,6 @@
 /** What Redis does for us within itself, in one round trip: small programs in its own language, over records as redis-record.ts has them. */
 import type { RedisClient } from './redis-connection.ts';
+import { writeRecord } from './redis-record.ts';
 
 /** Whether a record is one of ours and has not expired by our clock. A Lua function. */
 const isAlive = `local function isAlive(record, now)
@@ -29,6 +30,18 @@ for at = guards + 1, #KEYS do
 end
 return false`;
 
+// Arguments: now, a record without a value that expires when they are to, and how long the server keeps them.
+const touch = `${isAlive}
+for _, key in ipairs(KEYS) do
+  local record = redis.pcall('get', key)
+  if isAlive(record, tonumber(ARGV[1])) and struct.unpack('>d', record, 2) < struct.unpack('>d', ARGV[2], 2) then
+    local renewed = ARGV[2] .. record:sub(10)
+    if ARGV[3] == 'ever' then redis.call('set', key, renewed)
+    else redis.call('set', key, renewed, 'PX', ARGV[3]) end
+  end
+end
+return false`;
+
 export type FoundRecord = { readonly at: number; readonly record: Buffer };
 
 /** Milliseconds that the server keeps a record; `gone` for one that has expired. */
@@ -55,6 +68,17 @@ export async function setUnless(
   return foundIn(
     await client.callBuffer('eval', [putUnless, keys.length, ...keys, now, guards.length, ...values]),
   );
+}
+
+/** Has those of the keys that are alive at `now` expire later; those that would expire later anyway stay as they are. */
+export async function touchAlive(
+  client: RedisClient,
+  keys: readonly string[],
+  { expiresAt, stays }: { readonly expiresAt: number; readonly stays: Stays },
+  now: number,
+): Promise<void> {
+  const header = writeRecord(new Uint8Array(0), expiresAt);
+  await client.callBuffer('eval', [touch, keys.length, ...keys, now, header, stays]);
 }
 
 function foundIn(answer: unknown): FoundRecord | undefined {

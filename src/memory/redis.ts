@@ -7,7 +7,7 @@ import { LeporelloError } from '../errors.ts';
 import { connectRedis, type RedisClient, type RedisServer, theirConnection } from './redis-connection.ts';
 import { redisFailed } from './redis-problem.ts';
 import { readRecord, writeRecord } from './redis-record.ts';
-import { firstAlive, type FoundRecord, setUnless, type Stays } from './redis-scripts.ts';
+import { firstAlive, type FoundRecord, setUnless, type Stays, touchAlive } from './redis-scripts.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
 export type { RedisClient } from './redis-connection.ts';
@@ -99,6 +99,14 @@ export async function redisStore(options: RedisOptions = {}): Promise<Store> {
       }));
       const inTheWay = guards.map((key) => prefix + key);
       return valueOf(await ask((using) => setUnless(using, inTheWay, records, now)));
+    },
+    async touch(keys, expiresAt) {
+      checkOpen();
+      const now = clock();
+      const stays = staysFor(expiresAt, now);
+      const wanted = keys.map((key) => prefix + key);
+      if (wanted.length > 0 && stays !== 'gone')
+        await ask((using) => touchAlive(using, wanted, { expiresAt, stays }, now));
     },
     async delete(keys) {
       checkOpen();

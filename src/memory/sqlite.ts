@@ -78,6 +78,11 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
         return inTheWay;
       });
     },
+    async touch(keys, expiresAt) {
+      checkOpen();
+      const wanted = [...keys];
+      if (wanted.length > 0) await write(() => statements.touch(wanted, expiresAt, clock()));
+    },
     async delete(keys) {
       checkOpen();
       const wanted = [...keys];
@@ -95,6 +100,7 @@ type Statements = {
   getMany(keys: readonly string[], now: number): readonly (Uint8Array | undefined)[];
   getFirst(keys: readonly string[], now: number): FirstFound | undefined;
   put(entries: readonly StoreEntry[], now: number): void;
+  touch(keys: readonly string[], expiresAt: number, now: number): void;
   delete(keys: readonly string[]): void;
 };
 
@@ -113,6 +119,11 @@ function prepare(database: DatabaseSync): Statements {
   );
   const sweep = database.prepare(
     'delete from entries where rowid in (select rowid from entries where expires_at <= ? limit ?)',
+  );
+  // Where it never expires, the column is null, and no comparison holds.
+  const touch = database.prepare(
+    `update entries set expires_at = ?1
+     where key in (select value from json_each(?2)) and expires_at > ?3 and expires_at < ?1`,
   );
   const remove = database.prepare('delete from entries where key in (select value from json_each(?))');
   return {
@@ -133,6 +144,7 @@ function prepare(database: DatabaseSync): Statements {
       // More than is written, so that what has expired never piles up; not all at once, so that a write stays short.
       sweep.run(now, 2 * entries.length + 8);
     },
+    touch: (keys, expiresAt, now) => void touch.run(expiresAt, JSON.stringify(keys), now),
     delete: (keys) => void remove.run(JSON.stringify(keys)),
   };
 }

@@ -14,6 +14,11 @@ export interface Store {
   putMany(entries: readonly StoreEntry[]): Promise<void>;
   /** All or none; none where something stands under a key of `guards`: the first that does is returned. One round trip. */
   putUnless(guards: readonly string[], entries: readonly StoreEntry[]): Promise<FirstFound | undefined>;
+  /**
+   * Moves the expiry of the entries that are there to `expiresAt`, in milliseconds since the epoch, where that is later. Never brings back
+   * what has expired, and never shortens. One round trip.
+   */
+  touch(keys: readonly string[], expiresAt: number): Promise<void>;
   delete(keys: readonly string[]): Promise<void>;
   /** May be called twice. After it every other call rejects with `store-failed`. */
   close(): Promise<void>;

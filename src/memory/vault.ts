@@ -7,6 +7,7 @@ import { createHmac } from 'node:crypto';
 import { LeporelloError } from '../errors.ts';
 import { storeWithDeadline } from './deadline-store.ts';
 import { base32Of, isMemoryId } from './memory-id.ts';
+import { createRenewals } from './renewals.ts';
 import { createSealer, deriveKey } from './sealing.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
@@ -25,7 +26,7 @@ export interface Vault {
     originals: readonly Original[],
     ...beside: readonly Sealed[]
   ): Promise<FirstSealed | undefined>;
-  /** Another tenant's memory, one that has expired, and one that was damaged are all `missing`. */
+  /** Another tenant's memory, one that has expired, and one that was damaged are all `missing`. One that is found is renewed. */
   recall(tenant: string, id: string): Promise<Recalled>;
   /** For the operator, who has the secret but no credential. Never for a request. */
   recallAny(id: string): Promise<Recalled>;
@@ -35,6 +36,12 @@ export interface Vault {
   getSealedMany(tenant: string, keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
   /** The first of the keys under which something stands, by its place among them; without content when that is damaged. */
   getSealedFirst(tenant: string, keys: readonly string[]): Promise<FirstSealed | undefined>;
+  /**
+   * Counts how long these originals are kept from now, as they are in use. Returns at once, and writes only now and then: see renewals.ts.
+   */
+  renewOriginals(ids: readonly string[]): void;
+  /** The same of what `putSealed` or `keep` put under this key for `ttlMs`. */
+  renewSealed(tenant: string, key: string, ttlMs: number, known?: SealedUse): void;
 }
 
 /** The exact bytes taken out of a request, and their id. */
@@ -49,6 +56,14 @@ export type Sealed = {
   readonly unless?: readonly string[];
 };
 
+export type SealedUse = {
+  /** When it was put, in milliseconds since the epoch, where it says so itself. */
+  readonly writtenAt?: number | undefined;
+  /** Other keys, and ids of originals, that are renewed whenever this one is. */
+  readonly along?: () => readonly string[];
+  readonly originals?: () => readonly string[];
+};
+
 export type FirstSealed = { readonly at: number; readonly content: Uint8Array | undefined };
 
 export type Recalled =
@@ -60,7 +75,7 @@ export type VaultOptions = {
   /** At least 32 bytes; see secret.ts. With another secret everything kept so far is missing. */
   readonly secret: Uint8Array;
   readonly clock?: Clock;
-  /** How long an original is kept after it was last needed, in milliseconds. Default 30 days. */
+  /** How long an original is kept after it was last used, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
   /** How long one call of the store may take, in milliseconds. Default 500. */
   readonly storeDeadlineMs?: number | undefined;
@@ -74,6 +89,7 @@ export function createVault(options: VaultOptions): Vault {
     throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes: it needs at least 32.`);
   }
   const sealer = createSealer(secret);
+  const renewals = createRenewals(store, clock);
 
   async function sealed(tenant: string, key: string, content: Uint8Array, ttl: number): Promise<StoreEntry> {
     return { key, value: await sealer.seal(tenant, key, content), expiresAt: clock() + ttl };
@@ -103,6 +119,7 @@ export function createVault(options: VaultOptions): Vault {
   return {
     ...createNames(secret),
     async keep(tenant, originals, ...beside) {
+      const lasting = clock() + ttlMs;
       const entries: StoreEntry[] = [];
       // One at a time: a compressor takes megabytes while it works.
       for (const { id, original } of originals) {
@@ -110,17 +127,24 @@ export function createVault(options: VaultOptions): Vault {
       }
       for (const record of beside) entries.push(...(await sealedAll(tenant, record)));
       const unless = beside.flatMap((record) => record.unless ?? []);
-      if (unless.length > 0) {
-        const guards = unless.map((key) => sealedKey(tenant, key));
-        return opened(guards, await store.putUnless(guards, entries));
-      }
-      await store.putMany(entries);
+      const guards = unless.map((key) => sealedKey(tenant, key));
+      const inTheWay =
+        guards.length > 0 ? await store.putUnless(guards, entries) : await store.putMany(entries);
+      if (inTheWay) return opened(guards, inTheWay);
+      // What is kept for less is never renewed.
+      renewals.written(entries.flatMap(({ key, expiresAt = 0 }) => (expiresAt >= lasting ? [key] : [])));
       return undefined;
     },
-    recall: async (tenant, id) => find(checked(tenant), id),
+    async recall(tenant, id) {
+      const found = await find(checked(tenant), id);
+      if (found.status === 'found') renewals.used(memoryKey(id), ttlMs);
+      return found;
+    },
     recallAny: (id) => find(undefined, id),
     async putSealed(tenant, keys, content, ttl) {
-      await store.putMany(await sealedAll(tenant, { keys, content, ttlMs: ttl }));
+      const entries = await sealedAll(tenant, { keys, content, ttlMs: ttl });
+      await store.putMany(entries);
+      renewals.written(entries.map(({ key }) => key));
     },
     async getSealedMany(tenant, keys) {
       const places = keys.map((key) => sealedKey(tenant, key));
@@ -135,6 +159,15 @@ export function createVault(options: VaultOptions): Vault {
     async getSealedFirst(tenant, keys) {
       const places = keys.map((key) => sealedKey(tenant, key));
       return opened(places, await store.getFirst(places));
+    },
+    renewOriginals(ids) {
+      for (const id of ids) renewals.used(memoryKey(id), ttlMs);
+    },
+    renewSealed(tenant, key, ttl, { writtenAt, along = () => [], originals = () => [] } = {}) {
+      renewals.used(sealedKey(tenant, key), ttl, {
+        writtenAt,
+        along: () => [...along().map((other) => sealedKey(tenant, other)), ...originals().map(memoryKey)],
+      });
     },
   };
 }

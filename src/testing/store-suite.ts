@@ -63,6 +63,7 @@ export function storeSuite(name: string, fixture: StoreFixture): void {
     content(setting);
     copying(setting);
     expiry(setting);
+    touching(setting);
     if (fixture.sweeps !== 'by itself') sweeping(setting);
     closing(setting);
     const { reopen } = fixture;
@@ -307,6 +308,63 @@ function expiry({ open, setClock }: Setting): void {
   });
 }
 
+function touching({ open, setClock }: Setting): void {
+  it('moves the expiry of what is there to a later time, and leaves the values as they are', async () => {
+    const store = await open();
+    await store.putMany([
+      entry('a', [1, 2], 1_000_100),
+      entry('b', [], 1_000_100),
+      entry('c', [3], 1_000_100),
+    ]);
+    await store.touch(['a', 'nothing', 'b', 'a'], 1_000_500.5);
+    setClock(1_000_100);
+    expect(await store.getMany(['a', 'b', 'c', 'nothing'])).toEqual([
+      bytes(1, 2),
+      bytes(),
+      undefined,
+      undefined,
+    ]);
+    setClock(1_000_500);
+    expect(await store.get('a')).toEqual(bytes(1, 2));
+    setClock(1_000_501);
+    expect(await store.getMany(['a', 'b'])).toEqual([undefined, undefined]);
+  });
+
+  it('never shortens: an earlier time, a time that has passed, and what never expires', async () => {
+    const store = await open();
+    await store.putMany([entry('a', [1], 1_000_500), entry('ever', [2])]);
+    await store.touch(['a', 'ever'], 1_000_100);
+    await store.touch(['a', 'ever'], 999_000);
+    setClock(1_000_499);
+    expect(await store.getMany(['a', 'ever'])).toEqual([bytes(1), bytes(2)]);
+    await store.touch(['ever'], 1_000_600);
+    setClock(9_000_000_000_000);
+    expect(await store.getMany(['a', 'ever'])).toEqual([undefined, bytes(2)]);
+  });
+
+  it('never brings back what has expired', async () => {
+    const store = await open();
+    await store.putMany([entry('a', [1], 1_000_100)]);
+    setClock(1_000_100);
+    await store.touch(['a'], 1_000_900);
+    expect(await store.get('a')).toBeUndefined();
+    setClock(1_000_000);
+    expect([undefined, 1]).toContain((await store.get('a'))?.[0]);
+    setClock(1_000_200);
+    expect(await store.get('a')).toBeUndefined();
+  });
+
+  it('touches awkward keys, thousands at once, and none', async () => {
+    const store = await open();
+    const keys = [...awkwardKeys, ...Array.from({ length: 3_000 }, (_, at) => `many ${at}`)];
+    await store.putMany(keys.map((key, at) => entry(key, [at % 251], 1_000_100)));
+    await store.touch([], 1_000_500);
+    await store.touch(keys, 1_000_500);
+    setClock(1_000_400);
+    expect(await store.getMany(keys)).toEqual(keys.map((_, at) => bytes(at % 251)));
+  });
+}
+
 function sweeping({ open, setClock }: Setting): void {
   it('sweeps expired entries away as it writes', async () => {
     const store = await open();
@@ -334,6 +392,7 @@ function closing({ open }: Setting): void {
     await expect(store.putMany([entry('a', [1])])).rejects.toMatchObject(failed);
     await expect(store.putMany([])).rejects.toMatchObject(failed);
     await expect(store.putUnless(['b'], [entry('a', [1])])).rejects.toMatchObject(failed);
+    await expect(store.touch(['a'], 2_000_000)).rejects.toMatchObject(failed);
     await expect(store.delete(['a'])).rejects.toMatchObject(failed);
   });
 }

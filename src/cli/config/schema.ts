@@ -303,7 +303,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       ttlDays: told(z.number().gt(0).lte(36_500).default(30), {
         allowed: 'a number of days above 0 and at most 36500',
-        about: 'Days that originals and folds are kept after they were last needed.',
+        about: 'Days that originals and folds are kept after they were last used.',
       }),
       // As a whole it holds the password.
       redis: told(redis.schema.default(false), { ...redis.meta, secret: true }),
