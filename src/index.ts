@@ -43,6 +43,7 @@ export type { Summarizer, SummaryRequest, SummaryStep } from './summarizers/summ
 export { type Calibration, type CalibrationOptions, createCalibration } from './tokens/calibration.ts';
 export { loadTokenCounter } from './tokens/load-counter.ts';
 export { loadModelInfo, type ModelOverrides } from './tokens/models.ts';
+export type { CountText, OwnCounter } from './tokens/own-counter.ts';
 export type { TokenCounter } from './tokens/token-counter.ts';
 export { defaultTriggers, type TriggerOptions } from './triggers/default-triggers.ts';
 export type { Demand, Trigger, TriggerState } from './triggers/trigger.ts';

@@ -186,7 +186,13 @@ describe('loadConfig', () => {
 
   it('names variables that are nobody it knows', async () => {
     const { unknownVariables } = await load({
-      env: { LEPORELLO_SERVICE_HOST: '10.0.0.1', LEPORELLO_SECRET: 'x', LEPORELLO_LEASH: '1', OTHER: '1' },
+      env: {
+        LEPORELLO_SERVICE_HOST: '10.0.0.1',
+        LEPORELLO_SERVICE_PORT: '',
+        LEPORELLO_SECRET: 'x',
+        LEPORELLO_LEASH: '1',
+        OTHER: '1',
+      },
     });
     expect(unknownVariables).toEqual(['LEPORELLO_SERVICE_HOST']);
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LeporelloError } from '../errors.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { redisStore } from '../memory/redis.ts';
-import { loadSecret } from '../memory/secret.ts';
+import { givenSecret, loadSecret } from '../memory/secret.ts';
 import { sqliteStore } from '../memory/sqlite.ts';
 import { isBusy } from '../memory/sqlite-problem.ts';
 import type { Store } from '../memory/store.ts';
@@ -63,7 +63,7 @@ export async function openMemoryOrDoWithout(
   } catch (error) {
     await server?.close();
     // A secret that was given and is no good is a mistake to be told, not a folder to do without.
-    if (secret === undefined && env['LEPORELLO_SECRET'] !== undefined) throw error;
+    if (secret === undefined && givenSecret(env) !== undefined) throw error;
     const lost = error instanceof Error ? error.message : String(error);
     return { secret: secret ?? randomBytes(32), store: inMemoryStore(), lost };
   }
@@ -71,7 +71,7 @@ export async function openMemoryOrDoWithout(
 
 /** Where memory is elsewhere and the environment gives the secret, no folder is needed. */
 function secretIn(dataDir: string | undefined, env: Environment, redis: Redis): Promise<Uint8Array> {
-  const isNeeded = redis === false || env['LEPORELLO_SECRET'] === undefined;
+  const isNeeded = redis === false || givenSecret(env) === undefined;
   return loadSecret({ dataDir: dataDir ?? (isNeeded ? missingHome() : ''), env });
 }
 

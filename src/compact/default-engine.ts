@@ -29,7 +29,7 @@ export type FoldSettings = {
   readonly triggers?: TriggerOptions;
   /** Tool results of fewer bytes (UTF-8) are never offloaded. Default 1,000. */
   readonly compressionBytesThreshold?: number;
-  readonly pins?: Pins;
+  readonly pins?: Partial<Pins>;
   /** How tool results are made smaller when they come; `false` leaves them as they are. Default: without loss, and large ones with. */
   readonly shrinks?: Partial<ShrinkSettings> | false;
   /** Whether old messages leave a summary behind rather than a stub that names what their calls were about. Default: a stub. */
@@ -103,7 +103,7 @@ export function createDefaultEngine(
     shrinks: settings.shrinks === false ? undefined : { ...defaultShrinks, ...settings.shrinks },
     offerRecall: settings.offerRecall,
     isHistoryKept,
-    pins: settings.pins,
+    pins: { tools: settings.pins?.tools ?? [], texts: settings.pins?.texts ?? [] },
     compressionBytesThreshold: settings.compressionBytesThreshold,
   });
 }

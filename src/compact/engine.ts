@@ -81,6 +81,7 @@ export function createEngine(options: EngineOptions): Engine {
         const counter = await options.counterFor(conversation.model);
         const links = linksAsCame(workshop, request, conversation);
         const counts = createConversationCounter({ counter, memo: workshop.counts });
+        await counts.ahead(conversation);
         gaugeOf(workshop.calibration, request.tenant, conversation, links).learn(
           counts.total(conversation),
           reported,

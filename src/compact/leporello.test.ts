@@ -3,6 +3,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { chatBody, type Step } from '../testing/chat-conversation.ts';
 import { type Calibration, createCalibration } from '../tokens/calibration.ts';
+import type { OwnCounter } from '../tokens/own-counter.ts';
 import type { FoldSettings } from './default-engine.ts';
 import { createLeporello } from './leporello.ts';
 
@@ -14,6 +15,7 @@ const steps: readonly Step[] = [
 ];
 const body = chatBody(steps, { tools: ['run'], model: 'gpt-4o' });
 const settings = { models: { 'gpt-4o': { window: 20_000 } } };
+const secret = new Uint8Array(32).fill(3);
 
 describe('Leporello in process', () => {
   it('folds a body, answers recalls from it, and brings originals back', async () => {
@@ -48,7 +50,7 @@ describe('Leporello in process', () => {
     const short = chatBody(steps.slice(0, 20), { tools: ['run'], model: 'gpt-4o' });
     expect(await recordsOf({ preset: 'debugging' }, short)).toEqual([]);
     expect(() => createLeporello({ preset: 'fast' as 'cost' })).toThrow(
-      'preset "fast" is unknown: use production, debugging, long-horizon, cost.',
+      'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".',
     );
   });
 
@@ -75,7 +77,7 @@ describe('Leporello in process', () => {
   });
 
   it('finds its folds again with the same store and secret', async () => {
-    const kept = { ...settings, store: inMemoryStore(), secret: new Uint8Array(32).fill(3) };
+    const kept = { ...settings, store: inMemoryStore(), secret };
     const first = await createLeporello(kept).prepare({ codec: openaiChat, body });
     const second = await createLeporello(kept).prepare({ codec: openaiChat, body });
     expect(second.body).toEqual(first.body);
@@ -114,6 +116,58 @@ describe('Leporello in process', () => {
   });
 });
 
+describe('a counter of the user', () => {
+  const count = (text: string) => Math.ceil(text.length / 3);
+  const later = async (text: string) => Promise.resolve(count(text));
+  const uncut = { secret, shrinks: false, triggers: { cacheRent: false } } as const;
+  const prepared = async (tokenizer: OwnCounter, window = 200_000) => {
+    const leporello = createLeporello({ ...uncut, models: { 'gpt-*': { window, tokenizer } } });
+    return leporello.prepare({ codec: openaiChat, body });
+  };
+
+  it('counts the same, whether it answers at once or later', async () => {
+    const [atOnce, answered] = [await prepared(count), await prepared(later)];
+    expect(answered.prompt).toEqual(atOnce.prompt);
+    expect(answered.prompt?.counted).toBeGreaterThan(27_000);
+  });
+
+  it('that answers later has each text asked for once, in a conversation that goes on', async () => {
+    const asked: string[] = [];
+    const leporello = createLeporello({
+      models: {
+        'gpt-*': {
+          window: 200_000,
+          tokenizer: async (text) => {
+            asked.push(text);
+            return later(text);
+          },
+        },
+      },
+      shrinks: false,
+    });
+    await leporello.prepare({ codec: openaiChat, body });
+    const before = asked.length;
+    const more = chatBody([...steps, { user: 'And now?' }], { tools: ['run'], model: 'gpt-4o' });
+    await leporello.prepare({ codec: openaiChat, body: more });
+    expect(asked.slice(before)).toEqual(['And now?']);
+  });
+
+  it('folds by it, with the same bytes every time', async () => {
+    const [one, other] = [await prepared(later, 20_000), await prepared(later, 20_000)];
+    expect(one.outcome.status).toBe('compacted');
+    expect(one.body).toEqual(other.body);
+    expect(one.prompt!.counted).toBeLessThan(15_000);
+  });
+
+  it('that fails at run time is estimated for', async () => {
+    const fails = (text: string) => (text === 'a' ? 1 : Number.NaN);
+    const failsLater = async (text: string) => (text === 'a' ? 1 : Promise.reject(new Error('429')));
+    const usual = await createLeporello(uncut).prepare({ codec: openaiChat, body });
+    for (const tokenizer of [fails, failsLater])
+      expect((await prepared(tokenizer)).prompt).toEqual(usual.prompt);
+  });
+});
+
 describe('a store that hangs', () => {
   const stuck = () => new Promise<never>(() => {});
   const calls = ['get', 'getMany', 'getFirst', 'putMany', 'putUnless'] as const;
@@ -129,6 +183,7 @@ describe('a store that hangs', () => {
         ...settings,
         storeDeadlineMs: 5,
         store: { ...inMemoryStore(), ...hanging },
+        secret,
       });
       const prepared = await leporello.prepare({ codec: openaiChat, body });
       if (prepared.outcome.status === 'failed') expect(prepared.body).toEqual(body);
@@ -160,6 +215,7 @@ describe('a store that hangs', () => {
       triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } },
       storeDeadlineMs: 5,
       store: { ...inMemoryStore(), ...everything },
+      secret,
     });
     const { outcome, body: sent } = await leporello.prepare({ codec: openaiChat, body });
     expect(outcome).toEqual({
@@ -184,7 +240,7 @@ describe('a store that hangs', () => {
 
   it('must be given milliseconds that can be waited', () => {
     expect(() => createLeporello({ storeDeadlineMs: 0 })).toThrow(
-      'storeDeadlineMs is 0: give milliseconds above 0',
+      'storeDeadlineMs is 0, but must be a number of milliseconds above 0',
     );
   });
 });

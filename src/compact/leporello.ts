@@ -2,12 +2,14 @@
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import type { Store } from '../memory/store.ts';
-import { createVault } from '../memory/vault.ts';
+import { checkedTenant, createVault, secretFor } from '../memory/vault.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { answerRecall } from './answer-recall.ts';
 import { compressResult, type CompressedResult, type ResultRequest } from './compress-result.ts';
+import { foldChecks } from './check-settings.ts';
+import { checkSettings, object, secret as secretValue, shown, thingWith } from './checks.ts';
 import { createDefaultEngine, type FoldSettings } from './default-engine.ts';
 import type { Flights } from './item-words.ts';
 import { type Prepared, unprepared } from './prepared.ts';
@@ -15,7 +17,7 @@ import { type Prepared, unprepared } from './prepared.ts';
 export type LeporelloOptions = FoldSettings & {
   /** Where originals and folds are kept. Default: in this process, at most 128 MiB. */
   readonly store?: Store;
-  /** At least 32 bytes; what ids and encryption come from. Needed to read a store again after a restart. Default: random. */
+  /** At least 32 bytes, the same with every start: ids and encryption come from it. Required beside a `store`; default without one: random. */
   readonly secret?: Uint8Array;
 };
 
@@ -24,8 +26,9 @@ export type Compacted = Pick<Prepared, 'outcome' | 'body' | 'report'>;
 
 export interface Leporello {
   /**
-   * The body as it should be sent. Never rejects: what goes wrong is the outcome `failed`, with the body as it came. `tenant` names whose
-   * conversation it is (a-z, 0-9, -); memories of one tenant are never read for another.
+   * The body as it should be sent. What goes wrong is the outcome `failed`, with the body as it came. `tenant` names whose conversation it is
+   * (1 to 64 of a-z, 0-9, -); memories of one tenant are never read for another. Rejects with `bad-config` for another label, and for
+   * nothing else.
    */
   prepare(request: {
     readonly codec: Codec;
@@ -43,7 +46,7 @@ export interface Leporello {
   /**
    * For a program that keeps its own messages: the body with what is old in one summary and stubs, for its messages to be kept and gone on
    * from, in this process or another with the same store and secret. The next one takes the last summary in. A body whose tools hold
-   * `recallTool` has stubs that name it. Never rejects: what goes wrong is the outcome `failed`, with the body as it came.
+   * `recallTool` has stubs that name it. Rejects as `prepare` does.
    */
   compact(request: {
     readonly codec: Codec;
@@ -71,25 +74,28 @@ export interface Leporello {
 }
 
 /**
- * Throws `bad-config` for options out of range.
+ * Throws `bad-config` for options that are unknown or not allowed, and for a store without a secret.
  * @example
  * const leporello = createLeporello();
  * const prepared = await leporello.prepare({ codec, body }); // of leporello/codecs/...;
  * await fetch(url, { method: 'POST', headers, body: prepared.body });
  */
 export function createLeporello(options: LeporelloOptions = {}): Leporello {
-  const { store = inMemoryStore(), secret = crypto.getRandomValues(new Uint8Array(32)) } = options;
+  checkSettings(leporelloCheck, options);
+  const { store = inMemoryStore() } = options;
+  const secret = secretFor(options.store, options.secret);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
   const vault = createVault({ store, secret, ttlMs, storeDeadlineMs });
   const engine = createDefaultEngine(options, vault);
   const keeping = createDefaultEngine(keptSettings(options), vault, { isHistoryKept: true });
   const flights: Flights = new Map();
   const original = async (id: string, tenant: string): Promise<Uint8Array | undefined> => {
-    const found = await vault.recall(tenant, id);
+    const found = await vault.recall(checkedTenant(tenant), id);
     return found.status === 'found' ? found.original : undefined;
   };
   return {
-    async prepare({ codec, body, tenant = 'local', refusal }) {
+    async prepare({ codec, body, tenant: label = 'local', refusal }) {
+      const tenant = checkedTenant(label);
       if (!refusal) return engine.prepare({ codec, body, tenant });
       const overflow = codec.overflowIn(refusal.status, refusal.body);
       if (overflow) return engine.prepare({ codec, body, tenant, refusal: { reason: 'too long', overflow } });
@@ -100,7 +106,11 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     recall: async (prepared, argumentsJson, maxTokens = 8_000) =>
       (await answerRecall(prepared, argumentsJson, maxTokens)).text,
     async compact({ codec, body, tenant = 'local' }) {
-      const { outcome, body: folded, report } = await keeping.prepare({ codec, body, tenant });
+      const {
+        outcome,
+        body: folded,
+        report,
+      } = await keeping.prepare({ codec, body, tenant: checkedTenant(tenant) });
       return { outcome, body: folded, report };
     },
     recallTool: recallToolFor([], 'id'),
@@ -120,11 +130,22 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
       const counter = await loadTokenCounter(undefined);
       const { name } = recallToolFor([]);
       const count = (text: string) => counter.count(text);
+      checkedTenant(request.tenant ?? 'local');
       return compressResult(request, { vault, count, recallTool: name, flights });
     },
     original: (id, tenant = 'local') => original(id, tenant),
   };
 }
+
+const leporelloCheck = object<LeporelloOptions>({
+  ...foldChecks,
+  store: thingWith('a store', 'get', 'getMany', 'getFirst', 'putMany', 'putUnless', 'delete', 'close'),
+  secret: secretValue(
+    'at least 32 bytes, such as new TextEncoder().encode(text)',
+    (value) => value instanceof Uint8Array && value.length >= 32,
+    (value) => (value instanceof Uint8Array ? shown(value) : `a value of the type ${typeof value}`),
+  ),
+});
 
 /** What comes back as it was folded must stand by itself: no reference to a result that may go, no mark for one request's cache. */
 function keptSettings(options: FoldSettings): FoldSettings {

@@ -86,6 +86,7 @@ export async function openRequest(
     ready,
     ...(options.summaries && { notReady }),
   };
+  await input.counter.ahead(asSent);
   const start = replayFold(input, found);
   const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, links);
   const traces = { last, sent: known.ledger.sent };

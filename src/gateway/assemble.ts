@@ -1,8 +1,22 @@
 /** Puts the gateway together from its settings. Opens nothing itself: the store and the upstream are passed in. */
 import { LeporelloError } from '../errors.ts';
+import { foldChecks } from '../compact/check-settings.ts';
+import {
+  allowed,
+  type Checks,
+  checkSettings,
+  isText,
+  listOf,
+  object,
+  positiveNumber,
+  secret as secretValue,
+  shown,
+  trueOrFalse,
+  wholeNumber,
+} from '../compact/checks.ts';
 import { createDefaultEngine, type FoldSettings } from '../compact/default-engine.ts';
 import type { Store } from '../memory/store.ts';
-import { createVault } from '../memory/vault.ts';
+import { createVault, isTenantLabel, tenantWords } from '../memory/vault.ts';
 import { createAggregate } from '../metrics/aggregate.ts';
 import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http.ts';
@@ -47,8 +61,9 @@ export type GatewayRims = {
   readonly metrics?: GatewayMetrics;
 };
 
-/** The gateway as a handler of requests. Throws `bad-config` for settings out of range. */
+/** The gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
 export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): Handler {
+  checkSettings(gatewayCheck, settings);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
   const vault = createVault({ store: rims.store, secret: rims.secret, ttlMs, storeDeadlineMs });
   return createGateway({
@@ -80,6 +95,36 @@ function checkedToken(token: string | undefined): string | undefined {
   if (token === undefined || token.length >= 16) return token;
   throw new LeporelloError('bad-config', `adminToken has ${token.length} characters: it needs at least 16.`);
 }
+
+const url = secretValue(
+  'an http or https URL without user, query and fragment, such as https://api.example.org/v1',
+  isBaseUrl,
+  (value) => (typeof value === 'string' ? shown(value.replace(/[^/@]*@/g, '...@')) : shown(value)),
+);
+
+/** Credentials in a URL would be sent nowhere, and end in messages. */
+function isBaseUrl(value: unknown): boolean {
+  if (typeof value !== 'string' || !URL.canParse(value)) return false;
+  const { protocol, username, password, search, hash } = new URL(value);
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}
+
+const gatewayCheck = object<GatewaySettings>({
+  ...foldChecks,
+  urls: object<UpstreamUrls>(
+    Object.fromEntries(Object.keys(defaultUpstreams).map((key) => [key, url])) as Checks<UpstreamUrls>,
+  ),
+  maxBodyBytes: wholeNumber(1),
+  prepareDeadlineMs: positiveNumber,
+  recall: object<NonNullable<GatewaySettings['recall']>>({
+    maxRounds: wholeNumber(1, 100),
+    maxTokens: wholeNumber(1),
+  }),
+  adminToken: secretValue('a text of at least one character', isText, () => 'not allowed'),
+  openMetrics: trueOrFalse,
+  tenant: allowed(tenantWords, isTenantLabel),
+  allowedHosts: listOf('host names without ports', isText),
+});
 
 function summaryDesk({ summaries, models }: GatewaySettings, log: GatewayLog): SummaryDesk | undefined {
   if (!summaries || summaries.kind !== 'model') return undefined;

@@ -132,7 +132,7 @@ describe('the context', () => {
     };
     await fc.assert(
       fc.asyncProperty(steps, options, async (all, settings) => {
-        const trajectory = await openTrajectory({ goal, ...settings, store: broken, counter });
+        const trajectory = await openTrajectory({ goal, ...settings, store: broken, secret, counter });
         const given = new Map<string, Action>();
         for (const one of all) {
           if (one.do === 'add') given.set(trajectory.addAction(one.action), one.action);

@@ -276,6 +276,36 @@ describe('a restart', () => {
   });
 });
 
+describe('what cannot be used', () => {
+  it.each<[string, Parameters<typeof openScene>[0], string]>([
+    [
+      'a store without a secret',
+      { store: inMemoryStore(), secret: undefined as never },
+      'secret is missing, but the in-memory store was given',
+    ],
+    [
+      'a tenant with a blank',
+      { tenant: 'user 5' },
+      'The tenant is "user 5", but must be 1 to 64 of a-z, 0-9 and -',
+    ],
+    [
+      'a counter that returns a list',
+      { counter: ((text: string) => [text]) as never },
+      'The trajectory\'s counter returns a list for the text "a"',
+    ],
+    [
+      'a counter that answers later',
+      { counter: async (text) => Promise.resolve(text.length) },
+      "The trajectory's counter answers later",
+    ],
+  ])('is refused: %s', async (_, options, message) => {
+    await expect(openScene(options)).rejects.toMatchObject({
+      code: 'bad-config',
+      message: expect.stringContaining(message),
+    });
+  });
+});
+
 describe('a store that fails', () => {
   it('keeps the actions in the context, and folding goes on when it is back', async () => {
     const inner = inMemoryStore();

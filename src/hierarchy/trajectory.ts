@@ -7,7 +7,7 @@ import type { RecallTool } from '../codecs/codec.ts';
 import { LeporelloError } from '../errors.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import type { Store } from '../memory/store.ts';
-import { createVault, type Vault } from '../memory/vault.ts';
+import { checkedTenant, createVault, secretFor, type Vault } from '../memory/vault.ts';
 import {
   addCompression,
   type Compression,
@@ -18,6 +18,7 @@ import { resolveRecall } from '../recall/resolve.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import type { Summarizer } from '../summarizers/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
+import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { fold, type FoldWork } from './fold.ts';
 import { shownOf } from './layout.ts';
@@ -54,7 +55,7 @@ export type TrajectoryOptions = HierarchyOptions & {
   readonly summarizerTimeoutMs?: number;
   /** Where the originals are kept. Default: in this process, at most 128 MiB. */
   readonly store?: Store;
-  /** At least 32 bytes. Needed to read a store again after a restart. Default: random. */
+  /** At least 32 bytes, the same with every start. Required beside a `store`; default without one: random. */
   readonly secret?: Uint8Array;
   /** Whose trajectory it is (a-z, 0-9, -). Default `local`. */
   readonly tenant?: string;
@@ -64,8 +65,8 @@ export type TrajectoryOptions = HierarchyOptions & {
   readonly storeDeadlineMs?: number;
   /** Chooses the token counter. */
   readonly model?: string;
-  /** Counts instead of the model's own. */
-  readonly counter?: TokenCounter;
+  /** Counts instead of the model's own: a function that returns the tokens of a text, or an object with it as `count`. It answers at once. */
+  readonly counter?: OwnCounter;
   /** Is told of each summary that was made. */
   readonly onCompression?: (compression: Compression) => void;
 };
@@ -121,9 +122,10 @@ const fewerShare = 0.7;
  */
 export async function openTrajectory(options: TrajectoryOptions): Promise<Trajectory> {
   const settings = settingsFrom(options);
-  const counter = options.counter ?? (await loadTokenCounter(options.model));
+  const counter = await counterOf(options);
   const measure = measureOf(counter, settings.budget);
-  const { tenant = 'local', summarizer, summarizerTimeoutMs: timeoutMs = 30_000 } = options;
+  const { summarizer, summarizerTimeoutMs: timeoutMs = 30_000 } = options;
+  const tenant = checkedTenant(options.tenant ?? 'local');
   const vault = vaultOf(options);
   let state = checkedState(options.state) ?? emptyState(options.goal);
   let problem: string | undefined;
@@ -243,9 +245,21 @@ function measureOf(counter: TokenCounter, budget: number): Measure {
   return { count, perMessage: counter.overhead.message, longest: Math.floor(budget / 4) };
 }
 
+async function counterOf({ counter, model }: TrajectoryOptions): Promise<TokenCounter> {
+  const usual = await loadTokenCounter(model);
+  if (counter === undefined) return usual;
+  const problem = whyNoCounter(counter);
+  const own = problem === undefined ? completeCounter(counter, usual) : undefined;
+  if (own && !own.later) return own;
+  throw new LeporelloError(
+    'bad-config',
+    `The trajectory's counter ${problem ?? 'answers later, and context() waits for nothing'}: give a function that returns the tokens of a text at once, or { count } with such a function.`,
+  );
+}
+
 function vaultOf(options: TrajectoryOptions): Vault {
-  const { store = inMemoryStore(), secret = crypto.getRandomValues(new Uint8Array(32)) } = options;
-  const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
+  const { store = inMemoryStore(), memoryTtlMs: ttlMs, storeDeadlineMs } = options;
+  const secret = secretFor(options.store, options.secret);
   return createVault({ store, secret, ttlMs, storeDeadlineMs });
 }
 

@@ -21,7 +21,7 @@ export type SecretOptions = {
  * same. Rejects with `bad-config` for a secret that is too short and for a file that cannot be read or made.
  */
 export async function loadSecret({ dataDir, env = process.env }: SecretOptions): Promise<Uint8Array> {
-  const given = env[variable];
+  const given = givenSecret(env);
   if (given !== undefined) {
     return secretOf(given, variable, 'Set a longer one, or unset it to have one made in the data folder.');
   }
@@ -37,6 +37,11 @@ export async function loadSecret({ dataDir, env = process.env }: SecretOptions):
       { cause },
     );
   }
+}
+
+/** The secret that the environment gives. An empty variable, as compose files set it, is one that is not set. */
+export function givenSecret(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  return env[variable]?.trim() || undefined;
 }
 
 async function read(file: string): Promise<Uint8Array | undefined> {

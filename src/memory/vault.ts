@@ -86,7 +86,10 @@ export function createVault(options: VaultOptions): Vault {
   const { secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
   const store = storeWithDeadline(options.store, { deadlineMs: options.storeDeadlineMs });
   if (secret.length < 32) {
-    throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes: it needs at least 32.`);
+    throw new LeporelloError(
+      'bad-config',
+      `The secret has ${secret.length} bytes, but must have at least 32.`,
+    );
   }
   const sealer = createSealer(secret);
   const renewals = createRenewals(store, clock);
@@ -123,7 +126,7 @@ export function createVault(options: VaultOptions): Vault {
       const entries: StoreEntry[] = [];
       // One at a time: a compressor takes megabytes while it works.
       for (const { id, original } of originals) {
-        entries.push(await sealed(checked(tenant), memoryKey(id), original, ttlMs));
+        entries.push(await sealed(checkedTenant(tenant), memoryKey(id), original, ttlMs));
       }
       for (const record of beside) entries.push(...(await sealedAll(tenant, record)));
       const unless = beside.flatMap((record) => record.unless ?? []);
@@ -136,7 +139,7 @@ export function createVault(options: VaultOptions): Vault {
       return undefined;
     },
     async recall(tenant, id) {
-      const found = await find(checked(tenant), id);
+      const found = await find(checkedTenant(tenant), id);
       if (found.status === 'found') renewals.used(memoryKey(id), ttlMs);
       return found;
     },
@@ -182,7 +185,7 @@ function createNames(secret: Uint8Array): Pick<Vault, 'tenantOf' | 'idOf'> {
     },
     idOf(tenant, original) {
       const mac = createHmac('sha256', idKey)
-        .update(`${checked(tenant)} `)
+        .update(`${checkedTenant(tenant)} `)
         .update(original);
       return `mem_${base32Of(mac.digest())}`;
     },
@@ -194,14 +197,36 @@ function memoryKey(id: string): string {
 }
 
 function sealedKey(tenant: string, key: string): string {
-  return `sealed/${checked(tenant)}/${key}`;
+  return `sealed/${checkedTenant(tenant)}/${key}`;
 }
 
-/** Labels without blanks and slashes, so that a tenant and what follows it can never be read as another tenant. */
-function checked(tenant: string): string {
-  if (/^[a-z0-9-]{1,64}$/.test(tenant)) return tenant;
+/** What a tenant label may be, to complete the sentence "... but must be". */
+export const tenantWords = '1 to 64 of a-z, 0-9 and -';
+
+/** Labels have no blanks and slashes, so that a tenant and what follows it can never be read as another tenant. */
+export function isTenantLabel(label: unknown): label is string {
+  return typeof label === 'string' && /^[a-z0-9-]{1,64}$/.test(label);
+}
+
+/** Returns the label, or throws `bad-config`. */
+export function checkedTenant(tenant: string): string {
+  if (isTenantLabel(tenant)) return tenant;
   throw new LeporelloError(
     'bad-config',
-    `The tenant label ${JSON.stringify(tenant.slice(0, 80))} is not allowed: use 1 to 64 of a-z, 0-9 and -, or what tenantOf gives.`,
+    `The tenant is ${JSON.stringify(String(tenant).slice(0, 80))}, but must be ${tenantWords}, such as a digest of a user's name in hex.`,
   );
+}
+
+/**
+ * The secret for a store. Throws `bad-config` where a store was given without one: what is kept under a secret that ends with the process
+ * cannot be read by the next one. A store that is our own, and ends with the process as well, gets a random one.
+ */
+export function secretFor(given: Store | undefined, secret: Uint8Array | undefined): Uint8Array {
+  if (secret === undefined && given !== undefined) {
+    throw new LeporelloError(
+      'bad-config',
+      `secret is missing, but the ${given.name} store was given: without the secret of the last start nothing in it can be read again. Make one once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).`,
+    );
+  }
+  return secret ?? crypto.getRandomValues(new Uint8Array(32));
 }

@@ -5,6 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import { type Block, bytesOf, type Conversation, type Part, textOf } from '../conversation/conversation.ts';
 import { countMedia } from './count-media.ts';
+import type { LaterCounts } from './later-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
 
 /** Remembers counts by what was counted and who counted. One memo may serve all conversations. */
@@ -30,14 +31,25 @@ export interface ConversationCounter {
   total(conversation: Conversation): number;
   /** Tokens of a text by itself. Short ones are remembered: what stands for others is counted in every turn. */
   text(text: string): number;
+  /**
+   * For a counter that answers later: asks for the texts of all blocks that were not counted before, so that what follows is exact. What is
+   * not answered in time is estimated, corrected by the ratio of the answers so far, and asked for again with the next request.
+   */
+  ahead(conversation: Conversation): Promise<void>;
 }
 
 export function createConversationCounter(options: {
   readonly counter: TokenCounter;
   readonly memo?: TokenMemo;
 }): ConversationCounter {
-  const { counter, memo = createTokenMemo() } = options;
-  const { who, blocks, parts, texts, totals } = ownOf(counter);
+  const { counter: given, memo = createTokenMemo() } = options;
+  const { who, blocks, parts, texts, totals } = ownOf(given);
+  const { later } = given;
+  // `text` stays with the estimate: what is laid out smaller must be decided the same way for ever.
+  const counter = later ? withAnswers(given, later) : given;
+  const isSettled = (conversation: Conversation, block: Block): boolean =>
+    later === undefined ||
+    textsIn(counter, conversation.body, block).every((text) => later.known(text) !== undefined);
 
   const countAnew = (conversation: Conversation, block: Block): number => {
     const key = `${who} ${block.digest}`;
@@ -45,14 +57,14 @@ export function createConversationCounter(options: {
     if (known !== undefined) return known;
     let tokens = 0;
     for (const part of block.parts) tokens += countPart(counter, conversation.body, block, part);
-    memo.set(key, tokens);
+    if (isSettled(conversation, block)) memo.set(key, tokens);
     return tokens;
   };
   const countBlock = (conversation: Conversation, block: Block): number => {
     const known = blocks.get(block);
     if (known !== undefined) return known;
     const tokens = countAnew(conversation, block);
-    blocks.set(block, tokens);
+    if (later === undefined) blocks.set(block, tokens);
     return tokens;
   };
   const countMessage = (conversation: Conversation, index: number): number => {
@@ -69,7 +81,9 @@ export function createConversationCounter(options: {
     name: counter.name,
     block: countBlock,
     part: (conversation, block, part) =>
-      remembered(parts, part, () => countPart(counter, conversation.body, block, part)),
+      later
+        ? countPart(counter, conversation.body, block, part)
+        : remembered(parts, part, () => countPart(counter, conversation.body, block, part)),
     message: countMessage,
     total(conversation) {
       const known = totals.get(conversation);
@@ -77,14 +91,61 @@ export function createConversationCounter(options: {
       let tokens = counter.overhead.request;
       for (const block of conversation.preamble) tokens += countBlock(conversation, block);
       for (const { index } of conversation.messages) tokens += countMessage(conversation, index);
-      totals.set(conversation, tokens);
+      if (later === undefined) totals.set(conversation, tokens);
       return tokens;
     },
     text: (text) =>
-      text.length > longestRemembered
-        ? counter.count(text)
-        : remembered(texts, text, () => counter.count(text)),
+      text.length > longestRemembered ? given.count(text) : remembered(texts, text, () => given.count(text)),
+    async ahead(conversation) {
+      if (!later) return;
+      const { body, preamble, messages } = conversation;
+      let asked: Block[] = [];
+      let questions: string[] = [];
+      let length = 0;
+      const settle = async (): Promise<boolean> => {
+        const isAnswered = await later.ask(questions);
+        // Counted while the answers are at hand: what is remembered of texts is bounded, and may be less than one request.
+        for (const block of asked) countBlock(conversation, block);
+        [asked, questions, length] = [[], [], 0];
+        return isAnswered;
+      };
+      for (const block of [...preamble, ...messages]) {
+        if (memo.get(`${who} ${block.digest}`) !== undefined) continue;
+        asked.push(block);
+        for (const text of textsIn(counter, body, block)) {
+          questions.push(text);
+          length += text.length;
+        }
+        if (length > askedAtOnce && !(await settle())) return;
+      }
+      await settle();
+    },
   };
+}
+
+/** UTF-16 units. */
+const askedAtOnce = 1_000_000;
+
+/** The counter with its answers, where they are there, and its estimate corrected by them. */
+function withAnswers(counter: TokenCounter, later: LaterCounts): TokenCounter {
+  return {
+    ...counter,
+    count: (text) => later.known(text) ?? Math.round(counter.count(text) * later.ratio()),
+  };
+}
+
+/** All texts that counting a block counts. */
+function textsIn(counter: TokenCounter, body: Uint8Array, block: Block): readonly string[] {
+  const texts: string[] = [];
+  const collecting: TokenCounter = {
+    ...counter,
+    count(text) {
+      texts.push(text);
+      return 0;
+    },
+  };
+  for (const part of block.parts) countPart(collecting, body, block, part);
+  return texts;
 }
 
 /** UTF-16 units. */

@@ -45,7 +45,9 @@ describe('loadTokenCounter', () => {
       'my-*': { tokenizer: own },
       'my-exact': { window: 1_000 },
     } as const;
-    expect(await loadTokenCounter('my-model', overrides)).toBe(own);
+    const { name, exact, overhead, ...counter } = await loadTokenCounter('my-model', overrides);
+    expect({ name, exact, overhead }).toEqual({ name: 'words', exact: true, overhead: own.overhead });
+    expect([counter.count('three little words'), counter.image(undefined)]).toEqual([3, 1]);
     expect((await loadTokenCounter('gpt-5', overrides)).name).toBe('cl100k_base x 1.5');
     expect((await loadTokenCounter('my-exact', overrides)).name).toBe('o200k_base x 1.2');
   });

@@ -3,7 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { estimateFrom } from './estimate.ts';
 import { loadExactCounter } from './exact.ts';
 import { bestMatch, nameOf } from './model-names.ts';
-import { costsOf, type ModelOverrides, type Tokenizer, tokenizerOf } from './models.ts';
+import { costsOf, type Encoding, type ModelOverrides, type Tokenizer, tokenizerOf } from './models.ts';
+import { completeCounter, type OwnCounter, ownCounterWords, whyNoCounter } from './own-counter.ts';
 import type { TokenCounter } from './token-counter.ts';
 
 /**
@@ -23,7 +24,9 @@ export async function loadTokenCounter(
   const known = counters.get(name);
   if (known !== undefined) return known;
   const tokenizer = bestMatch(name, overrides)?.tokenizer ?? tokenizerOf(model);
-  const counter = isCounter(tokenizer) ? tokenizer : await createCounter(model, tokenizer);
+  const counter = isTokenizer(tokenizer)
+    ? await createCounter(model, tokenizer)
+    : completeCounter(tokenizer, await createCounter(model, tokenizerOf(model)));
   counters.set(name, counter);
   return counter;
 }
@@ -40,8 +43,31 @@ function countersFor(overrides: ModelOverrides): LRUCache<string, TokenCounter> 
   return counters;
 }
 
-function isCounter(tokenizer: Tokenizer | TokenCounter): tokenizer is TokenCounter {
-  return 'count' in tokenizer;
+const encodings: readonly unknown[] = ['o200k_base', 'cl100k_base'] satisfies Encoding[];
+
+function isTokenizer(value: Tokenizer | OwnCounter): value is Tokenizer {
+  return typeof value === 'object' && 'encoding' in value;
+}
+
+export const tokenizerWords = `{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, ${ownCounterWords}`;
+
+/** What is wrong with the tokenizer of a model, to complete the sentence "..., which"; undefined for one that can be used. */
+export function whyNoTokenizer(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || !('encoding' in value)) return whyNoCounter(value);
+  const { encoding, estimate, ...more } = value as {
+    readonly encoding: unknown;
+    readonly estimate?: unknown;
+  };
+  if (!encodings.includes(encoding)) return 'names an encoding that is not known';
+  const [unknown] = Object.keys(more);
+  if (unknown !== undefined) return `has ${unknown}, which is not an option`;
+  if (estimate === undefined) return undefined;
+  const { factor = 1 } = (typeof estimate === 'object' ? (estimate ?? {}) : { factor: 0 }) as {
+    readonly factor?: unknown;
+  };
+  return typeof factor === 'number' && factor > 0 && Number.isFinite(factor)
+    ? undefined
+    : 'has an estimate without a factor above 0';
 }
 
 async function createCounter(model: string | undefined, tokenizer: Tokenizer): Promise<TokenCounter> {

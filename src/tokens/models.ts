@@ -7,7 +7,7 @@ import { loadCatalog } from './catalog.ts';
 import { type Costs, type ImageRule, USUAL_COSTS } from './costs.ts';
 import type { Estimate } from './estimate.ts';
 import { bestMatch } from './model-names.ts';
-import type { TokenCounter } from './token-counter.ts';
+import type { OwnCounter } from './own-counter.ts';
 import type { Token } from './vocabulary.ts';
 
 /** The tokenizers whose vocabulary is public. */
@@ -29,18 +29,18 @@ export type ModelInfo = {
   readonly maxInput: number | undefined;
   /** The longest reply in tokens. */
   readonly maxOutput: number | undefined;
-  readonly tokenizer: Tokenizer | TokenCounter;
+  readonly tokenizer: Tokenizer | OwnCounter;
   readonly costs: Costs;
   /** Milliseconds after which a prompt that nobody asked for again is surely not cached any more, unless the client says otherwise. */
   readonly cacheKeptMs: number;
 };
 
-/** What a user says of a model. `tokenizer` may be a counter of their own. */
+/** What a user says of a model. `tokenizer` may be a counter of their own: a function, or an object with one. */
 export type ModelOverride = {
   readonly window?: number;
   readonly maxInput?: number;
   readonly maxOutput?: number;
-  readonly tokenizer?: Tokenizer | TokenCounter;
+  readonly tokenizer?: Tokenizer | OwnCounter;
   readonly cacheKeptMs?: number;
 };
 

@@ -1,4 +1,8 @@
-/** The interface of everything that counts tokens. Counting is synchronous and pure; loading a counter may not be. */
+/**
+ * The interface of everything that counts tokens. Counting is synchronous and pure; loading a counter may not be, and one that answers
+ * later estimates until then.
+ */
+import type { LaterCounts } from './later-counts.ts';
 
 export interface TokenCounter {
   /** Which vocabulary or factor this is, for receipts: `o200k_base`, `o200k_base x 1.18`. */
@@ -11,6 +15,8 @@ export interface TokenCounter {
   image(size: ImageSize | undefined): number;
   /** Tokens a message costs beside its content, a tool definition beside its JSON, and a request once. */
   readonly overhead: { readonly message: number; readonly tool: number; readonly request: number };
+  /** For a counter that answers later: `count` is an estimate then, the same for ever, and these are its answers. */
+  readonly later?: LaterCounts | undefined;
 }
 
 export type ImageSize = { readonly width: number; readonly height: number };

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMemoryId } from '../../memory/memory-id.ts';
 import { redisStore } from '../../memory/redis.ts';
-import { loadSecret } from '../../memory/secret.ts';
+import { givenSecret, loadSecret } from '../../memory/secret.ts';
 import { sqliteStore } from '../../memory/sqlite.ts';
 import { createVault } from '../../memory/vault.ts';
 import { countLines, locate, parseRange } from '../../recall/lines.ts';
@@ -49,7 +49,7 @@ type Found =
 async function find(id: string, dataDir: string | undefined, redis: Redis, env: Environment): Promise<Found> {
   if (!isMemoryId(id))
     return missing(`${JSON.stringify(id)} is no memory id: those are mem_ and 16 characters.`);
-  const isGiven = env['LEPORELLO_SECRET'] !== undefined;
+  const isGiven = givenSecret(env) !== undefined;
   if (dataDir === undefined && !(redis && isGiven))
     return missing('This user has no home folder: name the data folder with --data.');
   const folder = dataDir ?? '';

@@ -2,7 +2,7 @@
 import { isRecord } from '../../conversation/arguments.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { FlagValue } from '../args.ts';
-import { nearest } from '../nearest.ts';
+import { nearest } from '../../compact/nearest.ts';
 import type { Environment } from '../terminal.ts';
 import { type Option, options, valueOf } from './options.ts';
 
@@ -100,16 +100,19 @@ function unknownKey(flag: string, key: string): string {
   return `${flag} names ${key}, which is not an option.${hint} All options: docs/configuration.md.`;
 }
 
-/** A variable that is nearly one of ours was meant for us; others may come from elsewhere, as orchestrators name them too. */
+/**
+ * A variable that is nearly one of ours was meant for us; others may come from elsewhere, as orchestrators name them too. Empty ones are
+ * not set.
+ */
 function unknownVariables(env: Environment): readonly string[] {
   const known = [...options.map((option) => option.variable), ...otherVariables];
   const unknown = Object.keys(env).filter(
-    (name) => name.startsWith(prefix) && !known.includes(name) && !ownVariables.includes(name),
+    (name) => name.startsWith(prefix) && !!env[name] && !known.includes(name) && !ownVariables.includes(name),
   );
   const words = known.map(withoutPrefix);
   for (const name of unknown) {
     const meant = nearest(withoutPrefix(name), words);
-    if (meant === undefined || !env[name]) continue;
+    if (meant === undefined) continue;
     throw new LeporelloError(
       'bad-config',
       `${name} is set, but is not a variable of Leporello. Did you mean ${prefix}${meant}? If not, unset it.`,

@@ -1,0 +1,166 @@
+/**
+ * Checks of settings that a program passes in: what is wrong is said when something is made of them, with the path, the value and what is
+ * allowed, and not met again with every request. Pure; throws `bad-config` and nothing else.
+ */
+import { LeporelloError } from '../errors.ts';
+import { nearest } from './nearest.ts';
+
+/** Returns a sentence for each thing that is wrong with a value. `path` names it: `triggers.tokenBudget.target`. */
+export type Check = (value: unknown, path: string) => readonly string[];
+
+/** A check for each key of an object type, of a union each key of all its members. */
+export type Checks<T> = { readonly [Key in KeyOf<T>]: Check };
+type KeyOf<T> = T extends unknown ? keyof T : never;
+
+/** Throws `bad-config` with one line for each problem. `undefined` is no problem anywhere but where a key is required. */
+export function checkSettings(check: Check, settings: unknown): void {
+  const problems = check(settings, '');
+  if (problems.length > 0) throw new LeporelloError('bad-config', problems.join('\n'));
+}
+
+/** A value of which `isAllowed` holds. `words` completes the sentence "... but must be". */
+export function allowed(words: string, isAllowed: (value: unknown) => boolean): Check {
+  return (value, path) => (isAllowed(value) ? [] : [refusal(path, shown(value), words)]);
+}
+
+/** As `allowed`, for values that must not be printed: `describe` says of them what is wrong. */
+export function secret(
+  words: string,
+  isAllowed: (value: unknown) => boolean,
+  describe: (value: unknown) => string,
+): Check {
+  return (value, path) => (isAllowed(value) ? [] : [refusal(path, describe(value), words)]);
+}
+
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): Check {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  return allowed(
+    `a whole number ${range}`,
+    (value) => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most,
+  );
+}
+
+export function numberFrom(least: number): Check {
+  return allowed(
+    `a number of at least ${least}`,
+    (value) => typeof value === 'number' && Number.isFinite(value) && value >= least,
+  );
+}
+
+export const positiveNumber: Check = allowed(
+  'a number above 0',
+  (value) => typeof value === 'number' && Number.isFinite(value) && value > 0,
+);
+
+/** A number above 0, and at most 1 or (`isWhole: false`) below it. */
+export function fraction({ isWhole = true } = {}): Check {
+  return allowed(
+    `a number above 0 and ${isWhole ? 'at most' : 'below'} 1`,
+    (value) => typeof value === 'number' && value > 0 && (value < 1 || (isWhole && value === 1)),
+  );
+}
+
+export function oneOf(...words: readonly string[]): Check {
+  const list = words.map((word) => JSON.stringify(word));
+  return allowed(`${list.slice(0, -1).join(', ')} or ${list.at(-1)}`, (value) =>
+    words.includes(value as string),
+  );
+}
+
+export const trueOrFalse: Check = allowed('true or false', (value) => typeof value === 'boolean');
+
+export const someText: Check = allowed(
+  'a text of at least one character',
+  (value) => typeof value === 'string' && value !== '',
+);
+
+export function listOf(words: string, isAllowed: (value: unknown) => boolean): Check {
+  return allowed(`a list of ${words}`, (value) => Array.isArray(value) && value.every(isAllowed));
+}
+
+export const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+
+/** `false`, or what the check allows. */
+export function offOr(check: Check): Check {
+  return (value, path) => (value === false ? [] : check(value, path).map(withFalse));
+}
+
+/** An object of something else than its type says is told that `false` would do, too. */
+function withFalse(problem: string): string {
+  return problem.replace('but must be an object', 'but must be false or an object');
+}
+
+/** An object with these keys and no others. */
+export function object<T>(checks: Checks<T>, { required = [] as readonly (keyof Checks<T>)[] } = {}): Check {
+  const known: Readonly<Record<string, Check>> = checks;
+  const keys = Object.keys(known);
+  return (value, path) => {
+    if (!isObject(value)) return [refusal(path, shown(value), `an object with ${listed(keys)}`)];
+    return [
+      ...Object.keys(value)
+        .filter((key) => !Object.hasOwn(known, key))
+        .map((key) => unknownKey(path, key, keys)),
+      ...keys.flatMap((key) => {
+        const inner = value[key];
+        if (inner === undefined && !(required as readonly string[]).includes(key)) return [];
+        return known[key]!(inner, at(path, key));
+      }),
+    ];
+  };
+}
+
+/** An object whose keys are names of the user's choice. */
+export function recordOf(words: string, check: Check): Check {
+  return (value, path) => {
+    if (!isObject(value)) return [refusal(path, shown(value), words)];
+    return Object.entries(value).flatMap(([key, inner]) => check(inner, `${path}[${JSON.stringify(key)}]`));
+  };
+}
+
+/** An object on which these functions can be called; others may be there, too. */
+export function thingWith(words: string, ...functions: readonly string[]): Check {
+  return allowed(
+    `${words}, with the function${functions.length > 1 ? 's' : ''} ${listed(functions)}`,
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      functions.every((name) => typeof (value as Readonly<Record<string, unknown>>)[name] === 'function'),
+  );
+}
+
+function refusal(path: string, value: string, words: string): string {
+  return `${path === '' ? 'The settings are' : `${path} is`} ${value}, but must be ${words}.`;
+}
+
+function unknownKey(path: string, key: string, keys: readonly string[]): string {
+  const meant = nearest(key, keys);
+  const hint = meant === undefined ? '' : ` Did you mean ${at(path, meant)}?`;
+  return `${at(path, key)} is not an option.${hint} Known there: ${keys.join(', ')}.`;
+}
+
+function at(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}
+
+function listed(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Short and on one line. JSON has no word for what is no data. */
+export function shown(value: unknown): string {
+  if (typeof value === 'function') return 'a function';
+  if (value instanceof Uint8Array) return `${value.length} bytes`;
+  if (value === undefined) return 'missing';
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value);
+  let text: string;
+  try {
+    text = JSON.stringify(value) ?? typeof value;
+  } catch {
+    text = 'an object';
+  }
+  return text.length > 80 ? `${text.slice(0, 79).toWellFormed()}…` : text;
+}

@@ -1,0 +1,108 @@
+/**
+ * Counts of a counter that answers later, for an engine that counts at once: texts of a request are asked for ahead of everything else, and
+ * are known from then on. Bounded in memory and in time.
+ */
+import { LRUCache } from 'lru-cache';
+
+export interface LaterCounts {
+  /**
+   * Asks for the texts that are not known. Resolves with true when all are known or have failed; with false when the time is up or the
+   * counter rests after failures. Answers that come later still count. Never rejects.
+   */
+  ask(texts: Iterable<string>): Promise<boolean>;
+  /** The tokens of a text as the counter said; undefined while nobody knows. */
+  known(text: string): number | undefined;
+  /** What an estimate has to be multiplied with, after all counts so far. */
+  ratio(): number;
+}
+
+export type LaterOptions = {
+  /** May reject. */
+  readonly count: (text: string) => Promise<number>;
+  readonly estimate: (text: string) => number;
+  readonly failed: (error: unknown) => void;
+  /** Milliseconds that one request waits. Default 1,000. */
+  readonly deadlineMs?: number;
+  /** Calls under way at once. Default 16. */
+  readonly atOnce?: number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly clock?: () => number;
+};
+
+/** UTF-16 units of the texts whose counts are remembered. What is sent again is remembered by its block, without its text. */
+const mostRemembered = 16_000_000;
+
+/** Failures in a row after which the counter rests for a while. */
+const mostFailures = 3;
+const restMs = 30_000;
+
+export function createLaterCounts(options: LaterOptions): LaterCounts {
+  const {
+    count,
+    estimate,
+    failed,
+    deadlineMs = 1_000,
+    atOnce = 16,
+    clock = () => performance.now(),
+  } = options;
+  const counts = new LRUCache<string, number>({
+    maxSize: mostRemembered,
+    sizeCalculation: (_, text) => text.length + 50,
+  });
+  const asked = new Map<string, Promise<void>>();
+  let failures = 0;
+  let restsUntil = 0;
+  let counted = 0;
+  let estimated = 0;
+
+  async function askFor(text: string): Promise<void> {
+    try {
+      const tokens = await count(text);
+      failures = 0;
+      counts.set(text, tokens);
+      counted += tokens;
+      estimated += estimate(text);
+    } catch (error) {
+      failures += 1;
+      if (failures >= mostFailures) restsUntil = clock() + restMs;
+      failed(error);
+    } finally {
+      asked.delete(text);
+    }
+  }
+
+  async function askForAll(texts: readonly string[], isOver: () => boolean): Promise<void> {
+    const left = texts.values();
+    const work = async () => {
+      for (const text of left) {
+        if (isOver() || clock() < restsUntil) return;
+        const answer = asked.get(text) ?? askFor(text);
+        asked.set(text, answer);
+        await answer;
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(atOnce, texts.length) }, work));
+  }
+
+  return {
+    async ask(texts) {
+      const unknown = [...new Set(texts)].filter((text) => !counts.has(text));
+      if (unknown.length === 0) return true;
+      if (clock() < restsUntil) return false;
+      const timer = Promise.withResolvers<void>();
+      let isOver = false;
+      const handle = setTimeout(() => {
+        isOver = true;
+        timer.resolve();
+      }, deadlineMs);
+      try {
+        await Promise.race([askForAll(unknown, () => isOver), timer.promise]);
+        return !isOver && clock() >= restsUntil;
+      } finally {
+        clearTimeout(handle);
+      }
+    },
+    known: (text) => counts.get(text),
+    ratio: () => (estimated > 0 ? counted / estimated : 1),
+  };
+}

@@ -1,0 +1,153 @@
+/**
+ * Token counters of the user's own: a function, or an object with as much of a counter as they care to give. What is left out comes from the
+ * estimate for the model. A counter that fails is estimated for, with one warning; it never costs a request.
+ */
+import { createLaterCounts } from './later-counts.ts';
+import type { ImageSize, TokenCounter } from './token-counter.ts';
+
+/** Tokens of a text, at once or later. What is counted depends on the text alone. */
+export type CountText = (text: string) => number | Promise<number>;
+
+export type OwnCounter =
+  | CountText
+  | {
+      readonly count: CountText;
+      /** For receipts. Default: `own counter`. */
+      readonly name?: string;
+      /** True where the provider uses this very tokenizer. Default false. */
+      readonly exact?: boolean;
+      readonly image?: (size: ImageSize | undefined) => number;
+      readonly overhead?: Partial<TokenCounter['overhead']>;
+    };
+
+export const ownCounterWords =
+  'a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
+
+/** What is wrong with it, to complete the sentence "The tokenizer ..."; undefined for a counter. Counts one letter. */
+export function whyNoCounter(value: unknown): string | undefined {
+  if (typeof value !== 'function' && (typeof value !== 'object' || value === null || !('count' in value))) {
+    return 'is no tokenizer';
+  }
+  const own = value as { readonly [Key in keyof TokenCounter]?: unknown } | CountText;
+  const count = typeof own === 'function' ? own : own.count;
+  if (typeof count !== 'function') return 'has a count that is no function';
+  const problem = typeof own === 'function' ? undefined : whyNoParts(own);
+  if (problem !== undefined) return problem;
+  let tokens: unknown;
+  try {
+    tokens = (count as CountText).call(own, 'a');
+  } catch (error) {
+    return `throws for the text "a": ${error instanceof Error ? error.message : String(error)}`;
+  }
+  if (isPromise(tokens)) {
+    tokens.then(undefined, () => undefined);
+    return undefined;
+  }
+  return isCount(tokens)
+    ? undefined
+    : `returns ${Array.isArray(tokens) ? 'a list' : typeof tokens === 'number' ? tokens : `a value of the type ${typeof tokens}`} for the text "a"`;
+}
+
+function whyNoParts(own: { readonly [Key in keyof TokenCounter]?: unknown }): string | undefined {
+  const { name, exact, image, overhead } = own;
+  if (name !== undefined && (typeof name !== 'string' || name === '')) return 'has a name that is no text';
+  if (exact !== undefined && typeof exact !== 'boolean') return 'has an exact that is neither true nor false';
+  if (image !== undefined && typeof image !== 'function') return 'has an image that is no function';
+  if (overhead === undefined) return undefined;
+  const parts =
+    typeof overhead === 'object' && overhead !== null ? (overhead as Record<string, unknown>) : { overhead };
+  const wrong = Object.entries(parts).find(
+    ([key, tokens]) => !['message', 'tool', 'request'].includes(key) || !isCount(tokens),
+  );
+  return wrong && `has an overhead whose ${wrong[0]} is no number of tokens`;
+}
+
+/** The counter of the user, completed by `estimate`. `warn` is told once when it fails; default: the console. */
+export function completeCounter(
+  own: OwnCounter,
+  estimate: TokenCounter,
+  warn: (message: string) => void = warnOnConsole,
+): TokenCounter {
+  const parts = typeof own === 'function' ? { count: own } : own;
+  const name = parts.name ?? nameOf(own);
+  let hasWarned = false;
+  const failed = (what: string): void => {
+    if (hasWarned) return;
+    hasWarned = true;
+    warn(`The token counter "${name}" ${what}; such texts are counted by ${estimate.name}.`);
+  };
+  const counter: TokenCounter = {
+    name,
+    exact: parts.exact ?? false,
+    count(text) {
+      const tokens = attempt(() => parts.count(text), failed);
+      if (isCount(tokens)) return Math.round(tokens);
+      if (isPromise(tokens)) tokens.then(undefined, () => undefined);
+      if (tokens !== undefined) failed(`returned ${describe(tokens)}`);
+      return estimate.count(text);
+    },
+    image(size) {
+      const tokens = parts.image && attempt(() => parts.image!(size), failed);
+      if (isCount(tokens)) return Math.round(tokens);
+      if (tokens !== undefined) failed(`returned ${describe(tokens)} for an image`);
+      return estimate.image(size);
+    },
+    overhead: { ...estimate.overhead, ...parts.overhead },
+  };
+  const first = attempt(() => parts.count('a'), failed);
+  if (!isPromise(first)) return counter;
+  first.then(undefined, () => undefined);
+  const later = createLaterCounts({
+    count: async (text) => {
+      const tokens = await parts.count(text);
+      if (!isCount(tokens)) throw new TypeError(`returned ${describe(tokens)}`);
+      return Math.round(tokens);
+    },
+    estimate: (text) => estimate.count(text),
+    failed: (error) => failed(`failed: ${error instanceof Error ? error.message : String(error)}`),
+  });
+  return { ...counter, count: (text) => estimate.count(text), later };
+}
+
+function warnOnConsole(message: string): void {
+  // The library has no log of its own, and whoever wrote the counter must know.
+  // oxlint-disable-next-line no-console
+  console.warn(`leporello: ${message}`);
+}
+
+function attempt<T>(work: () => T, failed: (what: string) => void): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    failed(`threw: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}
+
+function isPromise(value: unknown): value is Promise<unknown> {
+  return (
+    typeof value === 'object' && value !== null && typeof (value as Promise<unknown>).then === 'function'
+  );
+}
+
+function describe(value: unknown): string {
+  return typeof value === 'number'
+    ? String(value)
+    : isPromise(value)
+      ? 'a promise'
+      : `a value of the type ${typeof value}`;
+}
+
+/** Counters are told apart by their names wherever counts are remembered. */
+function nameOf(own: object): string {
+  const known = names.get(own) ?? (named++ === 0 ? 'own counter' : `own counter ${named}`);
+  names.set(own, known);
+  return known;
+}
+
+const names = new WeakMap<object, string>();
+let named = 0;
