@@ -1,6 +1,6 @@
 /**
- * The gateway's own paths: health, receipts, sums of them, memory. A caller sees what belongs to the credential it sends, as the model calls do;
- * the administrator's token, where one is set, sees all tenants.
+ * The gateway's own paths: health, receipts, sums of them, memory. A caller sees what is of the tenant that a model call with the same head
+ * would be of; the administrator's token, where one is set, sees all tenants.
  */
 import type { Vault } from '../memory/vault.ts';
 import type { Aggregate, Named, Totals } from '../metrics/aggregate.ts';
@@ -10,13 +10,13 @@ import type { GatewayRequest, GatewayResponse } from './http.ts';
 import { jsonResponse } from './json-response.ts';
 import type { ReceiptLog } from './receipts.ts';
 import { metricsPage, type MetricsRim } from './metrics-page.ts';
-import { tenantOf } from './tenant.ts';
+import type { Tenant, TenantRule } from './tenant.ts';
 
 type AdminRim = MetricsRim & {
-  readonly vault: Pick<Vault, 'tenantOf' | 'recall' | 'recallAny'>;
+  readonly vault: Pick<Vault, 'recall' | 'recallAny'>;
   readonly receipts: ReceiptLog;
   readonly totals: Aggregate;
-  readonly tenant: string | undefined;
+  readonly tenants: TenantRule;
 };
 
 const mostListed = 500;
@@ -29,24 +29,37 @@ export async function answerOwn(
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return jsonResponse(405, { error: 'Only GET is served here.' });
   const isAdmin = rim.adminToken !== undefined && isFrom(request, rim.adminToken);
-  const tenant = isAdmin ? undefined : tenantOf(rim, request);
   const [, room, id] = /^\/_leporello\/(receipts|totals|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
   if (route.path === '/healthz') return jsonResponse(200, { status: 'ok' });
   if (route.path === '/readyz') return readiness(rim);
   if (route.path === '/metrics') return metricsPage(rim, isAdmin);
+  const viewer = isAdmin ? { tenant: undefined } : viewerOf(rim.tenants.tenantOf(request));
+  if ('problem' in viewer)
+    return jsonResponse(403, { error: { type: 'permission_error', message: viewer.problem } });
+  const { tenant } = viewer;
   const limit = Math.min(mostListed, Number(route.query.get('limit') ?? 50) || 50);
   if (room === 'receipts' && id === undefined) {
     return jsonResponse(200, { receipts: rim.receipts.list(tenant, limit) });
   }
   if (room === 'receipts' && id !== undefined) {
     const receipt = rim.receipts.get(tenant, id);
-    return receipt ? jsonResponse(200, receipt) : notFound(`No receipt ${id} for this credential.`);
+    return receipt ? jsonResponse(200, receipt) : notFound(`No receipt ${id} for this tenant.`);
   }
   if (room === 'totals' && id === undefined) return jsonResponse(200, sumsFor(rim.totals, tenant, limit));
   if (room === 'memory' && id !== undefined) return memory(rim, tenant, id);
   return notFound(
     'Known here: /healthz, /readyz, /metrics, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals, /_leporello/memory/ID.',
   );
+}
+
+/** The tenant whose data a caller sees, or why it sees none. */
+function viewerOf(tenant: Tenant): { readonly tenant: string } | { readonly problem: string } {
+  if (tenant.label === undefined) return tenant;
+  if (tenant.isVerified) return { tenant: tenant.label };
+  return {
+    problem:
+      'This gateway reads the tenant from a token that it does not verify, so it shows nothing to the bearer of one: ask with the adminToken.',
+  };
 }
 
 /** Sums since the gateway started. Who sees all tenants is told whose each row is. */
@@ -74,7 +87,7 @@ function spelled({ compressions, ...totals }: Totals): object {
 async function memory(rim: AdminRim, tenant: string | undefined, id: string): Promise<GatewayResponse> {
   try {
     const found = tenant === undefined ? await rim.vault.recallAny(id) : await rim.vault.recall(tenant, id);
-    if (found.status === 'missing') return notFound(`No memory ${id} for this credential.`);
+    if (found.status === 'missing') return notFound(`No memory ${id} for this tenant.`);
     return { status: 200, headers: [['content-type', 'application/json']], body: found.original };
   } catch {
     return jsonResponse(503, { error: 'The store cannot be read at the moment.' });

@@ -26,12 +26,20 @@ export function createGateway(options: GatewayOptions): Handler {
       case 'refused':
         return problemResponse(route.codec, route.problem, []);
       case 'pass':
-        return pass(options, request, route.url, route.codec);
+        return pass(options, forwarded(options, request), route.url, route.codec);
       case 'model':
-      case 'count':
-        return serveModel(options, request, route);
+      case 'count': {
+        const tenant = options.tenants.tenantOf(request);
+        if (tenant.label === undefined)
+          return problemResponse(route.codec, { status: 401, message: tenant.problem }, []);
+        return serveModel(options, forwarded(options, request), route, tenant.label);
+      }
     }
   };
+}
+
+function forwarded({ tenants }: GatewayOptions, request: GatewayRequest): GatewayRequest {
+  return { ...request, headers: tenants.forwarded(request.headers) };
 }
 
 /** The token opens every tenant's memory here, so no provider may see it, beside another credential or alone. */

@@ -1,5 +1,4 @@
 /** Puts the gateway together from its settings. Opens nothing itself: the store and the upstream are passed in. */
-import { LeporelloError } from '../errors.ts';
 import { foldChecks } from '../compact/check-settings.ts';
 import {
   allowed,
@@ -27,6 +26,7 @@ import { createReceiptLog } from './receipts.ts';
 import { createReckoner } from './reckoner.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 import { createSummaryDesk, type SummaryDesk } from './summary-desk.ts';
+import { createTenantRule, type TenantSetting } from './tenant.ts';
 import { defaultUpstreams, type UpstreamUrls } from './provider-of.ts';
 
 export type GatewaySettings = FoldSettings & {
@@ -43,11 +43,8 @@ export type GatewaySettings = FoldSettings & {
    * `tenant` for all.
    */
   readonly openMetrics?: boolean;
-  /**
-   * One tenant (a-z, 0-9, -) for all requests. For a gateway that serves one person whose tokens change within a conversation; by
-   * default each credential is a tenant of its own.
-   */
-  readonly tenant?: string;
+  /** Whose data a request is. Default: `credential`. A gateway that only its user's own machine can reach wants `local`. */
+  readonly tenant?: TenantSetting;
   /** Host names, without a port, that requests may be addressed to; others are answered 421. Default: any. */
   readonly allowedHosts?: readonly string[];
 };
@@ -76,24 +73,28 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
     prices: pricesFrom(settings.prices),
     reckoner: createReckoner(),
     metrics: rims.metrics,
-    openMetrics: settings.openMetrics ?? settings.tenant !== undefined,
+    openMetrics: settings.openMetrics ?? isOneForAll(settings.tenant),
     log: rims.log,
     summaries: summaryDesk(settings, rims.log),
     recall: { maxRounds: settings.recall?.maxRounds ?? 5, maxTokens: settings.recall?.maxTokens ?? 8_000 },
     maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,
     prepareDeadlineMs: settings.prepareDeadlineMs ?? 2_000,
-    adminToken: checkedToken(settings.adminToken),
-    tenant: settings.tenant,
+    adminToken: settings.adminToken,
+    tenants: createTenantRule(settings.tenant ?? 'credential', vault),
     allowedHosts: settings.allowedHosts,
     clock: () => performance.timeOrigin + performance.now(),
     newId: () => crypto.randomUUID(),
   });
 }
 
-/** A short one could be guessed, and would be found in headers that do not hold it. */
-function checkedToken(token: string | undefined): string | undefined {
-  if (token === undefined || token.length >= 16) return token;
-  throw new LeporelloError('bad-config', `adminToken has ${token.length} characters: it needs at least 16.`);
+/** Then counts of all tenants are no secret of anybody's. */
+function isOneForAll(tenant: TenantSetting | undefined): boolean {
+  return typeof tenant === 'string' && tenant !== 'credential';
+}
+
+/** A short token could be guessed, and would be found in headers that do not hold it. */
+function isAdminToken(value: unknown): boolean {
+  return typeof value === 'string' && value.length >= 16;
 }
 
 const url = secretValue(
@@ -120,7 +121,7 @@ const gatewayCheck = object<GatewaySettings>({
     maxRounds: wholeNumber(1, 100),
     maxTokens: wholeNumber(1),
   }),
-  adminToken: secretValue('a text of at least one character', isText, () => 'not allowed'),
+  adminToken: secretValue('a text of at least 16 characters', isAdminToken, () => 'not allowed'),
   openMetrics: trueOrFalse,
   tenant: allowed(tenantWords, isTenantLabel),
   allowedHosts: listOf('host names without ports', isText),

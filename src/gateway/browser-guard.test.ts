@@ -45,6 +45,24 @@ describe('the guard against web pages', () => {
     },
   );
 
+  it.each([
+    ['cross-site', 'script', 403],
+    ['cross-site', 'image', 403],
+    ['cross-site', 'iframe', 403],
+    ['cross-site', 'empty', 403],
+    ['cross-site', 'document', undefined],
+    ['none', 'document', undefined],
+    ['same-origin', 'empty', undefined],
+  ])('answers what a browser loads from a %s page as %s with %s', (site, dest, status) => {
+    expect(
+      statusOf([
+        ['host', 'localhost:8787'],
+        ['sec-fetch-site', site],
+        ['sec-fetch-dest', dest],
+      ]),
+    ).toBe(status);
+  });
+
   it('lets everything through where no hosts are named', () => {
     expect(
       refuseForeign(

@@ -3,7 +3,7 @@
  * that resolves there (DNS rebinding), even read the answers. Programs send no Origin, and address the host they mean.
  */
 import { headerOf } from './headers.ts';
-import type { GatewayRequest, GatewayResponse } from './http.ts';
+import type { GatewayRequest, GatewayResponse, HeaderList } from './http.ts';
 import { jsonResponse } from './json-response.ts';
 
 /** The refusal of a request that was addressed to a foreign name or sent by a foreign page; undefined when it may pass. */
@@ -24,7 +24,20 @@ export function refuseForeign(
   const isForeign =
     origin === 'null' ||
     (/^https?:/.test(origin ?? '') && !allowedHosts.includes(hostName(origin!.replace(/^https?:\/\//, ''))));
-  return isForeign ? refusal(403, 'This gateway does not answer web pages of other hosts.') : undefined;
+  return isForeign || isLoadedByPage(headers)
+    ? refusal(403, 'This gateway does not answer web pages of other hosts.')
+    : undefined;
+}
+
+/**
+ * True when a page of another site loads this as an image, a script or a frame, for which browsers send no Origin. A link that a person
+ * follows is no such thing.
+ */
+function isLoadedByPage(headers: HeaderList): boolean {
+  if (headerOf(headers, 'origin') !== undefined) return false;
+  return (
+    headerOf(headers, 'sec-fetch-site') === 'cross-site' && headerOf(headers, 'sec-fetch-dest') !== 'document'
+  );
 }
 
 function hostName(authority: string): string {

@@ -5,7 +5,12 @@ import type { GatewayRequest, HeaderList } from './http.ts';
 export type Credential = { readonly from: string; readonly value: string };
 
 /** Headers that hold a credential, over all clients and hosts of the formats. A cookie is none: load balancers set new ones all the time. */
-const credentialHeaders = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
+export const credentialHeaders: readonly string[] = [
+  'authorization',
+  'x-api-key',
+  'api-key',
+  'x-goog-api-key',
+];
 
 /** The credentials of a request in the order they came; the word `Bearer` is left out. */
 export function credentialsOf(headers: HeaderList, target: string): readonly Credential[] {

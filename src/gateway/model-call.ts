@@ -14,7 +14,6 @@ import { promptUrl, type Route, sessionOf } from './routes.ts';
 import { splitUrl } from './split-url.ts';
 import { addSummaryReceipt } from './summary-receipts.ts';
 import { tellCompressions } from './tell-compressions.ts';
-import { tenantOf } from './tenant.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 
@@ -33,6 +32,7 @@ export async function serveModel(
   options: GatewayOptions,
   request: GatewayRequest,
   route: ModelRoute,
+  tenant: string,
 ): Promise<GatewayResponse> {
   let body: Uint8Array;
   try {
@@ -41,7 +41,6 @@ export async function serveModel(
     if (!LeporelloError.isInstance(error) || error.code !== 'body-too-large') throw error;
     return problemResponse(route.codec, { status: 413, message: error.message }, []);
   }
-  const tenant = tenantOf(options, request);
   const engineRequest = { codec: route.codec, body, tenant, upstream: splitUrl(route.url).origin };
   const started = options.clock();
   const send = sender(options, request, route);

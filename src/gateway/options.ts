@@ -11,10 +11,11 @@ import type { ReceiptLog } from './receipts.ts';
 import type { Reckoner } from './reckoner.ts';
 import type { UpstreamUrls } from './provider-of.ts';
 import type { SummaryDesk } from './summary-desk.ts';
+import type { TenantRule } from './tenant.ts';
 
 export type GatewayOptions = {
   readonly engine: Engine;
-  readonly vault: Pick<Vault, 'tenantOf' | 'recall' | 'recallAny'>;
+  readonly vault: Pick<Vault, 'recall' | 'recallAny'>;
   readonly upstream: Upstream;
   readonly urls: UpstreamUrls;
   readonly receipts: ReceiptLog;
@@ -35,8 +36,8 @@ export type GatewayOptions = {
   readonly prepareDeadlineMs: number;
   /** With this token as credential, receipts and memories of all tenants are shown. */
   readonly adminToken: string | undefined;
-  /** One tenant for all requests, whatever their credential; undefined derives it from the credential. */
-  readonly tenant: string | undefined;
+  /** Says whose data each request is. */
+  readonly tenants: TenantRule;
   /** Host names (without a port) that requests may be addressed to; undefined allows any. Guards against web pages on loopback. */
   readonly allowedHosts: readonly string[] | undefined;
   /** Milliseconds since the epoch. */

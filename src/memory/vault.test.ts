@@ -219,6 +219,16 @@ describe('tenantOf', () => {
     expect(new Set(labels).size).toBe(credentials.length);
     for (const label of labels) expect(label).toMatch(/^[0-9a-z]{16}$/);
   });
+
+  it('gives what a header or a claim says a label that no credential has', () => {
+    const vault = open();
+    const labels = [
+      ...(['credential', 'header', 'claim'] as const).map((source) => vault.tenantOf('alice', source)),
+      ...['header alice', 'claim alice', 'some alice'].map((credential) => vault.tenantOf(credential)),
+    ];
+    expect(new Set(labels).size).toBe(labels.length);
+    expect(vault.tenantOf('alice', 'credential')).toBe(vault.tenantOf('alice'));
+  });
 });
 
 describe('putSealed and getSealedMany', () => {

@@ -13,8 +13,11 @@ import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
 /** Everything that touches the store rejects with `store-failed` when the store does. */
 export interface Vault {
-  /** The label of a credential: 16 characters, the same in every process with this secret. No credential has a label too. */
-  tenantOf(credential: string | undefined): string;
+  /**
+   * The label of a tenant: 16 characters, the same in every process with this secret. No credential has a label too. What a header or a
+   * claim says has a label of its own, which no credential of the same text has.
+   */
+  tenantOf(name: string | undefined, source?: 'credential' | 'header' | 'claim'): string;
   /** The memory id of an original: depends on tenant and bytes alone, and cannot be guessed without the secret. */
   idOf(tenant: string, original: Uint8Array): string;
   /**
@@ -179,8 +182,10 @@ function createNames(secret: Uint8Array): Pick<Vault, 'tenantOf' | 'idOf'> {
   const tenantKey = deriveKey(secret, 'tenant');
   const idKey = deriveKey(secret, 'id');
   return {
-    tenantOf(credential) {
-      const text = credential === undefined ? 'none' : `some ${credential}`;
+    tenantOf(name, source = 'credential') {
+      // The word that credentials had from the start: another one would give every tenant a new label.
+      const kind = source === 'credential' ? 'some' : source;
+      const text = name === undefined ? 'none' : `${kind} ${name}`;
       return base32Of(createHmac('sha256', tenantKey).update(text).digest());
     },
     idOf(tenant, original) {

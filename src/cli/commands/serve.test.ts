@@ -131,6 +131,21 @@ describe('leporello serve', () => {
     expect(await second.ended).toBe(0);
   });
 
+  it('is of one tenant on a loopback host: a new token is the same user, and receipts need none', async () => {
+    const { url, terminal, ended } = await start();
+    for (const token of ['token-a', 'token-b']) {
+      await fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: small,
+      });
+    }
+    const receipts = (await (await fetch(`${url}/_leporello/receipts`)).json()) as { receipts: unknown[] };
+    expect(receipts.receipts.length).toBe(2);
+    terminal.stop();
+    expect(await ended).toBe(0);
+  });
+
   it('shows how to point clients at it, and short lines of log, to a person', async () => {
     provider = await startFakeProvider({ script: [hello] });
     const terminal = testTerminal({

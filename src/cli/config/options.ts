@@ -6,7 +6,7 @@ export type Option = Told & {
   /** Where it stands in the file: `triggers.tokenBudget.target`. */
   readonly key: string;
   readonly variable: string;
-  readonly reads: 'text' | 'number' | 'boolean' | 'list' | 'json' | 'switch';
+  readonly reads: 'text' | 'number' | 'boolean' | 'list' | 'json' | 'switch' | 'text-or-json';
   /** Undefined where there is none. */
   readonly fallback: unknown;
 };
@@ -61,6 +61,8 @@ export function valueOf({ reads }: Option, text: string): unknown {
             .filter((item) => item !== '');
     case 'json':
       return jsonOf(text);
+    case 'text-or-json':
+      return text.trimStart().startsWith('{') ? jsonOf(text) : text;
     case 'switch':
       return booleanOf(text) === true ? {} : jsonOf(text);
   }
@@ -96,7 +98,8 @@ function optionsIn(schema: Schema, path: readonly string[]): readonly Option[] {
   const told = toldOf(schema);
   if (told === undefined) return children;
   const key = path.join('.');
-  const reads = readings[inner.def.type] ?? 'text';
+  const mayBeText = inner.def.options?.some((option) => option.def.type === 'string') === true;
+  const reads = mayBeText ? 'text-or-json' : (readings[inner.def.type] ?? 'text');
   const own = { ...told, key, variable: variableOf(key), reads, fallback: schema.def.defaultValue };
   return [own, ...children];
 }

@@ -311,13 +311,16 @@ export const configSchema = z.strictObject({
     .prefault({}),
   tenant: told(
     z
-      .string()
-      .regex(/^[a-z0-9-]{1,64}$/)
+      .union([
+        z.string().regex(/^[a-z0-9-]{1,64}$/),
+        z.strictObject({ header: z.string().min(1).max(100) }),
+        z.strictObject({ claim: z.string().min(1).max(100) }),
+      ])
       .optional(),
     {
-      allowed: '1 to 64 of a-z, 0-9 and -',
-      about: 'One tenant for all requests, for a gateway that serves one person whose tokens change.',
-      otherwise: 'each credential is a tenant of its own',
+      allowed: 'local, credential, a label of 1 to 64 of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}',
+      about: 'Whose data a request is, so who shares memory with whom: see tenants.md.',
+      otherwise: '`local` on a loopback host, else `credential`',
     },
   ),
   allowedHosts: told(z.array(z.string().min(1)).optional(), {

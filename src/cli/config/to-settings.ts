@@ -14,6 +14,9 @@ const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
 export function gatewaySettings(config: Config, window?: number): GatewaySettings {
   const { recall, limits, memory, adminToken, tenant, preset, subgoals } = config;
   const allowedHosts = config.allowedHosts ?? (isLoopback(config.host) ? loopbackHosts : undefined);
+  const isPrivate = isLoopback(config.host) && typeof tenant !== 'object';
+  const whose =
+    tenant ?? (isLoopback(config.host) && isForThisMachine(allowedHosts) ? 'local' : 'credential');
   return {
     mode: config.mode,
     cacheMarks: config.cacheMarks,
@@ -31,14 +34,19 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     storeDeadlineMs: limits.storeDeadlineMs,
     recall: { maxRounds: recall.maxRounds, maxTokens: recall.maxTokens },
     memoryTtlMs: memory.ttlDays * dayMs,
-    openMetrics: isLoopback(config.host) || tenant !== undefined,
+    tenant: whose,
+    openMetrics: isPrivate || (typeof tenant === 'string' && tenant !== 'credential'),
     ...(config.calibrate ? {} : { calibration: false }),
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(preset === undefined ? {} : { preset }),
     ...(subgoals === undefined ? {} : { subgoals }),
-    ...(tenant === undefined ? {} : { tenant }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
   };
+}
+
+/** A gateway that answers for other names has a proxy in front, and so perhaps users who do not know each other. */
+function isForThisMachine(allowedHosts: readonly string[] | undefined): boolean {
+  return allowedHosts?.every((name) => loopbackHosts.includes(name)) === true;
 }
 
 /** What is not said is left out. */

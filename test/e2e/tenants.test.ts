@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import type { TenantSetting } from '../../src/gateway/tenant.ts';
+import type { ScriptRequest, Turn } from '../../src/testing/fake-provider/script.ts';
+import { type Format, formats, longBody, post, requestBody, shapes } from './bodies.ts';
+import { type Stack, startStack } from './stack.ts';
+
+type Head = Readonly<Record<string, string>>;
+
+const adminToken = 'operator-operator';
+
+function jwt(claims: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  return `${part({ alg: 'RS256' })}.${part(claims)}.c2lnbmVk`;
+}
+
+/** Says hello, then asks for the memory that its first request names, then answers. */
+function remembers() {
+  let id = '';
+  let asked = 0;
+  const script = ({ body }: ScriptRequest): Turn => {
+    asked += 1;
+    id ||= /mem_[0-9a-z]{16}/.exec(JSON.stringify(body))?.[0] ?? '';
+    if (asked === 2)
+      return {
+        type: 'turn',
+        parts: [{ type: 'tool-call', id: 'r', name: 'read_memory', arguments: { id } }],
+      };
+    return { type: 'turn', parts: [{ type: 'text', text: asked === 1 ? 'Hello.' : 'Found.' }] };
+  };
+  return { script, id: () => id };
+}
+
+function sentTo(stack: Stack, at: number): string {
+  return new TextDecoder().decode(stack.provider.requests[at]!.body);
+}
+
+function commonLength(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at++;
+  return at;
+}
+
+/** 30 jobs with the first token, 32 with the second: the provider's requests are the first, the second, and the second with the memory. */
+async function playRefresh(format: Format, tenant: TenantSetting, heads: readonly [Head, Head]) {
+  const model = remembers();
+  // Marks for the cache move on from request to request, and no cache looks at them.
+  const stack = await startStack(model.script, {
+    cacheMarks: false,
+    tenant,
+    adminToken,
+    models: { '*': { window: 12_000 } },
+  });
+  const first = await post(stack.url, format, longBody(format, 30), heads[0]);
+  expect(first.headers.get('x-leporello-outcome')).toBe('compacted');
+  const second = await post(stack.url, format, longBody(format, 32), heads[1]);
+  const look = async (path: string, head: Head = {}) => {
+    const response = await fetch(`${stack.url}/_leporello/${path}`, { headers: head });
+    return { status: response.status, text: await response.text() };
+  };
+  const dispose = () => stack[Symbol.asyncDispose]();
+  return { stack, id: model.id(), answer: await second.text(), look, [Symbol.asyncDispose]: dispose };
+}
+
+const refreshed: readonly (readonly [string, TenantSetting, readonly [Head, Head]])[] = [
+  ['local', 'local', [{ authorization: 'Bearer token-a' }, { authorization: 'Bearer token-b' }]],
+  [
+    'the header of a proxy',
+    { header: 'X-Tenant' },
+    [
+      { authorization: 'Bearer token-a', 'x-tenant': 'alice@example.com' },
+      { authorization: 'Bearer token-b', 'x-tenant': 'alice@example.com' },
+    ],
+  ],
+  [
+    'a claim',
+    { claim: 'sub' },
+    [
+      { authorization: `Bearer ${jwt({ iss: 'https://auth.example', sub: 'alice', exp: 1 })}` },
+      { authorization: `Bearer ${jwt({ iss: 'https://auth.example', sub: 'alice', exp: 2 })}` },
+    ],
+  ],
+];
+
+describe.each(refreshed)('with a tenant by %s', (_, tenant, heads) => {
+  it.each(formats)(
+    'a new token in mid-session changes no byte that was sent, and recalls go on (%s)',
+    async (format) => {
+      await using played = await playRefresh(format, tenant, heads);
+      const { stack, id, answer } = played;
+      const [before, after, withMemory] = [0, 1, 2].map((at) => sentTo(stack, at));
+      // All but what closes the list of messages and the body.
+      expect(commonLength(before!, after!)).toBe(before!.length - 2);
+      expect(id).toMatch(/^mem_/);
+      expect(withMemory).toContain('step 50 took 350 ms');
+      expect(withMemory!.startsWith(after!.slice(0, -2))).toBe(true);
+      expect(answer).toContain('Found.');
+    },
+  );
+});
+
+describe('with each credential as a tenant', () => {
+  it('a new token is a stranger: nothing of what was sent before is repeated', async () => {
+    await using played = await playRefresh('chat', 'credential', refreshed[0]![2]);
+    const { stack, id, look } = played;
+    expect(commonLength(sentTo(stack, 0), sentTo(stack, 1))).toBeLessThan(1_000);
+    expect((await look(`memory/${id}`, { authorization: 'Bearer token-a' })).status).toBe(200);
+    expect((await look(`memory/${id}`, { authorization: 'Bearer token-b' })).status).toBe(404);
+  });
+
+  it('a new cookie is not a new tenant', async () => {
+    const heads = [{ cookie: '__cf_bm=1' }, { cookie: '__cf_bm=2' }] as const;
+    await using played = await playRefresh('messages', 'credential', heads);
+    const { stack } = played;
+    expect(commonLength(sentTo(stack, 0), sentTo(stack, 1))).toBe(sentTo(stack, 0).length - 2);
+  });
+});
+
+describe('what a caller sees under /_leporello/', () => {
+  it('with a local tenant: everything that came straight from this machine, with any credential or none', async () => {
+    await using played = await playRefresh('chat', 'local', refreshed[0]![2]);
+    const { id, look } = played;
+    expect((await look(`memory/${id}`)).text).toContain('job 0: step 50 took 350 ms');
+    expect((await look(`memory/${id}`, { authorization: 'Bearer token-c' })).status).toBe(200);
+    expect(JSON.parse((await look('receipts')).text)).toMatchObject({ receipts: [{}, {}] });
+    // A proxy on this machine may serve people who do not know each other.
+    for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip']) {
+      expect((await look(`memory/${id}`, { [name]: '203.0.113.9' })).status).toBe(404);
+      expect((await look('receipts', { [name]: '203.0.113.9', authorization: 'Bearer token-a' })).text).toBe(
+        '{"receipts":[]}\n',
+      );
+    }
+  });
+
+  it('with the header of a proxy: what is of that tenant, and nothing without the header', async () => {
+    await using played = await playRefresh('chat', { header: 'x-tenant' }, refreshed[1]![2]);
+    const { stack, id, look } = played;
+    const alice = { 'x-tenant': 'alice@example.com' };
+    const bob = { 'x-tenant': 'bob@example.com', authorization: 'Bearer token-a' };
+    expect((await look(`memory/${id}`, alice)).status).toBe(200);
+    expect((await look(`memory/${id}`, bob)).status).toBe(404);
+    expect((await look('receipts', bob)).text).toBe('{"receipts":[]}\n');
+    expect((await look(`memory/${id}`, { authorization: 'Bearer token-a' })).status).toBe(403);
+    expect((await look(`memory/${id}`, { authorization: `Bearer ${adminToken}` })).status).toBe(200);
+    expect((await look('../healthz')).status).toBe(200);
+    // Another tenant's conversation begins anew, with ids of its own.
+    await post(stack.url, 'chat', longBody('chat', 30), bob);
+    expect(sentTo(stack, 3)).not.toContain(id);
+  });
+
+  it('with a claim: nothing, for anybody can write a claim; the administrator sees it', async () => {
+    await using played = await playRefresh('chat', { claim: 'sub' }, refreshed[2]![2]);
+    const { id, look } = played;
+    const forged = { authorization: `Bearer ${jwt({ iss: 'https://auth.example', sub: 'alice' })}` };
+    for (const path of ['receipts', 'totals', `memory/${id}`]) {
+      expect(await look(path, forged)).toEqual({
+        status: 403,
+        text: '{"error":{"type":"permission_error","message":"This gateway reads the tenant from a token that it does not verify, so it shows nothing to the bearer of one: ask with the adminToken."}}\n',
+      });
+    }
+    // Other tokens are known by themselves.
+    expect((await look('receipts', { authorization: 'Bearer opaque' })).text).toBe('{"receipts":[]}\n');
+    expect((await look(`memory/${id}`, { authorization: `Bearer ${adminToken}` })).status).toBe(200);
+  });
+});
+
+describe('the header that names the tenant', () => {
+  it('does not go on to the provider', async () => {
+    await using stack = await startStack([], { tenant: { header: 'x-tenant' } });
+    await post(stack.url, 'chat', requestBody('chat'), { 'x-tenant': 'alice', 'x-other': '1' });
+    await fetch(`${stack.url}/v1/models`, { headers: { 'x-tenant': 'alice', 'x-other': '1' } });
+    for (const { headers } of stack.provider.requests) {
+      expect(new Map(headers).get('x-other')).toBe('1');
+      expect(new Map(headers).has('x-tenant')).toBe(false);
+    }
+    expect(stack.provider.requests.length).toBe(2);
+  });
+
+  it('must be there: without it nothing is sent, and the client reads why in its own format', async () => {
+    await using stack = await startStack([], { tenant: { header: 'x-tenant' } });
+    const message =
+      'The request has no header x-tenant: the proxy in front of this gateway must set one, to name the tenant, and remove any other.';
+    for (const format of formats) {
+      const response = await post(stack.url, format, requestBody(format), { 'x-tenant': ' ' });
+      expect([response.status, await response.json()]).toMatchObject([401, { error: { message } }]);
+    }
+    expect(stack.provider.requests).toEqual([]);
+    expect((await fetch(stack.url + shapes.chat.path.replace('chat/completions', 'models'))).status).toBe(
+      404,
+    );
+  });
+});
