@@ -3,6 +3,7 @@
  * to read when the core answers without having read it all.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LeporelloError } from '../errors.ts';
 import type { GatewayRequest, HeaderList } from './http.ts';
 
 /** How much of an unwanted body is still taken after the answer, so that a client that is still sending can read it. */
@@ -15,16 +16,25 @@ export type NodeRequest = {
   readonly request: GatewayRequest;
   /** True when the client may be sending more than is cheap to read. Answer with `connection: close` then. */
   isUnread(): boolean;
+  /** True when the body was waited for and nothing of it came in time. */
+  hasStalled(): boolean;
   /** Reads and drops what the client still sends; resolves at its end, or at a bound. Never rejects. */
   discard(): Promise<void>;
 };
 
-/** `waitsToSend`: the client holds its body back until it is asked for (`expect: 100-continue`). */
+type Reading = {
+  /** The client holds its body back until it is asked for (`expect: 100-continue`). */
+  readonly waitsToSend: boolean;
+  /** How long the client may send nothing while its body is waited for, in ms. */
+  readonly uploadIdleMs: number;
+  /** Aborts when the client goes away. */
+  readonly signal: AbortSignal;
+};
+
 export function toGatewayRequest(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  waitsToSend: boolean,
-  signal: AbortSignal,
+  { waitsToSend, uploadIdleMs, signal }: Reading,
 ): NodeRequest {
   const declared = Number(incoming.headers['content-length'] ?? 0);
   let isHeldBack = waitsToSend;
@@ -32,28 +42,57 @@ export function toGatewayRequest(
     if (isHeldBack) outgoing.writeContinue();
     isHeldBack = false;
   };
+  let hasStalled = false;
+  const stall = (): LeporelloError => {
+    hasStalled = true;
+    return new LeporelloError('deadline', `The client sent nothing of its request for ${uploadIdleMs} ms.`);
+  };
   const hasBody = declared > 0 || incoming.headers['transfer-encoding'] !== undefined;
   return {
     request: {
       method: incoming.method ?? 'GET',
       target: incoming.url ?? '/',
       headers: headerList(incoming.rawHeaders),
-      body: hasBody ? bodyOf(incoming, ask) : undefined,
+      body: hasBody ? bodyOf(incoming, ask, { uploadIdleMs, stall }) : undefined,
       signal,
     },
-    isUnread: () => hasBody && !incoming.complete && !(declared > 0 && declared <= cheapBytes && !isHeldBack),
+    isUnread: () => {
+      const isCheap = declared > 0 && declared <= cheapBytes && !isHeldBack && !hasStalled;
+      return hasBody && !incoming.complete && !isCheap;
+    },
+    hasStalled: () => hasStalled,
     discard: async () => {
       if (!isHeldBack && !incoming.complete) await discard(incoming);
     },
   };
 }
 
-function bodyOf(incoming: IncomingMessage, ask: () => void): AsyncIterable<Uint8Array> {
+/** Time counts only while a chunk is waited for: what the core does not ask for yet is no fault of the client. */
+function bodyOf(
+  incoming: IncomingMessage,
+  ask: () => void,
+  { uploadIdleMs, stall }: { readonly uploadIdleMs: number; readonly stall: () => LeporelloError },
+): AsyncIterable<Uint8Array> {
   return {
     [Symbol.asyncIterator]() {
       ask();
       // The connection outlives a reader that stops early: the answer still has to go out on it.
-      return incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
+      const chunks = incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
+      return {
+        async next() {
+          const late = Promise.withResolvers<never>();
+          const timer = setTimeout(() => late.reject(stall()), uploadIdleMs);
+          try {
+            return await Promise.race([chunks.next(), late.promise]);
+          } finally {
+            clearTimeout(timer);
+          }
+        },
+        async return() {
+          await chunks.return?.();
+          return { done: true, value: undefined };
+        },
+      };
     },
   };
 }

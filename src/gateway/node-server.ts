@@ -17,8 +17,11 @@ export type NodeServerOptions = {
   readonly host: string;
   /** How long an idle connection stays open, in ms. Longer than a proxy in front keeps its own. */
   readonly keepAliveMs?: number;
-  /** How long a client may take to send one request whole, in ms. Responses have no limit. */
-  readonly requestMs?: number;
+  /**
+   * How long a client may send nothing while its body is read, in ms. Default 120 s. An upload that goes on, however slowly, is never cut.
+   * The head of a request must be there within 60 s. Responses have no limit.
+   */
+  readonly uploadIdleMs?: number;
   /** Told of each error of a handler (the client sees a 500) or of a response body (the client sees it break off). */
   readonly onError?: (error: unknown, stage: 'handler' | 'body') => void;
 };
@@ -45,7 +48,9 @@ export async function serveNode(handler: Handler, options: NodeServerOptions): P
   };
   const server = createServer({
     keepAliveTimeout: options.keepAliveMs ?? 75_000,
-    requestTimeout: options.requestMs ?? 300_000,
+    headersTimeout: 60_000,
+    // Node counts this from the beginning of a request, so a long upload would be cut however well it goes on: uploadIdleMs stands for it.
+    requestTimeout: 0,
   });
   server.on('connection', connections.open);
   server.on('request', (incoming, outgoing) => take(incoming, outgoing, false));
@@ -55,30 +60,53 @@ export async function serveNode(handler: Handler, options: NodeServerOptions): P
   return { port, host: address, close: (graceMs) => connections.close(server, graceMs) };
 }
 
-type Serving = Pick<NodeServerOptions, 'onError'> & { readonly isClosing: () => boolean };
+type Serving = Pick<NodeServerOptions, 'onError' | 'uploadIdleMs'> & { readonly isClosing: () => boolean };
 
 async function serveOne(
   handler: Handler,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   waitsToSend: boolean,
-  { onError, isClosing }: Serving,
+  { onError, isClosing, uploadIdleMs = 120_000 }: Serving,
 ): Promise<void> {
   const gone = new AbortController();
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) gone.abort();
   });
-  const request = toGatewayRequest(incoming, outgoing, waitsToSend, gone.signal);
+  const request = toGatewayRequest(incoming, outgoing, { waitsToSend, uploadIdleMs, signal: gone.signal });
   const serve = isWebSocket(incoming) ? refuseWebSocket : handler;
   try {
-    await sendResponse(outgoing, await serve(request.request), request, isClosing());
+    const response = await serve(request.request);
+    const isTold = request.hasStalled() && !isStream(response);
+    await sendResponse(outgoing, isTold ? stalled(uploadIdleMs) : response, request, isClosing());
   } catch (error) {
     // Nobody is left to tell, and what failed most likely failed because of that.
     if (gone.signal.aborted) return;
+    if (request.hasStalled() && !outgoing.headersSent) {
+      await sendResponse(outgoing, stalled(uploadIdleMs), request, isClosing());
+      return;
+    }
     onError?.(error, outgoing.headersSent ? 'body' : 'handler');
     if (outgoing.headersSent) breakOff(outgoing);
     else await sendResponse(outgoing, internalError(), request, isClosing());
   }
+}
+
+function isStream({ body }: GatewayResponse): boolean {
+  return body !== undefined && !(body instanceof Uint8Array);
+}
+
+/** The client's upload came to a stop: whatever the handler made of that, this is what the client is told. */
+function stalled(idleMs: number): GatewayResponse {
+  const error = {
+    type: 'timeout_error',
+    message: `Nothing more of the request came for ${idleMs} ms. Send it again.`,
+  };
+  return {
+    status: 408,
+    headers: [['content-type', 'application/json']],
+    body: new TextEncoder().encode(JSON.stringify({ error })),
+  };
 }
 
 /** Other upgrades (h2c, say) may be ignored and are: clients then go on with HTTP/1.1. */

@@ -187,6 +187,62 @@ describe('a response', () => {
   });
 });
 
+describe('an interim response', () => {
+  const final = 'HTTP/1.1 200 OK\r\ncontent-length: 18\r\n\r\nHTTP/1.1 100 Body!';
+  const goOn = 'HTTP/1.1 100 Continue\r\n\r\n';
+
+  /** A server that answers each request with these bytes, one packet after the other. */
+  async function rawProvider(packets: readonly string[]): Promise<{ url: string; sockets: Set<number> }> {
+    const sockets = new Set<number>();
+    const server = createServer((socket) => {
+      sockets.add(socket.remotePort!);
+      socket.setNoDelay(true);
+      socket.on('error', () => undefined);
+      socket.on('data', () => {
+        void (async () => {
+          for (const packet of packets) {
+            socket.write(packet);
+            await nextTurn();
+            await nextTurn();
+          }
+        })();
+      });
+    }).listen(0, '127.0.0.1');
+    closers.push(async () => server.close());
+    await once(server, 'listening');
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, sockets };
+  }
+
+  it.each([
+    ['before the response', [goOn + final]],
+    ['in a packet of its own', [goOn, final]],
+    ['byte by byte', [...goOn, ...final]],
+    ['with headers', [`HTTP/1.1 100 Continue\r\nx-a: 1\r\nx-b: 2\r\n\r\n${final}`]],
+    ['without a reason', [`HTTP/1.1 100\r\n\r\n${final}`]],
+    ['several times', [goOn + goOn, `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${goOn}`, final]],
+    ['of another kind', [`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${final}`]],
+  ])('that nobody asked for is skipped %s', async (_, packets) => {
+    const { url, sockets } = await rawProvider(packets);
+    const pool = upstream();
+    for (let i = 0; i < 3; i += 1) {
+      const response = await pool.send(get(url, { method: 'POST', body: utf8.encode('{}') }));
+      expect([response.status, text(await readBody(response.body, 100))]).toEqual([
+        200,
+        'HTTP/1.1 100 Body!',
+      ]);
+      await nextTurn();
+    }
+    expect(sockets.size).toBe(1);
+  });
+
+  it('does not hide a response that never comes', async () => {
+    const { url } = await rawProvider([goOn]);
+    await expect(upstream({ headersTimeoutMs: 50 }).send(get(url))).rejects.toMatchObject({
+      code: 'deadline',
+    });
+  });
+});
+
 describe('decode', () => {
   const plain = 'data: {"text":"é"}\n\n'.repeat(100);
   const packings: [string, Uint8Array][] = [

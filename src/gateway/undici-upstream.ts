@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { Agent } from 'undici';
 import { decoded } from './decode-body.ts';
 import type { HeaderList, Upstream, UpstreamRequest } from './http.ts';
+import { connectorThatSkips100 } from './skip-continue.ts';
 import { splitUrl } from './split-url.ts';
 import { upstreamError } from './upstream-error.ts';
 
@@ -33,7 +34,7 @@ export type UndiciUpstream = Upstream & {
 export function undiciUpstream(options: UndiciUpstreamOptions = {}): UndiciUpstream {
   const agent = new Agent({
     connections: options.connections ?? null,
-    connect: { timeout: options.connectTimeoutMs ?? 10_000 },
+    connect: connectorThatSkips100({ timeout: options.connectTimeoutMs ?? 10_000 }),
     headersTimeout: options.headersTimeoutMs ?? 15 * minute,
     bodyTimeout: options.bodyTimeoutMs ?? 15 * minute,
     keepAliveTimeout: options.keepAliveMs ?? 30_000,
