@@ -128,6 +128,63 @@ describe('splitEvents', () => {
   });
 });
 
+describe('an event that is too long', () => {
+  const splitAt = async (maxBytes: number, ...chunks: string[]): Promise<Seen[]> => {
+    const seen: Seen[] = [];
+    for await (const { raw, event, data } of splitEvents(
+      streamOf(chunks.map((chunk) => utf8.encode(chunk))),
+      maxBytes,
+    ))
+      seen.push({ raw: text(raw), event, data });
+    return seen;
+  };
+
+  it('goes on unread, piece by piece, and what follows it is read', async () => {
+    expect(
+      await splitAt(12, 'data: a\n\ndata: 45678', '9012', '3', '45\n', '\nevent: e\n', 'data: b\n\n'),
+    ).toEqual([
+      message('data: a\n\n', 'a'),
+      message('data: 456789012', ''),
+      message('3', ''),
+      message('45\n', ''),
+      message('\n', ''),
+      message('event: e\ndata: b\n\n', ''),
+    ]);
+    expect(await splitAt(12, 'data: 45678901\n\n', 'data: b\n\n')).toEqual([
+      message('data: 45678901\n\n', ''),
+      message('data: b\n\n', 'b'),
+    ]);
+  });
+
+  it('is as long as allowed when it is read, however it is cut', async () => {
+    const event = 'data: 4567890\n\n';
+    for (const chunks of [[event], [...event], [event.slice(0, 9), event.slice(9)]]) {
+      expect(await splitAt(event.length, ...chunks)).toEqual([message(event, '4567890')]);
+      expect((await splitAt(event.length - 1, ...chunks)).map(({ data }) => data).join('')).toBe('');
+    }
+  });
+
+  it('that never ends is passed on as it comes, and none of it is kept', async () => {
+    const chunk = new Uint8Array(1024 * 1024).fill(120);
+    let given = 0;
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      yield utf8.encode('data: ');
+      for (;;) {
+        given += 1;
+        yield await Promise.resolve(chunk);
+      }
+    }
+    let taken = 0;
+    for await (const { raw } of splitEvents(endless())) {
+      taken += raw.length;
+      // What was taken in but not given out yet is all that can be held.
+      expect(given * chunk.length + 6 - taken).toBeLessThanOrEqual(16 * 1024 * 1024 + chunk.length);
+      if (taken > 200 * chunk.length) break;
+    }
+    expect(given).toBeLessThan(203);
+  });
+});
+
 const piece = fc.constantFrom(
   '\n',
   '\r',
@@ -159,13 +216,18 @@ describe('any chunking', () => {
     );
   });
 
-  it('holds for arbitrary bytes', async () => {
+  it('holds for arbitrary bytes, and for events of any length', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.uint8Array({ maxLength: 40 }), fc.array(fc.nat(5)), async (input, sizes) => {
-        const raw: number[] = [];
-        for await (const event of splitEvents(streamOf(chop(input, sizes)))) raw.push(...event.raw);
-        expect(raw).toEqual([...input]);
-      }),
+      fc.asyncProperty(
+        fc.uint8Array({ maxLength: 40 }),
+        fc.array(fc.nat(5)),
+        fc.nat(9),
+        async (input, sizes, most) => {
+          const raw: number[] = [];
+          for await (const event of splitEvents(streamOf(chop(input, sizes)), most)) raw.push(...event.raw);
+          expect(raw).toEqual([...input]);
+        },
+      ),
     );
   });
 });

@@ -5,21 +5,30 @@
 import { createParser } from 'eventsource-parser';
 import type { StreamEvent } from '../codecs/codec.ts';
 
+/** The longest event that is collected and read, in bytes. The longest that providers send are images of a few megabytes. */
+const longestEvent = 16 * 1024 * 1024;
+
 /**
  * The events of a response body. An event comes as soon as its blank line has arrived; comments and stray blank lines are
  * events with data '', so that they go on at once. Bytes after the last blank line are one more event at the end. The `raw`
  * of all events joined are the input, and the events do not depend on how the input was cut into chunks.
+ *
+ * An event of more than `maxBytes` is never held in memory: its bytes go on in pieces as they come, each with data '', until its blank
+ * line, so one that never ends passes through unread. What follows it is read again.
  */
 export async function* splitEvents(
   chunks: AsyncIterable<Uint8Array>,
+  maxBytes = longestEvent,
 ): AsyncGenerator<StreamEvent, void, undefined> {
-  const framer = createFramer();
+  const framer = createFramer(maxBytes);
   const read = createReader();
+  const eventOf = ({ raw, isWhole }: Framed, ending: string): StreamEvent =>
+    isWhole ? read(raw, ending) : { raw, event: undefined, data: '' };
   for await (const chunk of chunks) {
-    for (const raw of framer.push(chunk)) yield read(raw, '');
+    for (const framed of framer.push(chunk)) yield eventOf(framed, '');
   }
   const rest = framer.end();
-  if (rest !== undefined) yield read(rest, '\n\n');
+  if (rest !== undefined) yield eventOf(rest, '\n\n');
 }
 
 /** Reads framed events one after the other; `ending` stands for a blank line that never came. */
@@ -38,11 +47,14 @@ function createReader(): (raw: Uint8Array, ending: string) => StreamEvent {
   };
 }
 
+/** One event, or a piece of one that is too long. */
+type Framed = { readonly raw: Uint8Array; readonly isWhole: boolean };
+
 type Framer = {
   /** The events that are complete with this chunk. Views of the chunk where an event lies in it whole. */
-  push(chunk: Uint8Array): Uint8Array[];
+  push(chunk: Uint8Array): Framed[];
   /** What came after the last blank line; undefined when nothing did. */
-  end(): Uint8Array | undefined;
+  end(): Framed | undefined;
 };
 
 const LF = 10;
@@ -56,8 +68,10 @@ const byteOrderMark = [0xef, 0xbb, 0xbf];
  */
 type State = 'line' | 'fresh' | 'cr' | 'blank-cr' | 'cut-cr';
 
-function createFramer(): Framer {
-  let pending: Uint8Array[] = [];
+function createFramer(maxBytes: number): Framer {
+  const pending = createPending();
+  /** The event under way is too long: what has come of it has gone on. */
+  let isUnread = false;
   let state: State = 'fresh';
   let markBytes = 0;
 
@@ -75,9 +89,24 @@ function createFramer(): Framer {
     return at;
   };
 
+  /** The event under way with its last bytes. */
+  const finish = (last: Uint8Array): Framed => {
+    const isWhole = !isUnread && pending.length() + last.length <= maxBytes;
+    isUnread = false;
+    return { raw: pending.take(last), isWhole };
+  };
+
+  /** Keeps what has come of the event under way, or gives it away where that is too much. */
+  const keep = (piece: Uint8Array): readonly Framed[] => {
+    isUnread ||= pending.length() + piece.length > maxBytes;
+    if (isUnread) return [{ raw: pending.take(piece), isWhole: false }];
+    pending.add(piece);
+    return [];
+  };
+
   return {
     push(chunk) {
-      const events: Uint8Array[] = [];
+      const events: Framed[] = [];
       let from = 0;
       for (let at = skipMark(chunk); at < chunk.length; at += 1) {
         if (state === 'line') at = endOfLine(chunk, at);
@@ -86,17 +115,16 @@ function createFramer(): Framer {
         const late = state === 'blank-cr' && byte !== LF;
         const ends = late ? at : endsEvent(state, byte) ? at + 1 : undefined;
         if (ends !== undefined) {
-          events.push(join(pending, chunk.subarray(from, ends)));
-          pending = [];
+          events.push(finish(chunk.subarray(from, ends)));
           from = ends;
         }
         state = after(late ? 'fresh' : state, byte);
       }
-      if (from < chunk.length) pending.push(chunk.subarray(from));
+      if (from < chunk.length) events.push(...keep(chunk.subarray(from)));
       return events;
     },
     end() {
-      return pending.length === 0 ? undefined : join(pending, new Uint8Array(0));
+      return pending.length() === 0 ? undefined : { raw: pending.take(new Uint8Array(0)), isWhole: true };
     },
   };
 }
@@ -120,14 +148,33 @@ function endOfLine(chunk: Uint8Array, from: number): number {
   return at;
 }
 
-function join(before: readonly Uint8Array[], last: Uint8Array): Uint8Array {
-  if (before.length === 0) return last;
-  const all = new Uint8Array(before.reduce((size, part) => size + part.length, last.length));
-  let at = 0;
-  for (const part of before) {
-    all.set(part, at);
-    at += part.length;
-  }
-  all.set(last, at);
-  return all;
+/** Most events are shorter. Bytes. */
+const usualEvent = 4096;
+
+/** Bytes that wait for more, in one array that grows: an event may come in pieces of one byte. */
+function createPending() {
+  let held = new Uint8Array(0);
+  let size = 0;
+  return {
+    length: () => size,
+    add(piece: Uint8Array): void {
+      if (size + piece.length > held.length) {
+        const grown = new Uint8Array(Math.max(2 * held.length, size + piece.length, usualEvent));
+        grown.set(held.subarray(0, size));
+        held = grown;
+      }
+      held.set(piece, size);
+      size += piece.length;
+    },
+    /** All of them with these behind; nothing waits any more. */
+    take(last: Uint8Array): Uint8Array {
+      if (size === 0) return last;
+      const all = new Uint8Array(size + last.length);
+      all.set(held.subarray(0, size));
+      all.set(last, size);
+      if (held.length > usualEvent) held = new Uint8Array(0);
+      size = 0;
+      return all;
+    },
+  };
 }
