@@ -210,8 +210,11 @@ export interface StreamRelay {
   end(): RelayEnd;
   /** Closes the message cleanly when a pending recall will not be continued (rounds used up): the last bytes. */
   finish(): readonly Uint8Array[];
-  /** The last bytes for a client whose recall could not be continued: the provider's own error event. */
-  fail(problem: GatewayProblem): readonly Uint8Array[];
+  /**
+   * The last bytes for a client whose recall could not be continued: an error as this format tells it within a stream. `said` is the body
+   * that the provider answered with: where it is an error, the client gets it with its own type and message in place of `problem`.
+   */
+  fail(problem: GatewayProblem, said?: Uint8Array): readonly Uint8Array[];
   /** Usage over all rounds so far. */
   usage(): Usage | undefined;
 }
@@ -227,6 +230,7 @@ export type RelayEnd =
 
 /** An error the gateway itself must tell a client. */
 export type GatewayProblem = {
-  readonly status: 400 | 401 | 404 | 405 | 408 | 413 | 500 | 502 | 503 | 504;
+  /** An HTTP status: that of the gateway's response, or of the provider's where a stream has long begun. */
+  readonly status: number;
   readonly message: string;
 };

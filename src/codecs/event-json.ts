@@ -70,7 +70,7 @@ export function objectBytes(json: Uint8Array, key: string): Uint8Array {
 /** One server-sent event. JSON has no line breaks of its own once it is compact; those of the provider are folded into data lines. */
 export function eventBytes(event: string | undefined, data: Uint8Array | string): Uint8Array {
   const text = typeof data === 'string' ? data : decoder.decode(data);
-  const lines = text.split('\n').map((line) => `data: ${line}\n`);
+  const lines = text.split(/\r\n|[\r\n]/).map((line) => `data: ${line}\n`);
   return encoder.encode(`${event === undefined ? '' : `event: ${event}\n`}${lines.join('')}\n`);
 }
 

@@ -12,6 +12,7 @@ import { peekBody } from './peek-body.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { promptUrl, type Route, sessionOf } from './routes.ts';
 import { splitUrl } from './split-url.ts';
+import { pauseUnless } from './send-continuation.ts';
 import { addSummaryReceipt } from './summary-receipts.ts';
 import { tellCompressions } from './tell-compressions.ts';
 
@@ -113,7 +114,8 @@ async function respond(
     prepared,
     recall: options.recall,
     send,
-    hasLeft: () => call.request.signal?.aborted ?? false,
+    hasLeft: () => call.request.signal.aborted,
+    pause: (ms) => pauseUnless(call.request.signal, ms),
     note: receipt.note,
   };
   const type = headerOf(response.headers, 'content-type') ?? '';
@@ -123,8 +125,9 @@ async function respond(
   if (response.status === 200 && kind === 'model' && /\bjson\b/.test(type)) {
     try {
       const last = await relayWhole(exchange, response);
-      receipt.close();
-      return answer(last.response, 'changed', receipt.headers, last.body);
+      const body = last.body instanceof Uint8Array ? last.body : receipt.closing(last.body);
+      if (body === last.body) receipt.close();
+      return answer(last.response, 'changed', receipt.headers, body);
     } catch (error) {
       return failed(call, receipt, error);
     }

@@ -9,21 +9,37 @@ export type Peeked = {
 };
 
 export async function peekBody(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Peeked> {
+  const peeked = await peekBytes(body, maxBytes);
+  const { status } = peeked;
+  return {
+    text: status === 'whole' ? new TextDecoder().decode(peeked.bytes) : undefined,
+    body: peeked.body,
+  };
+}
+
+/** `too long`: more than the limit. `broken`: the body ended in an error. The same bytes, to the same end, are in `body`. */
+export type PeekedBytes = { readonly body: AsyncIterable<Uint8Array> } & (
+  | { readonly status: 'whole'; readonly bytes: Uint8Array }
+  | { readonly status: 'too long' }
+  | { readonly status: 'broken'; readonly error: unknown }
+);
+
+export async function peekBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<PeekedBytes> {
   const chunks = body[Symbol.asyncIterator]();
   const read: Uint8Array[] = [];
   let size = 0;
   try {
     while (size <= maxBytes) {
       const step = await chunks.next();
-      if (step.done)
-        return { text: new TextDecoder().decode(concatBytes(read)), body: replayed(read, chunks) };
+      if (step.done) return { status: 'whole', bytes: concatBytes(read), body: replayed(read, chunks) };
       read.push(step.value);
       size += step.value.length;
     }
   } catch (error) {
-    return { text: undefined, body: replayed(read, { next: () => Promise.reject(error) }) };
+    const again: AsyncIterator<Uint8Array> = { next: () => Promise.reject(error) };
+    return { status: 'broken', error, body: replayed(read, again) };
   }
-  return { text: undefined, body: replayed(read, chunks) };
+  return { status: 'too long', body: replayed(read, chunks) };
 }
 
 /** Without a generator: one that is ended before it began would not end the rest. */

@@ -11,19 +11,16 @@ import type { RecallReport } from '../metrics/receipt.ts';
 import { addedUsage, noUsage } from '../metrics/usage.ts';
 import { type GhostRecorder, recordGhosts } from './ghost-recorder.ts';
 import type { UpstreamResponse } from './http.ts';
-import { readBody } from './http.ts';
+import { peekBody, peekBytes } from './peek-body.ts';
 import { openBudget, type RecallBudget, type RecallLimits } from './recall-budget.ts';
+import { type Continuing, sendContinuation } from './send-continuation.ts';
 import { splitEvents } from './sse.ts';
 
 /** One model call with all it needs to be continued. */
-export type Exchange = {
+export type Exchange = Continuing & {
   readonly codec: Codec;
   readonly prepared: Prepared;
   readonly recall: RecallLimits;
-  /** Sends a continuation. Rejects like an upstream. */
-  readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
-  /** Whether the client has gone. */
-  readonly hasLeft: () => boolean;
   readonly note: ExchangeNotes;
 };
 
@@ -36,7 +33,7 @@ export type ExchangeNotes = {
   problem(text: string): void;
 };
 
-/** A response of at most this size (bytes) is read whole to look for calls; a model's reply is far smaller. */
+/** A response of at most this size (bytes) is read whole to look for calls; a model's reply is far smaller. A larger one goes on unread. */
 const maxResponseBytes = 64 * 1024 * 1024;
 
 /** The bytes for the client of a streamed response, as they come. Errors of the first response break the stream off. */
@@ -61,8 +58,12 @@ async function* relayRounds(
   let sent = prepared.body;
   let response = first;
   for (let round = 1; ; round++) {
+    let isRead = true;
     try {
-      for await (const event of splitEvents(response.body)) yield* relay.take(event);
+      for await (const event of splitEvents(response.body)) {
+        isRead &&= !event.isPiece;
+        yield* relay.take(event);
+      }
     } catch (error) {
       // What broke before any recall breaks for the client as it would have without us.
       if (round === 1) throw error;
@@ -71,12 +72,15 @@ async function* relayRounds(
     }
     const end = relay.end();
     note.used(relay.usage());
+    if (!isRead) note.problem('an event of the response was too long to be read');
     if (end.status === 'done') {
-      await (end.reply ? completed(exchange, ghosts, end.reply, round, budget) : ghosts.left());
+      if (end.reply && isRead) await completed(exchange, ghosts, end.reply, round, budget);
+      else await (end.reply ? ghosts.complete(end.reply) : ghosts.left());
       yield* end.tail;
       return;
     }
-    if (budget.isSpent(round)) {
+    // Of a reply that was not read whole no turn can be made to go on from.
+    if (budget.isSpent(round) || !isRead) {
       await ghosts.complete(end.reply);
       yield* relay.finish();
       return;
@@ -85,7 +89,11 @@ async function* relayRounds(
       const answers = await answersTo(exchange, end.reply, round, budget);
       ghosts.answered(end.reply, answers);
       sent = codec.continueWith(sent, end.reply, answers);
-      response = await continued(exchange, sent);
+      response = await sendContinuation(exchange, sent);
+      if (response.status !== 200) {
+        yield* await refused(exchange, relay, ghosts, response);
+        return;
+      }
     } catch (error) {
       yield* await failed(exchange, relay, ghosts, error);
       return;
@@ -114,7 +122,7 @@ async function completed(
 export async function relayWhole(
   exchange: Exchange,
   first: UpstreamResponse,
-): Promise<{ readonly response: UpstreamResponse; readonly body: Uint8Array }> {
+): Promise<{ readonly response: UpstreamResponse; readonly body: Uint8Array | AsyncIterable<Uint8Array> }> {
   const { codec, prepared, note } = exchange;
   const earlier: ModelReply[] = [];
   const ghosts = recordGhosts(prepared, note, 'last');
@@ -122,7 +130,13 @@ export async function relayWhole(
   let sent = prepared.body;
   let response = first;
   for (let round = 1; ; round++) {
-    const body = await readBody(response.body, maxResponseBytes);
+    const peeked = await peekBytes(response.body, maxResponseBytes);
+    if (peeked.status === 'broken') throw peeked.error;
+    if (peeked.status === 'too long') {
+      note.problem('the response was too long to be read');
+      return { response, body: peeked.body };
+    }
+    const body = peeked.bytes;
     const reply = response.status === 200 ? readReply(codec, body, prepared.recallTool) : undefined;
     if (!reply) return { response, body };
     note.used(sumUsage([...earlier, reply]));
@@ -134,8 +148,7 @@ export async function relayWhole(
     ghosts.answered(reply, answers);
     sent = codec.continueWith(sent, reply, answers);
     earlier.push(reply);
-    response = await exchange.send(sent);
-    note.upstreamStatus(response.status);
+    response = await sendContinuation(exchange, sent);
   }
 }
 
@@ -170,15 +183,21 @@ async function answersTo(
   return answers;
 }
 
-async function continued(exchange: Exchange, body: Uint8Array): Promise<UpstreamResponse> {
-  const response = await exchange.send(body);
-  exchange.note.upstreamStatus(response.status);
-  if (response.status === 200) return response;
-  for await (const _ of response.body) {
-    // Read to the end, so that the connection can be used again.
-  }
-  throw new LeporelloError('upstream-failed', `The upstream answered ${response.status} to a continuation.`);
+/** The provider does not go on: the client gets the provider's own error. */
+async function refused(
+  exchange: Exchange,
+  relay: StreamRelay,
+  ghosts: GhostRecorder,
+  { status, body }: UpstreamResponse,
+): Promise<readonly Uint8Array[]> {
+  const { text, body: rest } = await peekBody(body, maxErrorBytes);
+  if (text === undefined) await rest[Symbol.asyncIterator]().return?.();
+  const problem = `The upstream answered ${status} to a continuation.`;
+  return ended(exchange, relay, ghosts, { status, problem, said: text });
 }
+
+/** Error bodies are a few hundred bytes. */
+const maxErrorBytes = 1024 * 1024;
 
 async function failed(
   exchange: Exchange,
@@ -186,14 +205,25 @@ async function failed(
   ghosts: GhostRecorder,
   error: unknown,
 ): Promise<readonly Uint8Array[]> {
+  const problem = LeporelloError.isInstance(error) ? error.message : 'unexpected error in a continuation';
+  return ended(exchange, relay, ghosts, { status: 502, problem });
+}
+
+async function ended(
+  exchange: Exchange,
+  relay: StreamRelay,
+  ghosts: GhostRecorder,
+  {
+    status,
+    problem,
+    said,
+  }: { readonly status: number; readonly problem: string; readonly said?: string | undefined },
+): Promise<readonly Uint8Array[]> {
   // A client that left makes the upstream fail, too; what it has got by then it may keep.
   await (exchange.hasLeft() ? ghosts.left() : ghosts.forget());
-  const problem = LeporelloError.isInstance(error) ? error.message : 'unexpected error in a continuation';
   exchange.note.problem(problem);
-  return relay.fail({
-    status: 502,
-    message: `Leporello could not continue the response after a recall. ${problem}`,
-  });
+  const message = `Leporello could not continue the response after a recall. ${problem}`;
+  return relay.fail({ status, message }, said === undefined ? undefined : new TextEncoder().encode(said));
 }
 
 function sumUsage(replies: readonly ModelReply[]): Usage | undefined {

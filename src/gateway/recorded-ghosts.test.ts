@@ -162,6 +162,7 @@ describe('a client that stops reading in the middle of a stream', () => {
         recall: { maxRounds: 5, maxTokens: 8_000 },
         send: () => Promise.resolve(streamed(1, { type: 'text', pieces: ['Two ', 'errors.'] })),
         hasLeft: () => false,
+        pause: () => Promise.resolve(),
         note: { recalled: nothing, used: nothing, upstreamStatus: nothing, problem: nothing },
       },
       streamed(0, text('I look. '), recall('m1')),

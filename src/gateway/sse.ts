@@ -5,6 +5,9 @@
 import { createParser } from 'eventsource-parser';
 import type { StreamEvent } from '../codecs/codec.ts';
 
+/** `isPiece`: these are bytes of an event that was too long to be read. */
+export type SplitEvent = StreamEvent & { readonly isPiece?: true };
+
 /** The longest event that is collected and read, in bytes. The longest that providers send are images of a few megabytes. */
 const longestEvent = 16 * 1024 * 1024;
 
@@ -19,11 +22,11 @@ const longestEvent = 16 * 1024 * 1024;
 export async function* splitEvents(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes = longestEvent,
-): AsyncGenerator<StreamEvent, void, undefined> {
+): AsyncGenerator<SplitEvent, void, undefined> {
   const framer = createFramer(maxBytes);
   const read = createReader();
-  const eventOf = ({ raw, isWhole }: Framed, ending: string): StreamEvent =>
-    isWhole ? read(raw, ending) : { raw, event: undefined, data: '' };
+  const eventOf = ({ raw, isWhole }: Framed, ending: string): SplitEvent =>
+    isWhole ? read(raw, ending) : { raw, event: undefined, data: '', isPiece: true };
   for await (const chunk of chunks) {
     for (const framed of framer.push(chunk)) yield eventOf(framed, '');
   }

@@ -127,23 +127,6 @@ describe.each(formats)('a stream of %s', (format) => {
     await expect(response.text()).rejects.toThrow();
   });
 
-  it("ends with the provider's own error event when a continuation fails", async () => {
-    await using stack = await startStack(
-      [
-        {
-          type: 'turn',
-          parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } }],
-        },
-        { type: 'error', status: 529 },
-      ],
-      offering,
-    );
-    const text = await (await postStream(stack.url, format)).text();
-    const message =
-      'Leporello could not continue the response after a recall. The upstream answered 529 to a continuation.';
-    expect(text.slice(-replies[format].errorEvent(message).length)).toBe(replies[format].errorEvent(message));
-  });
-
   it('ends cleanly when the model does nothing but recall', async () => {
     await using stack = await startStack(
       () => ({

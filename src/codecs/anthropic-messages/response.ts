@@ -113,22 +113,23 @@ function sentPromptIn(raw: Readonly<Record<string, unknown>>): Pick<Usage, 'sent
   return { sentPrompt: tokens.reduce((sum, key) => sum + numberAt(first, key), 0) };
 }
 
-const errorTypes: Readonly<Record<GatewayProblem['status'], string>> = {
-  400: 'invalid_request_error',
+const errorTypes: Readonly<Record<number, string>> = {
   401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
   404: 'not_found_error',
-  405: 'invalid_request_error',
   408: 'timeout_error',
   413: 'request_too_large',
-  500: 'api_error',
-  502: 'api_error',
+  429: 'rate_limit_error',
   503: 'overloaded_error',
   504: 'timeout_error',
+  529: 'overloaded_error',
 };
 
 /** https://docs.anthropic.com/en/api/errors */
-export function errorBody(problem: GatewayProblem): Uint8Array {
-  return jsonBytes({ type: 'error', error: { type: errorTypes[problem.status], message: problem.message } });
+export function errorBody({ status, message }: GatewayProblem): Uint8Array {
+  const type = errorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
+  return jsonBytes({ type: 'error', error: { type, message } });
 }
 
 const overflowWordings: readonly OverflowWording[] = [

@@ -15,6 +15,7 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
+import { providerError } from '../provider-error.ts';
 import { awaitsRecall } from '../recalls.ts';
 import { clientStop, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
@@ -74,7 +75,11 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return { status: 'recall', reply };
     },
     finish: () => ending(relaying.round, 'end_turn', usage()),
-    fail: (problem: GatewayProblem) => [eventBytes('error', errorBody(problem))],
+    fail(problem: GatewayProblem, said) {
+      const told = providerError(said);
+      const type = { type: jsonBytes('error') };
+      return [eventBytes('error', told ? withMembers(told.whole, type) : errorBody(problem))];
+    },
     usage: () => usageFrom(usage()),
   };
 }

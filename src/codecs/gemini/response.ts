@@ -130,22 +130,21 @@ export function usageFrom(raw: unknown): Usage | undefined {
   };
 }
 
-const statuses: Readonly<Record<GatewayProblem['status'], string>> = {
-  400: 'INVALID_ARGUMENT',
+const statuses: Readonly<Record<number, string>> = {
   401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
   404: 'NOT_FOUND',
   405: 'UNIMPLEMENTED',
   408: 'DEADLINE_EXCEEDED',
-  413: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
   500: 'INTERNAL',
-  502: 'UNAVAILABLE',
-  503: 'UNAVAILABLE',
   504: 'DEADLINE_EXCEEDED',
 };
 
 /** https://cloud.google.com/apis/design/errors */
-export function errorBody({ status, message }: GatewayProblem): Uint8Array {
-  return jsonBytes({ error: { code: status, message, status: statuses[status] } });
+export function errorBody({ status: code, message }: GatewayProblem): Uint8Array {
+  const status = statuses[code] ?? (code < 500 ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
+  return jsonBytes({ error: { code, message, status } });
 }
 
 const overflowWordings: readonly OverflowWording[] = [

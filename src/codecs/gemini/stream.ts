@@ -23,6 +23,7 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
+import { providerError } from '../provider-error.ts';
 import { awaitsRecall } from '../recalls.ts';
 import { callIn, hideRecalls, type PartBytes, partsOf } from './reply-parts.ts';
 import {
@@ -149,7 +150,9 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return { status: 'recall', reply };
     },
     finish: () => ending('STOP'),
-    fail: (problem: GatewayProblem) => [eventBytes(undefined, errorBody(problem))],
+    fail: (problem: GatewayProblem, said) => [
+      eventBytes(undefined, providerError(said)?.whole ?? errorBody(problem)),
+    ],
     usage: () => usageFrom(addUsage(earlierUsage, round.usage)),
   };
 }

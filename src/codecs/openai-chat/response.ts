@@ -99,9 +99,12 @@ export function usageFrom(raw: unknown): Usage | undefined {
 
 /** https://platform.openai.com/docs/guides/error-codes */
 export function errorBody(problem: GatewayProblem): Uint8Array {
-  const type = problem.status < 500 ? 'invalid_request_error' : 'server_error';
-  const code = problem.status === 413 ? 'request_too_large' : null;
-  return jsonBytes({ error: { message: problem.message, type, param: null, code } });
+  const { status, message } = problem;
+  const limited = { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' };
+  if (status === 429) return jsonBytes({ error: limited });
+  const type = status < 500 ? 'invalid_request_error' : 'server_error';
+  const code = status === 413 ? 'request_too_large' : null;
+  return jsonBytes({ error: { message, type, param: null, code } });
 }
 
 const overflowWordings: readonly OverflowWording[] = [

@@ -6,6 +6,7 @@ import { jsonBytes } from '../../conversation/splice.ts';
 import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
 import { addUsage, eventBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+import { providerError } from '../provider-error.ts';
 import { awaitsRecall } from '../recalls.ts';
 import { clientFinish, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
 import { changeChoice, closedChoice, firstChoice, hasText, parseChunk, withCalls } from './stream-chunk.ts';
@@ -76,7 +77,9 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return { status: 'recall', reply };
     },
     finish: () => ending(relaying, 'stop', usage()),
-    fail: (problem: GatewayProblem) => [eventBytes(undefined, errorBody(problem))],
+    fail: (problem: GatewayProblem, said) => [
+      eventBytes(undefined, providerError(said)?.whole ?? errorBody(problem)),
+    ],
     usage: () => usageFrom(usage()),
   };
 }

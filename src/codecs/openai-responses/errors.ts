@@ -8,15 +8,15 @@ export function errorBody(problem: GatewayProblem): Uint8Array {
 }
 
 /** The event that ends a stream: the SDK, and with it most clients, read `message` and `code` from its top level. */
-export function errorEvent(problem: GatewayProblem, sequenceNumber: number): Uint8Array {
-  const { message, param, code, type } = errorOf(problem);
+export function errorEvent(error: Readonly<Record<string, unknown>>, sequenceNumber: number): Uint8Array {
+  const { message, param = null, code, type } = error;
   return jsonBytes({ type: 'error', code: code ?? type, message, param, sequence_number: sequenceNumber });
 }
 
-function errorOf(problem: GatewayProblem) {
-  const type = problem.status < 500 ? 'invalid_request_error' : 'server_error';
-  const code = problem.status === 413 ? 'request_too_large' : null;
-  return { message: problem.message, type, param: null, code };
+export function errorOf({ status, message }: GatewayProblem) {
+  if (status === 429) return { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' };
+  const type = status < 500 ? 'invalid_request_error' : 'server_error';
+  return { message, type, param: null, code: status === 413 ? 'request_too_large' : null };
 }
 
 const overflowWordings: readonly OverflowWording[] = [

@@ -32,8 +32,9 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
+import { providerError } from '../provider-error.ts';
 import { awaitsRecall } from '../recalls.ts';
-import { errorEvent } from './errors.ts';
+import { errorEvent, errorOf } from './errors.ts';
 import { type Item, itemsOf, visibleItems } from './output.ts';
 import { replyFrom, usageFrom } from './response.ts';
 import { type ItemRecorder, recordItems } from './stream-items.ts';
@@ -183,7 +184,9 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return { status: 'recall', reply };
     },
     finish: () => ending(currentReply()),
-    fail: (problem: GatewayProblem) => [eventBytes('error', errorEvent(problem, nextNumber))],
+    fail: (problem: GatewayProblem, said) => [
+      eventBytes('error', errorEvent(providerError(said)?.error ?? errorOf(problem), nextNumber)),
+    ],
     usage: () => usageFrom(addUsage(earlierUsage, round.response?.['usage']), round.recorder.items()),
   };
 }

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { LeporelloError } from '../errors.ts';
+import type { HeaderList, UpstreamResponse } from './http.ts';
+import { type Continuing, pauseUnless, sendContinuation } from './send-continuation.ts';
+
+type Answer = UpstreamResponse | LeporelloError | Error;
+
+const body = new TextEncoder().encode('{}');
+const broke = new LeporelloError('upstream-failed', 'It broke off.');
+
+async function* nothing(): AsyncGenerator<Uint8Array> {
+  // An empty body.
+}
+
+function answer(status: number, headers: HeaderList = []): UpstreamResponse {
+  return { status, headers, body: nothing() };
+}
+
+/** Plays these answers, and notes what is done: `sent`, or how long it paused. */
+function played(answers: readonly Answer[], leavesAfter = Number.POSITIVE_INFINITY) {
+  const done: (string | number)[] = [];
+  const statuses: number[] = [];
+  const exchange: Continuing = {
+    send: async () => {
+      done.push('sent');
+      const next = answers[done.filter((step) => step === 'sent').length - 1]!;
+      if (next instanceof Error) throw next;
+      return next;
+    },
+    pause: async (ms) => {
+      done.push(ms);
+    },
+    hasLeft: () => done.length >= leavesAfter,
+    note: { upstreamStatus: (status) => statuses.push(status) },
+  };
+  return { exchange, done, statuses };
+}
+
+describe('a continuation', () => {
+  it.each<[string, readonly Answer[], readonly (string | number)[], number]>([
+    ['is sent once where it is taken', [answer(200)], ['sent'], 200],
+    [
+      'waits longer each time',
+      [answer(529), answer(500), answer(200)],
+      ['sent', 500, 'sent', 1_000, 'sent'],
+      200,
+    ],
+    [
+      'is sent three times at most',
+      [answer(429), answer(429), answer(429)],
+      ['sent', 500, 'sent', 1_000, 'sent'],
+      429,
+    ],
+    [
+      'waits as long as it is told',
+      [answer(429, [['retry-after', '2.5']]), answer(200)],
+      ['sent', 2_500, 'sent'],
+      200,
+    ],
+    [
+      'takes milliseconds before seconds',
+      [
+        answer(429, [
+          ['retry-after', '3'],
+          ['retry-after-ms', '20'],
+        ]),
+        answer(200),
+      ],
+      ['sent', 20, 'sent'],
+      200,
+    ],
+    ['is not sent again for what is too far off', [answer(429, [['retry-after', '8.1']])], ['sent'], 429],
+    [
+      'is not sent again where the provider says so',
+      [answer(529, [['x-should-retry', 'false']])],
+      ['sent'],
+      529,
+    ],
+    ['is not sent again where it is wrong', [answer(400)], ['sent'], 400],
+    ['is sent again where the connection broke', [broke, answer(200)], ['sent', 500, 'sent'], 200],
+  ])('%s', async (_, answers, steps, status) => {
+    const { exchange, done, statuses } = played(answers);
+    expect((await sendContinuation(exchange, body)).status).toBe(status);
+    expect(done).toEqual(steps);
+    expect(statuses.at(-1)).toBe(status);
+  });
+
+  it('fails as the upstream does, in the end', async () => {
+    const { exchange, done } = played([broke, broke, broke]);
+    await expect(sendContinuation(exchange, body)).rejects.toBe(broke);
+    expect(done).toEqual(['sent', 500, 'sent', 1_000, 'sent']);
+  });
+
+  it.each([new LeporelloError('deadline', 'Too late.'), new Error('bug')])(
+    'fails at once with %s',
+    async (error) => {
+      const { exchange, done } = played([error]);
+      await expect(sendContinuation(exchange, body)).rejects.toBe(error);
+      expect(done).toEqual(['sent']);
+    },
+  );
+
+  it.each([
+    ['before it waits', 1, ['sent']],
+    ['while it waits', 2, ['sent', 500]],
+  ])('is not sent again for a client that leaves %s', async (_, leavesAfter, steps) => {
+    const { exchange, done } = played([broke, broke], leavesAfter);
+    await expect(sendContinuation(exchange, body)).rejects.toMatchObject({ code: 'upstream-failed' });
+    expect(done).toEqual(steps);
+  });
+});
+
+describe('a pause', () => {
+  it('ends with the signal, or was never begun', async () => {
+    const client = new AbortController();
+    const pause = pauseUnless(client.signal, 1e9);
+    client.abort();
+    await pause;
+    await pauseUnless(client.signal, 1e9);
+    await pauseUnless(new AbortController().signal, 1);
+  });
+});
