@@ -50,7 +50,13 @@ async function main(): Promise<void> {
   );
   const [first, ...others] = rows;
   const engines = [first!, ...others.filter(({ name }) => values.row.some((text) => name.includes(text)))];
-  const settings = { enginesOnly: true, window: Number(values.window), prefix: 15_000, pauses: !values.warm };
+  const settings = {
+    enginesOnly: true,
+    window: Number(values.window),
+    prefix: 15_000,
+    pauses: !values.warm,
+    cacheTtl: '5m',
+  } as const;
   const played = await replayInProcesses(chosen, { ...settings, engines });
   const sets = figuresOf(played, { anthropic: priceTables.anthropic });
   for (const set of sets) {

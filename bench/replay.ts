@@ -1,18 +1,21 @@
 /**
  * Recorded conversations replayed through the real engine, beside what else is done about long contexts: what each costs under three
  * price tables, how large contexts get, and what becomes of the values that the recorded calls used. Run
- * `node bench/replay.ts [--source NAME] [--limit N] [--engine NAME=SETTINGS]... [--engines-only] [--pauses]`; it reads ../shared/data, prints a
- * table for each source, and, when it ran on everything, writes bench/results/replay.json and replay.html. Some minutes on two cores.
+ * `node bench/replay.ts [--source NAME] [--limit N] [--engine NAME=SETTINGS]... [--engines-only] [--pauses] [--prefix TOKENS | --static-share
+ * SHARE] [--cache-ttl 5m|1h]`; it reads ../shared/data, prints a table for each source, and, when it ran on everything, writes
+ * bench/results/replay.json and replay.html. Some minutes on two cores.
  *
  * `--engine` adds an engine with other settings (JSON, as in docs/configuration.md) to the default one, so that an ablation is data:
  * `--engine 'no budget={"triggers":{"tokenBudget":false}}'`. With `--pauses` nothing is cached, for any policy, where less than half of a
- * prompt was in the recording (3 % of the requests of coding sessions).
+ * prompt was in the recording (3 % of the requests of coding sessions). `--prefix` says how many tokens of tools and system text stand in
+ * front of the messages; `--static-share 0.66` has them be that share of the mean request. With `--cache-ttl 1h` each client marks its tools
+ * to be kept for an hour: a token that is written costs 2 then, and engines learn it from the mark.
  *
  * Traps: (1) The recording does not react: a model that saw less might have gone another way, and what it needed is reckoned by the
  * values of its calls (src/replay/needs.ts), which is neither all it needed nor needed at every occurrence. (2) The model of this replay
  * always knows which original to ask, and asks only for what it will use: real recalls may be more, or larger. (3) No cache expires here
- * without `--pauses`. (4) Tools and system text are a filler of 15,000 tokens, for recordings lack theirs; the
- * smaller it is the dearer a rewritten history. (5) One repository's sessions in one client are nine tenths of all tokens.
+ * without `--pauses`. (4) Tools and system text are a filler, of 15,000 tokens unless told otherwise, for recordings lack
+ * theirs; the smaller it is the dearer a rewritten history. (5) One repository's sessions in one client are nine tenths of all tokens.
  * (6) All conversations of a source are taken for those of one agent, in their order: from the first on that is folded, the next ones are offered the recall
  * tool with their first request.
  */
@@ -21,12 +24,14 @@ import { parseArgs } from 'node:util';
 import { engineChoice } from '../src/cli/replay/engine-choices.ts';
 import { figuresTable } from '../src/cli/replay/figures-table.ts';
 import { htmlReport } from '../src/cli/replay/html-report.ts';
-import { priceTables, pricesIn } from '../src/cli/replay/price-tables.ts';
-import { figuresOf, type SourceFigures } from '../src/replay/figures.ts';
+import { priceTables, pricesIn, writtenForAnHour } from '../src/cli/replay/price-tables.ts';
+import { figuresOf, type PriceTables, type SourceFigures } from '../src/replay/figures.ts';
 import type { Played } from '../src/replay/replay.ts';
+import { loadExactCounter } from '../src/tokens/exact.ts';
 import { codingSessions, longHorizon, longHorizonId, readConversations } from './replay/data.ts';
-import type { BenchOptions } from './replay/policies.ts';
+import type { BenchOptions, CacheTtl } from './replay/policies.ts';
 import { replayInProcesses } from './replay/processes.ts';
+import { prefixForShare } from './replay/static-share.ts';
 
 const results = new URL('./results/', import.meta.url);
 
@@ -38,6 +43,8 @@ const { values } = parseArgs({
     'engines-only': { type: 'boolean' },
     window: { type: 'string' },
     prefix: { type: 'string' },
+    'static-share': { type: 'string' },
+    'cache-ttl': { type: 'string' },
     pauses: { type: 'boolean' },
   },
 });
@@ -57,6 +64,15 @@ async function main(): Promise<void> {
     .flatMap(([, group]) => group.slice(0, Number(limit)));
   if (chosen.length === 0)
     throw new Error(`--source is ${source}, but must begin one of ${[...bySource.keys()].join(', ')}.`);
+  const { 'static-share': share, 'cache-ttl': cacheTtl = '5m' } = values;
+  if (cacheTtl !== '5m' && cacheTtl !== '1h')
+    throw new Error(`--cache-ttl is ${cacheTtl}, but must be 5m or 1h.`);
+  if (share !== undefined && !(Number(share) > 0 && Number(share) < 1))
+    throw new Error(`--static-share is ${share}, but must be a number above 0 and below 1.`);
+  const prefix =
+    share === undefined
+      ? Number(values.prefix ?? 15_000)
+      : prefixForShare(chosen, Number(share), await loadExactCounter('o200k_base'));
   const options: BenchOptions = {
     engines: [
       { name: 'Leporello', settings: {} },
@@ -65,13 +81,22 @@ async function main(): Promise<void> {
     ],
     enginesOnly: values['engines-only'] ?? false,
     window: Number(values.window ?? 200_000),
-    prefix: Number(values.prefix ?? 15_000),
+    prefix,
     pauses: values.pauses ?? false,
+    cacheTtl,
   };
   const played = await replayInProcesses(chosen, options);
-  const figures = figuresOf([...played, ...together(played)], priceTables);
+  const figures = figuresOf([...played, ...together(played)], pricesAt(cacheTtl));
+  if (share !== undefined || cacheTtl !== '5m')
+    console.log(`${prefix} tokens in front of the messages, kept in the cache for ${cacheTtl}.\n`);
   console.log(figuresTable(figures));
   if (Object.keys(values).length === 0) writeResults(figures, played, options);
+}
+
+function pricesAt(cacheTtl: CacheTtl): PriceTables {
+  if (cacheTtl === '5m') return priceTables;
+  const { anthropic, ...others } = priceTables;
+  return { 'anthropic 1h': { ...anthropic, write: writtenForAnHour }, ...others };
 }
 
 /** Recorded conversations of all sources as one more source. What was joined of some of them is none. */

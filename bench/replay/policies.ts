@@ -23,7 +23,11 @@ export type BenchOptions = {
   readonly prefix: number;
   /** Whether nothing is cached where nothing was in the recording. */
   readonly pauses: boolean;
+  /** For how long clients ask their provider to keep what is cached, in the spelling of Anthropic's marks. */
+  readonly cacheTtl: CacheTtl;
 };
+
+export type CacheTtl = '5m' | '1h';
 
 export function benchPolicies(options: BenchOptions, counter: TokenCounter): readonly Policy[] {
   const { window } = options;

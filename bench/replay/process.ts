@@ -21,7 +21,8 @@ process.on('message', (task: Task) => void replayOne(task).then((played) => proc
 
 function replayOne({ id, needed }: Task): Promise<Played> {
   const record = byId.get(id)!;
-  const body = conversationBody(record, options.prefix, counter);
+  const marks = options.cacheTtl === '1h' ? { cache_control: { type: 'ephemeral', ttl: '1h' } } : {};
+  const body = conversationBody(record, options.prefix, counter, marks);
   const coldAt = new Set(options.pauses ? record.coldAt : []);
   const recording = readRecording({ id, source: record.source, format: chat, body, coldAt }, counter);
   return replay(recording, policies, { window: options.window, needed: new Set(needed) });

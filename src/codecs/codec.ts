@@ -68,8 +68,6 @@ export interface Codec {
 export type CacheMarks = {
   /** How long a prefix stays cached after it was read or written last, in milliseconds. */
   readonly keptMs: number;
-  /** Tokens of the shortest prefix that is cached. */
-  least(model: string | undefined): number;
   /**
    * The body with a mark behind its preamble and one behind each of these messages (at most three), or as near before its end as a mark
    * may stand; `count` says how many there are. For bodies without marks. `messages`: those of this body, where it was read before.

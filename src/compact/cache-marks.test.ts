@@ -7,7 +7,7 @@ import { habitAfter, noHabit } from './cache-marks.ts';
 import type { EngineOptions } from './options.ts';
 
 const minute = 60_000;
-const anthropicPrices = { read: 0.1, write: 1.25 };
+const anthropicPrices = { read: 0.1, write: 1.25, least: 1_024 };
 
 /** About 1,000 tokens each, but for the first. */
 const steps = (turns: number, system = 'Be brief.'): readonly Step[] => [
@@ -79,7 +79,16 @@ describe('a client that marks nothing for the cache', () => {
     ['where writing costs nothing extra', { pricesFor: () => Promise.resolve({ read: 0.1, write: 1 }) }, {}],
     ['where the cache is not cheaper', { pricesFor: () => Promise.resolve({ read: 1, write: 1 }) }, {}],
     ['in what is only observed', { mode: 'observe' }, {}],
-    ['below what the model caches', {}, { model: 'claude-opus-4-6' }],
+    [
+      'below what the model caches',
+      { pricesFor: () => Promise.resolve({ ...anthropicPrices, least: 4_096 }) },
+      {},
+    ],
+    [
+      'below the longest minimum where nobody knows it',
+      { pricesFor: () => Promise.resolve({ read: 0.1, write: 1.25 }) },
+      {},
+    ],
   ])('gets none %s', async (_, options, more) => {
     const send = conversationWith(options);
     for (const turns of [1, 2]) expect((await send(steps(turns), more)).cacheMarks).toBe(0);

@@ -31,13 +31,15 @@ function marksPay({ kept }: Habit, { read, write }: Pick<Economy, 'read' | 'writ
   return write > 1 && kept * (1 - read) > write - 1;
 }
 
+/** Tokens. Models that nobody knows are taken to cache no prompt that is shorter than the longest known minimum. */
+const longestLeast = 4_096;
+
 export type MarkRequest = {
   /** Undefined where providers cache by themselves. */
   readonly marks: CacheMarks | undefined;
   /** Relative to a prompt token that is not cached; undefined where nobody knows, and then nothing is marked. */
-  readonly prices: Pick<Economy, 'read' | 'write'> | undefined;
+  readonly prices: Pick<Economy, 'read' | 'write' | 'least'> | undefined;
   readonly habit: Habit;
-  readonly model: string | undefined;
   /** Of the whole prompt. */
   readonly tokens: number;
   /** Messages as they are sent, and how many of them the request before was sent with. */
@@ -50,7 +52,8 @@ export type MarkRequest = {
  * request before, for this one: providers look for what is cached only so far before a mark.
  */
 export function messagesToMark(request: MarkRequest): readonly number[] | undefined {
-  const { marks, prices, habit, model, tokens, messages, earlier } = request;
-  if (!marks || !prices || !marksPay(habit, prices) || tokens < marks.least(model)) return undefined;
+  const { marks, prices, habit, tokens, messages, earlier } = request;
+  if (!marks || !prices || !marksPay(habit, prices) || tokens < (prices.least ?? longestLeast))
+    return undefined;
   return [...new Set([...(earlier ? [earlier] : []), messages])].map((count) => count - 1);
 }

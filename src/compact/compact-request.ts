@@ -269,5 +269,6 @@ function summaryFor(
   const ahead = summaries && !alone ? demandAhead(triggers, state) : undefined;
   if (!summaries || !ahead || mode === 'observe') return undefined;
   const demand = demandInCounts(ahead, gauge.correction);
-  return summaryJob({ ...summaries, notes: summaryNotes }, memory, input, result, demand);
+  const fixed = Math.min(result.tokens, gauge.correction.countFor(state.fixed ?? 0));
+  return summaryJob({ ...summaries, notes: summaryNotes }, memory, input, result, { demand, fixed });
 }

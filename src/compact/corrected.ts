@@ -46,12 +46,13 @@ export function beginningOf(
 }
 
 /** What a trigger asks of tokens, as strategies count them. */
-export function demandInCounts(demand: Demand, { countFor }: Correction): Demand {
-  const { goal, atMost, newest, ...rest } = demand;
+export function demandInCounts(demand: Demand, { countFor, slope }: Correction): Demand {
+  const { goal, atMost, newest, least, ...rest } = demand;
   return {
     ...rest,
     goal: goal.unit === 'tokens' ? { unit: 'tokens', target: countFor(goal.target) } : goal,
     atMost: atMost === undefined ? undefined : countFor(atMost),
+    ...(least !== undefined && { least: least / slope }),
     ...(newest && { newest: { above: countFor(newest.above), target: countFor(newest.target) } }),
   };
 }

@@ -90,11 +90,18 @@ export function createDefaultEngine(
       const { window, maxInput } = await loadModelInfo(model, models);
       return { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined };
     },
-    async pricesFor(model) {
-      const price = createPriceList(await loadCatalog(), settings.prices).priceOf(model);
+    async pricesFor(model, promptTokens) {
+      const price = createPriceList(await loadCatalog(), settings.prices).priceOf(model, promptTokens);
       if (!price) return undefined;
-      const { cacheKeptMs: keptMs } = await loadModelInfo(model, models);
-      return { read: price.cacheRead / price.input, write: price.cacheWrite / price.input, keptMs };
+      const { cacheKeptMs: keptMs, cacheLeast: least } = await loadModelInfo(model, models);
+      const { input, cacheRead, cacheWrite, cacheWriteLong } = price;
+      return {
+        read: cacheRead / input,
+        write: cacheWrite / input,
+        writeLong: cacheWriteLong === undefined ? undefined : cacheWriteLong / input,
+        keptMs,
+        least,
+      };
     },
     calibration: settings.calibration === false ? uncalibrated : settings.calibration,
     cacheMarks: settings.cacheMarks,

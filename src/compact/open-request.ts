@@ -63,7 +63,6 @@ export async function openRequest(
     await options.windowFor(conversation.model),
     workshop.windows.find(windowKey(request, conversation)),
   );
-  const prices = await options.pricesFor?.(conversation.model);
   const now = options.clock?.();
   const { whole: asSent, memory, found } = wholeOf(workshop, request, incoming, now);
   const { links } = memory;
@@ -89,6 +88,7 @@ export async function openRequest(
   await input.counter.ahead(asSent);
   const start = replayFold(input, found);
   const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, links);
+  const prices = await options.pricesFor?.(conversation.model, gauge.correction.correct(start.tokens));
   const traces = { last, sent: known.ledger.sent };
   return {
     asSent,

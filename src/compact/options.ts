@@ -28,8 +28,11 @@ export type EngineOptions = SenderOptions & {
   readonly strategies: readonly Strategy[];
   readonly counterFor: (model: string | undefined) => Promise<TokenCounter>;
   readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
-  /** What prompt tokens cost relative to those that are not cached; undefined where nobody knows. Default: nobody knows. */
-  readonly pricesFor?: (model: string | undefined) => Promise<CachePrices | undefined>;
+  /**
+   * Returns what the tokens of a prompt cost relative to those that are not cached; undefined where nobody knows. Some models cost more for
+   * a long prompt: `promptTokens` is the length of this one. Default: nobody knows.
+   */
+  readonly pricesFor?: (model: string | undefined, promptTokens: number) => Promise<CachePrices | undefined>;
   /** What is known of how far counts are off. Default: one of its own, with the usual bounds. */
   readonly calibration?: Calibration | undefined;
   /** `observe` reckons everything and changes nothing: the report says what would have been sent. Default `fold`. */
@@ -60,8 +63,11 @@ export type EngineMode = 'fold' | 'observe';
  */
 export type OfferRecall = 'learned' | 'always' | 'never';
 
-/** `keptMs` is what holds unless the client asks for more. */
-export type CachePrices = Pick<Economy, 'read' | 'write' | 'keptMs'>;
+/** What a provider's cache costs, and what it keeps unless the client asks for more. */
+export type CachePrices = Pick<Economy, 'read' | 'write' | 'keptMs' | 'least'> & {
+  /** The price of a token that is written to be kept for an hour. Default: twice the input, where writing costs anything extra. */
+  readonly writeLong?: number | undefined;
+};
 
 /** What a model takes. */
 export type ModelWindow = {

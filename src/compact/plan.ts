@@ -150,7 +150,7 @@ function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
   if (after.tokens > before.tokens || after.body.length > before.body.length) return false;
   if (demand.force || (demand.newest && after.tokens <= demand.newest.target)) return true;
   const asked = amount(before, demand) - demand.goal.target;
-  return won >= asked * (demand.only ? 0.5 : 0.25);
+  return won >= Math.max(asked * (demand.only ? 0.5 : 0.25), demand.least ?? 0);
 }
 
 function runStrategy(plan: Plan, start: Draft, strategy: Strategy): { draft: Draft; step?: FoldStep } {

@@ -28,7 +28,7 @@ export type Outgoing = {
   readonly whole: Conversation;
   /** Its tokens are those that the provider is expected to count. */
   readonly draft: Draft;
-  readonly prices: Pick<Economy, 'read' | 'write'> | undefined;
+  readonly prices: Pick<Economy, 'read' | 'write' | 'least'> | undefined;
   /** The provider refused our edits in this conversation. */
   readonly alone: boolean;
 };
@@ -68,12 +68,11 @@ function sendingOf(body: Uint8Array, cacheMarks = 0, unstable?: number): Sending
   return { body, report: { bytesAfter: body.length, cacheMarks, unstableFrom: unstable } };
 }
 
-function placesOf({ request, conversation, draft, prices }: Outgoing, now: SentRequest) {
+function placesOf({ request, draft, prices }: Outgoing, now: SentRequest) {
   return messagesToMark({
     marks: request.codec.cacheMarks,
     prices,
     habit: now.habit,
-    model: conversation.model,
     tokens: draft.tokens,
     messages: now.messages.length,
     earlier: now.earlier,

@@ -39,12 +39,16 @@ export type SummaryJob = {
 /** Of the size at which a trigger fires. */
 const soft = 0.6;
 
-/** The demand there will be when the conversation has grown as much again as it may; undefined while that is far away. */
+/**
+ * The demand there will be when the conversation has grown as much again as it may; undefined while that is far away. What no fold can take
+ * out does not grow.
+ */
 export function demandAhead(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
-  const { economy: _, idleMs: __, ...grown } = state;
+  const { economy: _, idleMs: __, fixed = 0, ...grown } = state;
   return firstDemand(triggers, {
     ...grown,
-    tokens: state.tokens / soft,
+    fixed,
+    tokens: fixed + (state.tokens - fixed) / soft,
     messages: Math.ceil(state.messages / soft),
   });
 }
@@ -58,17 +62,20 @@ const leastNew = 0.25;
 /** Tokens that what the user demanded may take beyond the aim. */
 const mostForRules = 2_000;
 
-/** `demand`: the one there will be, in counts. Undefined where there is nothing (more) to be written yet. */
+/**
+ * `demand`: the one there will be, in counts, and `fixed` the counts that no fold can take out. Undefined where there is nothing (more) to be
+ * written yet.
+ */
 export function summaryJob(
   { ready: summaries, mostTokens, notes }: AheadOptions & { readonly notes: SummaryNotes },
   memory: Pick<FoldMemory, 'tenant' | 'links' | 'whole' | 'same'>,
   input: PlanInput,
   draft: Draft,
-  demand: Demand,
+  { demand, fixed }: { readonly demand: Demand; readonly fixed: number },
 ): SummaryJob | undefined {
   const { ready } = input;
   const { tenant, links, whole } = memory;
-  const grown = (demand.goal.unit === 'tokens' ? draft.tokens : draft.messages) / soft;
+  const grown = demand.goal.unit === 'tokens' ? fixed + (draft.tokens - fixed) / soft : draft.messages / soft;
   const view = viewOf({ input, demand, references: [] }, draft, grown - demand.goal.target);
   if (stubsWillDo(view, grown - draft.tokens)) return undefined;
   const going = unitsGoing(view);

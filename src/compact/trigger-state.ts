@@ -4,6 +4,7 @@ import type { Correction } from '../tokens/correction.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 import { correctedEconomy } from './corrected.ts';
 import { deadWeight } from './dead-weight.ts';
+import { foldableTokens } from './foldable.ts';
 import { idleMs, longest, type Traces } from './idle.ts';
 import type { CachePrices, ModelWindow } from './options.ts';
 import type { Draft, PlanInput } from './plan.ts';
@@ -26,10 +27,17 @@ export type Standing = {
 
 export function triggerState(standing: Standing): TriggerState {
   const { came, input, start, window, correction, traces, now } = standing;
+  const tokens = correction.correct(start.tokens);
+  let fixed: number | undefined;
   return {
     economy: economyOf(standing),
     idleMs: now === undefined ? undefined : idleMs({ conversation: came, ...traces, now }),
-    tokens: correction.correct(start.tokens),
+    tokens,
+    /** Reckoned when asked for, since most requests are far too small for it to matter. */
+    get fixed() {
+      fixed ??= Math.max(0, Math.round(tokens - correction.slope * foldableTokens(input, start)));
+      return fixed;
+    },
     window: window.tokens,
     reserved: reservedTokens(input.conversation, window, input.recallTool !== undefined),
     messages: start.messages,
@@ -41,7 +49,9 @@ function economyOf({ came, input, start, prices, correction }: Standing): Trigge
     prices &&
     correctedEconomy(
       {
-        ...prices,
+        read: prices.read,
+        write: came.writesLong ? longWritePrice(prices) : prices.write,
+        least: prices.least,
         keptMs: longest(prices.keptMs, came.keptMs),
         bringsTool: input.recallTool !== undefined && !start.offers,
         dead: (usedFor) => deadWeight(input, start, usedFor),
@@ -50,6 +60,17 @@ function economyOf({ came, input, start, prices, correction }: Standing): Trigge
     )
   );
 }
+
+/**
+ * Returns what it costs to write a token that is kept for an hour. Marks that ask for it may stand on the tools alone, and what is behind
+ * those costs less then: but a fold that brings the recall tool writes these anew, too, so the higher price holds for all of it.
+ */
+function longWritePrice({ write, writeLong }: CachePrices): number {
+  return writeLong ?? (write > 1 ? Math.max(write, documentedLongWrite) : write);
+}
+
+/** Anthropic takes twice the price of input for an entry of an hour, of every model. */
+const documentedLongWrite = 2;
 
 /**
  * Tokens kept free: for the reply what the client asks for, but no more than a quarter of the window, so that a fold stays possible;

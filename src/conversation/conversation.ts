@@ -82,8 +82,10 @@ export type Conversation = {
   readonly messages: readonly Message[];
   /** True where the client itself says what its provider is to cache, in a format in which it can. */
   readonly marked?: boolean | undefined;
-  /** For how long the client asks its provider to keep the messages cached, in milliseconds; undefined where it does not say. */
+  /** For how long the client asks its provider to keep any of the prompt cached, in milliseconds; undefined where it does not say. */
   readonly keptMs?: number | undefined;
+  /** True where what the client asks for costs more to write, because it is kept for an hour. */
+  readonly writesLong?: boolean | undefined;
   /** The reply this request goes on from by the name the provider keeps it under: the history stands there, not in the body. */
   readonly goesOnFrom?: string | undefined;
   /** What the client calls its session in the body. Receipts are grouped by it; nothing else may depend on it. */

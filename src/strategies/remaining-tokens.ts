@@ -2,7 +2,9 @@
 import type { FoldView } from './strategy.ts';
 
 /** Tokens of a message, by its index. */
-export function remainingTokens(view: FoldView): (index: number) => number {
+export function remainingTokens(
+  view: Pick<FoldView, 'conversation' | 'edits' | 'measure'>,
+): (index: number) => number {
   const replaced = new Map<number, number>();
   for (const edit of view.edits) {
     if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;

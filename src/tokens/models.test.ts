@@ -72,6 +72,29 @@ describe('how long a prompt stays cached', () => {
   });
 });
 
+describe('the shortest prompt that is cached', () => {
+  it.each<[string, number | undefined]>([
+    ['claude-sonnet-4-5-20250929', 1_024],
+    ['claude-sonnet-4-6', 2_048],
+    ['claude-opus-4-6', 4_096],
+    ['anthropic/claude-opus-4.5', 4_096],
+    ['claude-opus-4-7', 2_048],
+    ['claude-opus-4-8', 1_024],
+    ['claude-opus-5-5', 1_024],
+    ['claude-haiku-4-5', 4_096],
+    ['claude-haiku-5-5', 1_024],
+    ['claude-3-5-haiku-latest', 2_048],
+    ['anthropic.claude-3-7-sonnet-20250219-v1:0', 1_024],
+    ['gpt-4o', 1_024],
+    ['o4-mini', 1_024],
+    ['gemini-2.5-flash', 2_048],
+    ['gemini-3-pro-preview', 4_096],
+    ['my-own-model', undefined],
+  ])('is known of %s', async (model, tokens) => {
+    expect((await loadModelInfo(model)).cacheLeast).toBe(tokens);
+  });
+});
+
 describe('tokenizerOf', () => {
   it.each([
     ['gpt-5', 'o200k_base', undefined],

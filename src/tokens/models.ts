@@ -1,6 +1,6 @@
 /**
- * What Leporello knows of models by name: tokenizer, image rule, wrapping, window, how long caches keep. Data, and the one lookup over it;
- * windows come from a maintained package (`catalog.ts`) and stand here only where that has none. Keys are name patterns
+ * What Leporello knows of models by name: tokenizer, image rule, wrapping, window, how long caches keep, and from which length on they do.
+ * Data, and the one lookup over it; windows come from a maintained package (`catalog.ts`) and stand here only where that has none. Keys are name patterns
  * as `model-names.ts` explains them.
  */
 import { loadCatalog } from './catalog.ts';
@@ -33,6 +33,8 @@ export type ModelInfo = {
   readonly costs: Costs;
   /** Milliseconds after which a prompt that nobody asked for again is surely not cached any more, unless the client says otherwise. */
   readonly cacheKeptMs: number;
+  /** Tokens of the shortest prompt that the provider caches; undefined where nobody says. */
+  readonly cacheLeast: number | undefined;
 };
 
 /** What a user says of a model. `tokenizer` may be a counter of their own: a function, or an object with one. */
@@ -73,6 +75,7 @@ export async function loadModelInfo(
     tokenizer: said.tokenizer ?? tokenizerOf(model),
     costs: costsOf(model),
     cacheKeptMs: said.cacheKeptMs ?? bestMatch(name, cacheKeptMs) ?? longestKeptMs,
+    cacheLeast: bestMatch(name, cacheLeast),
   };
 }
 
@@ -110,7 +113,7 @@ const laterClaude: Tokenizer = { encoding: 'o200k_base', estimate: { factor: 1.5
 const gemini: Tokenizer = { encoding: 'o200k_base', estimate: { factor: 1.04, splitDigits: true } };
 
 /** Names with `4-5` are also written `4.5`. */
-const earlierClaudes = [
+const earlierClaudes = withDots([
   'claude-2*',
   'claude-3*',
   'claude-instant*',
@@ -127,7 +130,7 @@ const earlierClaudes = [
   'claude-4-1-*',
   'claude-4-5-*',
   'claude-4-6-*',
-].flatMap((name) => [name, name.replace(/(\d)-(\d)/, '$1.$2')]);
+]);
 
 const tokenizers: Readonly<Record<string, Tokenizer>> = {
   'gpt-*': o200k,
@@ -202,6 +205,28 @@ const cacheKeptMs: Readonly<Record<string, number>> = {
   'gemini-*': hourMs,
 };
 
+/**
+ * The shortest prompts that providers cache, in tokens. Where documentation and measurement differ (Sonnet 4.6: 1,024 and 2,048), or
+ * documents differ for the models of a name, the larger stands here.
+ * Claude: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#cache-limitations, names with `4-5` also as `4.5`.
+ * GPT: https://developers.openai.com/api/docs/guides/prompt-caching, 1,024 for all models that cache.
+ * Gemini: https://ai.google.dev/gemini-api/docs/caching, 2,048 for 2.5 and 4,096 from 3 on.
+ */
+const cacheLeast: Readonly<Record<string, number>> = {
+  ...forAll(withDots(['claude-opus-4-5*', 'claude-opus-4-6*', 'claude-haiku-4*']), 4_096),
+  ...forAll(withDots(['claude-opus-4-7*', 'claude-sonnet-4-6*']), 2_048),
+  'claude-haiku-5*': 1_024,
+  'claude-*haiku*': 2_048,
+  'claude-*': 1_024,
+  'gpt-*': 1_024,
+  'o1*': 1_024,
+  'o3*': 1_024,
+  'o4*': 1_024,
+  'codex-*': 1_024,
+  'gemini-*': 4_096,
+  'gemini-2*': 2_048,
+};
+
 type Limits = {
   readonly window?: number;
   /** Tokens of the window that only a reply may use: the prompt must fit into the rest, however short the reply. */
@@ -215,6 +240,10 @@ const limits: Readonly<Record<string, Limits>> = {
   'claude-*': { window: 200_000 },
   'gemini-*': { window: 1_000_000 },
 };
+
+function withDots(names: readonly string[]): readonly string[] {
+  return names.flatMap((name) => [name, name.replace(/(\d)-(\d)/, '$1.$2')]);
+}
 
 function forAll<T>(keys: readonly string[], value: T): Readonly<Record<string, T>> {
   return Object.fromEntries(keys.map((key) => [key, value]));

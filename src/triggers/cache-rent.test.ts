@@ -46,6 +46,16 @@ describe('cache-rent', () => {
     });
   });
 
+  it('leaves alone a prompt that is too short to be cached, or would be afterwards', () => {
+    const shortest = (least: number) => {
+      const { economy, ...rest } = state(cached, dead(5, 10_000, 99, 30_000));
+      return trigger.demand({ ...rest, economy: { ...economy!, least } })?.goal.target;
+    };
+    expect([50_001, 40_001, 40_000].map(shortest)).toEqual([undefined, undefined, 40_000]);
+    const { economy, ...rest } = state(uncached, dead(5, 10_000, 99, 30_000));
+    expect(trigger.demand({ ...rest, economy: { ...economy!, least: 50_001 } })?.goal.target).toBe(40_000);
+  });
+
   it('pays also for what stands ahead where the recall tool comes with the fold, once', () => {
     // Behind 23,000, and 1.15 x 20,000 ahead; what goes is written no more.
     const late = (requests: number) => {

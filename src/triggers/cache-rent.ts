@@ -5,7 +5,7 @@
  * asked for again, which is a price too, also where nothing is cached: a round trip that reads the whole context once more.
  */
 import { numberFrom, wholeNumber } from './allowed.ts';
-import { type Dead, onlyDead, type Trigger } from './trigger.ts';
+import { type Dead, isTooShortToCache, onlyDead, type Trigger } from './trigger.ts';
 
 export type CacheRentOptions = {
   /** Requests for which a result counts as used after it came; the arguments of calls count as used twice as long. Default 4. */
@@ -54,7 +54,7 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
   return {
     name,
     demand({ tokens, economy }) {
-      if (!economy) return undefined;
+      if (!economy || isTooShortToCache(tokens, economy)) return undefined;
       const { read, write, bringsTool, dead } = economy;
       const terms = write > read ? cached : uncached;
       const price = patience * Math.max(write - read, terms.leastPrice * read);
@@ -71,7 +71,7 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
         least,
         (rent, behind, gone) => rent * read - price * behind - priceAhead * (tokens - gone - behind),
       );
-      if (!best) return undefined;
+      if (!best || isTooShortToCache(tokens - best.tokens, economy)) return undefined;
       return {
         trigger: name,
         goal: { unit: 'tokens', target: tokens - best.tokens },

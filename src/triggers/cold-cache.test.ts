@@ -35,6 +35,14 @@ describe('cold-cache', () => {
     });
   });
 
+  it('leaves alone a prompt that is too short to be cached, or would be afterwards', () => {
+    const shortest = (least: number) => {
+      const { economy, ...rest } = state(6 * minute, 5 * minute);
+      return trigger.demand({ ...rest, economy: { ...economy!, least } })?.goal.target;
+    };
+    expect([50_001, 46_301, 46_300].map(shortest)).toEqual([undefined, undefined, 46_300]);
+  });
+
   it('is silent where nobody knows how long the pause was, how long prompts are kept, or what tokens cost', () => {
     expect(trigger.demand(state(undefined, 5 * minute))).toBeUndefined();
     expect(trigger.demand(state(60 * minute, undefined))).toBeUndefined();

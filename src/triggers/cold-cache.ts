@@ -4,7 +4,7 @@
  * put up with a stretch of it and for which the price of writing anew still stands.
  */
 import { numberFrom, wholeNumber } from './allowed.ts';
-import { onlyDead, type Trigger } from './trigger.ts';
+import { isTooShortToCache, onlyDead, type Trigger } from './trigger.ts';
 
 export type ColdCacheOptions = {
   /** Milliseconds without a request after which nothing is cached any more. Default: as long as the model's provider says, or the client. */
@@ -37,7 +37,7 @@ export function createColdCache(options: ColdCacheOptions = {}): Trigger {
         replies: 4 * steps,
       });
       const saved = dead.reduce((sum, one) => sum + one.tokens, 0);
-      if (dead.length === 0 || saved < least) return undefined;
+      if (dead.length === 0 || saved < least || isTooShortToCache(tokens - saved, economy)) return undefined;
       return {
         trigger: name,
         goal: { unit: 'tokens', target: tokens - saved },

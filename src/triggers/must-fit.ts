@@ -3,6 +3,7 @@
  * Asks for the same low mark as the window fraction, so that the forced fold is not followed by another one a turn later.
  */
 import { fraction } from './allowed.ts';
+import { lowMark } from './low-mark.ts';
 import { newestGoal } from './newest-goal.ts';
 import type { Trigger } from './trigger.ts';
 import { defaultMark } from './window-fraction.ts';
@@ -24,12 +25,14 @@ export function createMustFit(options: MustFitOptions = {}): Trigger {
   const name = 'must-fit';
   return {
     name,
-    demand({ tokens, window, reserved }) {
+    demand(state) {
+      const { tokens, window, reserved } = state;
       if (window === undefined) return undefined;
       const atMost = Math.max(0, window - reserved);
       if (tokens <= atMost) return undefined;
-      const goal = Math.floor(Math.min(window * target, atMost * mostOfTheRoom));
-      const newest = newestGoal(Math.floor(Math.min(atMost, window * mark)));
+      const high = Math.min(atMost, window * mark);
+      const goal = lowMark(Math.min(window * target, atMost * mostOfTheRoom), high, state.fixed);
+      const newest = newestGoal(Math.floor(high));
       return { trigger: name, goal: { unit: 'tokens', target: goal }, atMost, force: true, newest };
     },
   };

@@ -1,9 +1,11 @@
 /**
- * Fires when the request is dearer than a fixed number of tokens, whatever the window. The buffer covers under-counting:
- * it fires that much before the count reaches `trigger`. The gap down to `target` is the hysteresis.
+ * Fires when the request is dearer than a number of tokens, whatever the window. What no fold can take out (tools, system text, what is
+ * protected) may use up three fifths of the target; what it takes beyond that is added to trigger and target alike. So however large it is,
+ * there is always as much left for the rest, and a fold wins as much. The buffer covers under-counting: the trigger fires that much before
+ * the count reaches it. The gap down to the target is the hysteresis.
  */
 import { wholeNumber } from './allowed.ts';
-import type { Trigger } from './trigger.ts';
+import { isTooShortToCache, shortestCached, type Trigger } from './trigger.ts';
 
 export type TokenBudgetOptions = {
   /** Tokens that count plus buffer may not exceed. Default 110,000. */
@@ -13,6 +15,9 @@ export type TokenBudgetOptions = {
   /** Tokens by which the count may be too low. Default 1,000. */
   readonly buffer?: number | undefined;
 };
+
+/** Share of the target that is kept for what can be folded. */
+const foldableShare = 0.4;
 
 /** Throws `bad-config` for options out of range. */
 export function createTokenBudget(options: TokenBudgetOptions = {}): Trigger {
@@ -30,9 +35,14 @@ export function createTokenBudget(options: TokenBudgetOptions = {}): Trigger {
   const name = 'token-budget';
   return {
     name,
-    demand({ tokens }) {
-      if (tokens + buffer <= trigger) return undefined;
-      return { trigger: name, goal: { unit: 'tokens', target }, atMost: undefined, force: false };
+    demand(state) {
+      const { tokens, economy } = state;
+      // What cannot be folded is reckoned only where it matters.
+      if (tokens + buffer <= trigger || isTooShortToCache(tokens, economy)) return undefined;
+      const beyond = Math.max(0, Math.ceil((state.fixed ?? 0) - target * (1 - foldableShare)));
+      if (tokens + buffer <= trigger + beyond) return undefined;
+      const left = Math.max(target + beyond, shortestCached(economy));
+      return { trigger: name, goal: { unit: 'tokens', target: left }, atMost: undefined, force: false };
     },
   };
 }

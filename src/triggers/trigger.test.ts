@@ -66,6 +66,56 @@ describe('window-fraction', () => {
   });
 });
 
+describe('where much of a request cannot be folded', () => {
+  it('window-fraction and must-fit leave a quarter of the room that there is for the rest', () => {
+    const state = { ...calm, tokens: 192_001 };
+    const goals = [0, 15_000, 84_000, 130_000, 166_000].map((fixed) =>
+      [createWindowFraction(), createMustFit()].map(
+        (trigger) => trigger.demand({ ...state, fixed })?.goal.target,
+      ),
+    );
+    expect(goals).toEqual([
+      [100_000, 100_000],
+      [100_000, 100_000],
+      [105_500, 105_500],
+      [140_000, 140_000],
+      [167_000, 167_000],
+    ]);
+  });
+
+  it('window-fraction puts up with being above its mark rather than win a little every turn', () => {
+    const demand = createWindowFraction().demand({ ...calm, tokens: 171_000, fixed: 166_000 });
+    expect(demand?.least).toBe(17_500);
+  });
+});
+
+describe('below the shortest prompt that the provider caches', () => {
+  const economy = { read: 0.1, write: 1.25, least: 4_096, dead: () => [] };
+  const demand = (tokens: number, more = {}) =>
+    createTokenBudget({ trigger: 2_000, target: 500, buffer: 0 }).demand({
+      ...calm,
+      tokens,
+      economy,
+      ...more,
+    });
+
+  it('no budget asks for a fold, and none goes below it', () => {
+    expect(demand(4_095)).toBeUndefined();
+    expect(demand(6_000)?.goal).toEqual({ unit: 'tokens', target: 4_096 });
+    expect(demand(90_000, { fixed: 80_000 })?.goal).toEqual({ unit: 'tokens', target: 80_200 });
+  });
+
+  it('a budget does where nothing is cached anyway, and where nobody knows the prices', () => {
+    expect(demand(4_095, { economy: { ...economy, read: 1 } })?.goal.target).toBe(500);
+    expect(demand(4_095, { economy: undefined })?.goal.target).toBe(500);
+  });
+
+  it('the window still does', () => {
+    const small = { ...calm, window: 4_000, reserved: 0, tokens: 3_900, economy };
+    expect(names(defaultTriggers().filter((trigger) => trigger.demand(small)))).toEqual(['window-fraction']);
+  });
+});
+
 describe('token-budget', () => {
   it('fires a buffer before the budget is used up', () => {
     const trigger = createTokenBudget();
@@ -76,6 +126,34 @@ describe('token-budget', () => {
       atMost: undefined,
       force: false,
     });
+  });
+
+  it('leaves as much for what can be folded however much cannot be, and wins as much', () => {
+    const trigger = createTokenBudget();
+    const firing = [0, 15_000, 24_000, 84_000, 500_000].map((fixed) => {
+      const demand = (tokens: number) => trigger.demand({ ...calm, tokens, fixed });
+      const above = Math.max(109_000, 85_000 + fixed);
+      expect(demand(above)).toBeUndefined();
+      const { target } = demand(above + 1)!.goal;
+      return { fixed, above, target, foldable: target - fixed };
+    });
+    expect(firing).toEqual([
+      { fixed: 0, above: 109_000, target: 40_000, foldable: 40_000 },
+      { fixed: 15_000, above: 109_000, target: 40_000, foldable: 25_000 },
+      { fixed: 24_000, above: 109_000, target: 40_000, foldable: 16_000 },
+      { fixed: 84_000, above: 169_000, target: 100_000, foldable: 16_000 },
+      { fixed: 500_000, above: 585_000, target: 516_000, foldable: 16_000 },
+    ]);
+  });
+
+  it('does not ask what cannot be folded where the whole request is not too much', () => {
+    const state = { ...calm, tokens: 109_000 };
+    Object.defineProperty(state, 'fixed', {
+      get() {
+        throw new Error('asked');
+      },
+    });
+    expect(createTokenBudget().demand(state)).toBeUndefined();
   });
 });
 

@@ -7,6 +7,11 @@
 export type TriggerState = {
   /** Tokens of the request as it would be sent now. */
   readonly tokens: number;
+  /**
+   * Of these, the tokens that no fold can take out: tools, system text, what is protected or pinned, what the provider wants back as it was,
+   * stubs. The rest is foldable. Default 0.
+   */
+  readonly fixed?: number | undefined;
   /** The model's context window in tokens; undefined where nobody knows it. */
   readonly window: number | undefined;
   /** Tokens of the window kept free for the reply; the caller caps what a client claims. */
@@ -27,6 +32,8 @@ export type Economy = {
   readonly write: number;
   /** For how many milliseconds what nobody asks for stays cached; undefined where nobody knows. */
   readonly keptMs?: number | undefined;
+  /** Tokens of the shortest prompt that is cached: a shorter one is billed at the full price. Default: any is cached. */
+  readonly least?: number | undefined;
   /** Whether a fold brings the recall tool, which stands ahead of all messages, so that what it leaves alone is written anew, too. Default false. */
   readonly bringsTool?: boolean;
   /** What could go, in the order of the conversation. Reckoned when asked for. */
@@ -77,6 +84,8 @@ export type Demand = {
   readonly newest?: { readonly above: number; readonly target: number };
   /** All that may be folded, and all of it is to be: what is named here and nothing else. Default: whatever is free. */
   readonly only?: Only;
+  /** Tokens that a fold must take out at least, or it is not made. Default: a share of what the goal asks for. */
+  readonly least?: number;
 };
 
 /** Messages of the conversation, by index. */
@@ -92,6 +101,16 @@ export function onlyDead(dead: readonly Dead[]): Only {
   const gone = new Set(dead.flatMap(({ message, goes }) => (goes === 'texts' ? [] : [message])));
   const smaller = new Set(dead.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
   return { smaller, gone };
+}
+
+/** Returns whether a prompt is too short for its provider to cache: then nothing is saved by making it shorter for the cache's sake. */
+export function isTooShortToCache(tokens: number, economy: Economy | undefined): boolean {
+  return tokens < shortestCached(economy);
+}
+
+/** Returns the tokens below which a prompt is no longer cached, and so becomes dearer when it is folded; 0 where that does not happen. */
+export function shortestCached(economy: Economy | undefined): number {
+  return economy && economy.read < 1 ? (economy.least ?? 0) : 0;
 }
 
 export interface Trigger {

@@ -3,6 +3,7 @@
  * Fires above `trigger`, asks for `target`: the gap is the hysteresis.
  */
 import { fraction } from './allowed.ts';
+import { lowMark } from './low-mark.ts';
 import { newestGoal } from './newest-goal.ts';
 import type { Trigger } from './trigger.ts';
 
@@ -12,6 +13,9 @@ export type WindowFractionOptions = {
   /** Fraction of the window to fold down to, below `trigger`. Default 0.5. */
   readonly target?: number | undefined;
 };
+
+/** Share of the gap between trigger and target that a fold must win, or the next one would follow a few turns later. */
+const leastWon = 0.25;
 
 /** Of the window. */
 export const defaultMark = 0.85;
@@ -26,11 +30,15 @@ export function createWindowFraction(options: WindowFractionOptions = {}): Trigg
   const name = 'window-fraction';
   return {
     name,
-    demand({ tokens, window }) {
+    demand(state) {
+      const { tokens, window } = state;
       if (window === undefined || tokens <= window * trigger) return undefined;
-      const goal = { unit: 'tokens', target: Math.floor(window * target) } as const;
-      const newest = newestGoal(Math.floor(window * trigger));
-      return { trigger: name, goal, atMost: undefined, force: false, newest };
+      const [low, high] = [window * target, window * trigger];
+      const left = lowMark(low, high, state.fixed);
+      const goal = { unit: 'tokens', target: left } as const;
+      const newest = newestGoal(Math.floor(high));
+      const least = left > low && { least: Math.floor((high - low) * leastWon) };
+      return { trigger: name, goal, atMost: undefined, force: false, newest, ...least };
     },
   };
 }

@@ -23,15 +23,19 @@ export type RecordedMessage = {
   readonly tool_calls?: readonly { readonly function: { readonly name: string } }[];
 };
 
-/** The body, with tools of `prefixTokens` tokens; of more only where the recorded ones are larger. */
+/**
+ * The body, with tools of `prefixTokens` tokens; of more only where the recorded ones are larger. `marks`: what the last tool says besides,
+ * such as a mark for the provider's cache.
+ */
 export function conversationBody(
   { messages, tools }: Pick<ConversationRecord, 'messages' | 'tools'>,
   prefixTokens: number,
   counter: TokenCounter,
+  marks: object = {},
 ): Uint8Array {
   const offered = tools ?? namesIn(messages).map((name) => toolNamed(name));
   const bodyWith = (filler: number) => {
-    const padded = [...offered, toolNamed('filler', ' the'.repeat(filler))];
+    const padded = [...offered, { ...toolNamed('filler', ' the'.repeat(filler)), ...marks }];
     return new TextEncoder().encode(JSON.stringify({ model: replayedModel, messages, tools: padded }));
   };
   // From one on: the first makes a token with the quote in front of it.
@@ -53,6 +57,6 @@ function namesIn(messages: readonly RecordedMessage[]): readonly string[] {
   return [...new Set(calls.map((call) => call.function.name))];
 }
 
-function toolNamed(name: string, description = ''): unknown {
+function toolNamed(name: string, description = ''): object {
   return { type: 'function', function: { name, description, parameters: { type: 'object' } } };
 }

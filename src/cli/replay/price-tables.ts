@@ -11,8 +11,12 @@ export const priceTables: Readonly<Record<PriceTable, Rates>> = {
 
 export type PriceTable = 'anthropic' | 'openai' | 'uncached';
 
+/** The price of a token that Anthropic keeps for an hour. */
+export const writtenForAnHour = 2;
+
 /** For engines: what the model of conversations that were recorded without one costs. */
 export function pricesIn(table: PriceTable): PriceOverrides {
   const { read, write, output } = priceTables[table];
-  return { [replayedModel]: { input: 1, cacheRead: read, cacheWrite: write, output } };
+  const long = table === 'anthropic' ? { cacheWriteLong: writtenForAnHour } : {};
+  return { [replayedModel]: { input: 1, cacheRead: read, cacheWrite: write, output, ...long } };
 }

@@ -113,40 +113,35 @@ describe("a client's own marks", () => {
   const marked = (ttl?: string) => `,"cache_control":{"type":"ephemeral"${ttl ? `,"ttl":"${ttl}"` : ''}}`;
   const message = (...marks: readonly string[]) =>
     `{"role":"user","content":[${marks.map((more) => block('a', more)).join(',')}]}`;
+  const system = (more: string) => `"system":[${block('s', more)}]`;
   it.each<[string, string, number | undefined]>([
     ['usually', `{"messages":[${message(marked())}]}`, 5],
     ['the longest of them', `{"messages":[${message(marked('1h'), marked('5m'))},${message(marked())}]}`, 60],
     ['at the top', `{"messages":[]${marked('1h')}}`, 60],
-    ['not for what stands behind tools', `{"messages":[],"tools":[{"name":"f"${marked('1h')}}]}`, undefined],
+    ['on a tool', `{"messages":[],"tools":[{"name":"f"${marked('1h')}}]}`, 60],
+    [
+      'on system, with shorter ones behind',
+      `{${system(marked('1h'))},"messages":[${message(marked())}]}`,
+      60,
+    ],
+    [
+      'on a block in a result',
+      `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":[${block('a', marked('1h'))}]}]}]}`,
+      60,
+    ],
     ['not without marks', `{"messages":[${message('')}]}`, undefined],
-  ])('say for how long messages are kept: %s', (_, body, minutes) => {
-    const { keptMs } = view(anthropicMessages, body);
-    expect(keptMs && keptMs / 60_000).toBe(minutes);
+  ])('say for how long the prompt is kept, and whether that costs more to write: %s', (_, body, minutes) => {
+    const { keptMs, writesLong } = view(anthropicMessages, body);
+    expect({ minutes: keptMs && keptMs / 60_000, writesLong }).toEqual({
+      minutes,
+      writesLong: minutes === 60,
+    });
   });
 
   it('are not taken for those of a tool or of what is said', () => {
     const input = `{"type":"tool_use","id":"x","name":"f","input":{${ephemeral}}}`;
     const body = `{"messages":[{"role":"assistant","content":[${input},${block('\\"cache_control\\":{}')}]}],"tools":[{"name":"f","input_schema":{"properties":{${ephemeral}}}}]}`;
     expect(view(anthropicMessages, body).marked).toBe(false);
-  });
-});
-
-describe('the shortest prefix that is cached', () => {
-  it.each<[string | undefined, number]>([
-    ['claude-sonnet-4-5-20250929', 1_024],
-    ['claude-sonnet-4-6', 2_048],
-    ['claude-opus-4-6', 4_096],
-    ['claude-opus-4-7', 2_048],
-    ['claude-opus-4-8', 1_024],
-    ['claude-opus-5-5', 1_024],
-    ['claude-haiku-4-5', 4_096],
-    ['claude-haiku-5-5', 1_024],
-    ['claude-3-5-haiku-latest', 2_048],
-    ['anthropic.claude-3-7-sonnet-20250219-v1:0', 1_024],
-    ['some-model', 4_096],
-    [undefined, 4_096],
-  ])('of %s', (model, tokens) => {
-    expect(cacheMarks.least(model)).toBe(tokens);
   });
 });
 

@@ -4,21 +4,18 @@
  * https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
  */
 import type { Span } from '../../conversation/conversation.ts';
-import { type Member, parseSpan, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
+import { type Member, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import { applySplices, type Splice } from '../../conversation/splice.ts';
+import { markKey, usualMarkMs } from '../client-marks.ts';
 import type { CacheMarks } from '../codec.ts';
 import { startsWith, stringAt, uniqueMembers } from '../read-body.ts';
 
-const key = 'cache_control';
-const usualMs = 5 * 60_000;
-const longMs = 60 * 60_000;
 const encoder = new TextEncoder();
-const mark = encoder.encode(`,"${key}":{"type":"ephemeral"}`);
+const mark = encoder.encode(`,"${markKey}":{"type":"ephemeral"}`);
 const [textStart, textEnd] = [encoder.encode('[{"type":"text","text":'), encoder.encode('}]')];
 
 export const cacheMarks: CacheMarks = {
-  keptMs: usualMs,
-  least: (model = '') => floors.find(([models]) => models.test(model))?.[1] ?? 4_096,
+  keptMs: usualMarkMs,
   set(body, behind, known = []) {
     const spans = known.map(({ span }) => span);
     const { members } = scanObject(body, skipSpace(body, 0), new Set(['messages']), () => spans);
@@ -30,57 +27,6 @@ export const cacheMarks: CacheMarks = {
     return { body: applySplices(body, [...set.values()].flat()), count: set.size };
   },
 };
-
-/**
- * Tokens of the shortest prefix that is cached, by model; a shorter one is taken and not cached. Where the documentation and what was
- * measured differ (Sonnet 4.6), or it differs between the models of a name, the larger.
- */
-const floors: readonly (readonly [models: RegExp, tokens: number])[] = [
-  [/(?:fable|mythos|opus|sonnet|haiku)-5/, 1_024],
-  [/opus-4-[56]|haiku-4/, 4_096],
-  [/opus-4-7|sonnet-4-6|haiku/, 2_048],
-  [/opus|sonnet/, 1_024],
-];
-
-/**
- * For how long the mark of a message, block or tool keeps, or one on a block of its content, or of a result in there: of several the
- * longest, in milliseconds; undefined where there is none.
- */
-export function markedForMs(bytes: Uint8Array, members: readonly Member[], inside = 2): number | undefined {
-  return longestOf(
-    members.map((member) => {
-      if (member.key === key) return markMs(parseSpan(bytes, member.value));
-      return member.key === 'content' && inside > 0
-        ? blocksMarkedForMs(bytes, member.value, inside - 1)
-        : undefined;
-    }),
-  );
-}
-
-/** The same of a list of blocks or tools; what is no list holds none. */
-export function blocksMarkedForMs(bytes: Uint8Array, list: Span, inside = 1): number | undefined {
-  if (!startsWith(bytes, list, '[')) return undefined;
-  return longestOf(
-    scanArray(bytes, list.start).elements.map((block) =>
-      startsWith(bytes, block, '{')
-        ? markedForMs(bytes, scanObject(bytes, block.start).members, inside)
-        : undefined,
-    ),
-  );
-}
-
-/** For how long a mark keeps what it stands on: `{"type":"ephemeral","ttl":"1h"}`. */
-export function markMs(control: unknown): number {
-  const isLong = typeof control === 'object' && control !== null && 'ttl' in control && control.ttl === '1h';
-  return isLong ? longMs : usualMs;
-}
-
-export function longestOf(times: readonly (number | undefined)[]): number | undefined {
-  return times.reduce(
-    (longest, time) => (longest === undefined || (time !== undefined && time > longest) ? time : longest),
-    undefined,
-  );
-}
 
 /** A block that can be marked: where it stands, and what is put there. */
 type Place = { readonly at: number; readonly splices: readonly Splice[] };

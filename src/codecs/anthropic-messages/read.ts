@@ -3,8 +3,8 @@ import type { Conversation, Media, Part, Role, Span } from '../../conversation/c
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { contentPieces, memberPieces } from '../canonical.ts';
+import { blocksMarkedForMs, longestOf, markedForMs, markMs, writesLong } from '../client-marks.ts';
 import type { Outline, Reading } from '../codec.ts';
-import { blocksMarkedForMs, longestOf, markedForMs, markMs } from './cache-marks.ts';
 import {
   isNull,
   parseOtherFields,
@@ -31,8 +31,10 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
     const { model, stream, max_tokens, cache_control } = parseOtherFields(fields, blockFields);
     const preamble = [tools, system].filter((block) => block !== undefined);
-    const all = cache_control === undefined ? undefined : markMs(cache_control);
-    const keptMs = longestOf([all, ...messages.map((message) => message.markedForMs)]);
+    const keptMs = longestOf([
+      markMs(cache_control),
+      ...[...preamble, ...messages].map((block) => block.markedForMs),
+    ]);
     return {
       body,
       model: typeof model === 'string' ? model : undefined,
@@ -42,8 +44,9 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       toolNames: toolNamesOf(tools),
       preamble,
       messages,
-      marked: keptMs !== undefined || preamble.some((block) => block.markedForMs !== undefined),
+      marked: keptMs !== undefined,
       keptMs,
+      writesLong: writesLong(keptMs),
     };
   });
 }

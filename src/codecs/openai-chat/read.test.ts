@@ -8,11 +8,34 @@ const read = (body: Uint8Array | string) => view(openaiChat, body);
 const recorded = (name: string) => read(chatFixture.recorded[name]!);
 const message = (members: string) => read(`{"model":"m","messages":[{${members}}]}`);
 
-it('knows for how long the client asks to keep the prompt cached', () => {
-  const asking = (more: string) => read(`{"model":"m","messages":[]${more}}`).keptMs;
-  expect(asking(',"prompt_cache_retention":"24h"')).toBe(24 * 60 * 60_000);
-  expect(asking(',"prompt_cache_retention":"in_memory"')).toBeUndefined();
-  expect(asking('')).toBeUndefined();
+describe('for how long the client asks to keep the prompt cached', () => {
+  const mark = (ttl: string) => `"cache_control":{"type":"ephemeral","ttl":"${ttl}"}`;
+  const saying = (more: string) =>
+    `"messages":[{"role":"user","content":[{"type":"text","text":"a",${more}}]}]`;
+  it.each<[string, string, number | undefined, boolean]>([
+    ['a day', '"messages":[],"prompt_cache_retention":"24h"', 24 * 60, false],
+    ['half a day', '"messages":[],"prompt_cache_options":{"mode":"implicit","ttl":"12h"}', 12 * 60, false],
+    ['as usual', '"messages":[],"prompt_cache_retention":"in_memory"', undefined, false],
+    ['not at all', '"messages":[]', undefined, false],
+    ['a mark on a text', saying(mark('5m')), 5, false],
+    ['a mark on a text, an hour', saying(mark('1h')), 60, true],
+    [
+      'a mark on a tool',
+      `"messages":[],"tools":[{"type":"function","function":{"name":"f"},${mark('1h')}}]`,
+      60,
+      true,
+    ],
+    [
+      'a mark in a tool',
+      `"messages":[],"tools":[{"type":"function","function":{"name":"f",${mark('1h')}}}]`,
+      60,
+      true,
+    ],
+    ['a mark at the top', `"messages":[],${mark('1h')}`, 60, true],
+  ])('%s', (_, members, minutes, long) => {
+    const { keptMs, writesLong } = read(`{"model":"m",${members}}`);
+    expect({ minutes: keptMs && keptMs / 60_000, writesLong }).toEqual({ minutes, writesLong: long });
+  });
 });
 
 describe('a tool loop over Chat Completions', () => {

@@ -3,6 +3,14 @@ import type { Conversation, Media, Part, Role, Span } from '../../conversation/c
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { memberPieces } from '../canonical.ts';
+import {
+  blocksMarkedForMs,
+  longestOf,
+  markedForMs,
+  markMs,
+  retentionMs,
+  writesLong,
+} from '../client-marks.ts';
 import type { Outline, Reading } from '../codec.ts';
 import {
   isNull,
@@ -16,9 +24,6 @@ import {
   uniqueMembers,
   toolNamesOf,
 } from '../read-body.ts';
-
-/** The longest that a client can ask for. */
-const dayMs = 24 * 60 * 60_000;
 
 /** Fields that are read as blocks; every other one is parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'tools']);
@@ -41,9 +46,13 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
     const messages = readMessages(fields, reading, outlineMessage);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
     const others = parseOtherFields(fields, blockFields);
-    const { model, stream, n, max_tokens, max_completion_tokens, prompt_cache_key, prompt_cache_retention } =
-      others;
+    const { model, stream, n, max_tokens, max_completion_tokens, prompt_cache_key, cache_control } = others;
     const limit = max_completion_tokens ?? max_tokens;
+    const marks = longestOf([
+      markMs(cache_control),
+      tools?.markedForMs,
+      ...messages.map((message) => message.markedForMs),
+    ]);
     return {
       body,
       model: typeof model === 'string' ? model : undefined,
@@ -53,7 +62,8 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       toolNames: toolNamesOf(tools),
       preamble: tools ? [tools] : [],
       messages,
-      keptMs: prompt_cache_retention === '24h' ? dayMs : undefined,
+      keptMs: longestOf([marks, retentionMs(others)]),
+      writesLong: writesLong(marks),
       sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,
     };
   });
@@ -67,13 +77,13 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   if (!byKey) {
     const span = { start: 0, end: bytes.length };
     const parts: readonly Part[] = [{ type: 'opaque', span, kind: 'duplicate-keys' }];
-    return { role: 'user', parts, canonical: canonical('user') };
+    return { role: 'user', parts, canonical: canonical('user'), markedForMs: markedForMs(bytes, members) };
   }
   const said = stringAt(bytes, byKey.get('role')) ?? '';
   const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
   if (!role) throw new ScanError('a message has no known role');
   const parts = said === 'tool' ? [outlineResult(bytes, byKey)] : outlineParts(bytes, byKey, said);
-  return { role, parts, canonical: canonical(role) };
+  return { role, parts, canonical: canonical(role), markedForMs: markedForMs(bytes, members) };
 }
 
 /** Servers call it one or the other; clients that do not know which send it back as both. */
@@ -202,5 +212,10 @@ function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
         : undefined;
     return { type: 'tool-definition', span, name: stringAt(bytes, inner?.get('name')) };
   });
-  return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
+  return {
+    role: 'system',
+    parts,
+    canonical: canonicalDigest('tools', [bytes], reading.digest),
+    markedForMs: blocksMarkedForMs(bytes, { start: 0, end: bytes.length }),
+  };
 }

@@ -13,6 +13,7 @@ const refused = expect.objectContaining({ name: 'LeporelloError', code: 'not-thi
 it('knows for how long the client asks to keep the prompt cached', () => {
   const asking = (more: string) => read(`{"model":"m","input":[]${more}}`).keptMs;
   expect(asking(',"prompt_cache_retention":"24h"')).toBe(24 * 60 * 60_000);
+  expect(asking(',"prompt_cache_options":{"ttl":"12h"}')).toBe(12 * 60 * 60_000);
   expect(asking('')).toBeUndefined();
 });
 

@@ -3,6 +3,7 @@ import type { Conversation, Part, Span } from '../../conversation/conversation.t
 import { ScanError, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { LeporelloError } from '../../errors.ts';
+import { retentionMs } from '../client-marks.ts';
 import type { Outline, Reading } from '../codec.ts';
 import {
   type Fields,
@@ -18,9 +19,6 @@ import {
 import { outlineItem } from './read-items.ts';
 
 const format = 'OpenAI Responses';
-
-/** The longest that a client can ask for. */
-const dayMs = 24 * 60 * 60_000;
 
 /** Fields that are read as blocks; every other one is parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['input', 'instructions', 'tools']);
@@ -44,8 +42,7 @@ function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outline
   const instructions = readPreamble(fields, 'instructions', reading, outlineInstructions);
   const tools = readPreamble(fields, 'tools', reading, outlineTools);
   const others = parseOtherFields(fields, blockFields);
-  const { model, stream, max_output_tokens, previous_response_id, prompt_cache_key, prompt_cache_retention } =
-    others;
+  const { model, stream, max_output_tokens, previous_response_id, prompt_cache_key } = others;
   const additional = messages.flatMap(({ span, parts }) =>
     parts.some((part) => part.type === 'opaque' && declaring.has(part.kind)) ? namesInside(body, span) : [],
   );
@@ -60,7 +57,7 @@ function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outline
     preamble: [tools, instructions].filter((block) => block !== undefined),
     messages,
     goesOnFrom: typeof previous_response_id === 'string' ? previous_response_id : undefined,
-    keptMs: prompt_cache_retention === '24h' ? dayMs : undefined,
+    keptMs: retentionMs(others),
     sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,
   };
 }

@@ -1,0 +1,31 @@
+/** How many tokens of tools and system text make a certain share of the mean request. */
+import { type ConversationRecord, conversationBody } from '../../src/cli/replay/conversation-body.ts';
+import { chat } from '../../src/cli/replay/formats.ts';
+import { sha256 } from '../../src/memory/digest.ts';
+import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
+import type { TokenCounter } from '../../src/tokens/token-counter.ts';
+
+/** Returns the prefix, in tokens, that is `share` of the mean over all requests of these conversations when it stands in front of each. */
+export function prefixForShare(
+  records: readonly ConversationRecord[],
+  share: number,
+  tokens: TokenCounter,
+): number {
+  const reading = { digest: sha256, outlines: new Map() };
+  const counter = createConversationCounter({ counter: tokens });
+  let requests = 0;
+  let sent = 0;
+  for (const record of records) {
+    const conversation = chat.codec.read(conversationBody(record, 0, tokens), reading);
+    let history = 0;
+    for (const { role, index } of conversation.messages) {
+      const isReply = role === 'assistant' && conversation.messages[index - 1]?.role !== 'assistant';
+      if (isReply && index > 0) {
+        requests += 1;
+        sent += history;
+      }
+      history += counter.message(conversation, index);
+    }
+  }
+  return Math.round((sent / requests) * (share / (1 - share)));
+}

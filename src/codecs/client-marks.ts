@@ -1,0 +1,79 @@
+/**
+ * Reads for how long a client asks its provider to cache a prompt. Anthropic's API has marks, `"cache_control":{"type":"ephemeral",
+ * "ttl":"1h"}`, and servers of Chat Completions that pass requests on to Claude models take them, too. OpenAI's APIs have fields.
+ */
+import { isRecord } from '../conversation/arguments.ts';
+import type { Span } from '../conversation/conversation.ts';
+import { type Member, parseSpan, scanArray, scanObject } from '../conversation/json-scan.ts';
+import { startsWith } from './read-body.ts';
+
+export const markKey = 'cache_control';
+
+/** A mark keeps what it stands on for five minutes, in milliseconds, unless it asks for the hour. */
+export const usualMarkMs = 5 * 60_000;
+const longMarkMs = 60 * 60_000;
+
+/** Members in which further blocks stand: the content of a message or of a result, and what a tool of Chat Completions defines. */
+const holders: ReadonlySet<string> = new Set(['content', 'function']);
+
+/**
+ * Returns for how many milliseconds the mark of a message, block or tool keeps, or one on a block of its content, or of a result in
+ * there: of several the longest; undefined where there is none.
+ */
+export function markedForMs(bytes: Uint8Array, members: readonly Member[], inside = 2): number | undefined {
+  return longestOf(
+    members.map((member) => {
+      if (member.key === markKey) return markMs(parseSpan(bytes, member.value));
+      return holders.has(member.key) && inside > 0
+        ? blocksMarkedForMs(bytes, member.value, inside - 1)
+        : undefined;
+    }),
+  );
+}
+
+/** Returns the same for a block, or for a list of blocks or tools; any other value holds no mark. */
+export function blocksMarkedForMs(bytes: Uint8Array, value: Span, inside = 1): number | undefined {
+  if (startsWith(bytes, value, '{'))
+    return markedForMs(bytes, scanObject(bytes, value.start).members, inside);
+  if (!startsWith(bytes, value, '[')) return undefined;
+  const blocks = scanArray(bytes, value.start).elements.filter((block) => startsWith(bytes, block, '{'));
+  return longestOf(blocks.map((block) => markedForMs(bytes, scanObject(bytes, block.start).members, inside)));
+}
+
+/** Returns for how many milliseconds a mark keeps what it stands on; undefined where there is none. */
+export function markMs(control: unknown): number | undefined {
+  if (control === undefined) return undefined;
+  const isLong = typeof control === 'object' && control !== null && 'ttl' in control && control.ttl === '1h';
+  return isLong ? longMarkMs : usualMarkMs;
+}
+
+/** Whether marks that keep so long are those that cost more to write: entries kept for an hour do. */
+export function writesLong(keptMs: number | undefined): boolean {
+  return keptMs !== undefined && keptMs >= longMarkMs;
+}
+
+const minuteMs = 60_000;
+
+/** By the spellings that OpenAI documents: `prompt_cache_options.ttl` is 30m or 12h, `prompt_cache_retention` in_memory or 24h. */
+const retentions: Readonly<Record<string, number | undefined>> = {
+  '30m': 30 * minuteMs,
+  '12h': 12 * 60 * minuteMs,
+  '24h': 24 * 60 * minuteMs,
+};
+
+/**
+ * Returns for how many milliseconds the fields of an OpenAI request ask to keep its prompt; undefined where they do not. What is kept
+ * longer costs no more to write. https://developers.openai.com/api/docs/guides/prompt-caching
+ */
+export function retentionMs(fields: Readonly<Record<string, unknown>>): number | undefined {
+  const { prompt_cache_retention: retention, prompt_cache_options: options } = fields;
+  const asked = [retention, isRecord(options) ? options['ttl'] : undefined];
+  return longestOf(asked.map((value) => (typeof value === 'string' ? retentions[value] : undefined)));
+}
+
+export function longestOf(times: readonly (number | undefined)[]): number | undefined {
+  return times.reduce(
+    (longest, time) => (longest === undefined || (time !== undefined && time > longest) ? time : longest),
+    undefined,
+  );
+}
