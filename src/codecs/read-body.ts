@@ -2,7 +2,7 @@
  * What every codec does when it reads: finds the top-level fields and the blocks of a body, and brings what is remembered of a
  * block's bytes. Only bytes never seen before are parsed, in full, so that a body that was read is known to be JSON.
  */
-import type { Block, Message, Span } from '../conversation/conversation.ts';
+import type { Block, Message, Part, Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, ScanError, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Outline, Reading } from './codec.ts';
@@ -111,8 +111,25 @@ function outlineOf(fields: Fields, span: Span, of: string, reading: Reading, out
 
 /** Members by key, or undefined when one stands twice. */
 export function uniqueMembers(members: readonly Member[]): ReadonlyMap<string, Member> | undefined {
+  const { byKey, repeats } = lastMembers(members);
+  return repeats ? undefined : byKey;
+}
+
+/**
+ * The members of an object by key. Of several with one key the last counts, as in `JSON.parse`, in the parsers of Python and Go, and so
+ * at the providers. `repeats` says that there are several: what is read of such an object is carried as it came.
+ */
+export type LastMembers = { readonly byKey: ReadonlyMap<string, Member>; readonly repeats: boolean };
+
+export function lastMembers(members: readonly Member[]): LastMembers {
   const byKey = new Map(members.map((member) => [member.key, member]));
-  return byKey.size === members.length ? byKey : undefined;
+  return { byKey, repeats: byKey.size < members.length };
+}
+
+/** The parts of an object or list in which a key stands twice: nothing of the step they belong to may be touched. */
+export function carriedWithStep(parts: readonly Part[], whole: Span): readonly Part[] {
+  if (parts.length === 0) return [{ type: 'opaque', span: whole, kind: 'duplicate-keys', stays: 'step' }];
+  return parts.map((part) => ({ ...part, stays: 'step' }));
 }
 
 /** True when the value at `span` starts with this byte: a quote, a brace, a bracket. */

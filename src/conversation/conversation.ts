@@ -13,7 +13,7 @@ export type Role = 'system' | 'user' | 'assistant' | 'tool';
  * One part of a message or of the preamble. All spans are relative to the first byte of the block the part stands in, so
  * that parts read once serve every later body in which the same bytes stand. `texts` are JSON string literals, quotes included.
  */
-export type Part =
+export type Part = (
   | { readonly type: 'text'; readonly span: Span; readonly texts: readonly Span[] }
   | {
       readonly type: 'tool-call';
@@ -41,7 +41,16 @@ export type Part =
     }
   | { readonly type: 'media'; readonly span: Span; readonly media: Media }
   | { readonly type: 'tool-definition'; readonly span: Span; readonly name: string | undefined }
-  | { readonly type: 'opaque'; readonly span: Span; readonly kind: string };
+  | { readonly type: 'opaque'; readonly span: Span; readonly kind: string }
+) & {
+  /**
+   * Set on a part that no fold may touch, whatever the trigger. It says what stays with the part: `pair`, the call that the result answers
+   * or the other way around; `step`, every part of the messages that belong together around it.
+   */
+  readonly stays?: Stays;
+};
+
+export type Stays = 'pair' | 'step';
 
 /** An image, document or sound. `data` is the JSON string literal with base64 bytes, a data URL or a URL, where there is one. */
 export type Media = {

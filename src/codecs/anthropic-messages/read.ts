@@ -1,5 +1,5 @@
 /** Reads an Anthropic Messages request body into the conversation view. https://docs.anthropic.com/en/api/messages */
-import type { Conversation, Media, Part, Role, Span } from '../../conversation/conversation.ts';
+import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { contentPieces, memberPieces } from '../canonical.ts';
@@ -14,9 +14,12 @@ import {
   startsWith,
   stringAt,
   textMember,
-  uniqueMembers,
+  carriedWithStep,
+  type LastMembers,
+  lastMembers,
   toolNamesOf,
 } from '../read-body.ts';
+import { loadsTools } from '../what-stays.ts';
 
 /** Clients move cache marks from turn to turn; they say nothing to the model. */
 const moving: ReadonlySet<string> = new Set(['cache_control']);
@@ -55,20 +58,18 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
     canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
-  const byKey = uniqueMembers(members);
-  if (!byKey) {
-    const span = { start: 0, end: bytes.length };
-    const parts: readonly Part[] = [{ type: 'opaque', span, kind: 'duplicate-keys' }];
-    return { role: 'user', parts, canonical: canonical('user'), markedForMs: markedForMs(bytes, members) };
-  }
+  const { byKey, repeats } = lastMembers(members);
   const content = byKey.get('content')?.value;
-  const said = stringAt(bytes, byKey.get('role'));
-  if (said !== 'user' && said !== 'assistant' && said !== 'system')
+  const speaker = stringAt(bytes, byKey.get('role'));
+  if (speaker !== 'user' && speaker !== 'assistant' && speaker !== 'system')
     throw new ScanError('a message has no known role');
   if (!content) throw new ScanError('a message has no content');
-  const parts = outlineContent(bytes, content);
+  const said = outlineContent(bytes, content);
+  const parts = repeats ? carriedWithStep(said, { start: 0, end: bytes.length }) : said;
   const role: Role =
-    said === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result') ? 'tool' : said;
+    speaker === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result')
+      ? 'tool'
+      : speaker;
   return { role, parts, canonical: canonical(role), markedForMs: markedForMs(bytes, members) };
 }
 
@@ -76,19 +77,19 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
 function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
   if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
-  return scanArray(bytes, content.start).elements.map((span) =>
-    outlineBlock(bytes, span, blockMembers(bytes, span)),
-  );
+  return scanArray(bytes, content.start).elements.map((span): Part => {
+    const { byKey, repeats } = blockMembers(bytes, span);
+    const part = outlineBlock(bytes, span, byKey);
+    return repeats ? { ...part, stays: 'step' } : part;
+  });
 }
 
-/** The members of a content block by key; undefined where a key stands twice. */
-function blockMembers(bytes: Uint8Array, span: Span): ReadonlyMap<string, Member> | undefined {
+function blockMembers(bytes: Uint8Array, span: Span): LastMembers {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content block is not an object');
-  return uniqueMembers(scanObject(bytes, span.start).members);
+  return lastMembers(scanObject(bytes, span.start).members);
 }
 
-function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member> | undefined): Part {
-  if (!byKey) return { type: 'opaque', span, kind: 'duplicate-keys' };
+function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member>): Part {
   const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
   switch (kind) {
     case 'text': {
@@ -115,6 +116,14 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
     case 'image':
     case 'document':
       return { type: 'media', span, media: outlineMedia(bytes, span, kind, byKey) };
+    // What a search for tools found: the model has these tools from here alone.
+    case 'tool_search_tool_result':
+    case 'tool_reference':
+      return { type: 'opaque', span, kind, stays: 'pair' };
+    case 'server_tool_use':
+      return loadsTools(stringAt(bytes, byKey.get('name')) ?? '')
+        ? { type: 'opaque', span, kind, stays: 'pair' }
+        : { type: 'opaque', span, kind };
     default:
       return { type: 'opaque', span, kind };
   }
@@ -139,23 +148,26 @@ function outlineResult(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string,
     throw new ScanError('a tool_result holds neither a string nor an array');
   const texts: Span[] = [];
   const media: Media[] = [];
+  let stays: Stays | undefined;
   for (const item of scanArray(bytes, content.start).elements) {
-    const itemKeys = blockMembers(bytes, item);
-    const kind = itemKeys && stringAt(bytes, itemKeys.get('type'));
-    const text = textMember(bytes, itemKeys?.get('text'));
+    const { byKey: itemKeys, repeats } = blockMembers(bytes, item);
+    const kind = stringAt(bytes, itemKeys.get('type')) ?? 'unknown';
+    const text = textMember(bytes, itemKeys.get('text'));
+    if (repeats) stays = 'step';
+    else if (kind === 'tool_reference') stays ??= 'pair';
     if (kind === 'text' && text) texts.push(text);
-    else media.push(outlineMedia(bytes, item, kind ?? 'unknown', itemKeys));
+    else media.push(outlineMedia(bytes, item, kind, itemKeys));
   }
-  return { ...result, texts, media };
+  return { ...result, texts, media, ...(stays && { stays }) };
 }
 
 function outlineMedia(
   bytes: Uint8Array,
   span: Span,
   kind: string,
-  byKey: ReadonlyMap<string, Member> | undefined,
+  byKey: ReadonlyMap<string, Member>,
 ): Media {
-  const source = byKey?.get('source')?.value;
+  const source = byKey.get('source')?.value;
   const members = source && startsWith(bytes, source, '{') ? scanObject(bytes, source.start).members : [];
   const data = members.find((member) => member.key === 'data' || member.key === 'url')?.value;
   return { kind: kind === 'image' || kind === 'document' ? kind : 'other', span, data };
@@ -172,8 +184,8 @@ function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
 function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
-    const byKey = blockMembers(bytes, span);
-    return { type: 'tool-definition', span, name: stringAt(bytes, byKey?.get('name')) };
+    const { byKey } = blockMembers(bytes, span);
+    return { type: 'tool-definition', span, name: stringAt(bytes, byKey.get('name')) };
   });
   const canonical = canonicalDigest('tools', [bytes], reading.digest);
   return {

@@ -9,11 +9,12 @@ import { lastAssistant } from '../../conversation/turns.ts';
 import type { FormatRules } from '../codec.ts';
 import { aroundSystem } from './around-system.ts';
 import { bindsReasoning } from './bound-reasoning.ts';
+import { sparing } from '../what-stays.ts';
 import { problems } from './problems.ts';
 
 export const rules: FormatRules = {
   problems,
-  mayEdit,
+  mayEdit: sparing(mayEdit),
   bindsPrefix: ({ model }) => bindsReasoning(model),
   complete,
 };
@@ -47,11 +48,9 @@ function droppable(part: Part | undefined): boolean {
   return part !== undefined && part.type !== 'opaque' && part.type !== 'media';
 }
 
-/** A server compaction block is the checked beginning of history: "one, first, unchanged". What has a key twice is not understood. */
+/** A server compaction block is the checked beginning of history: "one, first, unchanged". */
 function mustStand(message: Message): boolean {
-  return message.parts.some(
-    (part) => part.type === 'opaque' && (part.kind === 'compaction' || part.kind === 'duplicate-keys'),
-  );
+  return message.parts.some((part) => part.type === 'opaque' && part.kind === 'compaction');
 }
 
 /** What is put in stands where no system message is parted from the assistant's. */

@@ -1,11 +1,18 @@
 /**
  * Keeps user and model in alternation: contents of one side that an edit made neighbours become one, the parts of the later behind
- * those of the earlier, byte for byte. "Please ensure that multiturn requests alternate between user and model." What the client
- * itself sent side by side stays so.
+ * those of the earlier, byte for byte; between contents of the user that must not become one, a short reply of the model stands for those
+ * that went. "Please ensure that multiturn requests alternate between user and model." What the client itself sent side by side stays so.
  */
 import type { Span } from '../../conversation/conversation.ts';
 import { scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
-import { applySplices, concatBytes, listSplices, type Splice } from '../../conversation/splice.ts';
+import {
+  applySplices,
+  concatBytes,
+  type Insertion,
+  jsonBytes,
+  listSplices,
+  type Splice,
+} from '../../conversation/splice.ts';
 import { startsWith, stringAt } from '../read-body.ts';
 import { namedMembers } from './names.ts';
 
@@ -16,11 +23,15 @@ type Content = {
   readonly span: Span;
   readonly side: string;
   readonly parts: readonly Span[];
+  readonly isList: boolean;
   readonly hasOnlyParts: boolean;
   readonly answers: boolean;
 };
 
 const comma = new TextEncoder().encode(',');
+
+/** Stands where replies of the model went between results and the words of the user, which must neither meet nor become one. */
+const foldedReply = jsonBytes({ role: 'model', parts: [{ text: '[Earlier replies are folded.]' }] });
 
 /** `origins` says of each content of the body where it comes from. */
 export function joinNeighbours(body: Uint8Array, origins: readonly Origin[]): Uint8Array {
@@ -35,10 +46,13 @@ export function joinNeighbours(body: Uint8Array, origins: readonly Origin[]): Ui
   );
   const heads = new Map<number, number[]>();
   const gone = new Set<number>();
+  const between: Insertion[] = [];
   let head = 0;
   for (let at = 1; at < elements.length; at++) {
     const before = [head, ...(heads.get(head) ?? [])].map((index) => contents[index]);
     if (seams[at] !== true || !mayJoin(before, contents[at], standsApart(contents, origins, at))) {
+      if (seams[at] === true && before.at(-1)?.side === 'user' && contents[at]?.side === 'user')
+        between.push({ before: at, bytes: foldedReply });
       head = at;
       continue;
     }
@@ -51,7 +65,7 @@ export function joinNeighbours(body: Uint8Array, origins: readonly Origin[]): Ui
     const bytes = concatBytes(others.flatMap((at) => [comma, innerBytes(body, contents[at]!)]));
     return { span: { start: end, end }, bytes };
   });
-  return applySplices(body, [...additions, ...listSplices(elements, close, (at) => gone.has(at))]);
+  return applySplices(body, [...additions, ...listSplices(elements, close, (at) => gone.has(at), between)]);
 }
 
 function isNewSeam(before: Origin | undefined, origin: Origin): boolean {
@@ -61,7 +75,7 @@ function isNewSeam(before: Origin | undefined, origin: Origin): boolean {
 
 /**
  * Behind results the user's own words stay a content of their own, with whatever we inserted in front of them: "the model was
- * reading the trailing text as a continuation of the tool result" (hermes-agent #79791). Providers take these two side by side.
+ * reading the trailing text as a continuation of the tool result" (hermes-agent #79791).
  */
 function standsApart(
   contents: readonly (Content | undefined)[],
@@ -81,21 +95,25 @@ function mayJoin(
 ): boolean {
   const first = before[0];
   if (!first || !content || first.side !== content.side || !content.hasOnlyParts) return false;
+  if (!first.isList || !content.isList) return false;
   if (first.parts.length === 0 || content.parts.length === 0) return false;
   return !(apart && before.some((one) => one?.answers));
 }
 
-/** Undefined for what is not understood. */
+/** Undefined for what is no content. */
 function readContent(body: Uint8Array, span: Span): Content | undefined {
   const named = namedMembers(body, span);
-  const list = named?.get('parts')?.value;
-  if (!named || !list || !startsWith(body, list, '[')) return undefined;
+  if (!named) return undefined;
+  const list = named.get('parts')?.value;
+  const isList = list !== undefined && startsWith(body, list, '[');
   const said = stringAt(body, named.get('role')) ?? '';
-  const parts = scanArray(body, list.start).elements;
+  // One part alone may stand without brackets.
+  const parts = !list ? [] : isList ? scanArray(body, list.start).elements : [list];
   return {
     span,
     side: said === 'model' ? 'model' : 'user',
     parts,
+    isList,
     hasOnlyParts: [...named.keys()].every((name) => name === 'role' || name === 'parts'),
     answers: parts.some((part) => namedMembers(body, part)?.has('functionResponse')),
   };

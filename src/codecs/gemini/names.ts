@@ -20,21 +20,33 @@ export function spellings(name: string): readonly [string, string] {
 }
 
 /**
- * Members by camelCase name, those that are null left out (null says the same as nothing). Undefined where one name stands twice,
- * in whatever spellings: which one counts is the provider's to say.
+ * Members by camelCase name, those that are null left out (null says the same as nothing). Of several with one name the last counts, as
+ * in `JSON.parse`; `repeats` says that there are several, in whatever spellings: what is read of such an object is carried as it came.
  */
-export function byName(bytes: Uint8Array, members: readonly Member[]): Members | undefined {
+export function byName(
+  bytes: Uint8Array,
+  members: readonly Member[],
+): { readonly named: Members; readonly repeats: boolean } {
   const named = new Map(members.map((member) => [camelCase(member.key), member]));
-  if (named.size !== members.length) return undefined;
+  const repeats = named.size < members.length;
   for (const [name, member] of named) if (isNull(bytes, member.value)) named.delete(name);
-  return named;
+  return { named, repeats };
 }
 
-/** The members of the object at a place, or undefined where there is no object or a name stands twice. */
+/** The members of the object at a place, or undefined where there is no object. */
 export function namedMembers(bytes: Uint8Array, span: Span | undefined): Members | undefined {
   return span && startsWith(bytes, span, '{')
-    ? byName(bytes, scanObject(bytes, span.start).members)
+    ? byName(bytes, scanObject(bytes, span.start).members).named
     : undefined;
+}
+
+/** True where there is an object in which a name stands twice. */
+export function repeatsName(bytes: Uint8Array, span: Span | undefined): boolean {
+  return (
+    span !== undefined &&
+    startsWith(bytes, span, '{') &&
+    byName(bytes, scanObject(bytes, span.start).members).repeats
+  );
 }
 
 /** The value of a member of a parsed object, in either spelling. */

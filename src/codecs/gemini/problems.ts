@@ -4,9 +4,10 @@
  */
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { parseSpan } from '../../conversation/json-scan.ts';
+import { isRecord } from '../../conversation/arguments.ts';
 import type { Problem } from '../codec.ts';
 import { stringOf, valueOf } from './names.ts';
-import { brokenResponse, isSigned, nameInId } from './read-part.ts';
+import { isSigned, nameInId } from './read-part.ts';
 import { currentTurn } from './turn.ts';
 
 /** Neighbouring contents of one side are one turn: pairing holds between turns. */
@@ -20,7 +21,7 @@ export function problems(conversation: Conversation): readonly Problem[] {
   const found: Problem[] = [];
   if (messages[0]!.role === 'assistant')
     found.push(problem('first-is-user', messages[0]!, 'the first content is not from the user'));
-  messages.forEach((message, index) => found.push(...shape(message, messages[index - 1])));
+  messages.forEach((message, index) => found.push(...shape(conversation, message, messages[index - 1])));
   const turns = turnsOf(messages);
   turns.forEach((turn, index) => {
     found.push(...(turn.isModel ? unanswered(turn, turns[index + 1]) : results(turn, turns[index - 1])));
@@ -29,12 +30,12 @@ export function problems(conversation: Conversation): readonly Problem[] {
   return [...found, ...unsigned(conversation, turns)];
 }
 
-function shape(message: Message, before: Message | undefined): readonly Problem[] {
+function shape({ body }: Conversation, message: Message, before: Message | undefined): readonly Problem[] {
   const found: Problem[] = [];
   if (message.parts.length === 0)
     found.push(problem('content-not-empty', message, 'the content has no parts'));
   message.parts.forEach((part, index) => {
-    if (part.type === 'opaque' && part.kind === brokenResponse)
+    if (part.type === 'tool-result' && part.stays && !resultIn(body, message, part).isObject)
       found.push(problem('response-is-object', message, `the response in part ${index} is not an object`));
   });
   if (before && !mayFollow(before, message))
@@ -129,7 +130,7 @@ function misnamed({ body }: Conversation, turn: Turn, previous: Turn | undefined
   );
   return turn.said.flatMap(({ message, part }) => {
     if (part.type !== 'tool-result' || nameInId(part.callId) !== undefined) return [];
-    const name = resultName(body, message, part);
+    const { name } = resultIn(body, message, part);
     const called = names.get(part.callId);
     return name === undefined || called === undefined || name === called
       ? []
@@ -143,18 +144,21 @@ function misnamed({ body }: Conversation, turn: Turn, previous: Turn | undefined
   });
 }
 
-/** Names by part: parts read once serve every later body, so a name is looked up once. */
-const knownNames = new WeakMap<Part, { readonly name: string | undefined }>();
+type Result = { readonly name: string | undefined; readonly isObject: boolean };
 
-function resultName(body: Uint8Array, message: Message, part: Part): string | undefined {
-  let known = knownNames.get(part);
-  if (!known) {
-    const { start } = message.span;
-    const value = parseSpan(body, { start: start + part.span.start, end: start + part.span.end });
-    known = { name: stringOf(valueOf(value, 'functionResponse'), 'name') };
-    knownNames.set(part, known);
-  }
-  return known.name;
+/** Results by part: parts read once serve every later body, so a result is looked up once. */
+const knownResults = new WeakMap<Part, Result>();
+
+function resultIn(body: Uint8Array, message: Message, part: Part): Result {
+  const known = knownResults.get(part);
+  if (known) return known;
+  const { start } = message.span;
+  const value = parseSpan(body, { start: start + part.span.start, end: start + part.span.end });
+  const result = valueOf(value, 'functionResponse');
+  const response = valueOf(result, 'response') ?? undefined;
+  const found = { name: stringOf(result, 'name'), isObject: response === undefined || isRecord(response) };
+  knownResults.set(part, found);
+  return found;
 }
 
 /**

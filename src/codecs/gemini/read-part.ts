@@ -2,7 +2,7 @@
 import type { Media, Part, Span } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { startsWith, stringAt, textMember } from '../read-body.ts';
-import { byName, type Members, namedMembers } from './names.ts';
+import { byName, type Members, namedMembers, repeatsName } from './names.ts';
 import { mediaKind, resultTexts } from './result-texts.ts';
 
 /** What may stand beside the data of a part and says nothing of its own. */
@@ -26,15 +26,20 @@ export function nameInId(id: string): string | undefined {
 
 const unnamed = '#';
 
-/** Kind of an opaque part: a result whose `response` is no object. */
-export const brokenResponse = 'functionResponse';
-
 export function outlinePart(bytes: Uint8Array, span: Span): Part {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a part is not an object');
-  const named = byName(bytes, scanObject(bytes, span.start).members);
-  if (!named) return { type: 'opaque', span, kind: 'duplicate-keys' };
+  const { named, repeats } = byName(bytes, scanObject(bytes, span.start).members);
   const data = [...named.keys()].filter((name) => !besideData.has(name));
-  switch (data[0]) {
+  const part = outlineData(bytes, span, named, data.find((name) => paired.has(name)) ?? data[0]);
+  // "oneof field 'data' is already set": which of several counts is the provider's to say.
+  return repeats || data.length > 1 ? { ...part, stays: 'step' } : part;
+}
+
+/** Data that another part answers or asks for. */
+const paired: ReadonlySet<string> = new Set(['functionCall', 'functionResponse']);
+
+function outlineData(bytes: Uint8Array, span: Span, named: Members, data: string | undefined): Part {
+  switch (data) {
     case undefined:
       return holdsSignature(bytes, named) || isTrue(bytes, named.get('thought'))
         ? { type: 'reasoning', span, texts: [], signed: holdsSignature(bytes, named) }
@@ -56,7 +61,7 @@ export function outlinePart(bytes: Uint8Array, span: Span): Part {
     }
     // Code that the provider ran, its own tools, and whatever comes next.
     default:
-      return { type: 'opaque', span, kind: data[0] };
+      return { type: 'opaque', span, kind: data };
   }
 }
 
@@ -83,7 +88,9 @@ function outlineCall(bytes: Uint8Array, span: Span, { value }: Member): Part {
   if (args && !startsWith(bytes, args, '{')) throw new ScanError('the args of a function call are no object');
   // A call without arguments has no bytes for them.
   const input = args ?? { start: value.end - 1, end: value.end - 1 };
-  return { type: 'tool-call', span, id: idOrName(stringAt(bytes, named.get('id')), name), name, input };
+  const id = idOrName(stringAt(bytes, named.get('id')), name);
+  const stays = repeatsName(bytes, value) ? ({ stays: 'step' } as const) : {};
+  return { type: 'tool-call', span, id, name, input, ...stays };
 }
 
 function outlineResult(bytes: Uint8Array, span: Span, { value }: Member): Part {
@@ -94,14 +101,21 @@ function outlineResult(bytes: Uint8Array, span: Span, { value }: Member): Part {
     throw new ScanError('a function response has neither id nor name');
   const callId = idOrName(id, name ?? '');
   const response = named.get('response')?.value;
-  if (response && !startsWith(bytes, response, '{')) return { type: 'opaque', span, kind: brokenResponse };
-  const { texts, media } = response ? resultTexts(bytes, response) : { texts: [], media: [] };
+  // A response that is no object answers its call all the same. The provider refuses it, so it goes on as it came.
+  const isBroken = response !== undefined && !startsWith(bytes, response, '{');
+  const { texts, media } = response && !isBroken ? resultTexts(bytes, response) : { texts: [], media: [] };
+  const repeats = repeatsName(bytes, value) || repeatsName(bytes, response);
+  const stays = isBroken || repeats ? ({ stays: 'step' } as const) : {};
   return {
+    ...stays,
     type: 'tool-result',
     span,
     callId,
     texts,
-    media: [...media, ...partsOfResult(bytes, named.get('parts')?.value)],
+    media: [
+      ...(isBroken ? [{ kind: 'other', span: response, data: undefined } as const] : media),
+      ...partsOfResult(bytes, named.get('parts')?.value),
+    ],
     isError: saysError(bytes, response) ? true : undefined,
   };
 }

@@ -119,7 +119,7 @@ describe('odd parts', () => {
     ['{"text":5}', 'opaque text'],
     ['{}', 'opaque unknown'],
     ['{"sculpture":{}}', 'opaque sculpture'],
-    ['{"functionCall":{"name":"f"},"function_call":{"name":"g"}}', 'opaque duplicate-keys'],
+    ['{"functionCall":{"name":"f"},"function_call":{"name":"g"}}', 'call #g g()'],
     ['{"functionCall":{"name":"f"}}', 'call #f f()'],
     ['{"functionCall":{"name":"f","id":"","args":null}}', 'call #f f()'],
     ['{"inlineData":{"mimeType":"video/mp4","data":"AA"}}', 'other("AA")'],
@@ -155,7 +155,8 @@ describe('the texts of a result', () => {
     ['{"rows":[{"a":"b"}],"in":{"side":"c"}}', 'tool: result #f ["c" other()]'],
     ['{"content":[{"type":"resource"},{"type":"text","text":"a"}]}', 'tool: result #f ["a" other()]'],
     ['{}', 'tool: result #f []'],
-    ['"a"', 'user: opaque functionResponse'],
+    ['"a"', 'tool: result #f [other()]'],
+    ['["a"]', 'tool: result #f [other()]'],
   ])('in %s', (json, line) => {
     expect(outline(response(json))).toEqual([line]);
   });

@@ -7,6 +7,7 @@ import { ScanError, scanArray, scanObject } from '../../conversation/json-scan.t
 import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
 import type { Codec, Outline, Reading } from '../codec.ts';
 import {
+  carriedWithStep,
   type Fields,
   parseOtherFields,
   readFields,
@@ -84,21 +85,14 @@ function outlineContent(bytes: Uint8Array, reading: Reading): Outline {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
     canonicalDigest(role, [significantBytes(bytes, members, nothing)], reading.digest);
-  const named = byName(bytes, members);
-  if (!named) {
-    const span = { start: 0, end: bytes.length };
-    return {
-      role: 'user',
-      parts: [{ type: 'opaque', span, kind: 'duplicate-keys' }],
-      canonical: canonical('user'),
-    };
-  }
+  const { named, repeats } = byName(bytes, members);
   const roleMember = named.get('role');
   const said = roleMember ? stringAt(bytes, roleMember) : 'user';
   const spoken = said === '' ? 'user' : (said ?? 'unknown');
   const role = Object.hasOwn(roles, spoken) ? roles[spoken] : undefined;
   if (!role) throw new ScanError('a content has no known role');
-  const parts = partSpans(bytes, named.get('parts')?.value).map((span) => outlinePart(bytes, span));
+  const read = partSpans(bytes, named.get('parts')?.value).map((span) => outlinePart(bytes, span));
+  const parts = repeats ? carriedWithStep(read, { start: 0, end: bytes.length }) : read;
   const onlyResults =
     role === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result');
   return { role: onlyResults ? 'tool' : role, parts, canonical: canonical(onlyResults ? 'tool' : role) };
@@ -120,9 +114,7 @@ function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
   if (!startsWith(bytes, whole, '{'))
     throw new ScanError('the system instruction is neither a content nor a string');
   const named = namedMembers(bytes, whole);
-  const parts: readonly Part[] = named
-    ? partSpans(bytes, named.get('parts')?.value).map((span) => outlinePart(bytes, span))
-    : [{ type: 'opaque', span: whole, kind: 'duplicate-keys' }];
+  const parts = partSpans(bytes, named?.get('parts')?.value).map((span) => outlinePart(bytes, span));
   return { role: 'system', parts, canonical };
 }
 

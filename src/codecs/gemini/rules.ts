@@ -5,13 +5,14 @@
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
+import { sparing } from '../what-stays.ts';
 import { problems } from './problems.ts';
 import { isSigned } from './read-part.ts';
 import { currentTurn } from './turn.ts';
 
 export const rules: FormatRules = {
   problems,
-  mayEdit,
+  mayEdit: sparing(mayEdit),
   bindsPrefix: () => false,
   complete: (_conversation, edits) => ({ status: 'ok', edits }),
 };
@@ -29,7 +30,7 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
       // "function response turn comes immediately after a function call turn"
       return !message.parts.some((part) => part.type === 'tool-result');
     case 'drop-message':
-      return !message.parts.some((part) => part.type === 'opaque' && part.kind === 'duplicate-keys');
+      return true;
     case 'drop-part':
       return mayGo(conversation, message, message.parts[edit.part]);
     case 'replace-text': {

@@ -1,5 +1,5 @@
 /** Reads an OpenAI Chat Completions request body into the conversation view. https://platform.openai.com/docs/api-reference/chat */
-import type { Conversation, Media, Part, Role, Span } from '../../conversation/conversation.ts';
+import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { memberPieces } from '../canonical.ts';
@@ -21,7 +21,9 @@ import {
   startsWith,
   stringAt,
   textMember,
-  uniqueMembers,
+  carriedWithStep,
+  type LastMembers,
+  lastMembers,
   toolNamesOf,
 } from '../read-body.ts';
 
@@ -73,16 +75,12 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
     canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
-  const byKey = uniqueMembers(members);
-  if (!byKey) {
-    const span = { start: 0, end: bytes.length };
-    const parts: readonly Part[] = [{ type: 'opaque', span, kind: 'duplicate-keys' }];
-    return { role: 'user', parts, canonical: canonical('user'), markedForMs: markedForMs(bytes, members) };
-  }
+  const { byKey, repeats } = lastMembers(members);
   const said = stringAt(bytes, byKey.get('role')) ?? '';
   const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
   if (!role) throw new ScanError('a message has no known role');
-  const parts = said === 'tool' ? [outlineResult(bytes, byKey)] : outlineParts(bytes, byKey, said);
+  const outlined = said === 'tool' ? [outlineResult(bytes, byKey)] : outlineParts(bytes, byKey, said);
+  const parts = repeats ? carriedWithStep(outlined, { start: 0, end: bytes.length }) : outlined;
   return { role, parts, canonical: canonical(role), markedForMs: markedForMs(bytes, members) };
 }
 
@@ -122,28 +120,34 @@ function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (isNull(bytes, content)) return [];
   if (!startsWith(bytes, content, '['))
     throw new ScanError('content is neither a string nor an array nor null');
-  return scanArray(bytes, content.start).elements.map((span) => {
-    const { kind, text, media } = outlineItem(bytes, span);
-    if (text) return { type: 'text', span, texts: [text] };
-    return media ? { type: 'media', span, media } : { type: 'opaque', span, kind };
+  return scanArray(bytes, content.start).elements.map((span): Part => {
+    const { kind, text, media, stays } = outlineItem(bytes, span);
+    const kept = stays && { stays };
+    if (text) return { type: 'text', span, texts: [text], ...kept };
+    return media ? { type: 'media', span, media, ...kept } : { type: 'opaque', span, kind, ...kept };
   });
 }
 
-/** One element of a content array. */
-function outlineItem(
-  bytes: Uint8Array,
-  span: Span,
-): { readonly kind: string; readonly text: Span | undefined; readonly media: Media | undefined } {
+type Item = {
+  readonly kind: string;
+  readonly text: Span | undefined;
+  readonly media: Media | undefined;
+  readonly stays: Stays | undefined;
+};
+
+/** One element of a content array. Some servers pass on references to tools as Anthropic spells them. */
+function outlineItem(bytes: Uint8Array, span: Span): Item {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
-  const byKey = uniqueMembers(scanObject(bytes, span.start).members);
-  const kind = (byKey && stringAt(bytes, byKey.get('type'))) ?? 'unknown';
-  if (kind === 'text') return { kind, text: textMember(bytes, byKey?.get('text')), media: undefined };
+  const { byKey, repeats } = lastMembers(scanObject(bytes, span.start).members);
+  const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
+  const stays = repeats ? 'step' : kind === 'tool_reference' ? 'pair' : undefined;
+  if (kind === 'text') return { kind, text: textMember(bytes, byKey.get('text')), media: undefined, stays };
   const holder = Object.hasOwn(mediaHolders, kind) ? mediaHolders[kind] : undefined;
-  if (holder === undefined) return { kind, text: undefined, media: undefined };
-  const value = byKey?.get(holder.member)?.value;
+  if (holder === undefined) return { kind, text: undefined, media: undefined, stays };
+  const value = byKey.get(holder.member)?.value;
   const members = value && startsWith(bytes, value, '{') ? scanObject(bytes, value.start).members : [];
   const data = members.find((member) => member.key === holder.data)?.value;
-  return { kind, text: undefined, media: { kind: holder.kind, span, data } };
+  return { kind, text: undefined, media: { kind: holder.kind, span, data }, stays };
 }
 
 const mediaHolders: Readonly<
@@ -155,21 +159,25 @@ const mediaHolders: Readonly<
 };
 
 function outlineCall(bytes: Uint8Array, span: Span): Part {
-  const byKey = startsWith(bytes, span, '{')
-    ? uniqueMembers(scanObject(bytes, span.start).members)
-    : undefined;
-  const id = byKey && stringAt(bytes, byKey.get('id'));
-  if (!byKey || id === undefined) throw new ScanError('a tool call has no id');
+  const { byKey, repeats } = membersAt(bytes, span);
+  const id = stringAt(bytes, byKey.get('id'));
+  if (id === undefined) throw new ScanError('a tool call has no id');
   // A custom tool call carries free text as `input` where a function call carries JSON as `arguments`.
-  const called = byKey.get('function')?.value ?? byKey.get('custom')?.value;
-  const inner =
-    called && startsWith(bytes, called, '{')
-      ? uniqueMembers(scanObject(bytes, called.start).members)
-      : undefined;
-  const name = inner && stringAt(bytes, inner.get('name'));
-  const input = inner?.get('arguments')?.value ?? inner?.get('input')?.value;
+  const inner = membersAt(bytes, byKey.get('function')?.value ?? byKey.get('custom')?.value);
+  const call = outlineCalled(bytes, span, inner, id);
+  return repeats ? { ...call, stays: 'step' } : call;
+}
+
+function outlineCalled(bytes: Uint8Array, span: Span, { byKey, repeats }: LastMembers, id: string): Part {
+  const name = stringAt(bytes, byKey.get('name'));
+  const input = byKey.get('arguments')?.value ?? byKey.get('input')?.value;
   if (name === undefined || !input) throw new ScanError('a tool call lacks name or arguments');
-  return { type: 'tool-call', span, id, name, input };
+  return { type: 'tool-call', span, id, name, input, ...(repeats && { stays: 'step' as const }) };
+}
+
+/** The members of what stands there; none of what is no object. */
+function membersAt(bytes: Uint8Array, span: Span | undefined): LastMembers {
+  return lastMembers(span && startsWith(bytes, span, '{') ? scanObject(bytes, span.start).members : []);
 }
 
 /** A tool message is one result: the whole message is the part, so that dropping the part drops the message. */
@@ -190,8 +198,10 @@ function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): P
     span,
     ...outlineItem(bytes, span),
   }));
+  const stays = items.find((item) => item.stays === 'step')?.stays ?? items.find((item) => item.stays)?.stays;
   return {
     ...result,
+    ...(stays && { stays }),
     texts: items.flatMap((item) => item.text ?? []),
     media: items.flatMap((item) =>
       item.text ? [] : [item.media ?? { kind: 'other', span: item.span, data: undefined }],
@@ -202,15 +212,9 @@ function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): P
 function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
-    const byKey = startsWith(bytes, span, '{')
-      ? uniqueMembers(scanObject(bytes, span.start).members)
-      : undefined;
-    const defined = byKey?.get('function')?.value ?? byKey?.get('custom')?.value;
-    const inner =
-      defined && startsWith(bytes, defined, '{')
-        ? uniqueMembers(scanObject(bytes, defined.start).members)
-        : undefined;
-    return { type: 'tool-definition', span, name: stringAt(bytes, inner?.get('name')) };
+    const { byKey } = membersAt(bytes, span);
+    const inner = membersAt(bytes, byKey.get('function')?.value ?? byKey.get('custom')?.value);
+    return { type: 'tool-definition', span, name: stringAt(bytes, inner.byKey.get('name')) };
   });
   return {
     role: 'system',

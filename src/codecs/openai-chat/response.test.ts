@@ -26,6 +26,18 @@ describe('a complete response of Chat Completions', () => {
     );
   });
 
+  it('keeps what was said before a recall where the last message has no content member', () => {
+    const recall = '{"id":"x","type":"function","function":{"name":"read_memory","arguments":"{}"}}';
+    const first = read(
+      `{"choices":[{"message":{"role":"assistant","content":"Let me see. ","tool_calls":[${recall}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1}}`,
+    );
+    const call = '{"id":"y","type":"function","function":{"name":"run","arguments":"{}"}}';
+    const last = `{"choices":[{"message":{"role":"assistant","tool_calls":[${call}]},"finish_reason":"tool_calls"}]}`;
+    expect(shown(openaiChat.writeResponse(encoder.encode(last), [first], read(last)))).toBe(
+      `{"choices":[{"message":{"role":"assistant","tool_calls":[${call}],"content":"Let me see. "},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1}}`,
+    );
+  });
+
   it('keeps other replies beside the first', () => {
     const other = '{"index":1,"message":{"role":"assistant","content":"b"},"finish_reason":"stop"}';
     const body = `{"choices":[{"index":0,"message":{"role":"assistant","content":"a","tool_calls":[{"id":"r","type":"function","function":{"name":"read_memory","arguments":"{}"}}]},"finish_reason":"tool_calls"},${other}]}`;

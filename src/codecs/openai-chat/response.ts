@@ -4,7 +4,15 @@ import { applySplices, jsonBytes, listSplices } from '../../conversation/splice.
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
-import { addUsage, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+import {
+  addUsage,
+  memberBytes,
+  numberAt,
+  recordAt,
+  setMembers,
+  stringIn,
+  withMembers,
+} from '../event-json.ts';
 import { contextLengthWordings, type Overflow, type OverflowWording, readOverflow } from '../overflow.ts';
 import { parseResponse } from '../parse-response.ts';
 
@@ -70,11 +78,11 @@ export function writeResponse(
   const choice = choices.subarray(first.start, first.end);
   const said = text === '' ? {} : { content: jsonBytes(text) };
   const bytes = setMembers(choice, {
-    message: setMembers(withoutRecalls(memberBytes(choice, 'message')!, reply), said),
+    message: withMembers(withoutRecalls(memberBytes(choice, 'message')!, reply), said),
     finish_reason: jsonBytes(clientFinish(reply)),
   });
   const usage = rounds.map((round) => round.rawUsage).reduce(addUsage);
-  return setMembers(body, {
+  return withMembers(body, {
     choices: applySplices(choices, [{ span: first, bytes }]),
     ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
   });

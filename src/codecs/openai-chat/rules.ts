@@ -3,10 +3,11 @@ import { bytesOf, type Conversation, type Message } from '../../conversation/con
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { scanObject } from '../../conversation/json-scan.ts';
 import type { FormatRules, Problem } from '../codec.ts';
+import { sparing } from '../what-stays.ts';
 
 export const rules: FormatRules = {
   problems,
-  mayEdit,
+  mayEdit: sparing(mayEdit),
   // Nothing in this format is bound to what stands before it.
   bindsPrefix: () => false,
   complete: (_conversation, edits) => ({ status: 'ok', edits }),

@@ -1,16 +1,17 @@
 /** What a message or an output says: texts, media, and parts that are carried untouched. */
-import type { Media, Part, Span } from '../../conversation/conversation.ts';
+import type { Media, Part, Span, Stays } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { isNull, startsWith, stringAt, textMember, uniqueMembers } from '../read-body.ts';
+import { isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
 
 /** Content is a text or a list of parts. An empty text is content still: there is nothing else a message could hold. */
 export function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
   if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
   return scanArray(bytes, content.start).elements.map((span): Part => {
-    const { kind, text, media } = outlineElement(bytes, span);
-    if (text) return { type: 'text', span, texts: [text] };
-    return media ? { type: 'media', span, media } : { type: 'opaque', span, kind };
+    const { kind, text, media, stays } = outlineElement(bytes, span);
+    const kept = stays && { stays };
+    if (text) return { type: 'text', span, texts: [text], ...kept };
+    return media ? { type: 'media', span, media, ...kept } : { type: 'opaque', span, kind, ...kept };
   });
 }
 
@@ -18,10 +19,14 @@ export function outlineContent(bytes: Uint8Array, content: Span): readonly Part[
 export function outlineOutput(
   bytes: Uint8Array,
   output: Span,
-): { readonly texts: readonly Span[]; readonly media: readonly Media[] } {
-  if (startsWith(bytes, output, '"')) return { texts: [output], media: [] };
+): {
+  readonly texts: readonly Span[];
+  readonly media: readonly Media[];
+  readonly stays: Stays | undefined;
+} {
+  if (startsWith(bytes, output, '"')) return { texts: [output], media: [], stays: undefined };
   const isList = startsWith(bytes, output, '[');
-  if (!isList && !startsWith(bytes, output, '{')) return { texts: [], media: [] };
+  if (!isList && !startsWith(bytes, output, '{')) return { texts: [], media: [], stays: undefined };
   const elements = isList ? scanArray(bytes, output.start).elements : [output];
   const items = elements.map((span) => ({ span, ...outlineElement(bytes, span) }));
   return {
@@ -29,6 +34,7 @@ export function outlineOutput(
     media: items.flatMap(({ span, text, media, printed }) =>
       text || printed.length > 0 ? [] : [media ?? { kind: 'other', span, data: undefined }],
     ),
+    stays: items.find(({ stays }) => stays)?.stays,
   };
 }
 
@@ -38,12 +44,12 @@ type Element = {
   readonly media: Media | undefined;
   /** What a command printed. */
   readonly printed: readonly Span[];
+  readonly stays: Stays | undefined;
 };
 
 function outlineElement(bytes: Uint8Array, span: Span): Element {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
-  const byKey = uniqueMembers(scanObject(bytes, span.start).members);
-  if (!byKey) return { kind: 'duplicate-keys', text: undefined, media: undefined, printed: [] };
+  const { byKey, repeats } = lastMembers(scanObject(bytes, span.start).members);
   const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
   const holder = Object.hasOwn(mediaHolders, kind) ? mediaHolders[kind] : undefined;
   const data = holder?.data
@@ -54,6 +60,7 @@ function outlineElement(bytes: Uint8Array, span: Span): Element {
     text: texts.has(kind) && !isAnnotated(bytes, byKey) ? textMember(bytes, byKey.get('text')) : undefined,
     media: holder && { kind: holder.kind, span, data },
     printed: byKey.has('type') ? [] : printedBy(bytes, byKey),
+    stays: repeats ? 'step' : undefined,
   };
 }
 

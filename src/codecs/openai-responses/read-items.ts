@@ -3,7 +3,7 @@ import type { Part, Role, Span } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import type { Outline, Reading } from '../codec.ts';
-import { isNull, startsWith, stringAt, textMember, uniqueMembers } from '../read-body.ts';
+import { carriedWithStep, isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
 import { itemPieces } from './canonical.ts';
 import { outlineContent, outlineOutput } from './read-content.ts';
 
@@ -11,8 +11,9 @@ type Members = ReadonlyMap<string, Member>;
 
 export function outlineItem(bytes: Uint8Array, reading: Reading): Outline {
   const { members } = scanObject(bytes, 0);
-  const byKey = uniqueMembers(members);
-  const { role, parts } = byKey ? readItem(bytes, byKey) : carried(bytes, 'duplicate-keys');
+  const { byKey, repeats } = lastMembers(members);
+  const { role, parts: read } = readItem(bytes, byKey);
+  const parts = repeats ? carriedWithStep(read, whole(bytes)) : read;
   return { role, parts, canonical: canonicalDigest(role, itemPieces(bytes, members, role), reading.digest) };
 }
 
@@ -64,7 +65,7 @@ function readReasoning(bytes: Uint8Array, byKey: Members): Part {
     if (!list || !startsWith(bytes, list, '[')) return [];
     return scanArray(bytes, list.start).elements.flatMap((element) => {
       if (!startsWith(bytes, element, '{')) return [];
-      return textMember(bytes, uniqueMembers(scanObject(bytes, element.start).members)?.get('text')) ?? [];
+      return textMember(bytes, lastMembers(scanObject(bytes, element.start).members).byKey.get('text')) ?? [];
     });
   });
   return { type: 'reasoning', span: whole(bytes), texts, signed: true };
@@ -102,10 +103,14 @@ function readOutput(bytes: Uint8Array, byKey: Members, kind: string): Read {
   const output = byKey.get('output')?.value;
   const status = kind === 'apply_patch_call_output' ? stringAt(bytes, byKey.get('status')) : undefined;
   const isError = status === undefined ? undefined : status === 'failed';
-  const { texts, media } = output ? outlineOutput(bytes, output) : { texts: [], media: [] };
+  const { texts, media, stays } = output
+    ? outlineOutput(bytes, output)
+    : { texts: [], media: [], stays: undefined };
   return {
     role: 'tool',
-    parts: [{ type: 'tool-result', span: whole(bytes), callId, texts, media, isError }],
+    parts: [
+      { type: 'tool-result', span: whole(bytes), callId, texts, media, isError, ...(stays && { stays }) },
+    ],
   };
 }
 
@@ -129,8 +134,17 @@ const sides: Readonly<Record<string, Role>> = {
 
 function carried(bytes: Uint8Array, kind: string): Read {
   const role = Object.hasOwn(sides, kind) ? sides[kind]! : 'system';
-  return { role, parts: [{ type: 'opaque', span: whole(bytes), kind }] };
+  const stays = bringsTools.has(kind) ? ({ stays: 'pair' } as const) : {};
+  return { role, parts: [{ type: 'opaque', span: whole(bytes), kind, ...stays }] };
 }
+
+/** Items by which tools come to the model: it has their definitions from here alone. */
+const bringsTools: ReadonlySet<string> = new Set([
+  'tool_search_call',
+  'tool_search_output',
+  'additional_tools',
+  'mcp_list_tools',
+]);
 
 function whole(bytes: Uint8Array): Span {
   return { start: 0, end: bytes.length };

@@ -14,6 +14,7 @@ import {
   readPreamble,
   startsWith,
   stringAt,
+  lastMembers,
   uniqueMembers,
 } from '../read-body.ts';
 import { outlineItem } from './read-items.ts';
@@ -124,7 +125,7 @@ function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
 const declaring: ReadonlySet<string> = new Set(['additional_tools', 'tool_search_output']);
 
 function namesInside(body: Uint8Array, item: Span): readonly string[] {
-  const tools = uniqueMembers(scanObject(body, item.start).members)?.get('tools')?.value;
+  const tools = lastMembers(scanObject(body, item.start).members).byKey.get('tools')?.value;
   return tools ? namesIn(body, tools) : [];
 }
 
@@ -137,11 +138,11 @@ function namesIn(bytes: Uint8Array, list: Span): readonly string[] {
 /** Built-in tools have no name of their own; a namespace stands for the tools in it. */
 function namesOf(bytes: Uint8Array, tool: Span): readonly string[] {
   if (!startsWith(bytes, tool, '{')) return [];
-  const byKey = uniqueMembers(scanObject(bytes, tool.start).members);
-  if (stringAt(bytes, byKey?.get('type')) === 'namespace') {
-    const inner = byKey?.get('tools')?.value;
+  const { byKey } = lastMembers(scanObject(bytes, tool.start).members);
+  if (stringAt(bytes, byKey.get('type')) === 'namespace') {
+    const inner = byKey.get('tools')?.value;
     return inner ? namesIn(bytes, inner) : [];
   }
-  const name = stringAt(bytes, byKey?.get('name'));
+  const name = stringAt(bytes, byKey.get('name'));
   return name === undefined ? [] : [name];
 }

@@ -2,13 +2,14 @@
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
+import { sparing } from '../what-stays.ts';
 import { droppedMessages } from '../write-body.ts';
 import { problems } from './problems.ts';
 import { type Group, isKind, isOfProgram, itemText, structureOf } from './structure.ts';
 
 export const rules: FormatRules = {
   problems,
-  mayEdit,
+  mayEdit: sparing(mayEdit),
   bindsPrefix: () => false,
   complete,
 };
@@ -55,11 +56,8 @@ function mayGoWithGroup(conversation: Conversation, message: Message): boolean {
   const { compaction, strays } = structureOf(conversation);
   if (strays.has(message.index) || isOfProgram(conversation, message)) return false;
   const isCarried = message.parts.some((part) => part.type === 'opaque');
-  return !isCarried || (compaction !== undefined && message.index < compaction && !isUnknown(message));
-}
-
-function isUnknown(message: Message): boolean {
-  return isKind(message, 'duplicate-keys') || isKind(message, 'item_reference');
+  const isReference = isKind(message, 'item_reference');
+  return !isCarried || (compaction !== undefined && message.index < compaction && !isReference);
 }
 
 /** Nothing comes between reasoning and what it led to, nor between calls and their outputs. */

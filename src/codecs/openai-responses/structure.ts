@@ -5,7 +5,7 @@
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { parseSpan, scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import { pairCalls } from '../../conversation/pairing.ts';
-import { stringAt, uniqueMembers } from '../read-body.ts';
+import { lastMembers, stringAt } from '../read-body.ts';
 import { continuesElsewhere } from './read.ts';
 
 /**
@@ -80,7 +80,7 @@ export function isOfProgram(conversation: Conversation, message: Message): boole
 
 function membersOf({ body }: Conversation, { span }: Message) {
   return body[span.start] === '{'.charCodeAt(0)
-    ? uniqueMembers(scanObject(body, span.start).members)
+    ? lastMembers(scanObject(body, span.start).members).byKey
     : undefined;
 }
 

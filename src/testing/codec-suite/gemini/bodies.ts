@@ -112,7 +112,11 @@ const broken = (...contents: readonly unknown[]) => bytes({ contents });
 export const brokenBodies: Readonly<Record<string, Uint8Array>> = {
   'first-is-user': broken(model(secret), user(secret)),
   'content-not-empty': broken(user(secret), model()),
-  'response-is-object': broken(user({ functionResponse: { name: 'f', response: 'secret' } })),
+  'response-is-object': broken(
+    user(secret),
+    model(use('f')),
+    user({ functionResponse: { name: 'f', response: 'secret' } }),
+  ),
   'results-answer-calls': broken(
     user(secret),
     model(use('f', '1')),
