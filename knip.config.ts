@@ -11,6 +11,7 @@ const config: KnipConfig = {
     'test/clients/measure.ts',
     // Started by clients.
     'test/clients/many-tools-server.ts',
+    'test/fuzz/run.ts',
     'scripts/*.mjs',
     'scripts/bootstrap/leash.mjs',
   ],

@@ -112,6 +112,11 @@ export type Problem = {
 export type FormatRules = {
   /** Every invariant of the format that a compressor could break. An empty list means: valid. */
   problems(conversation: Conversation): readonly Problem[];
+  /**
+   * The rules that a body breaks, one name for each time. Found with `JSON.parse` and nothing that reading or writing uses, so that what
+   * these misread shows here. Too slow for every request: it is asked of bodies with a fold that was not sent before.
+   */
+  faults(body: Uint8Array): readonly string[];
   /** False for edits of what must stay verbatim: signed, encrypted and opaque parts, a turn the provider still checks. */
   mayEdit(conversation: Conversation, edit: Edit): boolean;
   /** True where what the model sealed in its replies is taken only behind the very prefix that it was made behind. */

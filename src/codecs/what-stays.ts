@@ -62,8 +62,8 @@ const standing: (conversation: Conversation) => Standing = remembered((conversat
 });
 
 /**
- * True for the name of a tool by which a client loads other tools: Claude Code and its like call it ToolSearch, gateways of MCP servers
- * `search_tools`, the provider's own are `tool_search_tool_regex` and `tool_search_tool_bm25`.
+ * True for the name of a tool by which a client loads other tools: agents call it ToolSearch, gateways of MCP servers `search_tools`,
+ * and what a provider runs itself is `tool_search_tool_regex` or `tool_search_tool_bm25`.
  */
 export function loadsTools(name: string): boolean {
   const known = loading.get(name);

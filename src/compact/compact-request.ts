@@ -15,6 +15,7 @@ import { foldReport } from './fold-report.ts';
 import { identityOf } from './identity.ts';
 import type { KnownBefore } from './look-up.ts';
 import { type Incoming, type Opened, openRequest, windowKey } from './open-request.ts';
+import { hasWayBack } from './offer-recall.ts';
 import { originalFinder, outcomeOf, searchedOf } from './outcome.ts';
 import { type Draft, type Planned, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
@@ -153,7 +154,8 @@ function plannedFor(
   demand: Demand | undefined,
 ): Planned | undefined {
   if (refusal?.reason === 'reasoning') return dropReasoning(input, start);
-  if (!demand || (alone && !demand.force)) return undefined;
+  const isFree = !alone && hasWayBack(options, input.conversation);
+  if (!demand || (!isFree && !demand.force)) return undefined;
   return planFold(input, start, demandInCounts(demand, gauge.correction), options.strategies);
 }
 
@@ -266,7 +268,8 @@ function summaryFor(
   result: Draft,
 ): SummaryJob | undefined {
   const { summaries, triggers, mode } = options;
-  const ahead = summaries && !alone ? demandAhead(triggers, state) : undefined;
+  const isFree = !alone && hasWayBack(options, input.conversation);
+  const ahead = summaries && isFree ? demandAhead(triggers, state) : undefined;
   if (!summaries || !ahead || mode === 'observe') return undefined;
   const demand = demandInCounts(ahead, gauge.correction);
   const fixed = Math.min(result.tokens, gauge.correction.countFor(state.fixed ?? 0));

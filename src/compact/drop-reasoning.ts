@@ -4,7 +4,7 @@
  */
 import type { Edit } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
-import { newProblems } from './check.ts';
+import { newFault, newProblems } from './check.ts';
 import { type Draft, draft, type Planned, type PlanInput } from './plan.ts';
 
 /** Undefined when there is none, and when the rest would not be valid. */
@@ -19,7 +19,9 @@ export function dropReasoning(input: PlanInput, start: Draft): Planned | undefin
   );
   if (dropped.length === 0) return undefined;
   const result = draft(input, [...start.edits, ...dropped]);
-  if (newProblems(input.codec.rules, start.sent, result.sent).length > 0) return undefined;
+  const { rules } = input.codec;
+  if (newProblems(rules, start.sent, result.sent).length > 0) return undefined;
+  if (newFault(rules, input.conversation.body, result.body) !== undefined) return undefined;
   const tokensSaved = start.tokens - result.tokens;
   return { draft: result, steps: [{ strategy: 'drop-reasoning', edits: dropped.length, tokensSaved }] };
 }

@@ -5,7 +5,7 @@ import { createRecallOffers } from '../memory/recall-offers.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { createLedger } from '../memory/ledger.ts';
 import { createVault } from '../memory/vault.ts';
-import { chatBody, type Step } from '../testing/chat-conversation.ts';
+import { chatBody, jobSteps, type Step } from '../testing/chat-conversation.ts';
 import { testEngine } from '../testing/test-engine.ts';
 import type { Engine } from './engine.ts';
 import type { Prepared } from './prepared.ts';
@@ -244,5 +244,42 @@ describe('the recall tool', () => {
       [false, 0],
       [false, undefined],
     ]);
+  });
+});
+
+describe('a request that cannot be offered the recall tool', () => {
+  const jobs = jobSteps(30);
+  const withoutTools = chatBody(jobs, { model: 'gpt-4o' });
+  const triggerOptions = { tokenBudget: { trigger: 10_000, target: 5_000 } };
+  const prepare = (made: ReturnType<typeof testEngine>, body: Uint8Array) =>
+    made.engine.prepare({ codec: openaiChat, body, tenant: 't' });
+
+  it('is not folded to ids that nobody can read', async () => {
+    const prepared = await prepare(testEngine({ triggerOptions }), withoutTools);
+    expect(prepared.body).toBe(withoutTools);
+    const several = new TextEncoder().encode(
+      JSON.stringify({
+        ...(JSON.parse(new TextDecoder().decode(chatBody(jobs, { tools: ['run'] }))) as object),
+        n: 2,
+      }),
+    );
+    expect((await prepare(testEngine({ triggerOptions }), several)).body).toBe(several);
+  });
+
+  it('is folded where it would not fit otherwise, and where the user wants no recall tool at all', async () => {
+    const small = await prepare(testEngine({ window: 10_000 }), withoutTools);
+    expect(small.outcome).toEqual({ status: 'compacted' });
+    const never = await prepare(testEngine({ triggerOptions, offerRecall: 'never' }), withoutTools);
+    expect(never.outcome).toEqual({ status: 'compacted' });
+    expect(new TextDecoder().decode(never.body)).toContain('It is kept as mem_');
+  });
+
+  it('goes out as it came though it repeats a conversation that was folded, which goes on as it was', async () => {
+    const made = testEngine({ triggerOptions });
+    const folded = await prepare(made, chatBody(jobs, { tools: ['run'], model: 'gpt-4o' }));
+    expect(folded.outcome).toEqual({ status: 'compacted' });
+    expect((await prepare(made, withoutTools)).body).toBe(withoutTools);
+    const again = await prepare(made, chatBody(jobs, { tools: ['run'], model: 'gpt-4o' }));
+    expect(again.body).toEqual(folded.body);
   });
 });

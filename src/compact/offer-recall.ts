@@ -20,6 +20,19 @@ export function toolToOffer(
   return toolNames.includes(own.name) ? own : undefined;
 }
 
+/**
+ * Whether what a fold takes away can be read again: by the recall tool, or by the program that keeps the folded history. `never` is the
+ * user's own wish to fold without one. Everywhere else (a request without tools, one that asks for several replies) a fold would leave ids
+ * that nobody can read, so only what would not fit otherwise is folded: docs/decisions/0028.
+ */
+export function hasWayBack(
+  options: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
+  conversation: Conversation,
+): boolean {
+  const isWished = options.offerRecall === 'never' || options.isHistoryKept === true;
+  return isWished || toolToOffer(options, conversation) !== undefined;
+}
+
 /** By what it is known whether a conversation is offered it; undefined where that is not asked. */
 export function openingOf(
   options: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept' | 'mode'>,

@@ -10,7 +10,7 @@ import { leavesMemories, withMemoryIds } from '../conversation/original.ts';
 import type { FoundSummary } from '../memory/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, Only } from '../triggers/trigger.ts';
-import { newProblems } from './check.ts';
+import { newFault, newProblems, noteSound } from './check.ts';
 import type { Compression } from '../metrics/compression.ts';
 import type { FoldStep } from '../metrics/receipt.ts';
 import { savedByMessage, type Shrink } from './shrink.ts';
@@ -26,6 +26,8 @@ export type PlanInput = ShrinkInput & {
   readonly isOffered: boolean;
   /** Tokens that offering the recall tool costs, by what decides them. */
   readonly toolCosts: Map<string, number>;
+  /** Whether each step of a fold is checked as the whole is: one was found to be broken. */
+  readonly isWary?: boolean;
   /** Tells whether the time for folds that only save money is over. A forced fold goes on. */
   readonly isTooLate: () => boolean;
   readonly ready?: FoundSummary | undefined;
@@ -90,19 +92,40 @@ function toolCost(
   return cost;
 }
 
+/**
+ * A fold whose body is sound, or none. The body is read once more here, by other code than the one that made it; where that finds a
+ * fault, the fold is made again with every step of it checked so, and what broke it is left out.
+ */
 export function planFold(
   input: PlanInput,
   before: Draft,
   demand: Demand,
   strategies: readonly Strategy[],
 ): Planned {
+  const planned = foldOnce(input, before, demand, strategies);
+  const fault = faultIn(input, before, planned.draft);
+  if (fault === undefined) return planned;
+  const wary = foldOnce({ ...input, isWary: true }, before, demand, strategies);
+  if (faultIn(input, before, wary.draft) === undefined) return wary;
+  return { draft: before, steps: [{ strategy: 'check', edits: 0, tokensSaved: 0, refused: fault }] };
+}
+
+/** Undefined for what was found sound before. */
+function faultIn({ codec, conversation }: PlanInput, before: Draft, made: Draft): string | undefined {
+  if (made === before) return undefined;
+  const fault = newFault(codec.rules, conversation.body, made.body);
+  if (fault === undefined) noteSound(made.edits);
+  return fault;
+}
+
+function foldOnce(input: PlanInput, before: Draft, demand: Demand, strategies: readonly Strategy[]): Planned {
   const plan = runAll(input, before, demand, strategies);
   const { draft: after, steps } = plan;
   const isTooMuch = demand.atMost !== undefined && after.tokens > demand.atMost;
   // What was made smaller is not cut, too: where that is not enough, cutting alone may be.
   const others = strategies.filter(({ reach }) => reach !== 'newest');
   if (isTooMuch && steps.some(({ strategy }) => !others.some(({ name }) => name === strategy)))
-    return planFold(input, before, demand, others);
+    return foldOnce(input, before, demand, others);
   return paysOff(before, after, demand) ? { draft: after, steps } : { draft: before, steps: [] };
 }
 
@@ -199,6 +222,8 @@ function tryEdits(
   const next = draft(input, edits, { references: false });
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
+  const fault = input.isWary && newFault(input.codec.rules, input.conversation.body, next.body);
+  if (fault) return { refused: fault };
   return next;
 }
 

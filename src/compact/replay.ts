@@ -4,7 +4,7 @@ import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { allMemoriesOf, originalsOf } from '../conversation/original.ts';
 import type { Fold, FoundFold, Ledger, Recorded, RecordOptions } from '../memory/ledger.ts';
 import type { Sealed, Vault } from '../memory/vault.ts';
-import { newProblems } from './check.ts';
+import { isKnownSound, newFault, newProblems, noteSound } from './check.ts';
 import { type Draft, draft, type PlanInput } from './plan.ts';
 import { keptMessages } from './protection.ts';
 
@@ -42,9 +42,16 @@ export function placeForClient(
 /** The conversation under the newest fold on its chain; without one, or when it would no longer be valid, under no edits. */
 export function replayFold(input: PlanInput, found: FoundFold | undefined): Draft {
   if (!found || found.fold.edits.length === 0) return draft(input, []);
-  const replayed = draft(input, found.fold.edits);
-  const broken = newProblems(input.codec.rules, input.conversation, replayed.sent);
-  return broken.length > 0 ? draft(input, []) : replayed;
+  const { edits } = found.fold;
+  const replayed = draft(input, edits);
+  const { codec, conversation } = input;
+  if (newProblems(codec.rules, conversation, replayed.sent).length > 0) return draft(input, []);
+  // One that this process did not make itself is looked at as closely once.
+  if (!isKnownSound(edits)) {
+    if (newFault(codec.rules, conversation.body, replayed.body) !== undefined) return draft(input, []);
+    noteSound(edits);
+  }
+  return replayed;
 }
 
 /** A fold before it is recorded. */

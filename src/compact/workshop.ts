@@ -10,7 +10,7 @@ import { createLearnedWindows, type LearnedWindows } from '../tokens/learned-win
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { createLastSent, type LastSent } from './last-sent.ts';
 import { type LookUp, lookUp } from './look-up.ts';
-import { openingOf, toolToOffer } from './offer-recall.ts';
+import { hasWayBack, openingOf, toolToOffer } from './offer-recall.ts';
 import type { EngineOptions } from './options.ts';
 import type { PlanInput } from './plan.ts';
 import { protectionOf } from './protection.ts';
@@ -143,14 +143,13 @@ const keepsNothing: FoldMemory['vault'] = {
 };
 
 /** Prefixes of different roots never meet. */
-function rootOf(
-  { options: { mode } }: Workshop,
-  { codec, tenant }: EngineRequest,
-  { goesOnFrom }: Conversation,
-): string {
+function rootOf({ options }: Workshop, { codec, tenant }: EngineRequest, conversation: Conversation): string {
+  const { goesOnFrom } = conversation;
   const words = [
+    // A request without tools may repeat a conversation that has some: what was folded there cannot be read here.
+    ...(hasWayBack(options, conversation) ? [] : ['without recall']),
     // What is only observed was never sent: nobody who folds may find it.
-    ...(mode === 'observe' ? ['observed'] : []),
+    ...(options.mode === 'observe' ? ['observed'] : []),
     tenant,
     codec.name,
     // Without its history a conversation begins like many others.

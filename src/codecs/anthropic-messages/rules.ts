@@ -10,10 +10,12 @@ import type { FormatRules } from '../codec.ts';
 import { aroundSystem } from './around-system.ts';
 import { bindsReasoning } from './bound-reasoning.ts';
 import { sparing } from '../what-stays.ts';
+import { faults } from './faults.ts';
 import { problems } from './problems.ts';
 
 export const rules: FormatRules = {
   problems,
+  faults,
   mayEdit: sparing(mayEdit),
   bindsPrefix: ({ model }) => bindsReasoning(model),
   complete,

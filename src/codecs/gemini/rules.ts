@@ -6,12 +6,14 @@ import type { Conversation, Message, Part } from '../../conversation/conversatio
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
 import { sparing } from '../what-stays.ts';
+import { faults } from './faults.ts';
 import { problems } from './problems.ts';
 import { isSigned } from './read-part.ts';
 import { currentTurn } from './turn.ts';
 
 export const rules: FormatRules = {
   problems,
+  faults,
   mayEdit: sparing(mayEdit),
   bindsPrefix: () => false,
   complete: (_conversation, edits) => ({ status: 'ok', edits }),

@@ -4,9 +4,11 @@ import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { scanObject } from '../../conversation/json-scan.ts';
 import type { FormatRules, Problem } from '../codec.ts';
 import { sparing } from '../what-stays.ts';
+import { faults } from './faults.ts';
 
 export const rules: FormatRules = {
   problems,
+  faults,
   mayEdit: sparing(mayEdit),
   // Nothing in this format is bound to what stands before it.
   bindsPrefix: () => false,

@@ -4,11 +4,13 @@ import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
 import { sparing } from '../what-stays.ts';
 import { droppedMessages } from '../write-body.ts';
+import { faults } from './faults.ts';
 import { problems } from './problems.ts';
 import { type Group, isKind, isOfProgram, itemText, structureOf } from './structure.ts';
 
 export const rules: FormatRules = {
   problems,
+  faults,
   mayEdit: sparing(mayEdit),
   bindsPrefix: () => false,
   complete,

@@ -40,9 +40,9 @@ export function editedModels(
   { newNeighbours }: Pick<RequestFixture, 'newNeighbours'>,
 ): { readonly found: readonly MessageModel[]; readonly expected: readonly MessageModel[] } {
   const apart = expectedAfter(conversation, edits);
-  const expected = (newNeighbours === 'stay apart' ? apart : joinedLike(apart, written)).map(
-    ({ role, bytes, parts }) => ({ role, bytes, parts }),
-  );
+  const expected = (
+    newNeighbours === 'stay apart' ? apart : joinedLike(apart, written, newNeighbours.standIn)
+  ).map(({ role, bytes, parts }) => ({ role, bytes, parts }));
   return { found: foundIn(written, expected), expected };
 }
 
@@ -101,10 +101,16 @@ function messageAfter(
  * The expected messages, neighbours as one where the written body has them so and may: of one side, and neighbours since the edits.
  * Whether they had to become one is for the rules of the format to say.
  */
-function joinedLike(apart: readonly Expected[], written: Conversation): readonly Expected[] {
+function joinedLike(apart: readonly Expected[], written: Conversation, standIn: string): readonly Expected[] {
   const left = [...apart];
+  let before: Expected | undefined;
   return written.messages
     .flatMap((message): readonly Expected[] => {
+      const isBetween = before?.isAssistant === false && left[0]?.isAssistant === false;
+      if (isBetween && message.role === 'assistant' && isSaid(written, message, standIn)) {
+        const parts = [{ type: 'text', texts: [standIn], bytes: undefined }];
+        return [{ origin: undefined, isAssistant: true, role: message.role, bytes: undefined, parts }];
+      }
       let whole = left.shift();
       if (!whole) return [];
       let last = whole;
@@ -113,9 +119,15 @@ function joinedLike(apart: readonly Expected[], written: Conversation): readonly
         const role: string | undefined = whole.role === last.role ? whole.role : undefined;
         whole = { ...whole, role, bytes: undefined, parts: [...whole.parts, ...last.parts] };
       }
+      before = last;
       return [whole];
     })
     .concat(left);
+}
+
+function isSaid({ body }: Conversation, message: Message, text: string): boolean {
+  const [part, ...more] = message.parts;
+  return more.length === 0 && part?.type === 'text' && textOf(body, message, part.texts[0]!) === text;
 }
 
 function mayJoin(before: Expected, next: Expected): boolean {

@@ -29,8 +29,11 @@ export type RequestFixture = {
   readonly messagesKey: string;
   /** Whether the user may speak twice in a row, or which rule that breaks. */
   readonly userTwiceInARow: 'allowed' | { readonly breaks: string };
-  /** What becomes of messages of one side between which nothing is left, or beside which something was put. */
-  readonly newNeighbours: 'stay apart' | 'may become one';
+  /**
+   * What becomes of messages of one side between which nothing is left, or beside which something was put: they stay apart, or may become
+   * one; `standIn` is what the model is made to say between messages of the user that must not.
+   */
+  readonly newNeighbours: 'stay apart' | { readonly standIn: string };
   /** How a reply's turn stands in the next request: with the very bytes, or as the elements of the list that it is. */
   readonly turnInRequest: 'whole' | 'without its brackets';
   /** Bodies whose bytes a careless reader would change, written by hand. */

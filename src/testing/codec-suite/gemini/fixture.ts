@@ -15,7 +15,7 @@ export const geminiFixture: CodecFixture = {
   route: { in: 'url', codecFor: geminiFor },
   messagesKey: 'contents',
   userTwiceInARow: { breaks: 'roles-alternate' },
-  newNeighbours: 'may become one',
+  newNeighbours: { standIn: '[Earlier replies are folded.]' },
   turnInRequest: 'whole',
   oddBodies,
   refused,

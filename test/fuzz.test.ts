@@ -1,0 +1,24 @@
+/** A few of the bodies that `npm run fuzz` makes, with every route among them: no failure of any kind. */
+import { describe, expect, it } from 'vitest';
+import { openGateways } from './fuzz/gateways.ts';
+import { play, routes } from './fuzz/play.ts';
+
+const conversations = 20;
+
+describe('mutated conversations', () => {
+  it.each(routes.map((route) => [route.name, route] as const))(
+    'on the route %s go out valid, lose nothing and come back whole',
+    async (_, route) => {
+      const gateways = openGateways();
+      const failures: string[] = [];
+      let folded = 0;
+      for (let seed = 1; seed <= conversations; seed++) {
+        const played = await play(gateways, route, seed);
+        failures.push(...played.failures.map((failure) => `seed ${seed}: ${failure}`));
+        folded += played.folded;
+      }
+      expect(failures).toEqual([]);
+      expect(folded).toBeGreaterThan(conversations / 2);
+    },
+  );
+});

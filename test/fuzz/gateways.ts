@@ -1,0 +1,53 @@
+/** Gateways within the process that fold early, each in its own way, before a strict provider of their own. */
+import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
+import type { Handler } from '../../src/gateway/http.ts';
+import { inMemoryStore } from '../../src/memory/in-memory.ts';
+import { createVault, type Vault } from '../../src/memory/vault.ts';
+import { strictProvider, type StrictProvider } from './strict-upstream.ts';
+
+const budget = { trigger: 900, target: 400, buffer: 100 };
+const secret = new Uint8Array(32).fill(5);
+
+/** Gateways that fold early, each in its own way. `isForced`: they also fold what cannot be read again, because it would not fit. */
+const settings: readonly { readonly of: GatewaySettings; readonly isForced: boolean }[] = [
+  { of: { triggers: { tokenBudget: budget } }, isForced: false },
+  { of: { triggers: { tokenBudget: budget }, compressionBytesThreshold: 100 }, isForced: false },
+  { of: { triggers: { tokenBudget: budget }, summaries: { kind: 'extractive' } }, isForced: false },
+  {
+    of: { triggers: { tokenBudget: budget }, subgoals: { minActions: 0, levels: 'always' } },
+    isForced: false,
+  },
+  { of: { triggers: { messageCount: { target: 4, buffer: 4 } } }, isForced: false },
+  { of: { offerRecall: 'always', triggers: { tokenBudget: budget } }, isForced: false },
+  { of: { offerRecall: 'never', triggers: { tokenBudget: budget } }, isForced: true },
+  { of: { models: { '*': { window: 2_500 } } }, isForced: true },
+];
+
+export type Gateways = readonly {
+  readonly handler: Handler;
+  readonly provider: StrictProvider;
+  readonly vault: Vault;
+  readonly isForced: boolean;
+  readonly isLeveled: boolean;
+}[];
+
+export function openGateways(): Gateways {
+  return settings.map(({ of, isForced }) => {
+    const provider = strictProvider();
+    const store = inMemoryStore();
+    const handler = assembleGateway(
+      { urls, tenant: 'fuzz', prepareDeadlineMs: 60_000, ...of },
+      { store, secret, upstream: provider.upstream, log: { info: () => undefined, warn: () => undefined } },
+    );
+    const vault = createVault({ store, secret });
+    return {
+      handler,
+      provider,
+      vault,
+      isForced,
+      isLeveled: of.subgoals !== undefined || of.summaries !== undefined,
+    };
+  });
+}
+
+const urls = { openai: 'http://p', anthropic: 'http://p', gemini: 'http://p' };

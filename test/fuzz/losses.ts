@@ -1,0 +1,92 @@
+/** What a fold must not lose: loaded tools, originals, answers to recalls. Each check returns what is lost, in words. */
+import type { Vault } from '../../src/memory/vault.ts';
+import type { JsonObject } from '../../src/testing/fake-provider/script.ts';
+import type { SentBody } from './strict-upstream.ts';
+
+/** Tools that the model has only from here, which must all be in what is sent. */
+export function lostReferences(bytes: Uint8Array, sent: JsonObject): readonly string[] {
+  let own: unknown;
+  try {
+    own = JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return [];
+  }
+  const wanted = referencesIn(own);
+  if (wanted.length === 0) return [];
+  const there = referencesIn(sent);
+  return wanted
+    .filter((one) => !there.includes(one))
+    .map((one) => `a loaded tool is gone: ${one.slice(0, 80)}`);
+}
+
+const loading: ReadonlySet<unknown> = new Set(['tool_reference', 'tool_search_call', 'tool_search_output']);
+
+function referencesIn(body: unknown): readonly string[] {
+  const found: string[] = [];
+  const walk = (value: unknown): void => {
+    if (Array.isArray(value)) for (const one of value) walk(one);
+    else if (typeof value === 'object' && value !== null) {
+      if ('type' in value && loading.has(value.type)) found.push(JSON.stringify(value));
+      for (const one of Object.values(value)) walk(one);
+    }
+  };
+  walk(body);
+  return found;
+}
+
+/** Every id in what is sent is kept under the exact bytes that a client sent. */
+export async function lostOriginals(
+  { bytes }: SentBody,
+  vault: Vault,
+  seen: readonly string[],
+  isOwn: boolean,
+): Promise<readonly string[]> {
+  const text = textOf(bytes);
+  const failures: string[] = [];
+  for (const id of new Set(text.match(/mem_[a-z0-9]{16}/g) ?? [])) {
+    const kept = await vault.recall('fuzz', id);
+    if (kept.status !== 'found') {
+      failures.push(`${id} is ${kept.status}`);
+      continue;
+    }
+    const original = textOf(kept.original);
+    const isThere =
+      seen.some((body) => body.includes(original)) ||
+      (original.startsWith('[') && elementsAreThere(original, seen));
+    if (!isThere && isOwn) failures.push(`${id} is kept as no client sent it: ${original.slice(0, 200)}`);
+  }
+  return failures;
+}
+
+/** Messages are kept as a list of their bytes; the commas between are ours. */
+function elementsAreThere(list: string, seen: readonly string[]): boolean {
+  let rest = list.slice(1, -1);
+  while (rest !== '') {
+    // The longest beginning of the rest that some client sent is at least one element.
+    let end = rest.length;
+    while (end > 0 && !seen.some((body) => body.includes(rest.slice(0, end))))
+      end = rest.lastIndexOf(',', end - 1);
+    if (end <= 0) return false;
+    rest = rest.slice(end + 1);
+  }
+  return true;
+}
+
+/** Each recall is answered with something, in the very next request. */
+export function missedRecalls(
+  recalled: readonly { readonly id: string; readonly callId: string }[],
+  sent: readonly SentBody[],
+): readonly string[] {
+  return recalled.flatMap(({ id, callId }) => {
+    const answer = sent
+      .map(({ body }) => (body ? JSON.stringify(body) : ''))
+      .find((text) => text.includes(`"${callId}"`));
+    const isMissed =
+      answer !== undefined && /No memory with id/.test(answer.slice(answer.lastIndexOf(callId)));
+    return isMissed ? [`the recall of ${id} is not answered`] : [];
+  });
+}
+
+export function textOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}

@@ -1,0 +1,21 @@
+/** Seeded chance: the same seed gives the same choices on every machine. */
+
+export type Random = {
+  /** A whole number from 0 up to, not including, `below`. */
+  below(limit: number): number;
+  chance(share: number): boolean;
+  pick<T>(list: readonly T[]): T;
+};
+
+/** mulberry32: small, quick, good enough to choose with. */
+export function randomFrom(seed: number): Random {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const below = (limit: number) => Math.floor(next() * limit);
+  return { below, chance: (share) => next() < share, pick: (list) => list[below(list.length)]! };
+}
