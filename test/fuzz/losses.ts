@@ -90,3 +90,17 @@ export function missedRecalls(
 export function textOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
+
+/** Calls of the form before tools that have no result of their function right behind, and results that no such call asks for. */
+export function unpairedFunctions(body: JsonObject | undefined): number {
+  const { messages } = body ?? {};
+  if (!Array.isArray(messages)) return 0;
+  const named = (message: unknown, key: string) =>
+    (message as Record<string, unknown> | null | undefined)?.[key];
+  const calledBy = (message: unknown) => named(named(message, 'function_call'), 'name');
+  return messages.filter((message: unknown, at) => {
+    if (named(message, 'role') === 'function') return calledBy(messages[at - 1]) !== named(message, 'name');
+    const called = calledBy(message);
+    return called !== undefined && named(messages[at + 1], 'name') !== called;
+  }).length;
+}

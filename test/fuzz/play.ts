@@ -9,7 +9,8 @@ import { tools, turnsOf } from './conversations.ts';
 import type { Gateways } from './gateways.ts';
 import { memberOf, spell, type Tree, treeOf } from './json-tree.ts';
 import { type Format, messagesIn, mutate } from './mutations.ts';
-import { lostOriginals, lostReferences, missedRecalls, textOf } from './losses.ts';
+import { lostOriginals, lostReferences, missedRecalls, textOf, unpairedFunctions } from './losses.ts';
+import { isObject, parseJson } from '../../src/testing/fake-provider/json.ts';
 import { type Random, randomFrom } from './random.ts';
 
 export type Route = {
@@ -194,6 +195,8 @@ async function exchange(
     failures.push(`the client is told another error than its own: ${own} / ${text.slice(0, 300)}`);
   if (first?.body) {
     failures.push(...lostReferences(bytes, first.body));
+    if (unpairedFunctions(first.body) > unpairedFunctions(asJson(bytes)))
+      failures.push('a function call has lost its result');
     const isOffered = toolText(first.body).includes('read_memory');
     const isCut =
       /\[Folded|It is kept as mem_/.test(textOf(first.bytes)) && !textOf(first.bytes).includes('"-never-"');
@@ -272,4 +275,9 @@ function readAs(route: Route, text: string, failures: string[]): ClientView | un
     failures.push(`the client cannot read its reply: ${String(error)}: ${text.slice(0, 600)}`);
     return undefined;
   }
+}
+
+function asJson(bytes: Uint8Array): JsonObject | undefined {
+  const body = parseJson(bytes);
+  return isObject(body) ? body : undefined;
 }

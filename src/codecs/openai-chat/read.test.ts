@@ -97,12 +97,13 @@ describe('images, sounds and files', () => {
 });
 
 describe('the form before tools', () => {
-  it('is carried: calls and names are opaque', () => {
+  it('is read as calls and results, paired by the name of the function', () => {
     expect(outline(recorded('functions-before-tools'))).toEqual([
+      'beside: tool clock',
       'system: "Call functions."',
       'user: "Time?"',
-      'assistant: opaque function_call',
-      'tool: "12:00", opaque name',
+      'assistant: call #function clock clock("{\\"zone\\":\\"UTC\\"}")',
+      'tool: result #function clock ["12:00"]',
       'assistant: "Noon."',
       'user: "Thanks."',
     ]);

@@ -26,9 +26,10 @@ import {
   lastMembers,
   toolNamesOf,
 } from '../read-body.ts';
+import { functionId } from './function-calls.ts';
 
 /** Fields that are read as blocks; every other one is parsed whole. */
-const blockFields: ReadonlySet<string> = new Set(['messages', 'tools']);
+const blockFields: ReadonlySet<string> = new Set(['messages', 'tools', 'functions']);
 
 /** Compatible servers take Anthropic's cache marks here; clients move them from turn to turn. */
 const moving: ReadonlySet<string> = new Set(['cache_control']);
@@ -39,7 +40,7 @@ const roles: Readonly<Record<string, Role>> = {
   user: 'user',
   assistant: 'assistant',
   tool: 'tool',
-  // The form before tools; its result has no id, so its messages are only carried.
+  // The form before tools.
   function: 'tool',
 };
 
@@ -47,6 +48,7 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
   return readFields('Chat Completions', body, 'messages', reading, (fields) => {
     const messages = readMessages(fields, reading, outlineMessage);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
+    const functions = readPreamble(fields, 'functions', reading, outlineFunctions);
     const others = parseOtherFields(fields, blockFields);
     const { model, stream, n, max_tokens, max_completion_tokens, prompt_cache_key, cache_control } = others;
     const limit = max_completion_tokens ?? max_tokens;
@@ -61,8 +63,8 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       streaming: stream === true,
       replies: typeof n === 'number' ? n : 1,
       maxOutputTokens: typeof limit === 'number' ? limit : undefined,
-      toolNames: toolNamesOf(tools),
-      preamble: tools ? [tools] : [],
+      toolNames: [...toolNamesOf(tools), ...toolNamesOf(functions)],
+      preamble: [tools, functions].filter((block) => block !== undefined),
       messages,
       keptMs: longestOf([marks, retentionMs(others)]),
       writesLong: writesLong(marks),
@@ -79,7 +81,7 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
   const said = stringAt(bytes, byKey.get('role')) ?? '';
   const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
   if (!role) throw new ScanError('a message has no known role');
-  const outlined = said === 'tool' ? [outlineResult(bytes, byKey)] : outlineParts(bytes, byKey, said);
+  const outlined = isResult(said) ? [outlineResult(bytes, byKey, said)] : outlineParts(bytes, byKey);
   const parts = repeats ? carriedWithStep(outlined, { start: 0, end: bytes.length }) : outlined;
   return { role, parts, canonical: canonical(role), markedForMs: markedForMs(bytes, members) };
 }
@@ -88,7 +90,7 @@ function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
 const reasoningMembers = ['reasoning_content', 'reasoning'] as const;
 
 /** What a message says: its own reasoning, its content, its refusal, its calls. */
-function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, said: string): readonly Part[] {
+function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): readonly Part[] {
   const content = byKey.get('content')?.value;
   const calls = byKey.get('tool_calls')?.value;
   return [
@@ -100,16 +102,29 @@ function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, sai
     ...(calls && startsWith(bytes, calls, '[')
       ? scanArray(bytes, calls.start).elements.map((span) => outlineCall(bytes, span))
       : []),
-    ...carried(said).flatMap((kind): readonly Part[] => {
+    ...outlineFunctionCall(bytes, byKey.get('function_call')?.value),
+    ...carried.flatMap((kind): readonly Part[] => {
       const value = byKey.get(kind)?.value;
       return value && !isNull(bytes, value) ? [{ type: 'opaque', span: value, kind }] : [];
     }),
   ];
 }
 
-/** Members that say something and stay as they are: refusals and sounds, and calls and results of the form before tools. */
-function carried(said: string): readonly string[] {
-  return said === 'function' ? ['name'] : ['refusal', 'audio', 'function_call'];
+/** Members that say something and stay as they are. */
+const carried = ['refusal', 'audio'] as const;
+
+function isResult(said: string): boolean {
+  return said === 'tool' || said === 'function';
+}
+
+/** The one call of a message in the form before tools. It has no id: its result names the function and stands right behind it. */
+function outlineFunctionCall(bytes: Uint8Array, called: Span | undefined): readonly Part[] {
+  if (!called || isNull(bytes, called)) return [];
+  const members = membersAt(bytes, called);
+  const name = stringAt(bytes, members.byKey.get('name'));
+  if (name === undefined || !members.byKey.get('arguments'))
+    return [{ type: 'opaque', span: called, kind: 'function_call', stays: 'step' }];
+  return [outlineCalled(bytes, called, members, functionId(name))];
 }
 
 function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
@@ -181,9 +196,10 @@ function membersAt(bytes: Uint8Array, span: Span | undefined): LastMembers {
 }
 
 /** A tool message is one result: the whole message is the part, so that dropping the part drops the message. */
-function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): Part {
-  const callId = stringAt(bytes, byKey.get('tool_call_id'));
-  if (callId === undefined) throw new ScanError('a tool message has no tool_call_id');
+function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, said: string): Part {
+  const named = stringAt(bytes, byKey.get(said === 'function' ? 'name' : 'tool_call_id'));
+  if (named === undefined) throw new ScanError('a result names neither a call nor a function');
+  const callId = said === 'function' ? functionId(named) : named;
   const content = byKey.get('content')?.value;
   const result = {
     type: 'tool-result',
@@ -222,4 +238,14 @@ function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
     canonical: canonicalDigest('tools', [bytes], reading.digest),
     markedForMs: blocksMarkedForMs(bytes, { start: 0, end: bytes.length }),
   };
+}
+
+/** The definitions of the form before tools stand in a list of their own, without what wraps them. */
+function outlineFunctions(bytes: Uint8Array, reading: Reading): Outline {
+  if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'functions' is not an array");
+  const parts = scanArray(bytes, 0).elements.map((span): Part => {
+    const { byKey } = membersAt(bytes, span);
+    return { type: 'tool-definition', span, name: stringAt(bytes, byKey.get('name')) };
+  });
+  return { role: 'system', parts, canonical: canonicalDigest('functions', [bytes], reading.digest) };
 }

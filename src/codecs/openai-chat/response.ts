@@ -14,6 +14,7 @@ import {
   withMembers,
 } from '../event-json.ts';
 import { contextLengthWordings, type Overflow, type OverflowWording, readOverflow } from '../overflow.ts';
+import { functionId, isFunctionId } from './function-calls.ts';
 import { parseResponse } from '../parse-response.ts';
 
 const decoder = new TextDecoder();
@@ -43,7 +44,7 @@ export function replyFrom(message: {
   const value: unknown = JSON.parse(decoder.decode(message.turn));
   const listed =
     isRecord(value) && Array.isArray(value['tool_calls']) ? (value['tool_calls'] as readonly unknown[]) : [];
-  const calls = listed.map(callFrom);
+  const calls = [...listed.map(callFrom), ...functionCallIn(value)];
   const isRecall = (call: ToolCall) => call.name === message.recallTool;
   return {
     text: stringIn(value, 'content') ?? '',
@@ -90,7 +91,8 @@ export function writeResponse(
 
 /** A message whose only calls were private has nothing for the client to run. */
 export function clientFinish(reply: ModelReply): string | null {
-  if (reply.finish === 'tool_calls' && reply.calls.length === 0) return 'stop';
+  const isForCalls = reply.finish === 'tool_calls' || reply.finish === 'function_call';
+  if (isForCalls && reply.calls.length === 0) return 'stop';
   return reply.finish ?? null;
 }
 
@@ -145,8 +147,16 @@ export function overflowIn(status: number, body: string): Overflow | undefined {
 }
 
 function withoutRecalls(message: Uint8Array, reply: ModelReply): Uint8Array {
+  if (reply.recalls.length === 0) return message;
+  if (reply.recalls.some(({ id }) => isFunctionId(id))) {
+    const without = setMembers(message, { function_call: undefined });
+    return withoutRecalls(without, {
+      ...reply,
+      recalls: reply.recalls.filter(({ id }) => !isFunctionId(id)),
+    });
+  }
   const list = memberBytes(message, 'tool_calls');
-  if (!list || reply.recalls.length === 0) return message;
+  if (!list) return message;
   if (reply.calls.length === 0) return setMembers(message, { tool_calls: undefined });
   const { elements, span } = scanArray(list, 0);
   const isRecall = (index: number) =>
@@ -160,6 +170,14 @@ function firstChoice(body: Uint8Array): Uint8Array | undefined {
   const choices = memberBytes(body, 'choices');
   const first = choices && choices[0] === '['.charCodeAt(0) ? scanArray(choices, 0).elements[0] : undefined;
   return choices && first && choices.subarray(first.start, first.end);
+}
+
+/** The one call of the form before tools. */
+function functionCallIn(message: unknown): readonly ToolCall[] {
+  const called = recordAt(message, 'function_call');
+  const name = stringIn(called, 'name');
+  if (name === undefined) return [];
+  return [{ id: functionId(name), name, argumentsJson: stringIn(called, 'arguments') ?? '' }];
 }
 
 /** The free text of a custom call stands in place of arguments. */

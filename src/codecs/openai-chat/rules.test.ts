@@ -35,7 +35,7 @@ describe('what may be edited', () => {
     expect(rules.mayEdit(recorded('coding-agent'), dropPart(1, 0))).toBe(false);
   });
 
-  it('is no reasoning, no image, no refusal, no sound, and nothing of the form before tools', () => {
+  it('is no reasoning, no image, no refusal and no sound, but calls and results of the form before tools', () => {
     const thinking = recorded('reasoning-content');
     expect([replace(2, 0), dropPart(2, 0)].map((edit) => rules.mayEdit(thinking, edit))).toEqual([
       false,
@@ -48,8 +48,8 @@ describe('what may be edited', () => {
     ).toEqual(Array(4).fill(false));
     const functions = recorded('functions-before-tools');
     expect(
-      [drop(2), drop(3), dropPart(2, 0), dropPart(3, 1)].map((edit) => rules.mayEdit(functions, edit)),
-    ).toEqual(Array(4).fill(false));
+      [drop(2), drop(3), dropPart(2, 0), dropPart(3, 0)].map((edit) => rules.mayEdit(functions, edit)),
+    ).toEqual(Array(4).fill(true));
     expect(rules.mayEdit(functions, replace(3))).toBe(true);
     expect(rules.mayEdit(recorded('sdk-tool-loop'), drop(7))).toBe(false);
   });

@@ -85,11 +85,13 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   }
 }
 
-/** The input of a custom tool is free text, not JSON. */
+/** The input of a custom tool is free text, not JSON. A call of the form before tools is the object with its arguments itself. */
 function isFunctionCall({ body }: Conversation, message: Message, index: number): boolean {
   const part = message.parts[index];
   if (part?.type !== 'tool-call') return false;
-  return scanObject(bytesOf(body, message, part.span), 0).members.some(({ key }) => key === 'function');
+  return scanObject(bytesOf(body, message, part.span), 0).members.some(
+    ({ key }) => key === 'function' || key === 'arguments',
+  );
 }
 
 function problem(rule: string, message: Message, detail: string): Problem {

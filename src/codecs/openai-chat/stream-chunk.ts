@@ -23,17 +23,27 @@ export function firstChoice(chunk: Fields): Fields | undefined {
   return isRecord(first) ? first : undefined;
 }
 
-/** True when a delta says anything beside its role and its calls. */
-export function hasText(delta: Fields): boolean {
+/** True when a delta says anything beside its role, its calls, and a private call of the form before tools. */
+export function hasText(delta: Fields, keepsFunction: boolean): boolean {
   return Object.entries(delta).some(
-    ([key, value]) => key !== 'role' && key !== 'tool_calls' && value !== null && value !== '',
+    ([key, value]) =>
+      key !== 'role' &&
+      key !== 'tool_calls' &&
+      (key !== 'function_call' || keepsFunction) &&
+      value !== null &&
+      value !== '',
   );
 }
 
 /** The choice with other calls, or none, and with or without its role. */
-export function withCalls(choice: Uint8Array, calls: readonly Fields[], keepsRole: boolean): Uint8Array {
+export function withCalls(
+  choice: Uint8Array,
+  calls: readonly Fields[],
+  { keepsRole, keepsFunction }: { readonly keepsRole: boolean; readonly keepsFunction: boolean },
+): Uint8Array {
   const delta = setMembers(objectBytes(choice, 'delta'), {
     ...(keepsRole ? {} : { role: undefined }),
+    ...(keepsFunction ? {} : { function_call: undefined }),
     tool_calls: undefined,
   });
   const list = calls.length > 0 ? { tool_calls: jsonList(calls.map(jsonBytes)) } : {};

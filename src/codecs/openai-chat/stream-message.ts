@@ -15,16 +15,19 @@ export interface MessageRecorder {
   call(key: CallKey): Fields;
   /** The name of the called tool; empty as long as it has not come. */
   nameOf(key: CallKey): string;
+  /** The name in the one call of the form before tools; undefined as long as none has come. */
+  functionName(): string | undefined;
   /** The message as JSON bytes. */
   turn(): Uint8Array;
 }
 
 /** Members of a delta that are joined in their own way. */
-const handled: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls']);
+const handled: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'function_call']);
 
 export function recordMessage(): MessageRecorder {
   let content: unknown = null;
   let others: Fields = {};
+  let functionCall: unknown;
   const calls = new Map<CallKey, Fields>();
   const newest = new Map<number, CallKey>();
 
@@ -41,6 +44,8 @@ export function recordMessage(): MessageRecorder {
   return {
     delta(delta) {
       content = joined(content, delta['content'] ?? null);
+      if (isRecord(delta['function_call']))
+        functionCall = joinedCalled(functionCall ?? {}, delta['function_call']);
       for (const [key, value] of Object.entries(delta)) {
         if (!handled.has(key) && value !== null) others = { ...others, [key]: joined(others[key], value) };
       }
@@ -52,12 +57,14 @@ export function recordMessage(): MessageRecorder {
     },
     call: (key) => calls.get(key) ?? {},
     nameOf: (key) => calledName(calls.get(key)),
+    functionName: () => stringIn(functionCall, 'name'),
     turn() {
       const listed = [...calls].toSorted(([a], [b]) => a.index - b.index).map(([, call]) => call);
       return jsonBytes({
         role: 'assistant',
         content,
         ...others,
+        ...(functionCall === undefined ? {} : { function_call: functionCall }),
         ...(listed.length > 0 ? { tool_calls: listed } : {}),
       });
     },

@@ -30,6 +30,8 @@ type Round = {
   /** Client-side index of each call; private ones have none. */
   readonly shown: Map<CallKey, number>;
   readonly recalls: Set<CallKey>;
+  /** Whether the one call of the form before tools is private. Its name comes with its first fragment. */
+  recallsFunction: boolean;
   /** Calls whose name has not come yet: they may still become the private one. */
   readonly unnamed: Set<CallKey>;
   usage: unknown;
@@ -107,6 +109,7 @@ function takeChunk(relaying: Relaying, event: StreamEvent, chunk: Fields): reado
   if (!choice) return keepOrSend(relaying, event);
   const delta = recordAt(choice, 'delta');
   const keys = round.recorder.delta(delta);
+  round.recallsFunction ||= round.recorder.functionName() === relaying.recallTool;
   const fragments = callsOf(delta);
   const visible = fragments
     .map((fragment, at) => routeCall(relaying, fragment, keys[at]!))
@@ -153,7 +156,7 @@ function neverNamed(relaying: Relaying): readonly Fields[] {
 
 /** True as long as nothing was private: then everything goes on as it came. */
 function isPlain({ round }: Relaying): boolean {
-  return round.number === 0 && round.recalls.size === 0;
+  return round.number === 0 && round.recalls.size === 0 && !round.recallsFunction;
 }
 
 /** A last chunk may carry text and calls, which must not wait behind a recall. */
@@ -175,14 +178,21 @@ function keepOrSend(relaying: Relaying, event: StreamEvent): readonly Uint8Array
  */
 function show(relaying: Relaying, event: StreamEvent, said: Said, split: boolean): readonly Uint8Array[] {
   const { delta, fragments, visible } = said;
-  const isSame = visible.length === fragments.length && visible.every((call, at) => call === fragments[at]);
+  const keepsFunction = !relaying.round.recallsFunction;
+  const isSame =
+    visible.length === fragments.length &&
+    visible.every((call, at) => call === fragments[at]) &&
+    (keepsFunction || !isRecord(delta['function_call']));
   const keepsRole = !relaying.hasRole;
   relaying.hasRole ||= stringIn(delta, 'role') !== undefined;
   if (isSame && relaying.round.number === 0 && !split) return [event.raw];
   const bringsRole = keepsRole && relaying.hasRole;
-  if (visible.length === 0 && !bringsRole && !hasText(delta)) return [];
+  if (visible.length === 0 && !bringsRole && !hasText(delta, keepsFunction)) return [];
   const shown = changeChoice(encoder.encode(event.data), (choice) =>
-    withCalls(split ? setMembers(choice, { finish_reason: jsonBytes(null) }) : choice, visible, keepsRole),
+    withCalls(split ? setMembers(choice, { finish_reason: jsonBytes(null) }) : choice, visible, {
+      keepsRole,
+      keepsFunction,
+    }),
   );
   // Running totals of a continuation would go back behind those of the first response: the end tells the sum.
   const keepsUsage = !split && relaying.round.number === 0;
@@ -221,6 +231,7 @@ function newRound(number: number): Round {
     shown: new Map(),
     recalls: new Set(),
     unnamed: new Set(),
+    recallsFunction: false,
     usage: undefined,
     finish: undefined,
     ending: [],

@@ -1,10 +1,12 @@
 /** Writes edits and the recall tool into a Chat Completions body, byte by byte. */
+import type { Conversation } from '../../conversation/conversation.ts';
 import type { GhostRound } from '../../conversation/ghost-turn.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages } from '../append.ts';
 import { bodyWriter } from '../body-writer.ts';
 import type { Codec, ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
+import { isFunctionId } from './function-calls.ts';
 import { type MessageEdits, type MessageWriter, shift } from '../write-body.ts';
 
 /** The sent body, the assistant message as it was, and one tool message for each answer. */
@@ -18,7 +20,11 @@ export function continueWith(
 
 /** The assistant message as it was, and one tool message for each answer. */
 export function roundMessages({ turn, answers }: GhostRound): readonly Uint8Array[] {
-  const results = answers.map(({ call, text }) => ({ role: 'tool', tool_call_id: call.id, content: text }));
+  const results = answers.map(({ call, text }) =>
+    isFunctionId(call.id)
+      ? { role: 'function', name: call.name, content: text }
+      : { role: 'tool', tool_call_id: call.id, content: text },
+  );
   return [turn, ...results.map(jsonBytes)];
 }
 
@@ -58,4 +64,22 @@ function toolDefinition(tool: RecallTool): Uint8Array {
   });
 }
 
-export const write: Codec['write'] = bodyWriter(writer, toolDefinition);
+const writeWithTools = bodyWriter(writer, toolDefinition);
+
+/** In the form before tools a definition stands for itself. */
+const writeWithFunctions = bodyWriter(writer, (tool) =>
+  jsonBytes({ name: tool.name, description: tool.description, parameters: tool.parameters }),
+);
+
+export const write: Codec['write'] = (conversation, edits, extra = {}) =>
+  extra.recallTool && hasFunctions(conversation)
+    ? writeWithFunctions(conversation, edits, extra)
+    : writeWithTools(conversation, edits, extra);
+
+/** True where the first list of definitions is one of the form before tools: these have a name of their own. */
+function hasFunctions({ body, preamble }: Conversation): boolean {
+  const block = preamble.find(({ parts }) => parts.length > 0);
+  const [first] = block?.parts ?? [];
+  if (!block || !first) return false;
+  return scanObject(body, block.span.start + first.span.start).members.some(({ key }) => key === 'name');
+}

@@ -95,10 +95,17 @@ function contentRefusal(message: JsonObject, role: string, index: number): Refus
   const at = `messages[${index}]`;
   const { content, tool_calls: calls } = message;
   const isContent = typeof content === 'string' || (Array.isArray(content) && content.length > 0);
-  const mayLack = role === 'assistant' && (Array.isArray(calls) || typeof message['refusal'] === 'string');
+  const { refusal, function_call: called } = message;
+  const isElse = Array.isArray(calls) || typeof refusal === 'string' || isObject(called);
+  const mayLack = role === 'assistant' && isElse;
   if (!isContent && !(mayLack && (content === null || content === undefined))) {
     return { message: `Invalid value for 'content': expected a string.`, param: `${at}.content` };
   }
+  if (role === 'function' && typeof message['name'] !== 'string')
+    return {
+      message: `Missing parameter 'name': messages with role 'function' must have a 'name'.`,
+      param: at,
+    };
   if (calls === undefined || calls === null) return undefined;
   if (!Array.isArray(calls) || calls.length === 0) {
     return {
