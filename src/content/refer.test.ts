@@ -159,3 +159,33 @@ describe('whatever is said', () => {
     );
   });
 });
+
+describe('very many texts', () => {
+  const short = 'ok\nall good\nnothing to do here\nstill nothing\ndone';
+
+  // Each of these takes hours where a text is compared with all those before it.
+  it('that are equal and too short for a reference stand as they are', () => {
+    const talk = openTalk();
+    for (let at = 0; at < 20_000; at++) talk.add({ label: 'run(test)', text: short });
+    expect(new Set(talk.sent.map(({ text }) => text))).toEqual(new Set([short]));
+  });
+
+  it('that are equal and of names of their own refer to the first', () => {
+    const talk = openTalk();
+    const text = plain(1, 8);
+    for (let at = 0; at < 20_000; at++) talk.add({ label: `run(${at})`, text });
+    expect(new Set(talk.sent.slice(1).map((one) => one.text))).toEqual(
+      new Set(['[all of it as in run(0) above]']),
+    );
+  });
+
+  it('of one name are looked at up to the sixty-fourth', () => {
+    const first = ['run(test)', plain(1, 20)] as const;
+    const others = (count: number) =>
+      Array.from({ length: count }, (_, at) => ['run(test)', plain(100 + 20 * at, 110 + 20 * at)] as const);
+    const again = ['run(lint)', `ok\n${plain(3, 18)}`] as const;
+    const reference = 'ok\n[16 lines as in run(test) above, from "  const value3 = compute(3);" on]';
+    expect(last(first, ...others(63), again)).toBe(reference);
+    expect(last(first, ...others(64), again)).toBe(again[1]);
+  });
+});

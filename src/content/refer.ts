@@ -4,13 +4,14 @@
  * another reference: what was asked for again after a reference to it is laid out once more.
  */
 import { isReference, type Numbered, sameLines, sameNumbered, sameText } from './markers.ts';
+import { firstBeginning, firstNumbered, LONGEST_BEGINNING } from './line-index.ts';
 import { FEWEST_LINES, type Match, type Shown, type ShownTexts, type Stretch } from './shown-texts.ts';
 import type { TextLines } from './text-lines.ts';
 
 /** UTF-16 units that a reference must save. */
 const LEAST_GAIN = 120;
 /** UTF-16 units of the line that lines without numbers are found by. */
-const LONGEST_QUOTE = 60;
+const LONGEST_QUOTE = LONGEST_BEGINNING;
 const SHORTEST_QUOTE = 12;
 
 export type Referring = {
@@ -23,7 +24,7 @@ export type Referring = {
 
 export type Source = { readonly source: Shown; readonly characters: number };
 
-/** What was shown, and the lines of those texts, those that were referred to as well. */
+/** What was shown, and the lines of those texts, those that were referred to as well: of one text always the same object. */
 export type Earlier = { readonly shown: ShownTexts; readonly linesOf: (text: Shown) => readonly string[] };
 
 /** Undefined where nothing is referred to. */
@@ -34,10 +35,10 @@ export function refer(own: readonly string[], lines: TextLines, earlier: Earlier
 
 function referWhole(own: readonly string[], lines: TextLines, earlier: Earlier): Referring | undefined {
   const { shown, linesOf } = earlier;
+  const characters = charactersOf(own);
   for (const source of shown.same(lines)) {
     const note = sameText(source.label);
-    const characters = charactersOf(own);
-    if (shown.labelled(source.label)[0] !== source || characters - note.length < LEAST_GAIN) continue;
+    if (characters - note.length < LEAST_GAIN) continue;
     const theirs = linesOf(source);
     if (own.every((line, at) => line === theirs[at]))
       return { text: note, literal: [], sources: [{ source, characters }] };
@@ -118,8 +119,8 @@ function leadsTo(
   for (const text of shown.labelled(source.label)) {
     const found =
       'begins' in address
-        ? linesOf(text).findIndex((line) => line.startsWith(address.begins))
-        : text.lines.numbers.indexOf(address.from);
+        ? firstBeginning(linesOf(text), address.begins)
+        : firstNumbered(text.lines.numbers, address.from);
     if (found >= 0) return text === source && found === at;
   }
   return false;

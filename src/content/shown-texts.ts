@@ -26,12 +26,12 @@ export interface ShownTexts {
   add(text: ShownText): void;
   /** Takes back all but the first `size`. */
   truncate(size: number): void;
-  /** Texts of just these lines that stand there whole, newest first. */
-  same(text: TextLines): readonly Shown[];
+  /** Texts that consist of exactly these lines, stand there whole and are the newest of their label; the newest first. */
+  same(text: TextLines): Iterable<Shown>;
   /** Where the lines of a text from `at` on stand as they are, longest first; of equal ones the newest first. */
   matches(text: TextLines, at: number): readonly Match[];
-  /** Newest first. */
-  labelled(label: string): readonly Shown[];
+  /** The texts of a label, the newest first; at most `MOST_LABELLED` of them. */
+  labelled(label: string): Iterable<Shown>;
 }
 
 /** Lines that must be the same to be found. */
@@ -39,6 +39,13 @@ export const FEWEST_LINES = 5;
 
 /** Places of one hash that are looked at. */
 const MOST_PLACES = 8;
+
+/**
+ * Equal texts, and texts of one label, that are looked at: the newest ones. No ordinary conversation shows so many; a hostile one would
+ * otherwise compare each text with all others.
+ */
+const MOST_SAME = 64;
+export const MOST_LABELLED = 64;
 
 type Place = { readonly text: number; readonly line: number; readonly key: number; readonly before: number };
 
@@ -74,13 +81,13 @@ export function createShownTexts(): ShownTexts {
       }
       texts.push(shown);
       listed(labels, shown.label).push(shown);
-      listed(wholes, wholeKey(shown.lines)).push(shown);
+      if (standsWhole(shown)) listed(wholes, wholeKey(shown.lines)).push(shown);
     },
     truncate(size) {
       while (texts.length > size) {
         const shown = texts.pop()!;
         labels.get(shown.label)!.pop();
-        wholes.get(wholeKey(shown.lines))!.pop();
+        if (standsWhole(shown)) wholes.get(wholeKey(shown.lines))!.pop();
         const start = starts.pop()!;
         while (places.length > start) {
           const { key, before } = places.pop()!;
@@ -100,9 +107,18 @@ export function createShownTexts(): ShownTexts {
       }
       return found.toSorted((one, other) => other.length - one.length);
     },
-    same: (text) => (wholes.get(wholeKey(text)) ?? []).filter((shown) => isWhole(shown, text)).toReversed(),
-    labelled: (label) => (labels.get(label) ?? []).toReversed(),
+    *same(text) {
+      for (const shown of newestOf(wholes.get(wholeKey(text)), MOST_SAME))
+        if (labels.get(shown.label)!.at(-1) === shown && hasSameLines(shown.lines, text)) yield shown;
+    },
+    labelled: (label) => newestOf(labels.get(label), MOST_LABELLED),
   };
+}
+
+/** The last elements of a list, the last one first. */
+function* newestOf(texts: readonly Shown[] = [], most: number): Generator<Shown> {
+  const oldest = Math.max(0, texts.length - most);
+  for (let at = texts.length - 1; at >= oldest; at--) yield texts[at]!;
 }
 
 function listed<Key>(lists: Map<Key, Shown[]>, key: Key): Shown[] {
@@ -117,11 +133,15 @@ function wholeKey({ hashes }: TextLines): number {
   return key;
 }
 
-function isWhole({ lines, literal }: ShownText, { hashes, numbers }: TextLines): boolean {
+/** Whether no reference stands in it. */
+function standsWhole({ lines, literal }: ShownText): boolean {
+  return literal.length === 1 && literal[0]!.end - literal[0]!.start === lines.hashes.length;
+}
+
+function hasSameLines(one: TextLines, { hashes, numbers }: TextLines): boolean {
   return (
-    literal.length === 1 &&
-    literal[0]!.end - literal[0]!.start === hashes.length &&
-    hashes.every((hash, at) => hash === lines.hashes[at] && numbers[at] === lines.numbers[at])
+    one.hashes.length === hashes.length &&
+    hashes.every((hash, at) => hash === one.hashes[at] && numbers[at] === one.numbers[at])
   );
 }
 
@@ -139,7 +159,7 @@ function keyAt(hashes: Uint32Array, at: number): number {
 
 /** How many lines are the same; either all are numbered, one after the other in both, or none is. */
 function sameFrom(text: TextLines, at: number, { lines: source, literal }: ShownText, start: number): number {
-  const most = literal.find(({ end }) => start < end)!.end - start;
+  const most = stretchAt(literal, start).end - start;
   let length = 0;
   while (length < most && at + length < text.hashes.length && isSame(length)) length++;
   return length;
@@ -154,6 +174,18 @@ function sameFrom(text: TextLines, at: number, { lines: source, literal }: Shown
       (text.numbers[at] === -1) === (source.numbers[start] === -1)
     );
   }
+}
+
+/** The stretch that holds a line: the first that ends behind it. Found by halves, for a text may stand there in very many. */
+function stretchAt(literal: readonly Stretch[], line: number): Stretch {
+  let first = 0;
+  let last = literal.length - 1;
+  while (first < last) {
+    const middle = (first + last) >> 1;
+    if (literal[middle]!.end > line) last = middle;
+    else first = middle + 1;
+  }
+  return literal[first]!;
 }
 
 function follows(numbers: Int32Array, start: number, by: number): boolean {

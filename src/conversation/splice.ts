@@ -101,10 +101,16 @@ function insertionSplice(
 /** Insertions in front of a dropped run stand in front of the whole run, where a kept neighbour anchors them. */
 function groupInsertions(insertions: readonly Insertion[], dropped: (index: number) => boolean) {
   const groups = new Map<number, Uint8Array[]>();
+  let last = { before: 0, anchor: 0 };
   for (const { before, bytes } of insertions.toSorted((a, b) => a.before - b.before)) {
     let anchor = before;
-    while (anchor > 0 && dropped(anchor - 1)) anchor--;
-    groups.set(anchor, [...(groups.get(anchor) ?? []), bytes]);
+    // A run that was walked through for the insertion before is not walked through again.
+    while (anchor > last.before && dropped(anchor - 1)) anchor--;
+    if (anchor === last.before) anchor = last.anchor;
+    last = { before, anchor };
+    const group = groups.get(anchor);
+    if (group) group.push(bytes);
+    else groups.set(anchor, [bytes]);
   }
   return [...groups].map(([before, bytes]) => ({ before, bytes }));
 }

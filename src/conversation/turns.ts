@@ -25,10 +25,18 @@ export function lastUser(
   return last(conversation, (message) => userSpeaks(conversation, message) && !isOther(message));
 }
 
-/** Index of the newest assistant message; undefined without one. */
+/** Index of the newest assistant message; undefined without one. Asked for every edit, so it is remembered with the conversation. */
 export function lastAssistant(conversation: Conversation): number | undefined {
-  return last(conversation, ({ role }) => role === 'assistant');
+  let index = newestAssistants.get(conversation);
+  if (index === undefined) {
+    index = conversation.messages.findLastIndex(({ role }) => role === 'assistant');
+    newestAssistants.set(conversation, index);
+  }
+  return index < 0 ? undefined : index;
 }
+
+/** -1 for a conversation without one. */
+const newestAssistants = new WeakMap<Conversation, number>();
 
 /** Messages of the newest tool batch: the run of messages with tool results that ends last. Empty when no tool was used. */
 export function newestBatch(conversation: Conversation): ReadonlySet<number> {

@@ -36,10 +36,13 @@ type Round = {
 function roundsOf(view: FoldView): readonly Round[] {
   const gone = touched(view.edits).parts;
   const rounds = new Map<number, PartPlace[]>();
+  const startOfTurn = turnStarts(view.conversation);
   for (const pair of pairCalls(view.conversation).pairs) {
     if (!isRecall(view, pair)) continue;
-    const start = startOfTurn(view.conversation, pair.call.message);
-    rounds.set(start, [...(rounds.get(start) ?? []), pair.call, pair.result]);
+    const start = startOfTurn(pair.call.message);
+    const recalls = rounds.get(start) ?? [];
+    recalls.push(pair.call, pair.result);
+    rounds.set(start, recalls);
   }
   return [...rounds]
     .filter(([, recalls]) =>
@@ -52,10 +55,15 @@ function isRecall(view: FoldView, pair: Pair): pair is Pair & { readonly result:
   return pair.name === view.recallTool && pair.result !== undefined;
 }
 
-function startOfTurn({ messages }: Conversation, index: number): number {
-  let start = index;
-  while (messages[start - 1]?.role === 'assistant') start--;
-  return start;
+/** Finds where the model's turn begins that holds a message. To be asked in order, so that no message is looked at twice. */
+function turnStarts({ messages }: Conversation): (index: number) => number {
+  let last = { index: 0, start: 0 };
+  return (index) => {
+    let start = index;
+    while (start > last.index && messages[start - 1]?.role === 'assistant') start--;
+    last = { index, start: start === last.index ? last.start : start };
+    return last.start;
+  };
 }
 
 function turnFrom({ messages }: Conversation, start: number): readonly number[] {

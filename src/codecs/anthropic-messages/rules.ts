@@ -7,6 +7,7 @@ import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { type PartPlace, placeKey } from '../../conversation/pairing.ts';
 import { lastAssistant } from '../../conversation/turns.ts';
 import type { FormatRules } from '../codec.ts';
+import { remembered } from '../remembered.ts';
 import { aroundSystem } from './around-system.ts';
 import { bindsReasoning } from './bound-reasoning.ts';
 import { sparing } from '../what-stays.ts';
@@ -29,7 +30,7 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   const at = lastMessageOf(edit);
   const message = conversation.messages[at];
   if (!message) return false;
-  if (edit.kind === 'insert-message') return !conversation.messages.slice(at).some(mustStand);
+  if (edit.kind === 'insert-message') return at > newestFixed(conversation);
   if (message.role === 'system') return false;
   if (edit.kind === 'drop-part') {
     const part = message.parts[edit.part];
@@ -54,6 +55,9 @@ function droppable(part: Part | undefined): boolean {
 function mustStand(message: Message): boolean {
   return message.parts.some((part) => part.type === 'opaque' && part.kind === 'compaction');
 }
+
+/** Index of the newest message that must stay as it is and where it is; -1 without one. Asked for every edit. */
+const newestFixed = remembered(({ messages }: Conversation) => messages.findLastIndex(mustStand));
 
 /** What is put in stands where no system message is parted from the assistant's. */
 function complete(
@@ -121,8 +125,11 @@ function isBefore(edit: Edit, place: PartPlace): boolean {
   }
 }
 
-/** First message of the stretch whose thinking the provider still wants: the newest user turn that answers no call. */
-function thinkingStart(conversation: Conversation): number {
+/**
+ * First message of the stretch whose thinking the provider still wants: the newest user turn that answers no call. Asked for every edit of
+ * reasoning.
+ */
+const thinkingStart = remembered((conversation: Conversation): number => {
   let start = 0;
   let turn: { readonly index: number; readonly startBefore: number; answers: boolean } | undefined;
   for (const { index, role, parts } of conversation.messages) {
@@ -133,4 +140,4 @@ function thinkingStart(conversation: Conversation): number {
     start = turn.answers ? turn.startBefore : turn.index;
   }
   return start;
-}
+});

@@ -47,16 +47,21 @@ export function joinNeighbours(body: Uint8Array, origins: readonly Origin[]): Ui
   const heads = new Map<number, number[]>();
   const gone = new Set<number>();
   const between: Insertion[] = [];
-  let head = 0;
+  const apart = standApart(contents, origins);
+  let head = { at: 0, others: [] as number[], answers: contents[0]?.answers === true };
   for (let at = 1; at < elements.length; at++) {
-    const before = [head, ...(heads.get(head) ?? [])].map((index) => contents[index]);
-    if (seams[at] !== true || !mayJoin(before, contents[at], standsApart(contents, origins, at))) {
-      if (seams[at] === true && before.at(-1)?.side === 'user' && contents[at]?.side === 'user')
+    const content = contents[at];
+    const mayStay = apart[at] === true && head.answers;
+    if (seams[at] !== true || mayStay || !mayJoin(contents[head.at], content)) {
+      const before = contents[head.others.at(-1) ?? head.at];
+      if (seams[at] === true && before?.side === 'user' && content?.side === 'user')
         between.push({ before: at, bytes: foldedReply });
-      head = at;
+      head = { at, others: [], answers: content?.answers === true };
       continue;
     }
-    heads.set(head, [...(heads.get(head) ?? []), at]);
+    head.others.push(at);
+    head.answers ||= content?.answers === true;
+    heads.set(head.at, head.others);
     gone.add(at);
   }
   const close = (field?.value.end ?? 1) - 1;
@@ -74,30 +79,27 @@ function isNewSeam(before: Origin | undefined, origin: Origin): boolean {
 }
 
 /**
- * Behind results the user's own words stay a content of their own, with whatever we inserted in front of them: "the model was
- * reading the trailing text as a continuation of the tool result" (hermes-agent #79791).
+ * Tells which contents stay apart from results in front of them. Behind results the user's own words stay a content of their own, with
+ * whatever we inserted in front of them: "the model was reading the trailing text as a continuation of the tool result"
+ * (hermes-agent #79791).
  */
-function standsApart(
+function standApart(
   contents: readonly (Content | undefined)[],
   origins: readonly Origin[],
-  at: number,
-): boolean {
-  let next = at;
-  while (origins[next] === 'inserted') next++;
-  const content = contents[next];
-  return content !== undefined && content.side === 'user' && !content.answers;
+): readonly boolean[] {
+  const apart: boolean[] = [];
+  for (let at = origins.length - 1; at >= 0; at--) {
+    const content = contents[at];
+    const isWord = content !== undefined && content.side === 'user' && !content.answers;
+    apart[at] = origins[at] === 'inserted' ? (apart[at + 1] ?? false) : isWord;
+  }
+  return apart;
 }
 
-function mayJoin(
-  before: readonly (Content | undefined)[],
-  content: Content | undefined,
-  apart: boolean,
-): boolean {
-  const first = before[0];
+function mayJoin(first: Content | undefined, content: Content | undefined): boolean {
   if (!first || !content || first.side !== content.side || !content.hasOnlyParts) return false;
   if (!first.isList || !content.isList) return false;
-  if (first.parts.length === 0 || content.parts.length === 0) return false;
-  return !(apart && before.some((one) => one?.answers));
+  return first.parts.length > 0 && content.parts.length > 0;
 }
 
 /** Undefined for what is no content. */
