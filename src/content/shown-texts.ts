@@ -45,7 +45,7 @@ const MOST_PLACES = 8;
  * otherwise compare each text with all others.
  */
 const MOST_SAME = 64;
-export const MOST_LABELLED = 64;
+const MOST_LABELLED = 64;
 
 type Place = { readonly text: number; readonly line: number; readonly key: number; readonly before: number };
 
