@@ -200,7 +200,10 @@ describe.each(cases)('tools loaded $way in $format', ({ shape, load }) => {
 
   it('stand where the provider refuses the request as too long', async () => {
     const { engine } = testEngine();
-    const refusal = { reason: 'too long', atMost: 1_000 } as const;
+    const refusal = {
+      reason: 'too long',
+      overflow: { unit: 'tokens', limit: 4_000, prompt: undefined },
+    } as const;
     const { prepared, text: body } = await sent(shape, messages, engine, refusal);
     expect(prepared.outcome.status).toBe('compacted');
     for (const one of spelled(loaded)) expect(body).toContain(one);

@@ -123,7 +123,8 @@ const gatewayCheck = object<GatewaySettings>({
   }),
   adminToken: secretValue('a text of at least 16 characters', isAdminToken, () => 'not allowed'),
   openMetrics: trueOrFalse,
-  tenant: allowed(tenantWords, isTenantLabel),
+  // The rule that is made of it says what is wrong with an object.
+  tenant: allowed(tenantWords, (value) => typeof value === 'object' || isTenantLabel(value)),
   allowedHosts: listOf('host names without ports', isText),
 });
 

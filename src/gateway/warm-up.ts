@@ -6,7 +6,8 @@ import { createDefaultEngine } from '../compact/default-engine.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
 import { createVault } from '../memory/vault.ts';
 import type { Outcome } from '../metrics/receipt.ts';
-import { defaultUpstreams, routeOf } from './routes.ts';
+import { defaultUpstreams } from './provider-of.ts';
+import { routeOf } from './routes.ts';
 
 /**
  * Takes about 600 ms of CPU, and saves the first request of 2.3 MB about 350 ms. `model` names a model with the tokenizer that most

@@ -160,9 +160,10 @@ describe.each(formats)('a continuation of %s that is refused', (format) => {
 
 describe('the official SDK', () => {
   const chatRequest = JSON.parse(requestBody('chat')) as OpenAI.ChatCompletionCreateParamsNonStreaming;
-  const responsesRequest = JSON.parse(
-    requestBody('responses'),
-  ) as OpenAI.Responses.ResponseCreateParamsNonStreaming;
+  const responsesRequest = JSON.parse(requestBody('responses')) as Omit<
+    OpenAI.Responses.ResponseCreateParamsNonStreaming,
+    'stream'
+  >;
   const messagesRequest = JSON.parse(requestBody('messages')) as Anthropic.MessageCreateParamsNonStreaming;
   const tools = [{ functionDeclarations: [{ name: 'run', description: 'Runs.' }] }];
   const geminiRequest = { model: 'gemini-3-pro', contents: 'Go', config: { tools } };
