@@ -9,12 +9,14 @@ export const claudeCode: Client = {
   variants: [
     { format: 'messages', model: 'claude-sonnet-4-6', setup },
     { format: 'messages-bound', model: 'claude-sonnet-5-5', setup },
-    {
-      format: 'tool-search',
-      model: 'claude-sonnet-4-6',
-      loadsTools: true,
-      setup: (rims) => withServer(setup(rims)),
-    },
+    ...[
+      { format: 'tool-search', model: 'claude-sonnet-4-6' },
+      { format: 'tool-search-bound', model: 'claude-sonnet-5-5' },
+    ].map((variant) => ({
+      ...variant,
+      loadsTools: true as const,
+      setup: (rims: Rims) => withServer(setup(rims)),
+    })),
   ],
 };
 

@@ -96,7 +96,7 @@ function codexWays(model: string): readonly Way[] {
     way('no base URL', () => ''),
     way('openai_base_url', (url) => `openai_base_url = "${url}/v1"\n`),
     way(
-      'provider of one’s own',
+      'provider of your own',
       (url) =>
         `model_provider = "gateway"
 [model_providers.gateway]
@@ -165,7 +165,7 @@ function opencodeWays(vendor: string, npm: string, base: string, model: string):
     way(`provider.${vendor}.options.baseURL`, vendor, (url) => ({
       options: { apiKey: dummyKey, baseURL: `${url}${base}` },
     })),
-    way('provider of one’s own', 'gateway', (url) => ({
+    way('provider of your own', 'gateway', (url) => ({
       npm,
       options: { baseURL: `${url}${base}`, apiKey: dummyKey },
       models: own,
@@ -202,7 +202,7 @@ function piWays(
   return [
     way('no base URL', vendor, () => undefined),
     way(`providers.${vendor}.baseUrl`, vendor, (url) => ({ baseUrl: `${url}${base}` })),
-    way('provider of one’s own', 'gateway', (url) => ({
+    way('provider of your own', 'gateway', (url) => ({
       baseUrl: `${url}${base}`,
       api,
       apiKey: dummyKey,
