@@ -1,6 +1,6 @@
 /**
  * Reads the body of a provider's error, so that it can be told again inside a stream. All formats here spell it `{"error": {"message": …}}`;
- * some servers send the inner object alone, and Google may put it in a list.
+ * some servers send the inner object alone, others put it in a list.
  */
 import { isRecord } from '../conversation/arguments.ts';
 import { concatBytes, jsonBytes } from '../conversation/splice.ts';

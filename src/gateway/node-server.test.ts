@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readBody } from './http.ts';
 import type { GatewayRequest, GatewayResponse, Handler, HeaderList } from './http.ts';
 import { serveNode } from './node-server.ts';
-import type { NodeServer, NodeServerOptions } from './node-server.ts';
+import type { NodeServer } from './node-server.ts';
 
 const utf8 = new TextEncoder();
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
@@ -23,11 +23,10 @@ afterEach(async () => {
   errors.length = 0;
 });
 
-async function serve(handler: Handler, options: Partial<NodeServerOptions> = {}): Promise<string> {
+async function serve(handler: Handler): Promise<string> {
   server = await serveNode(handler, {
     port: 0,
     host: '127.0.0.1',
-    ...options,
     onError: (error, stage) => errors.push([stage, error instanceof Error ? error.message : error]),
   });
   return `http://127.0.0.1:${server.port}`;
@@ -178,71 +177,6 @@ describe('an answer before the body is read', () => {
       socket.write(`POST / HTTP/1.1\r\nhost: h\r\n${end}content-length: ${body.length}\r\n\r\n${body}`);
     }
     expect((await untilClosed(socket)).split('too large').length).toBe(3);
-  });
-});
-
-describe('an upload', () => {
-  const head = 'POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 10\r\n\r\n';
-
-  it('is taken as long as bytes arrive, however long it takes in all', async () => {
-    await serve(echo, { uploadIdleMs: 1_500 });
-    const socket = await dial();
-    socket.write(head);
-    for (const byte of 'slow bytes') {
-      await pause(200);
-      socket.write(byte);
-    }
-    expect(await answer(socket, 'slow bytes')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-  });
-
-  /** What the server has sent when the answer ends in these characters. */
-  async function answer(socket: Socket, ending: string): Promise<string> {
-    let seen = '';
-    for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
-      seen += String(chunk);
-      if (seen.endsWith(ending)) break;
-    }
-    socket.resume();
-    return seen;
-  }
-
-  const refusal =
-    /^HTTP\/1\.1 408 Request Timeout\r\n[^]*connection: close\r\n[^]*\{"error":\{"type":"timeout_error","message":"Nothing more of the request came for 20 ms\. Send it again\."\}\}$/;
-
-  it.each<[string, Handler]>([
-    ['reads it whole', echo],
-    [
-      'answers what failed behind it',
-      async (request) => {
-        const failed = { status: 502, headers: [], body: utf8.encode('upstream failed') };
-        return echo(request).catch(() => failed);
-      },
-    ],
-  ])('that stops is ended with 408, where the handler %s', async (_, handler) => {
-    await serve(handler, { uploadIdleMs: 20 });
-    const socket = await dial();
-    socket.write(`${head}slow`);
-    expect(await answer(socket, '}}')).toMatch(refusal);
-    socket.write(' bytes');
-    await once(socket, 'end');
-    expect(errors).toEqual([]);
-  });
-
-  it('that nobody reads yet is not late', async () => {
-    const ready = gate();
-    await serve(
-      async (request) => {
-        await ready.opened;
-        return echo(request);
-      },
-      { uploadIdleMs: 1_500 },
-    );
-    const socket = await dial();
-    socket.write(head);
-    await pause(1_600);
-    socket.write('slow bytes');
-    ready.open();
-    expect(await answer(socket, 'slow bytes')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 });
 

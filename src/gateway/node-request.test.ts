@@ -1,0 +1,90 @@
+/** How long a client may take to send its request, over real sockets. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { readBody } from './http.ts';
+import type { Handler } from './http.ts';
+import { serveNode } from './node-server.ts';
+
+const utf8 = new TextEncoder();
+const errors: unknown[] = [];
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+  errors.length = 0;
+});
+
+/** A connection to a server with this handler. */
+async function dial(handler: Handler, uploadIdleMs: number): Promise<Socket> {
+  const onError = (error: unknown): void => void errors.push(error);
+  const server = await serveNode(handler, { port: 0, host: '127.0.0.1', uploadIdleMs, onError });
+  closers.push(() => server.close(0));
+  const socket = connect(server.port, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+}
+
+const echo: Handler = async ({ body }) => ({ status: 200, headers: [], body: await readBody(body, 10) });
+
+describe('an upload', () => {
+  const head = 'POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 10\r\n\r\n';
+
+  it('is taken as long as bytes arrive, however long it takes in all', async () => {
+    const socket = await dial(echo, 1_500);
+    socket.write(head);
+    for (const byte of 'slow bytes') {
+      await pause(200);
+      socket.write(byte);
+    }
+    expect(await answer(socket, 'slow bytes')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  });
+
+  /** What the server has sent when the answer ends in these characters. */
+  async function answer(socket: Socket, ending: string): Promise<string> {
+    let seen = '';
+    for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+      seen += String(chunk);
+      if (seen.endsWith(ending)) break;
+    }
+    socket.resume();
+    return seen;
+  }
+
+  const refusal =
+    /^HTTP\/1\.1 408 Request Timeout\r\n[^]*connection: close\r\n[^]*\{"error":\{"type":"timeout_error","message":"Nothing more of the request came for 20 ms\. Send it again\."\}\}$/;
+
+  it.each<[string, Handler]>([
+    ['reads it whole', echo],
+    [
+      'answers what failed behind it',
+      async (request) => {
+        const failed = { status: 502, headers: [], body: utf8.encode('upstream failed') };
+        return echo(request).catch(() => failed);
+      },
+    ],
+  ])('that stops is ended with 408, where the handler %s', async (_, handler) => {
+    const socket = await dial(handler, 20);
+    socket.write(`${head}slow`);
+    expect(await answer(socket, '}}')).toMatch(refusal);
+    socket.write(' bytes');
+    await once(socket, 'end');
+    expect(errors).toEqual([]);
+  });
+
+  it('that nobody reads yet is not late', async () => {
+    const ready = Promise.withResolvers<void>();
+    const late: Handler = async (request) => {
+      await ready.promise;
+      return echo(request);
+    };
+    const socket = await dial(late, 1_500);
+    socket.write(head);
+    await pause(1_600);
+    socket.write('slow bytes');
+    ready.resolve();
+    expect(await answer(socket, 'slow bytes')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  });
+});
