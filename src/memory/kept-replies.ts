@@ -39,18 +39,22 @@ export function createKeptReplies({
     sizeCalculation: ({ owed }) => owed.reduce((sum, { text }) => sum + text.length, 200),
   });
 
+  function findHere(tenant: string, knownAs: string): KeptReply | undefined {
+    const here = known.get(`${tenant}/${knownAs}`);
+    if (here) vault.renewSealed(tenant, keyOf(knownAs), ttlMs);
+    return here;
+  }
+
   return {
-    known: (tenant, knownAs) => known.get(`${tenant}/${knownAs}`),
+    known: findHere,
     async find(tenant, knownAs) {
-      const place = `${tenant}/${knownAs}`;
-      const here = known.get(place);
-      if (here) vault.renewSealed(tenant, keyOf(knownAs), ttlMs);
+      const here = findHere(tenant, knownAs);
       if (here) return here;
       const [record] = await vault.getSealedMany(tenant, [keyOf(knownAs)]);
       const stored = record && (decodeRecord(record, 'A kept reply') as Stored | undefined);
       if (!stored) return undefined;
       const { at, ...reply } = stored;
-      known.set(place, reply);
+      known.set(`${tenant}/${knownAs}`, reply);
       vault.renewSealed(tenant, keyOf(knownAs), ttlMs, { writtenAt: at });
       return reply;
     },
