@@ -15,7 +15,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createDefaultEngine } from '../src/compact/default-engine.ts';
 import { inMemoryStore } from '../src/memory/in-memory.ts';
 import { createVault } from '../src/memory/vault.ts';
-import { codecs, type HostileCase, hostileCases } from './hostile/bodies.ts';
+import { type HostileCase, hostileCases } from './hostile/bodies.ts';
+import { codecs } from './hostile/spell.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
 import { round } from './tokens/arithmetic.ts';
 

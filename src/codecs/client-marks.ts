@@ -1,6 +1,7 @@
 /**
- * Reads for how long a client asks its provider to cache a prompt. Anthropic's API has marks, `"cache_control":{"type":"ephemeral",
- * "ttl":"1h"}`, and servers of Chat Completions that pass requests on to Claude models take them, too. OpenAI's APIs have fields.
+ * Reads for how long a client asks its provider to cache a prompt. The Messages API has marks, `"cache_control":{"type":"ephemeral",
+ * "ttl":"1h"}`, and servers of Chat Completions that pass requests on to its models take them, too. Chat Completions and Responses
+ * have fields.
  */
 import { isRecord } from '../conversation/arguments.ts';
 import type { Span } from '../conversation/conversation.ts';
@@ -54,7 +55,7 @@ export function writesLong(keptMs: number | undefined): boolean {
 
 const minuteMs = 60_000;
 
-/** By the spellings that OpenAI documents: `prompt_cache_options.ttl` is 30m or 12h, `prompt_cache_retention` in_memory or 24h. */
+/** By the documented spellings: `prompt_cache_options.ttl` is 30m or 12h, `prompt_cache_retention` in_memory or 24h. */
 const retentions: Readonly<Record<string, number | undefined>> = {
   '30m': 30 * minuteMs,
   '12h': 12 * 60 * minuteMs,
@@ -62,8 +63,8 @@ const retentions: Readonly<Record<string, number | undefined>> = {
 };
 
 /**
- * Returns for how many milliseconds the fields of an OpenAI request ask to keep its prompt; undefined where they do not. What is kept
- * longer costs no more to write. https://developers.openai.com/api/docs/guides/prompt-caching
+ * Returns for how many milliseconds the fields of a Chat Completions or Responses request ask to keep its prompt; undefined where they do
+ * not. What is kept longer costs no more to write, says the vendor's guide to prompt caching.
  */
 export function retentionMs(fields: Readonly<Record<string, unknown>>): number | undefined {
   const { prompt_cache_retention: retention, prompt_cache_options: options } = fields;

@@ -69,7 +69,7 @@ function longWritePrice({ write, writeLong }: CachePrices): number {
   return writeLong ?? (write > 1 ? Math.max(write, documentedLongWrite) : write);
 }
 
-/** Anthropic takes twice the price of input for an entry of an hour, of every model. */
+/** The Messages API takes twice the price of input for an entry of an hour, of every model. */
 const documentedLongWrite = 2;
 
 /**

@@ -215,7 +215,8 @@ describe('leporello serve', () => {
       content: `Letter ${at}. ${'And so it went on. '.repeat(36)}`,
     }));
     const messages = [...said, { role: 'user', content: 'Go on.' }];
-    expect((await ask(url, JSON.stringify({ model: 'gpt-4o', messages }))).status).toBe(200);
+    const tools = [{ type: 'function', function: { name: 'read', parameters: { type: 'object' } } }];
+    expect((await ask(url, JSON.stringify({ model: 'gpt-4o', messages, tools }))).status).toBe(200);
     await vi.waitFor(() => expect(provider!.requests.length).toBe(2), 20_000);
     terminal.stop();
     expect(await ended).toBe(0);
