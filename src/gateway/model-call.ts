@@ -15,6 +15,7 @@ import { splitUrl } from './split-url.ts';
 import { pauseUnless } from './send-continuation.ts';
 import { addSummaryReceipt } from './summary-receipts.ts';
 import { tellCompressions } from './tell-compressions.ts';
+import { type Arrived, unpackBody } from './unpack-body.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 
@@ -24,6 +25,7 @@ type Call = {
   readonly request: GatewayRequest;
   readonly route: ModelRoute;
   readonly engineRequest: EngineRequest;
+  readonly arrived: Arrived;
   /** When the whole body was there: milliseconds since the epoch. */
   readonly started: number;
   readonly send: Exchange['send'];
@@ -35,17 +37,19 @@ export async function serveModel(
   route: ModelRoute,
   tenant: string,
 ): Promise<GatewayResponse> {
-  let body: Uint8Array;
+  let arrived: Arrived;
   try {
-    body = await readBody(request.body, options.maxBodyBytes);
+    const wire = await readBody(request.body, options.maxBodyBytes);
+    arrived = await unpackBody(request.headers, wire, options.maxBodyBytes);
   } catch (error) {
     if (!LeporelloError.isInstance(error) || error.code !== 'body-too-large') throw error;
     return problemResponse(route.codec, { status: 413, message: error.message }, []);
   }
+  const { body } = arrived;
   const engineRequest = { codec: route.codec, body, tenant, upstream: splitUrl(route.url).origin };
   const started = options.clock();
-  const send = sender(options, request, route);
-  return forward({ options, request, route, engineRequest, started, send });
+  const send = sender(options, request, route, arrived);
+  return forward({ options, request, route, engineRequest, arrived, started, send });
 }
 
 async function forward(call: Call): Promise<GatewayResponse> {
@@ -77,9 +81,7 @@ async function forward(call: Call): Promise<GatewayResponse> {
   return respond(call, sent, receipt);
 }
 
-async function prepare({ options, request, engineRequest }: Call): Promise<Prepared> {
-  const { body } = engineRequest;
-  const untouched = (reason: string): Prepared => unprepared(body, { status: 'untouched', reason });
+async function prepare({ options, request, engineRequest, arrived }: Call): Promise<Prepared> {
   if (headerOf(request.headers, 'x-leporello-bypass') === '1') {
     const prepared = await options.engine.unfolded(
       engineRequest,
@@ -89,7 +91,8 @@ async function prepare({ options, request, engineRequest }: Call): Promise<Prepa
     // It teaches, too; it is read and counted only when its reply is there.
     return { ...prepared, learn: (reported) => void options.engine.learn(engineRequest, reported) };
   }
-  if (headerOf(request.headers, 'content-encoding') !== undefined) return untouched('the body is compressed');
+  if (arrived.unread !== undefined)
+    return unprepared(arrived.body, { status: 'untouched', reason: arrived.unread });
   return options.engine.prepare({ ...engineRequest, leftMs: timeLeft(options.prepareDeadlineMs) });
 }
 
@@ -175,7 +178,7 @@ function writeAhead(
     tokensBefore: summary.tokens,
   };
   const url = promptUrl(route.url, model);
-  const headers = upstreamHeaders(request);
+  const headers = unpackedHeaders(request);
   desk.start({
     job: summary,
     codec: engineRequest.codec,
@@ -193,11 +196,28 @@ function failed({ route }: Call, receipt: OpenReceipt, error: unknown): GatewayR
   return problemResponse(route.codec, problem, receipt.headers);
 }
 
-/** A response that must be read is asked for as it is; some upstreams compress all the same, so it is unpacked if need be. */
-function sender(options: GatewayOptions, request: GatewayRequest, route: ModelRoute): Exchange['send'] {
-  const headers = upstreamHeaders(request);
+/**
+ * A response that must be read is asked for as it is; some upstreams compress all the same, so it is unpacked if need be. A body that
+ * nobody changed goes out packed as it came, and every other one unpacked.
+ */
+function sender(
+  options: GatewayOptions,
+  request: GatewayRequest,
+  route: ModelRoute,
+  arrived: Arrived,
+): Exchange['send'] {
+  const asItCame = { headers: upstreamHeaders(request), body: arrived.wire };
+  const headers = unpackedHeaders(request);
   const { method, signal } = request;
-  return (body) => options.upstream.send({ method, url: route.url, headers, body, signal, decode: true });
+  return (body) => {
+    const sent = body === arrived.body ? asItCame : { headers, body };
+    return options.upstream.send({ method, url: route.url, ...sent, signal, decode: true });
+  };
+}
+
+/** Headers for a body of ours, which is not packed. */
+function unpackedHeaders(request: GatewayRequest): HeaderList {
+  return upstreamHeaders(request).filter(([name]) => name !== 'content-encoding');
 }
 
 function upstreamHeaders(request: GatewayRequest): HeaderList {

@@ -1,0 +1,78 @@
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { unpackBody } from './unpack-body.ts';
+
+const utf8 = new TextEncoder();
+const plain = utf8.encode('{"model":"m","messages":[{"role":"user","content":"Ünïcode"}]}'.repeat(50));
+const headers = (...values: string[]) => values.map((value) => ['content-encoding', value] as const);
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (where) => {
+  const hasZlib = where === 'with zlib';
+  const onRuntime = (): void => {
+    if (!hasZlib) vi.stubGlobal('process', { ...process, getBuiltinModule: undefined });
+  };
+
+  it.each([[], [''], ['identity'], ['Identity, identity'], ['identity', '']])(
+    'that is not packed comes back itself: %j',
+    async (...values) => {
+      onRuntime();
+      expect(await unpackBody(headers(...values.flat()), plain, 10)).toEqual({
+        wire: plain,
+        body: plain,
+        unread: undefined,
+      });
+    },
+  );
+
+  it.each<[string, Uint8Array]>([
+    ['gzip', gzipSync(plain)],
+    ['X-GZIP', gzipSync(plain)],
+    ['identity, gzip', gzipSync(plain)],
+    ['deflate', deflateSync(plain)],
+    ['br', brotliCompressSync(plain)],
+    ...(hasZlib ? [['zstd', zstdCompressSync(plain)] as [string, Uint8Array]] : []),
+  ])('is unpacked from %s, and its own bytes are kept', async (coding, wire) => {
+    onRuntime();
+    const arrived = await unpackBody(headers(coding), wire, plain.length);
+    expect(arrived.wire).toBe(wire);
+    expect(Buffer.from(arrived.body).equals(plain)).toBe(true);
+    expect(arrived.unread).toBe(undefined);
+  });
+
+  it('that is larger than allowed once unpacked is refused, and so is a bomb', async () => {
+    onRuntime();
+    const refused = { code: 'body-too-large' };
+    await expect(unpackBody(headers('gzip'), gzipSync(plain), plain.length - 1)).rejects.toMatchObject(
+      refused,
+    );
+    const bomb = gzipSync(new Uint8Array(64 * 1024 * 1024));
+    const before = process.memoryUsage().arrayBuffers;
+    await expect(unpackBody(headers('gzip'), bomb, 1024 * 1024)).rejects.toMatchObject(refused);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  it.each<[string, Uint8Array, string]>([
+    ['gzip', plain, 'the body is not what its content-encoding says (gzip)'],
+    ['gzip', gzipSync(plain).subarray(0, -9), 'the body is not what its content-encoding says (gzip)'],
+    ['br', plain, 'the body is not what its content-encoding says (br)'],
+    ['compress', plain, 'the body is in a coding that is not read here (compress)'],
+    ['x\u00e9', plain, 'the body is in a coding that is not read here (x?)'],
+    ['toString', plain, 'the body is in a coding that is not read here (tostring)'],
+    ['gzip, br', brotliCompressSync(gzipSync(plain)), 'the body is packed more than once (gzip, br)'],
+  ])('that cannot be unpacked comes back as it is, with the reason: %s', async (coding, wire, unread) => {
+    onRuntime();
+    expect(await unpackBody(headers(coding), wire, 1e6)).toEqual({ wire, body: wire, unread });
+  });
+});
+
+it('a zstd body with a window that no client of HTTP may use is not unpacked', async () => {
+  const params = { [constants.ZSTD_c_windowLog]: 27, [constants.ZSTD_c_enableLongDistanceMatching]: 1 };
+  const wire = zstdCompressSync(new Uint8Array(20 * 1024 * 1024), { params });
+  expect((await unpackBody(headers('zstd'), wire, 64 * 1024 * 1024)).unread).toBe(
+    'the body is not what its content-encoding says (zstd)',
+  );
+});

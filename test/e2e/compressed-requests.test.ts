@@ -1,0 +1,96 @@
+/** Clients that compress their requests: folded like all others, and sent on as they came where nothing changes. */
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { Receipt } from '../../src/metrics/receipt.ts';
+import type { Reply } from '../../src/testing/fake-provider/script.ts';
+import { formats, longBody, post, requestBody } from './bodies.ts';
+import { offering, type Stack, startStack } from './stack.ts';
+
+const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
+const small = { models: { '*': { window: 12_000 } } };
+const codings: readonly [string, (body: string) => Uint8Array<ArrayBuffer>][] = [
+  ['gzip', (body) => new Uint8Array(gzipSync(body))],
+  ['br', (body) => new Uint8Array(brotliCompressSync(body))],
+  ['zstd', (body) => new Uint8Array(zstdCompressSync(body))],
+  ['deflate', (body) => new Uint8Array(deflateSync(body))],
+  ['Identity', (body) => new Uint8Array(Buffer.from(body))],
+];
+
+function sent({ provider }: Stack, at = -1) {
+  const { body, headers } = provider.requests.at(at)!;
+  return { body, coding: headers.find(([name]) => name === 'content-encoding')?.[1] };
+}
+
+async function newestReceipt({ url }: Stack): Promise<Receipt> {
+  const response = await fetch(`${url}/_leporello/receipts`, { headers: { authorization: 'Bearer dummy' } });
+  return ((await response.json()) as { receipts: Receipt[] }).receipts[0]!;
+}
+
+describe.each(formats)('a compressed request of %s', (format) => {
+  it.each(codings)('is folded as it would be without %s, and sent uncompressed', async (coding, pack) => {
+    await using stack = await startStack(() => hello, small);
+    const body = longBody(format, 30);
+    const packed = await post(stack.url, format, pack(body), { 'content-encoding': coding });
+    expect([packed.status, packed.headers.get('x-leporello-outcome')]).toEqual([200, 'compacted']);
+    await post(stack.url, format, body);
+    expect(sent(stack, 0)).toEqual({ body: sent(stack, 1).body, coding: undefined });
+    expect(sent(stack).body.length).toBeLessThan(body.length / 2);
+  });
+
+  it.each(codings)('with nothing to fold goes out in the very bytes of %s', async (coding, pack) => {
+    await using stack = await startStack(() => hello, { offerRecall: 'never' });
+    const wire = pack(requestBody(format));
+    await post(stack.url, format, wire, { 'content-encoding': coding });
+    expect(Buffer.from(sent(stack).body).equals(wire)).toBe(true);
+    expect(sent(stack).coding).toBe(coding);
+    expect(await newestReceipt(stack)).toMatchObject({
+      outcome: { status: 'untouched', reason: 'no trigger fired' },
+    });
+  });
+
+  it('that cannot be unpacked goes out as it came, and the receipt says why', async () => {
+    await using stack = await startStack(() => hello);
+    const body = requestBody(format);
+    const twice = new Uint8Array(brotliCompressSync(gzipSync(body)));
+    const cases: readonly [string, Uint8Array<ArrayBuffer>, string][] = [
+      ['gzip', new Uint8Array(Buffer.from(body)), 'the body is not what its content-encoding says (gzip)'],
+      ['compress', new Uint8Array([1, 2, 3]), 'the body is in a coding that is not read here (compress)'],
+      ['gzip, br', twice, 'the body is packed more than once (gzip, br)'],
+    ];
+    for (const [coding, wire, reason] of cases) {
+      await post(stack.url, format, wire, { 'content-encoding': coding });
+      expect([sent(stack).coding, Buffer.from(sent(stack).body).equals(wire)]).toEqual([coding, true]);
+      expect(await newestReceipt(stack)).toMatchObject({ outcome: { status: 'untouched', reason } });
+    }
+  });
+
+  it('that would be too large once unpacked is answered 413, and is never sent', async () => {
+    await using stack = await startStack(() => hello, { maxBodyBytes: 100_000 });
+    const bomb = new Uint8Array(gzipSync(new Uint8Array(1024 * 1024)));
+    const response = await post(stack.url, format, bomb, { 'content-encoding': 'gzip' });
+    expect([response.status, stack.provider.requests.length]).toEqual([413, 0]);
+  });
+
+  it('that the provider takes only as it came is sent again in its own bytes', async () => {
+    const wire = new Uint8Array(gzipSync(longBody(format, 30)));
+    await using stack = await startStack(
+      () => ({ type: 'error', status: 400, body: { error: { message: 'messages: something is odd' } } }),
+      { triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } } },
+    );
+    await post(stack.url, format, wire, { 'content-encoding': 'gzip' });
+    expect(stack.provider.requests.map(({ headers }) => new Map(headers).get('content-encoding'))).toEqual([
+      undefined,
+      'gzip',
+    ]);
+    expect(Buffer.from(sent(stack).body).equals(wire)).toBe(true);
+  });
+});
+
+it('a recall in the reply to a compressed request is answered in a request without compression', async () => {
+  const recall = { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0' } } as const;
+  await using stack = await startStack([{ type: 'turn', parts: [recall] }, hello], offering);
+  const wire = new Uint8Array(zstdCompressSync(requestBody('messages')));
+  const response = await post(stack.url, 'messages', wire, { 'content-encoding': 'zstd' });
+  expect(await response.text()).toContain('Hello.');
+  expect([sent(stack, 0).coding, sent(stack, 1).coding]).toEqual([undefined, undefined]);
+});
