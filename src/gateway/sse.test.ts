@@ -158,7 +158,7 @@ describe('an event that is too long', () => {
 
   it('is as long as allowed when it is read, however it is cut', async () => {
     const event = 'data: 4567890\n\n';
-    for (const chunks of [[event], [...event], [event.slice(0, 9), event.slice(9)]]) {
+    for (const chunks of [[event], Array.from(event), [event.slice(0, 9), event.slice(9)]]) {
       expect(await splitAt(event.length, ...chunks)).toEqual([message(event, '4567890')]);
       expect((await splitAt(event.length - 1, ...chunks)).map(({ data }) => data).join('')).toBe('');
     }

@@ -216,7 +216,7 @@ describe('an interim response', () => {
   it.each([
     ['before the response', [goOn + final]],
     ['in a packet of its own', [goOn, final]],
-    ['byte by byte', [...goOn, ...final]],
+    ['byte by byte', Array.from(goOn + final)],
     ['with headers', [`HTTP/1.1 100 Continue\r\nx-a: 1\r\nx-b: 2\r\n\r\n${final}`]],
     ['without a reason', [`HTTP/1.1 100\r\n\r\n${final}`]],
     ['several times', [goOn + goOn, `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${goOn}`, final]],
