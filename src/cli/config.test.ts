@@ -126,30 +126,6 @@ describe('loadConfig', () => {
     });
   });
 
-  it.each([
-    ['one user on a loopback host', {}, 'local'],
-    ['one user on another loopback address', { flags: { host: '::1' } }, 'local'],
-    ['names of this machine alone', { file: { allowedHosts: ['localhost', '127.0.0.1'] } }, 'local'],
-    ['a name that a proxy answers for', { file: { allowedHosts: ['llm.example'] } }, 'credential'],
-    ['a host that others can reach', { flags: { host: '0.0.0.0' } }, 'credential'],
-    ['a label, whatever the host', { flags: { host: '0.0.0.0' }, env: { LEPORELLO_TENANT: '42' } }, '42'],
-    ['each credential, where that is asked for', { env: { LEPORELLO_TENANT: 'credential' } }, 'credential'],
-    ['a header in a variable', { env: { LEPORELLO_TENANT: ' {"header":"x-user"}' } }, { header: 'x-user' }],
-    ['a claim in the file', { file: { tenant: { claim: 'sub' } } }, { claim: 'sub' }],
-  ] as const)('takes the tenant from %s', async (_, sources, tenant) => {
-    expect(gatewaySettings((await load(sources)).config).tenant).toEqual(tenant);
-  });
-
-  it('shows metrics of all tenants where one person is served, or all share one', async () => {
-    const open = async (sources: Parameters<typeof load>[0]) =>
-      gatewaySettings((await load(sources)).config).openMetrics;
-    expect(await open({})).toBe(true);
-    expect(await open({ flags: { host: '0.0.0.0' } })).toBe(false);
-    expect(await open({ flags: { host: '0.0.0.0' }, file: { tenant: 'me' } })).toBe(true);
-    expect(await open({ flags: { host: '0.0.0.0' }, file: { tenant: 'credential' } })).toBe(false);
-    expect(await open({ file: { tenant: { header: 'x-user' } } })).toBe(false);
-  });
-
   it('hands a preset on, with what is set beside it', async () => {
     const textFolds = async (sources: Parameters<typeof load>[0]) => {
       const { preset, subgoals } = gatewaySettings((await load(sources)).config);

@@ -171,6 +171,10 @@ describe('a request of our own', () => {
     expect(promptUrl(`${models}/big:streamGenerateContent?alt=sse&key=k`, 'small')).toBe(
       `${models}/small:generateContent?key=k`,
     );
+    // Half a surrogate pair has no spelling in a URL.
+    expect(promptUrl(`${models}/big:generateContent`, 'small\ud800')).toBe(
+      `${models}/small%EF%BF%BD:generateContent`,
+    );
     expect(promptUrl(`${models}/big:streamGenerateContent?alt=sse`, undefined)).toBe(
       `${models}/big:generateContent`,
     );

@@ -1,6 +1,6 @@
 /** Decides whose data a request is, by the setting `tenant`. */
 import { LeporelloError } from '../errors.ts';
-import type { Vault } from '../memory/vault.ts';
+import { isTenantLabel, type Vault } from '../memory/vault.ts';
 import { credentialHeaders, credentialOf, credentialsOf } from './credentials.ts';
 import type { GatewayRequest, HeaderList } from './http.ts';
 
@@ -31,7 +31,6 @@ export function createTenantRule(setting: TenantSetting, vault: Pick<Vault, 'ten
     label: vault.tenantOf(credentialOf(headers, target)),
     isVerified: true,
   });
-  const asTheyCame = (headers: HeaderList): HeaderList => headers;
   if (setting === 'credential') return { tenantOf: byCredential, forwarded: asTheyCame };
   if (setting === 'local') {
     const local: Tenant = { label: setting, isVerified: true };
@@ -56,6 +55,11 @@ export function createTenantRule(setting: TenantSetting, vault: Pick<Vault, 'ten
     return { tenantOf, forwarded: asTheyCame };
   }
   throw badTenant(setting);
+}
+
+/** No header is for the gateway alone. */
+function asTheyCame(headers: HeaderList): HeaderList {
+  return headers;
 }
 
 /** Headers by which a proxy says that it has forwarded a request. */
@@ -113,7 +117,7 @@ function hasText<K extends string>(setting: unknown, key: K): setting is Readonl
 }
 
 function checkedLabel(label: string): string {
-  if (/^[a-z0-9-]{1,64}$/.test(label)) return label;
+  if (isTenantLabel(label)) return label;
   throw badTenant(label);
 }
 

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import type { GatewaySettings } from '../../gateway/assemble.ts';
+import { layer } from './layers.ts';
+import { configSchema } from './schema.ts';
+import { gatewaySettings } from './to-settings.ts';
+
+/** The gateway's settings of a configuration file and of variables. */
+function settingsOf(file: object, env: Readonly<Record<string, string>> = {}): GatewaySettings {
+  const { value } = layer({ flags: [], env, file: { path: 'config.json', value: file } });
+  return gatewaySettings(configSchema.parse(value));
+}
+
+describe('the tenant', () => {
+  it.each([
+    ['one user on a loopback host', {}, {}, 'local'],
+    ['one user on another loopback address', { host: '::1' }, {}, 'local'],
+    ['names of this machine alone', { allowedHosts: ['localhost', '127.0.0.1'] }, {}, 'local'],
+    ['a name that a proxy answers for', { allowedHosts: ['llm.example'] }, {}, 'credential'],
+    ['a host that others can reach', { host: '0.0.0.0' }, {}, 'credential'],
+    ['a label, whatever the host', { host: '0.0.0.0' }, { LEPORELLO_TENANT: '42' }, '42'],
+    ['each credential, where that is asked for', {}, { LEPORELLO_TENANT: 'credential' }, 'credential'],
+    ['a header in a variable', {}, { LEPORELLO_TENANT: ' {"header":"x-user"}' }, { header: 'x-user' }],
+    ['a claim in the file', { tenant: { claim: 'sub' } }, {}, { claim: 'sub' }],
+  ] as const)('is taken from %s', (_, file, env, tenant) => {
+    expect(settingsOf(file, env).tenant).toEqual(tenant);
+  });
+
+  it.each([
+    [{}, true],
+    [{ host: '0.0.0.0' }, false],
+    [{ host: '0.0.0.0', tenant: 'me' }, true],
+    [{ host: '0.0.0.0', tenant: 'credential' }, false],
+    [{ tenant: { header: 'x-user' } }, false],
+  ])('decides with the host who sees metrics of all tenants: with %j anyone is %s', (file, isOpen) => {
+    expect(settingsOf(file).openMetrics).toBe(isOpen);
+  });
+});
