@@ -231,6 +231,7 @@ describe('a store that hangs', () => {
       ...settings,
       storeDeadlineMs: 5,
       store: { ...inMemoryStore(), ...everything },
+      secret: new Uint8Array(32),
     });
     const prepared = await leporello.prepare({ codec: openaiChat, body });
     expect(prepared.outcome).toEqual({ status: 'compacted' });

@@ -285,7 +285,7 @@ describe('putSealed and getSealedMany', () => {
 describe('createVault', () => {
   it('refuses a short secret', () => {
     expect(() => open({ secret: new Uint8Array(31) })).toThrow(
-      'The secret has 31 bytes: it needs at least 32.',
+      'The secret has 31 bytes, but must have at least 32.',
     );
   });
 
@@ -293,7 +293,7 @@ describe('createVault', () => {
     const vault = open();
     const refused = {
       code: 'bad-config',
-      message: expect.stringContaining('is not allowed: use 1 to 64 of'),
+      message: expect.stringContaining('but must be 1 to 64 of'),
     };
     expect(() => vault.idOf(tenant, new Uint8Array(0))).toThrow(expect.objectContaining(refused));
     await expect(vault.recall(tenant, 'mem_0123456789abcdef')).rejects.toMatchObject(refused);

@@ -117,9 +117,9 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
       await response.text();
     };
     try {
-      await Promise.all([ask(one.url, 14), ask(other.url, 14)]);
-      await vi.waitFor(() => expect(asked.length).toBe(1));
       await Promise.all([ask(one.url, 15), ask(other.url, 15)]);
+      await vi.waitFor(() => expect(asked.length).toBe(1));
+      await Promise.all([ask(one.url, 16), ask(other.url, 16)]);
     } finally {
       written.resolve();
     }
@@ -157,7 +157,8 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
         return seen;
       }),
     );
-    expect(outcomes.every((seen) => seen.includes('compacted') && seen.includes('failed'))).toBe(true);
+    // While the server was away, requests that would not fit were folded all the same.
+    expect(outcomes.every((seen) => seen.includes('compacted'))).toBe(true);
     await restarted;
     for (const agent of agents) {
       await vi.waitFor(
