@@ -106,7 +106,7 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
       summaries: { kind: 'model' },
       shrinks: false,
       calibration: false,
-      triggers: { tokenBudget: { trigger: 20_000, target: 1_500, buffer: 1 }, cacheRent: false },
+      triggers: { tokenBudget: { trigger: 20_000, target: 600, buffer: 1 }, cacheRent: false },
     } as const;
     const open = () => redisStore({ port: redis.port, timeoutMs: 30_000 });
     await using one = await startStack(script, settings, { store: await open() });
