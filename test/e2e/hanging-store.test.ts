@@ -17,6 +17,8 @@ import { replies } from './replies.ts';
 import { offering, startStack } from './stack.ts';
 
 const small = { models: { '*': { window: 12_000 } } };
+/** Folds what would fit. */
+const budget = { tokenBudget: { trigger: 6_000, target: 3_000, buffer: 1 }, cacheRent: false } as const;
 /** No test lasts that long: where a store has this deadline, what keeps a reply from hanging is another bound. */
 const never = 60 * 60 * 1_000;
 const hour = { storeDeadlineMs: never, prepareDeadlineMs: never };
@@ -58,16 +60,25 @@ describe.each(formats)('a %s request while the store hangs', (format) => {
   it.each([
     ['the deadline of the store', { storeDeadlineMs: 20, prepareDeadlineMs: never }],
     ['the deadline of the fold', { storeDeadlineMs: never, prepareDeadlineMs: 50 }],
-  ])('before a fold that only saves money costs %s, and is sent as it came', async (_, deadlines) => {
-    const { store } = stuckStore('all');
-    const budget = { shrinks: false, triggers: { tokenBudget: { trigger: 12_000, target: 6_000 } } } as const;
-    await using stack = await startStack(() => says('Hello.'), { ...budget, ...deadlines }, { store });
-    const response = await post(stack.url, format, longBody(format, 30));
-    expect(response.status).toBe(200);
-    expect(await response.text()).toContain('Hello.');
-    expect(response.headers.get('x-leporello-outcome')).toBe('failed');
-    expect(sentText(stack.provider.requests[0]!)).toBe(longBody(format, 30));
-  });
+  ])(
+    'before the fold costs %s: it is sent as it came, or folded without the store where it would not fit',
+    async (_, deadlines) => {
+      const { store } = stuckStore('all');
+      for (const [settings, outcome] of [
+        [{ triggers: budget, shrinks: false }, 'failed'],
+        [small, 'compacted'],
+      ] as const) {
+        await using stack = await startStack(() => says('Hello.'), { ...settings, ...deadlines }, { store });
+        const response = await post(stack.url, format, longBody(format, 30));
+        expect(response.status).toBe(200);
+        expect(await response.text()).toContain('Hello.');
+        expect(response.headers.get('x-leporello-outcome')).toBe(outcome);
+        const sent = sentText(stack.provider.requests[0]!);
+        if (outcome === 'failed') expect(sent).toBe(longBody(format, 30));
+        else expect(sent).toContain('[Folded');
+      }
+    },
+  );
 
   it('while the fold is recorded is sent, and the reply arrives', async () => {
     const { store } = stuckStore('writes');
@@ -96,8 +107,7 @@ describe.each(formats)('a %s request while the store hangs', (format) => {
       const error = { type: 'invalid_request_error', message: 'Something here is not allowed.' };
       return { type: 'error', status: 400, body: { type: 'error', error } };
     };
-    const triggers = { tokenBudget: { trigger: 6_000, target: 3_000, buffer: 1 }, cacheRent: false } as const;
-    await using stack = await startStack(script, { triggers, shrinks: false, ...hour }, { store });
+    await using stack = await startStack(script, { triggers: budget, shrinks: false, ...hour }, { store });
     for (const jobs of [8, 9]) {
       const response = await post(stack.url, format, longBody(format, jobs));
       expect(response.status).toBe(200);
@@ -211,7 +221,11 @@ it('a store that answers after two seconds loses no request, and costs those aft
     putMany: slowly(whole.putMany),
     putUnless: slowly(whole.putUnless),
   };
-  await using stack = await startStack(() => says('Hello.'), { ...small, storeDeadlineMs: 50 }, { store });
+  await using stack = await startStack(
+    () => says('Hello.'),
+    { triggers: budget, shrinks: false, storeDeadlineMs: 50 },
+    { store },
+  );
   const seen: number[] = [];
   for (let jobs = 20; jobs < 30; jobs++) {
     const response = await post(stack.url, 'chat', longBody('chat', jobs));
@@ -228,7 +242,11 @@ it('a SQLite file that another process has locked for 3 seconds loses no request
   const file = join(folder, 'memory.db');
   const store = await sqliteStore({ file });
   {
-    await using stack = await startStack(() => says('Hello.'), { ...small, storeDeadlineMs: 500 }, { store });
+    await using stack = await startStack(
+      () => says('Hello.'),
+      { triggers: budget, shrinks: false, storeDeadlineMs: 500 },
+      { store },
+    );
     const other = new DatabaseSync(file);
     other.exec('begin exclusive');
     const unlocked = pause(3_000).then(() => other.exec('rollback'));
@@ -240,8 +258,10 @@ it('a SQLite file that another process has locked for 3 seconds loses no request
       expect(await response.text()).toContain('Hello.');
     }
     other.close();
+    // Each time a longer one: a request that was sent without a fold goes out so again.
+    let jobs = 100;
     const outcome = async () => {
-      const response = await post(stack.url, 'chat', longBody('chat', 20));
+      const response = await post(stack.url, 'chat', longBody('chat', jobs++));
       await response.text();
       return response.headers.get('x-leporello-outcome');
     };
@@ -259,25 +279,29 @@ describe.skipIf(isRedisMissing)('a Redis that stands still', () => {
       await store.get('connected');
       await using stack = await startStack(
         () => says('Hello.'),
-        { ...small, storeDeadlineMs: 500 },
+        { triggers: budget, shrinks: false, storeDeadlineMs: 500 },
         { store },
       );
       const raw = new Redis(redis.port);
-      const ask = async (jobs: number, streaming: boolean) => {
+      const ask = async (url: string, jobs: number, streaming: boolean) => {
         const body = JSON.parse(longBody('chat', jobs)) as Record<string, unknown>;
         const response = await (streaming
-          ? postStream(stack.url, 'chat', body)
-          : post(stack.url, 'chat', JSON.stringify(body)));
+          ? postStream(url, 'chat', body)
+          : post(url, 'chat', JSON.stringify(body)));
         expect(response.status).toBe(200);
         expect(await response.text()).toContain('Hello.');
         return response.headers.get('x-leporello-outcome');
       };
-      await ask(10, false);
+      await ask(stack.url, 10, false);
+      // One that remembers nothing of this conversation by itself.
+      const other = await stack.another();
       if (how === 'frozen') redis.freeze();
       else await raw.client('PAUSE', 3_000, 'ALL');
-      for (let jobs = 11; jobs < 17; jobs++) await ask(jobs, jobs % 2 === 0);
+      for (let jobs = 11; jobs < 17; jobs++) await ask(stack.url, jobs, jobs % 2 === 0);
+      expect(await ask(other, 17, false)).toBe('failed');
       if (how === 'frozen') redis.thaw();
-      await expect.poll(() => ask(30, false), { timeout: 60_000 }).toBe('compacted');
+      let longer = 30;
+      await expect.poll(() => ask(other, longer++, false), { timeout: 60_000 }).toBe('compacted');
       raw.disconnect();
     },
   );
