@@ -19,16 +19,41 @@ export async function wholePrompts(recorded: readonly Recorded[]): Promise<reado
   const errors: Record<string, number[]> = {};
   for (const conversation of recorded) {
     if (conversation.source !== 'tau2-bench' || conversation.meta.usage === undefined) continue;
-    const { totalBefore, countRange } = await countingOf(conversation, 'gpt-4.1');
+    const { totalBefore, countRange } = await countingOf(
+      { ...conversation, tools: withTitles(conversation.tools) },
+      'gpt-4.1',
+    );
     const [first, ...later] = conversation.meta.usage;
     let [from = 0, prompt = 0] = first ?? [];
-    (errors['whole prompt, tools as JSON'] ??= []).push(totalBefore(from) / prompt - 1);
+    (errors['whole prompt'] ??= []).push(totalBefore(from) / prompt - 1);
     for (const [to = 0, next = 0] of later) {
       (errors['growth of a turn'] ??= []).push(countRange(from, to) / (next - prompt) - 1);
       [from, prompt] = [to, next];
     }
   }
   return Object.entries(errors).map(([what, list]) => ({ what, ...errorRow(list) }));
+}
+
+/**
+ * The recordings' definitions were rebuilt from signatures and docstrings. What was sent came from pydantic, which gives every property a
+ * title: its name in words.
+ */
+function withTitles(tools: unknown): unknown {
+  if (!Array.isArray(tools)) return tools;
+  return (tools as readonly { readonly function: ToolFunction }[]).map((tool) => {
+    const { parameters, ...rest } = tool.function;
+    const properties = Object.entries(parameters.properties).map(
+      ([name, property]) => [name, { ...property, title: titleOf(name) }] as const,
+    );
+    const titled = { ...parameters, title: 'parameters', properties: Object.fromEntries(properties) };
+    return { ...tool, function: { ...rest, parameters: titled } };
+  });
+}
+
+type ToolFunction = { readonly parameters: { readonly properties: Readonly<Record<string, object>> } };
+
+function titleOf(name: string): string {
+  return name.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => ` ${letter.toUpperCase()}`).trim();
 }
 
 /** Counts of a conversation as `model` would be sent it. */

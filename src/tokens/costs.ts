@@ -4,7 +4,7 @@
  */
 import type { ImageSize, TokenCounter } from './token-counter.ts';
 
-export type Costs = { readonly image: ImageRule; readonly overhead: TokenCounter['overhead'] };
+export type Costs = Pick<TokenCounter, 'overhead' | 'toolsAs'> & { readonly image: ImageRule };
 
 /** How a provider reckons the tokens of an image. Sizes are pixels. */
 export type ImageRule =

@@ -7,6 +7,7 @@ import { type Block, bytesOf, type Conversation, type Part, textOf } from '../co
 import { countMedia } from './count-media.ts';
 import type { LaterCounts } from './later-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
+import { renderTool } from './tool-namespace.ts';
 
 /** Remembers counts by what was counted and who counted. One memo may serve all conversations. */
 export interface TokenMemo {
@@ -55,7 +56,8 @@ export function createConversationCounter(options: {
     const key = `${who} ${block.digest}`;
     const known = memo.get(key);
     if (known !== undefined) return known;
-    let tokens = 0;
+    const hasTools = block.parts.some(({ type }) => type === 'tool-definition');
+    let tokens = hasTools ? (counter.overhead.tools ?? 0) : 0;
     for (const part of block.parts) tokens += countPart(counter, conversation.body, block, part);
     if (isSettled(conversation, block)) memo.set(key, tokens);
     return tokens;
@@ -189,11 +191,11 @@ function ownOf(counter: TokenCounter): Own {
 
 /** Tells counters apart that share a vocabulary but not an image rule. */
 function fingerprintOf(counter: TokenCounter): string {
-  const { message, tool, request } = counter.overhead;
+  const { message, tool, tools, request } = counter.overhead;
   const images = [undefined, { width: 1000, height: 500 }, { width: 3000, height: 3000 }].map((size) =>
     counter.image(size),
   );
-  return [counter.name, message, tool, request, ...images].join(' ');
+  return [counter.name, message, tool, tools, request, counter.toolsAs, ...images].join(' ');
 }
 
 /**
@@ -219,9 +221,20 @@ function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: 
     case 'media':
       return countMedia(counter, body, block, part.media);
     case 'tool-definition':
-      return counter.overhead.tool + counter.count(rawText(body, block, part.span));
+      return counter.overhead.tool + counter.count(definitionText(counter, rawText(body, block, part.span)));
     case 'opaque':
       return Math.ceil(lengthOf(part.span) / OPAQUE_BYTES_PER_TOKEN);
+  }
+}
+
+/** The definition as the model reads it. */
+function definitionText({ toolsAs }: TokenCounter, json: string): string {
+  if (toolsAs !== 'namespace') return json;
+  try {
+    return renderTool(JSON.parse(json)) ?? json;
+  } catch {
+    // A spelling that our scanner takes and this parser does not.
+    return json;
   }
 }
 

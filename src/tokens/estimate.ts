@@ -22,6 +22,7 @@ export function estimateFrom(base: TokenCounter, estimate: Estimate, costs?: Cos
     count: (text) => Math.ceil((base.count(text) + (splitDigits ? extraDigits(text) : 0)) * factor),
     image: costs === undefined ? (size) => base.image(size) : (size) => imageTokens(costs.image, size),
     overhead: costs?.overhead ?? base.overhead,
+    toolsAs: costs ? costs.toolsAs : base.toolsAs,
   };
 }
 

@@ -32,6 +32,7 @@ export async function loadExactCounter(
     count,
     image: (size) => imageTokens(costs.image, size),
     overhead: costs.overhead,
+    toolsAs: costs.toolsAs,
   };
 }
 

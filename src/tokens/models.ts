@@ -90,6 +90,7 @@ export function costsOf(model: string | undefined): Costs {
   return {
     image: bestMatch(name, images) ?? USUAL_COSTS.image,
     overhead: bestMatch(name, overheads) ?? USUAL_COSTS.overhead,
+    toolsAs: bestMatch(name, toolsAs),
   };
 }
 
@@ -151,6 +152,9 @@ const tokenizers: Readonly<Record<string, Tokenizer>> = {
   'gemma-*': gemini,
 };
 
+/** Their tools are read as a TypeScript namespace. Models of others that are served under the same API read JSON. */
+const readersOfNamespaces = ['gpt-*', 'chatgpt-*', 'codex-*', 'computer-use*', 'o1*', 'o3*', 'o4*'];
+
 /** The provider's vision guide, high detail: the size of what agents send (screenshots) is seldom asked for in low. */
 const tiles = { rule: 'tiles', box: 2048, shortSide: 768, tile: 512 } as const;
 const patches = { rule: 'patches', patch: 32 } as const;
@@ -179,12 +183,23 @@ const images: Readonly<Record<string, ImageRule>> = {
   ...forAll(earlierClaudes, earlierArea),
 };
 
-/** `message` is charged for each message, each call and each result in it: see `count-conversation.ts`. */
+/**
+ * `message` is charged for each message, each call and each result in it: see `count-conversation.ts`.
+ *
+ * - `gpt-*` and the like, `tools` 12: the namespace around the functions (7) and what comes with it, from the prompts that
+ *   "How to count tokens with tiktoken" (openai-cookbook) compares with the API: 101 tokens for one function with gpt-4o, 105 with gpt-4.
+ * - `claude-*`, `message` 22: the best single figure for the recorded prompt growths, most of which are one call and its result (88 tokens).
+ *   `tools` 346: the system prompt for tools, as documented (tool use, pricing). The documented count of 403 for one tool and one question
+ *   comes out as 444.
+ * - `gemini-*`, `tool` 3: documented counts (token counting, tools) are 22 for a question and 206 for it with four functions.
+ */
 const overheads: Readonly<Record<string, Costs['overhead']>> = {
-  // 22: the best single figure for the recorded prompt growths, most of which are one call and its result (88 tokens).
-  // 23: the 346 tokens the provider documents for having tools at all, over the fifteen of a usual agent.
-  'claude-*': { message: 22, tool: 23, request: 3 },
+  ...forAll(readersOfNamespaces, { ...USUAL_COSTS.overhead, tools: 12 }),
+  'claude-*': { message: 22, tool: 0, tools: 346, request: 3 },
+  'gemini-*': { ...USUAL_COSTS.overhead, tool: 3 },
 };
+
+const toolsAs: Readonly<Record<string, Costs['toolsAs']>> = forAll(readersOfNamespaces, 'namespace');
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

@@ -57,7 +57,7 @@ function whyNoParts(own: { readonly [Key in keyof TokenCounter]?: unknown }): st
   const parts =
     typeof overhead === 'object' && overhead !== null ? (overhead as Record<string, unknown>) : { overhead };
   const wrong = Object.entries(parts).find(
-    ([key, tokens]) => !['message', 'tool', 'request'].includes(key) || !isCount(tokens),
+    ([key, tokens]) => !['message', 'tool', 'tools', 'request'].includes(key) || !isCount(tokens),
   );
   return wrong && `has an overhead whose ${wrong[0]} is no number of tokens`;
 }
@@ -93,6 +93,7 @@ export function completeCounter(
       return estimate.image(size);
     },
     overhead: { ...estimate.overhead, ...parts.overhead },
+    toolsAs: estimate.toolsAs,
   };
   const first = attempt(() => parts.count('a'), failed);
   if (!isPromise(first)) return counter;

@@ -13,10 +13,23 @@ export interface TokenCounter {
   count(text: string): number;
   /** Tokens of an image; `size` in pixels is undefined where it could not be read. */
   image(size: ImageSize | undefined): number;
-  /** Tokens a message costs beside its content, a tool definition beside its JSON, and a request once. */
-  readonly overhead: { readonly message: number; readonly tool: number; readonly request: number };
+  readonly overhead: Overhead;
+  /** How the model reads tool definitions: as the JSON of the request (the default), or as a TypeScript namespace. */
+  readonly toolsAs?: 'json' | 'namespace' | undefined;
   /** For a counter that answers later: `count` is an estimate then, the same for ever, and these are its answers. */
   readonly later?: LaterCounts | undefined;
 }
+
+/** Tokens beside what is said. */
+export type Overhead = {
+  /** A message costs so many beside its content. */
+  readonly message: number;
+  /** A tool definition, beside its text. */
+  readonly tool: number;
+  /** Having tools at all, once. Default 0. */
+  readonly tools?: number | undefined;
+  /** A request, once. */
+  readonly request: number;
+};
 
 export type ImageSize = { readonly width: number; readonly height: number };

@@ -1,0 +1,107 @@
+/**
+ * The text that a function definition becomes in the prompt of models that read their tools as a TypeScript namespace, which takes a quarter
+ * less than the JSON of the request. The layout is that of the renderer which the maker of these models has published (harmony,
+ * `json_schema_to_typescript`), indented as the prompts were that hmarr/openai-chat-tokens compared with reported usage. Pure.
+ */
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Deeper schemas are cut off: nobody writes them, but somebody may send them. */
+const deepest = 32;
+
+/** The definition as TypeScript; undefined for tools that are no functions: the provider's own, and free-form ones. */
+export function renderTool(definition: unknown): string | undefined {
+  if (!isFields(definition)) return undefined;
+  const { function: inner, tools, type } = definition;
+  if (type === 'namespace' && Array.isArray(tools)) {
+    const rendered = tools.map(renderTool);
+    return rendered.includes(undefined) ? undefined : rendered.join('');
+  }
+  if (type !== undefined && type !== 'function') return undefined;
+  const { name, description, parameters } = isFields(inner) ? inner : definition;
+  if (typeof name !== 'string') return undefined;
+  const schema = isFields(parameters) ? parameters : {};
+  const body = propertiesOf(schema, { root: schema, indent: '', depth: 0 });
+  const signature = body === '' ? '()' : `(_: {\n${body}})`;
+  return `${comment(description, '')}type ${name} = ${signature} => any;\n\n`;
+}
+
+type Place = { readonly root: Fields; readonly indent: string; readonly depth: number };
+
+/** One property a line, each behind what is said of it. */
+function propertiesOf(schema: Fields, place: Place): string {
+  const properties = isFields(schema['properties']) ? schema['properties'] : {};
+  const required = Array.isArray(schema['required']) ? new Set<unknown>(schema['required']) : undefined;
+  let lines = '';
+  for (const [key, value] of Object.entries(properties)) {
+    const property = isFields(value) ? value : {};
+    const { title, description, examples, default: usual } = property;
+    const { indent } = place;
+    if (typeof title === 'string') lines += `${indent}// ${title}\n${indent}//\n`;
+    lines += comment(description, indent);
+    if (Array.isArray(examples) && examples.length > 0) {
+      lines += `${indent}// Examples:\n${examples.map((one) => `${indent}// - ${JSON.stringify(one)}\n`).join('')}`;
+    }
+    const otherwise = usual === undefined ? '' : ` // default: ${JSON.stringify(usual)}`;
+    lines += `${indent}${key}${required?.has(key) ? '' : '?'}: ${typeOf(property, place)},${otherwise}\n`;
+  }
+  return lines;
+}
+
+function typeOf(schema: Fields, place: Place): string {
+  if (place.depth > deepest) return 'any';
+  const deeper = { ...place, depth: place.depth + 1 };
+  const { $ref: reference, type, enum: values, nullable } = schema;
+  if (typeof reference === 'string') return typeOf(referred(reference, place.root), deeper);
+  const variants = schema['anyOf'] ?? schema['oneOf'];
+  const spelled = Array.isArray(variants)
+    ? variants.map((variant) => typeOf(isFields(variant) ? variant : {}, deeper)).join(' | ')
+    : Array.isArray(values) && values.length > 0
+      ? values.map((one) => JSON.stringify(one)).join(' | ')
+      : Array.isArray(type)
+        ? type.map((one) => typeOf({ ...schema, type: one }, deeper)).join(' | ')
+        : simpleType(schema, deeper);
+  return nullable === true && !spelled.includes('null') ? `${spelled} | null` : spelled;
+}
+
+function simpleType(schema: Fields, place: Place): string {
+  const { type, items } = schema;
+  switch (type) {
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'null':
+      return type;
+    case 'integer':
+      return 'number';
+    case 'array':
+      return isFields(items) ? `${typeOf(items, place)}[]` : 'any[]';
+    case 'object': {
+      const indent = `${place.indent}  `;
+      const body = propertiesOf(schema, { ...place, indent });
+      return body === '' ? 'object' : `{\n${body}${place.indent}}`;
+    }
+    default:
+      return 'any';
+  }
+}
+
+/** A definition of the same schema, as `#/$defs/Name` names it. */
+function referred(reference: string, root: Fields): Fields {
+  let found: unknown = root;
+  for (const key of reference.replace(/^#\/?/, '').split('/'))
+    found = isFields(found) ? found[key] : undefined;
+  return isFields(found) ? found : {};
+}
+
+function comment(text: unknown, indent: string): string {
+  if (typeof text !== 'string' || text === '') return '';
+  return `${text
+    .split('\n')
+    .map((line) => `${indent}// ${line}`)
+    .join('\n')}\n`;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
