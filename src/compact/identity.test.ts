@@ -15,7 +15,7 @@ const counter: TokenCounter = {
 };
 
 const { engine } = testEngine({
-  triggerOptions: { mustFit: false, windowFraction: false, tokenBudget: { trigger: 6_000, target: 2_000 } },
+  triggerOptions: { mustFit: false, windowFraction: false, tokenBudget: { trigger: 6_500, target: 2_500 } },
   counterFor: () => Promise.resolve(counter),
   offerRecall: 'always',
   pins: { tools: [], texts: ['result 0\n', 'result 1\n'] },
