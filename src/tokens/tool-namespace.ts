@@ -1,7 +1,7 @@
 /**
  * The text that a function definition becomes in the prompt of models that read their tools as a TypeScript namespace, which takes a quarter
  * less than the JSON of the request. The layout is that of the renderer which the maker of these models has published (harmony,
- * `json_schema_to_typescript`), indented as the prompts were that hmarr/openai-chat-tokens compared with reported usage. Pure.
+ * `json_schema_to_typescript`), indented as in published comparisons of such prompts with the usage reported for them. Pure.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
