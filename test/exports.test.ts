@@ -112,8 +112,15 @@ const faces: Readonly<Record<string, Names | undefined>> = {
     ],
   },
   './gateway/node': {
-    values: ['prometheusMetrics', 'serveNode', 'undiciUpstream'],
-    types: ['NodeServer', 'NodeServerOptions', 'UndiciUpstream', 'UndiciUpstreamOptions'],
+    values: ['foldThread', 'prometheusMetrics', 'serveNode', 'undiciUpstream'],
+    types: [
+      'FoldThread',
+      'FoldThreadOptions',
+      'NodeServer',
+      'NodeServerOptions',
+      'UndiciUpstream',
+      'UndiciUpstreamOptions',
+    ],
   },
   './stores/redis': { values: ['redisStore'], types: ['RedisClient', 'RedisOptions'] },
   './stores/sqlite': { values: ['sqliteStore'], types: ['SqliteOptions'] },

@@ -21,8 +21,8 @@ export async function answerRecall(
   let found = false;
   const text = await resolveRecall({
     argumentsJson,
-    lookup(id) {
-      const original = prepared.original(id);
+    async lookup(id) {
+      const original = await (prepared.lookUpOriginal ?? prepared.original)(id);
       found ||= original !== undefined;
       return original && new TextDecoder().decode(original);
     },

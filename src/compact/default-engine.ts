@@ -65,20 +65,20 @@ export type FoldSettings = {
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };
 
 /** What measurements put in the place of what an engine usually has. */
-export type OtherParts = Partial<Pick<EngineOptions, 'clock' | 'strategies' | 'isHistoryKept'>>;
+export type OtherParts = Partial<
+  Pick<EngineOptions, 'clock' | 'strategies' | 'isHistoryKept' | 'keptReplies'>
+>;
 
 /** Throws `bad-config` for trigger options out of range. */
-export function createDefaultEngine(
-  settings: FoldSettings,
-  vault: Vault,
-  { clock = Date.now, strategies = strategiesFor(settings), isHistoryKept }: OtherParts = {},
-): Engine {
+export function createDefaultEngine(settings: FoldSettings, vault: Vault, others: OtherParts = {}): Engine {
+  const { clock = Date.now, strategies = strategiesFor(settings), isHistoryKept } = others;
+  const { keptReplies = createKeptReplies({ vault, ttlMs: settings.memoryTtlMs, clock }) } = others;
   const models = settings.models ?? {};
   return createEngine({
     vault,
     ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
     ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs, clock }),
-    keptReplies: createKeptReplies({ vault, ttlMs: settings.memoryTtlMs, clock }),
+    keptReplies,
     recallOffers: createRecallOffers({ vault, ttlMs: settings.memoryTtlMs }),
     summaries: aheadOf(settings.summaries, vault),
     digest: sha256,

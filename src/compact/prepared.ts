@@ -19,6 +19,11 @@ export type Prepared = {
   readonly recallTool: string | undefined;
   /** The original behind an id of this very conversation, as exact JSON bytes; nothing for any other id. */
   readonly original: (id: string) => Uint8Array | undefined;
+  /**
+   * The same where the originals are held elsewhere, as in another thread: then `original` knows none. Undefined where `original` knows all.
+   * Rejects with `store-failed`.
+   */
+  readonly lookUpOriginal?: (id: string) => Promise<Uint8Array | undefined>;
   /** The ids to search where none is named, what is likelier to be asked for first. */
   readonly searched: readonly string[];
   /** Keeps what was recalled for the reply to this request, to be put back into later ones. Rejects with `store-failed`. */

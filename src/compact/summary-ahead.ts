@@ -26,8 +26,8 @@ export type AheadOptions = {
 export type SummaryJob = {
   /** The same for two requests that want the same summary. */
   readonly key: string;
-  /** Whether that of this key is of an earlier part of the same conversation. */
-  readonly goesOnFrom: (key: string) => boolean;
+  /** The keys of summaries of earlier parts of the same conversation. */
+  readonly earlier: () => ReadonlySet<string>;
   /** Tokens of the messages it is to stand for, those of the summary it takes in left out. */
   readonly tokens: number;
   /** Whether it is to be written here: for `forMs`, no other instance on the same store will. Rejects with `store-failed`. */
@@ -96,9 +96,9 @@ export function summaryJob(
   let earlier: ReadonlySet<string> | undefined;
   return {
     key: keyOf(link),
-    goesOnFrom(key) {
+    earlier() {
       earlier ??= new Set(whole.slice(1, upTo).map(keyOf));
-      return earlier.has(key);
+      return earlier;
     },
     tokens,
     async claim(forMs) {

@@ -14,8 +14,10 @@ import {
   wholeNumber,
 } from '../compact/checks.ts';
 import { createDefaultEngine, type FoldSettings } from '../compact/default-engine.ts';
+import type { Engine } from '../compact/engine.ts';
 import type { Store } from '../memory/store.ts';
-import { createVault, isTenantLabel, tenantWords } from '../memory/vault.ts';
+import { createKeptReplies, type KeptReplies } from '../memory/kept-replies.ts';
+import { createVault, isTenantLabel, tenantWords, type Vault } from '../memory/vault.ts';
 import { createAggregate } from '../metrics/aggregate.ts';
 import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http.ts';
@@ -56,6 +58,22 @@ export type GatewayRims = {
   readonly log: GatewayLog;
   /** Counts for whoever watches the gateway, such as `prometheusMetrics()`. Default: none. */
   readonly metrics?: GatewayMetrics;
+  /** Has large requests folded elsewhere, as `foldThread` of `leporello/gateway/node` does. Default: all are folded in this thread. */
+  readonly elsewhere?: { engineFor(parts: EngineParts): Engine };
+};
+
+/** What another engine over the same store is made of. */
+export type EngineParts = {
+  /** The engine in this thread. */
+  readonly near: Engine;
+  readonly settings: FoldSettings;
+  readonly secret: Uint8Array;
+  /** Without a deadline. */
+  readonly store: Store;
+  readonly vault: Vault;
+  /** What `near` knows of replies. */
+  readonly keptReplies: KeptReplies;
+  readonly log: GatewayLog;
 };
 
 /** The gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
@@ -63,8 +81,20 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
   checkSettings(gatewayCheck, settings);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
   const vault = createVault({ store: rims.store, secret: rims.secret, ttlMs, storeDeadlineMs });
+  const keptReplies = createKeptReplies({ vault, ttlMs });
+  const near = createDefaultEngine(settings, vault, { keptReplies });
+  const { store, secret, log, elsewhere } = rims;
   return createGateway({
-    engine: createDefaultEngine(settings, vault),
+    engine:
+      elsewhere?.engineFor({
+        near,
+        settings: foldSettings(settings),
+        secret,
+        store,
+        vault,
+        keptReplies,
+        log,
+      }) ?? near,
     vault,
     upstream: rims.upstream,
     urls: { ...defaultUpstreams, ...settings.urls },
@@ -127,6 +157,23 @@ const gatewayCheck = object<GatewaySettings>({
   tenant: allowed(tenantWords, (value) => typeof value === 'object' || isTenantLabel(value)),
   allowedHosts: listOf('host names without ports', isText),
 });
+
+/** What is told of folding, and nothing else: the gateway's urls, limits and tokens are nobody else's. */
+function foldSettings(settings: GatewaySettings): FoldSettings {
+  const others = new Set<keyof GatewaySettings>([
+    'urls',
+    'maxBodyBytes',
+    'prepareDeadlineMs',
+    'recall',
+    'adminToken',
+    'openMetrics',
+    'tenant',
+    'allowedHosts',
+  ]);
+  return Object.fromEntries(
+    Object.entries(settings).filter(([key]) => !others.has(key as keyof GatewaySettings)),
+  );
+}
 
 function summaryDesk({ summaries, models }: GatewaySettings, log: GatewayLog): SummaryDesk | undefined {
   if (!summaries || summaries.kind !== 'model') return undefined;

@@ -117,11 +117,11 @@ export function createSummaryDesk({
     resting.set(key, now + restMs);
   }
 
-  function isBusy({ key, goesOnFrom }: SummaryJob): boolean {
+  function isBusy({ key, earlier }: SummaryJob): boolean {
     if (running.size >= mostAtOnce || running.has(key)) return true;
     const now = Date.now();
-    const isResting = [...resting].some(([other, until]) => until > now && goesOnFrom(other));
-    return isResting || [...running].some(goesOnFrom);
+    const isResting = [...resting].some(([other, until]) => until > now && earlier().has(other));
+    return isResting || [...running].some((other) => earlier().has(other));
   }
 
   return {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
+import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { serveNode } from '../../src/gateway/node-server.ts';
 import { prometheusMetrics } from '../../src/gateway/prometheus.ts';
 import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
@@ -38,6 +39,8 @@ export async function startStack(
     readonly store?: Store;
     readonly upstreamUrl?: string;
     readonly other?: FakeProviderOptions['other'];
+    /** Larger bodies are folded in a thread of their own. Default: none are. */
+    readonly foldThreadBytes?: number;
   } = {},
 ): Promise<Stack> {
   const data = await mkdtemp(join(tmpdir(), 'leporello-e2e-'));
@@ -52,6 +55,8 @@ export async function startStack(
   async function startGateway() {
     const store = rims.store ?? (await sqliteStore({ file: join(data, 'memory.db') }));
     const upstream = undiciUpstream();
+    const fromBytes = rims.foldThreadBytes ?? (Number(process.env.HACK) || undefined);
+    const thread = fromBytes === undefined ? undefined : foldThread({ fromBytes });
     const url = rims.upstreamUrl ?? provider.url;
     const handler = assembleGateway(
       // A busy machine is no slow store: whoever tests the deadline sets it.
@@ -62,8 +67,10 @@ export async function startStack(
         upstream,
         log: { info: note, warn: note },
         metrics: prometheusMetrics(),
+        ...(thread && { elsewhere: thread }),
       },
     );
+    await thread?.warmUp();
     const server = await serveNode(handler, {
       port: 0,
       host: '127.0.0.1',
@@ -73,6 +80,7 @@ export async function startStack(
       url: `http://127.0.0.1:${server.port}`,
       async close() {
         await server.close(1_000);
+        await thread?.close();
         await upstream.close();
         await store.close();
       },

@@ -1,5 +1,6 @@
 /** `leporello serve`: the gateway on a port, until it is asked to stop. */
 import { assembleGateway } from '../../gateway/assemble.ts';
+import { foldThread } from '../../gateway/fold-thread/fold-thread.ts';
 import { type NodeServer, serveNode } from '../../gateway/node-server.ts';
 import { prometheusMetrics } from '../../gateway/prometheus.ts';
 import { undiciUpstream } from '../../gateway/undici-upstream.ts';
@@ -22,15 +23,18 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   const memory = await openMemoryOrDoWithout(dataDir, terminal.env, config.memory.redis);
   // Some upstreams compress although they are asked not to; a call in such a response could not be seen.
   const upstream = undiciUpstream();
+  const { foldThreadBytes } = config.limits;
+  const thread = foldThreadBytes === 0 ? undefined : foldThread({ fromBytes: foldThreadBytes });
   const handler = assembleGateway(gatewaySettings(config), {
     ...memory,
     upstream,
     log,
     metrics: prometheusMetrics(),
+    ...(thread && { elsewhere: thread }),
   });
   const stopped = whenStopped(terminal);
   try {
-    await warmUp('gpt-4o');
+    await Promise.all([warmUp('gpt-4o'), thread?.warmUp('gpt-4o')]);
     const server = await listen(withRequestLog(handler, log), config, log);
     const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
     await terminal.out(startText(server, args.json, place, memory.store.name)).catch(() => undefined);
@@ -41,6 +45,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     stopped.forget();
     // No client waits any more: what is left are summaries for folds to come.
     await upstream.cut();
+    await thread?.close();
     await memory.store.close();
   }
 }

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { fraction, number, switchable, told, tokens, whole } from './kinds.ts';
+import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
 import { preset, subgoals, summaries } from './text-folds.ts';
 
 const baseUrl = 'an http or https URL without user, query and fragment, such as https://api.openai.com/v1';
@@ -290,6 +291,11 @@ export const configSchema = z.strictObject({
         500,
         'Milliseconds that one call of the memory may take; then it is given up for the request.',
         60_000,
+      ),
+      foldThreadBytes: whole(
+        0,
+        defaultFoldThreadBytes,
+        'Request bodies of at least so many bytes are folded in a thread of their own, so that no client can hold up the others; 0 folds all in one thread.',
       ),
       drainMs: whole(
         0,

@@ -13,6 +13,7 @@ import { continueWith, write } from './write.ts';
 export function geminiFor(route: Route): Codec {
   return {
     name: 'gemini',
+    route,
     read: readOn(route),
     write,
     rules,

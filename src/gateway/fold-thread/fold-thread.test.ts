@@ -1,0 +1,213 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Codec } from '../../codecs/codec.ts';
+import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
+import { geminiFor } from '../../codecs/gemini/index.ts';
+import { openaiChat } from '../../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import { answerRecall } from '../../compact/answer-recall.ts';
+import { createDefaultEngine, type FoldSettings } from '../../compact/default-engine.ts';
+import type { EngineRequest } from '../../compact/request.ts';
+import { inMemoryStore } from '../../memory/in-memory.ts';
+import { createKeptReplies } from '../../memory/kept-replies.ts';
+import { createVault } from '../../memory/vault.ts';
+import { asAnthropic } from '../../testing/as-anthropic.ts';
+import { asResponses } from '../../testing/as-responses.ts';
+import { chatBody, type Step } from '../../testing/chat-conversation.ts';
+import { foldThread, type FoldThreadOptions } from './fold-thread.ts';
+
+const secret = new Uint8Array(32).fill(3);
+const settings: FoldSettings = {
+  triggers: { tokenBudget: { trigger: 6_000, target: 2_000, buffer: 0 } },
+};
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((one) => one.close()));
+});
+
+/** An engine with a thread for everything, and the one in this thread. */
+function open(options: FoldThreadOptions = {}) {
+  const store = inMemoryStore();
+  const vault = createVault({ store, secret });
+  const keptReplies = createKeptReplies({ vault });
+  const near = createDefaultEngine(settings, vault, { keptReplies });
+  const warnings: unknown[] = [];
+  const log = { info: () => {}, warn: (data: object) => warnings.push(data), error: () => {} };
+  const thread = foldThread({ fromBytes: 1, ...options });
+  opened.push(thread);
+  const engine = thread.engineFor({ near, settings, secret, store, vault, keptReplies, log });
+  return { thread, engine, near, vault, keptReplies, warnings };
+}
+
+const listing = (name: string, lines: number) =>
+  Array.from({ length: lines }, (_, at) => `const ${name}${at} = compute(${at * 7}, '${name}');`).join('\n');
+const steps: readonly Step[] = [
+  { user: 'Read them all.' },
+  ...Array.from(
+    { length: 12 },
+    (_, at): Step => ({
+      calls: [
+        { name: 'run', input: JSON.stringify({ command: `show ${at}` }), result: listing(`n${at}_`, 60) },
+      ],
+    }),
+  ),
+  { user: 'Go on.' },
+];
+const chat = chatBody(steps, { tools: ['run'], model: 'gpt-4o' });
+const geminiBody = new TextEncoder().encode(
+  JSON.stringify({
+    tools: [{ functionDeclarations: [{ name: 'run' }] }],
+    contents: [
+      { role: 'user', parts: [{ text: 'Read them all.' }] },
+      ...Array.from({ length: 12 }, (_, at) => [
+        { role: 'model', parts: [{ functionCall: { name: 'run', args: { at } } }] },
+        {
+          role: 'user',
+          parts: [{ functionResponse: { name: 'run', response: { output: listing(`n${at}_`, 60) } } }],
+        },
+      ]).flat(),
+      { role: 'model', parts: [{ text: 'Done.' }] },
+      { role: 'user', parts: [{ text: 'Go on.' }] },
+    ],
+  }),
+);
+
+const requests: readonly (readonly [string, Codec, Uint8Array])[] = [
+  ['Chat Completions', openaiChat, chat],
+  ['Anthropic Messages', anthropicMessages, asAnthropic(chat)],
+  ['OpenAI Responses', openaiResponses, asResponses(chat)],
+  ['Gemini', geminiFor({ model: 'gemini-2.5-pro', streaming: true }), geminiBody],
+];
+
+const requestOf = (codec: Codec, body: Uint8Array): EngineRequest => ({ codec, body, tenant: 'tenant' });
+
+describe('a thread that folds large bodies', () => {
+  it.each(requests)(
+    'sends %s as the engine of this thread does, and answers recalls',
+    async (_, codec, body) => {
+      const { engine, near } = open();
+      const here = await near.prepare(requestOf(codec, body));
+      const there = await engine.prepare(requestOf(codec, body));
+      expect(there.outcome).toEqual({ status: 'compacted' });
+      expect(new TextDecoder().decode(there.body)).toBe(new TextDecoder().decode(here.body));
+      // The first request recorded the fold, and the thread found it.
+      expect({ ...there.report, trigger: undefined, steps: [] }).toEqual({
+        ...here.report,
+        trigger: undefined,
+        steps: [],
+        replayed: there.report.replayed,
+        tokensKept: undefined,
+        compressions: [],
+      });
+      expect([there.recallTool, there.searched, there.room, there.counter?.name]).toEqual([
+        here.recallTool,
+        here.searched,
+        here.room,
+        here.counter?.name,
+      ]);
+      for (const id of here.searched) {
+        const argumentsJson = JSON.stringify({ id });
+        expect(await answerRecall(there, argumentsJson, 8_000)).toEqual(
+          await answerRecall(here, argumentsJson, 8_000),
+        );
+      }
+      expect(await there.lookUpOriginal?.('mem_0000000000000000')).toBeUndefined();
+    },
+  );
+
+  it('folds by itself, keeps the originals in the store of this thread, and gives the very body back where nothing changes', async () => {
+    const { engine, vault } = open();
+    const folded = await engine.prepare(requestOf(openaiChat, chat));
+    expect(folded.report.trigger).toBe('token-budget');
+    const [id] = folded.searched;
+    await folded.known;
+    expect(await vault.recall('tenant', id!)).toEqual({
+      status: 'found',
+      original: await folded.lookUpOriginal!(id!),
+    });
+    const small = chatBody([{ user: 'Hello.' }], { model: 'gpt-4o' });
+    const untouched = await engine.prepare(requestOf(openaiChat, small));
+    expect(untouched.body).toBe(small);
+    const other = new TextEncoder().encode('{"no":"request"}');
+    expect((await engine.prepare(requestOf(openaiChat, other))).outcome.status).toBe('untouched');
+  });
+
+  it('leaves bodies below its size to this thread', async () => {
+    const { engine } = open({ fromBytes: chat.length + 1 });
+    const here = await engine.prepare(requestOf(openaiChat, chat));
+    expect(here.lookUpOriginal).toBeUndefined();
+    expect(here.original(here.searched[0]!)).toBeDefined();
+  });
+
+  it('keeps a reply for requests of both threads', async () => {
+    const { engine, keptReplies } = open();
+    const prepared = await engine.prepare(requestOf(openaiResponses, asResponses(chat)));
+    const reply = { name: 'resp_2', owed: [] };
+    await prepared.keepReply('resp_1', reply);
+    expect(keptReplies.known('tenant', 'resp_1')).toEqual(reply);
+    const body = new TextEncoder().encode(
+      JSON.stringify({
+        model: 'gpt-5',
+        previous_response_id: 'resp_1',
+        input: [{ role: 'user', content: 'On.' }],
+      }),
+    );
+    const next = await engine.prepare(requestOf(openaiResponses, body));
+    expect(new TextDecoder().decode(next.body)).toContain('"previous_response_id":"resp_2"');
+  });
+
+  it('leaves a conversation alone, and learns, as the engine of this thread does', async () => {
+    const { engine } = open();
+    const request = requestOf(openaiChat, chat);
+    await engine.leaveAlone(request);
+    const prepared = await engine.prepare(request);
+    expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'left alone' });
+    await engine.learn(request, prepared.prompt?.counted ?? 9_000);
+  });
+
+  it('gives a request up that nobody waits for', async () => {
+    const { engine } = open();
+    const prepared = await engine.prepare({ ...requestOf(openaiChat, chat), isTooLate: () => true });
+    expect(prepared.body).toBe(chat);
+    expect(prepared.outcome.status).toBe('failed');
+  });
+});
+
+describe('a thread that ends', () => {
+  it('sends what it had to fold as it came, and the next request starts another', async () => {
+    const { engine, warnings } = open({ heapMb: 24 });
+    const many: Step[] = Array.from({ length: 60_000 }, (_, at): Step => ({ user: `${at}` }));
+    const large = chatBody(many, { tools: ['run'], model: 'gpt-4o' });
+    const lost = await engine.prepare(requestOf(openaiChat, large));
+    expect(lost.body).toBe(large);
+    expect(lost.outcome).toEqual({
+      status: 'failed',
+      reason: expect.stringContaining('The thread that folds large requests ended') as string,
+    });
+    expect(warnings).toEqual([{ reason: 'ERR_WORKER_OUT_OF_MEMORY' }]);
+    const next = await engine.prepare(requestOf(openaiChat, large));
+    expect(next.body).toBe(large);
+    expect(warnings).toHaveLength(2);
+  });
+
+  it('at the end of the gateway does so, too, and originals come from the store', async () => {
+    const { engine, thread } = open();
+    const folded = await engine.prepare(requestOf(openaiChat, chat));
+    const [id] = folded.searched;
+    const original = await folded.lookUpOriginal!(id!);
+    const going = engine.prepare(requestOf(openaiChat, chat));
+    await thread.close();
+    expect((await going).body).toBe(chat);
+    expect((await engine.prepare(requestOf(openaiChat, chat))).outcome.status).toBe('failed');
+    expect(await folded.lookUpOriginal!(id!)).toEqual(original);
+    await expect(folded.remember({ rounds: [], closing: undefined })).rejects.toThrow('ended');
+  });
+
+  it('cannot be started with settings that are no data', () => {
+    const models = { '*': { tokenizer: { name: 'own', count: (text: string) => text.length } } } as never;
+    const { near, vault, keptReplies } = open();
+    const log = { info: () => {}, warn: () => {}, error: () => {} };
+    const parts = { near, settings: { models }, secret, store: inMemoryStore(), vault, keptReplies, log };
+    expect(() => foldThread().engineFor(parts)).toThrow('cannot be sent to a thread');
+  });
+});

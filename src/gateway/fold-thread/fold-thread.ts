@@ -1,0 +1,287 @@
+/**
+ * Folds large bodies in a thread of their own, so that one client's body holds up nobody else: an engine that has small requests folded by
+ * another engine, here, and large ones by its like in the thread. A request whose thread ends goes out as it came, and the next one
+ * starts a new thread.
+ */
+import { Worker } from 'node:worker_threads';
+import type { FoldSettings } from '../../compact/default-engine.ts';
+import type { Engine } from '../../compact/engine.ts';
+import type { Prepared } from '../../compact/prepared.ts';
+import type { EngineRequest } from '../../compact/request.ts';
+import type { SummaryJob } from '../../compact/summary-ahead.ts';
+import { LeporelloError, reasonOf } from '../../errors.ts';
+import type { Summarizer } from '../../summarizers/summarizer.ts';
+import { loadTokenCounter } from '../../tokens/load-counter.ts';
+import type { EngineParts } from '../assemble.ts';
+import { openCalls, type Remote } from './calls.ts';
+import type {
+  ParentFunctions,
+  ThreadData,
+  ThreadFunctions,
+  ThreadPrepared,
+  ThreadRequest,
+} from './thread.ts';
+
+export type FoldThreadOptions = {
+  /** Bodies of at least so many bytes are folded in the thread. Default 131,072. */
+  readonly fromBytes?: number;
+  /** MB of JavaScript objects that the thread may hold; one that needs more ends. Default 2,048. */
+  readonly heapMb?: number;
+};
+
+/** One thread for one gateway. */
+export type FoldThread = {
+  /** The engine that has large bodies folded in the thread. Throws `bad-config` where the settings cannot be copied. */
+  engineFor(parts: EngineParts): Engine;
+  /** Starts the thread; resolves when it can fold. Never rejects: a thread that cannot be started is met by the first request. */
+  warmUp(): Promise<void>;
+  /** Ends the thread; what waits for it is sent unfolded. */
+  close(): Promise<void>;
+};
+
+/**
+ * Bytes of a body. Measured (bench/hostile.ts): the worst bodies of this size take some 50 ms of a thread when they are first met. Sending
+ * one to another thread and back takes a tenth of a millisecond and more.
+ */
+export const defaultFoldThreadBytes = 128 * 1024;
+
+/** How often it is looked whether somebody still waits for a request in the thread, in milliseconds. */
+const lookEveryMs = 20;
+
+/** A thread that says nothing for so long is ended, in milliseconds: something in it never ends. */
+const longestSilenceMs = 180_000;
+
+/** One thread with what it is asked. */
+type Running = {
+  readonly remote: Remote<ThreadFunctions>;
+  readonly worker: Worker;
+  end(error: LeporelloError): void;
+};
+
+/** A thread that folds the large bodies of one gateway: the `elsewhere` of `assembleGateway`. */
+export function foldThread(options: FoldThreadOptions = {}): FoldThread {
+  let folding: Folding | undefined;
+  return {
+    engineFor(parts) {
+      folding = foldInThread(parts, options);
+      return folding.engine;
+    },
+    async warmUp() {
+      await folding?.warmUp();
+    },
+    async close() {
+      await folding?.close();
+    },
+  };
+}
+
+type Folding = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine };
+
+function foldInThread(
+  parts: EngineParts,
+  { fromBytes = defaultFoldThreadBytes, heapMb = 2_048 }: FoldThreadOptions,
+): Folding {
+  const { near, store, keptReplies, vault, log, secret } = parts;
+  const settings = copied(parts.settings);
+  const workerData: ThreadData = { settings, secret, storeName: store.name };
+  const summarizers = new Map<
+    number,
+    {
+      readonly summarizer: Summarizer;
+      readonly count: (text: string) => number;
+      readonly signal: AbortSignal | undefined;
+    }
+  >();
+  let summaries = 0;
+  let running: Running | undefined;
+  let isClosed = false;
+
+  const offered: ParentFunctions = {
+    getMany: (keys) => store.getMany(keys),
+    getFirst: (keys) => store.getFirst(keys),
+    putMany: (entries) => store.putMany(entries),
+    putUnless: (guards, entries) => store.putUnless(guards, entries),
+    delete: (keys) => store.delete(keys),
+    async summarize(number, request) {
+      const { summarizer, count, signal } = summarizers.get(number)!;
+      return summarizer.summarize({ ...request, count }, signal);
+    },
+  };
+
+  function start(): Running {
+    const worker = new Worker(threadFile, {
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+      name: 'leporello-fold',
+    });
+    // A process that has nothing else to do need not stay for it.
+    worker.unref();
+    const { remote, end } = openCalls<ThreadFunctions>(
+      {
+        post: (message) => worker.postMessage(message, []),
+        listen: (listener) => void worker.on('message', listener),
+      },
+      offered,
+    );
+    const started: Running = { remote, worker, end };
+    const ended = (reason: string): void => {
+      if (running === started) running = undefined;
+      end(new LeporelloError('store-failed', `The thread that folds large requests ended: ${reason}.`));
+    };
+    worker.once('error', (error: Error & { readonly code?: string }) => {
+      const reason = error.code ?? error.name;
+      log.warn({ reason }, 'the thread that folds large requests failed; the next one starts another');
+      ended(reason);
+    });
+    worker.once('exit', (code) => ended(`exit code ${code}`));
+    return started;
+  }
+
+  function thread(): Running {
+    if (isClosed)
+      throw new LeporelloError('store-failed', 'The thread that folds large requests was closed.');
+    running ??= start();
+    return running;
+  }
+
+  const isLarge = ({ body }: EngineRequest): boolean => body.length >= fromBytes;
+
+  async function prepare(request: EngineRequest): Promise<Prepared> {
+    const late = new Int32Array(new SharedArrayBuffer(4));
+    const begun = performance.now();
+    let by: Running | undefined;
+    const watch = setInterval(() => {
+      if (request.isTooLate?.()) Atomics.store(late, 0, 1);
+      if (performance.now() - begun > longestSilenceMs) void by?.worker.terminate();
+    }, lookEveryMs);
+    try {
+      by = thread();
+      const prepared = await by.remote.prepare(requestData(request, late));
+      return await preparedOf(by.remote, request, prepared);
+    } catch (error) {
+      return near.unfolded(request, { status: 'failed', reason: reasonOf(error) });
+    } finally {
+      clearInterval(watch);
+    }
+  }
+
+  async function preparedOf(
+    remote: Remote<ThreadFunctions>,
+    request: EngineRequest,
+    { handle, body = request.body, isCounted, summary, ...data }: ThreadPrepared,
+  ): Promise<Prepared> {
+    const { tenant } = request;
+    const counter = isCounted ? await loadTokenCounter(data.report.model, settings.models) : undefined;
+    const prepared: Prepared = {
+      ...data,
+      body,
+      counter,
+      original: () => undefined,
+      async lookUpOriginal(id) {
+        const here = await remote.original(handle, id).catch(() => undefined);
+        if (here) return here;
+        if (!data.report.memories.includes(id)) return undefined;
+        const kept = await vault.recall(tenant, id);
+        return kept.status === 'found' ? kept.original : undefined;
+      },
+      remember: (ghost) => remote.remember(handle, ghost),
+      async keepReply(knownAs, reply) {
+        // A request that is sent unfolded asks this thread alone.
+        await Promise.all([
+          remote.keepReply(handle, knownAs, reply),
+          keptReplies.record(tenant, knownAs, reply),
+        ]);
+      },
+      known: remote.known(handle).catch(() => undefined),
+      learn: (reported) => void remote.learn(handle, reported).catch(() => undefined),
+      summary: summary && jobOf(remote, handle, summary, (text) => counter?.count(text) ?? text.length),
+    };
+    // Whoever answers a recall holds on to it.
+    released.register(prepared, () => void remote.release(handle).catch(() => undefined));
+    return prepared;
+  }
+
+  function jobOf(
+    remote: Remote<ThreadFunctions>,
+    handle: number,
+    { key, earlier, tokens }: NonNullable<ThreadPrepared['summary']>,
+    count: (text: string) => number,
+  ): SummaryJob {
+    return {
+      key,
+      earlier: () => earlier,
+      tokens,
+      claim: (forMs) => remote.claimSummary(handle, forMs),
+      async write(summarizer, signal) {
+        const number = summaries++;
+        summarizers.set(number, { summarizer, count, signal });
+        try {
+          return await remote.writeSummary(handle, summarizer.name, number);
+        } finally {
+          summarizers.delete(number);
+        }
+      },
+    };
+  }
+
+  const engine: Engine = {
+    prepare: (request) => (isLarge(request) ? prepare(request) : near.prepare(request)),
+    unfolded: (request, outcome, waitMs) => near.unfolded(request, outcome, waitMs),
+    async leaveAlone(request) {
+      if (!isLarge(request)) return near.leaveAlone(request);
+      // Then the next refusal is met anew.
+      await inThread((remote) => remote.leaveAlone(requestData(request))).catch(() => undefined);
+    },
+    async learn(request, reported) {
+      if (!isLarge(request)) return near.learn(request, reported);
+      // Then it teaches nothing.
+      await inThread((remote) => remote.learnFrom(requestData(request), reported)).catch(() => undefined);
+    },
+  };
+  return {
+    engine,
+    async warmUp() {
+      await inThread((remote) => remote.warmUp()).catch(() => undefined);
+    },
+    async close() {
+      isClosed = true;
+      await running?.worker.terminate();
+    },
+  };
+
+  async function inThread(ask: (remote: Remote<ThreadFunctions>) => Promise<void>): Promise<void> {
+    await ask(thread().remote);
+  }
+}
+
+/** In a checkout Node runs the sources, in the package what was made of them. */
+const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url);
+
+const released = new FinalizationRegistry<() => void>((release) => release());
+
+function requestData(
+  { codec, body, tenant, refusal }: EngineRequest,
+  late = new Int32Array(new SharedArrayBuffer(4)),
+): ThreadRequest {
+  return {
+    format: codec.name,
+    route: codec.route,
+    // A view would take along all of what it is a view of.
+    body: body.byteLength === body.buffer.byteLength ? body : body.slice(),
+    tenant,
+    late,
+    ...(refusal && { refusal }),
+  };
+}
+
+function copied(settings: FoldSettings): FoldSettings {
+  try {
+    return structuredClone(settings);
+  } catch (cause) {
+    throw new LeporelloError(
+      'bad-config',
+      'The settings hold functions, which cannot be sent to a thread: fold all requests in one thread, or leave the functions out.',
+      { cause },
+    );
+  }
+}

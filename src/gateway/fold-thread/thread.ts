@@ -1,0 +1,214 @@
+/**
+ * The thread that folds large bodies: an engine of its own over the store of the thread that started it, which asks it by calls. It is one
+ * more instance beside that thread's own engine, and any instance sends the same bytes.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { LRUCache } from 'lru-cache';
+import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
+import type { Codec } from '../../codecs/codec.ts';
+import { geminiFor } from '../../codecs/gemini/index.ts';
+import { openaiChat } from '../../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import { createDefaultEngine, type FoldSettings } from '../../compact/default-engine.ts';
+import { type Prepared, unprepared } from '../../compact/prepared.ts';
+import type { EngineRequest } from '../../compact/request.ts';
+import type { SummaryJob } from '../../compact/summary-ahead.ts';
+import type { GhostTurn } from '../../conversation/ghost-turn.ts';
+import type { KeptReply } from '../../conversation/kept-reply.ts';
+import { LeporelloError } from '../../errors.ts';
+import type { FirstFound, Store, StoreEntry } from '../../memory/store.ts';
+import { createVault } from '../../memory/vault.ts';
+import type { SummaryRequest } from '../../summarizers/summarizer.ts';
+import { loadTokenCounter } from '../../tokens/load-counter.ts';
+import { loadModelInfo } from '../../tokens/models.ts';
+import { type Calls, openCalls } from './calls.ts';
+
+/** What the thread is started with. */
+export type ThreadData = {
+  readonly settings: FoldSettings;
+  readonly secret: Uint8Array;
+  readonly storeName: string;
+};
+
+/** A request as it is sent here. */
+export type ThreadRequest = Omit<EngineRequest, 'codec' | 'isTooLate'> & {
+  readonly format: string;
+  /** What the path of the request says, where its format says it there. */
+  readonly route: Codec['route'];
+  /** One 32-bit number in shared memory: not 0 when nobody waits any more. */
+  readonly late: Int32Array;
+};
+
+type Functional = 'original' | 'lookUpOriginal' | 'remember' | 'keepReply' | 'counter' | 'known' | 'learn';
+
+/** A prepared request as it is sent back: what can be copied. The rest stays here, and is asked for by `handle`. */
+export type ThreadPrepared = Omit<Prepared, Functional | 'body' | 'summary'> & {
+  readonly handle: number;
+  /** Undefined for the client's own body. */
+  readonly body: Uint8Array | undefined;
+  readonly isCounted: boolean;
+  readonly summary:
+    | { readonly key: string; readonly earlier: ReadonlySet<string>; readonly tokens: number }
+    | undefined;
+};
+
+/** What this thread asks of the other. */
+export type ParentFunctions = {
+  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
+  getFirst(keys: readonly string[]): Promise<FirstFound | undefined>;
+  putMany(entries: readonly StoreEntry[]): Promise<void>;
+  putUnless(guards: readonly string[], entries: readonly StoreEntry[]): Promise<FirstFound | undefined>;
+  delete(keys: readonly string[]): Promise<void>;
+  /** Has the summary written that was begun under this number. */
+  summarize(number: number, request: Omit<SummaryRequest, 'count'>): Promise<string | undefined>;
+};
+
+/** What the other thread asks of this one. */
+export type ThreadFunctions = ReturnType<typeof openThread>;
+
+/** Keys that are looked up at once: the other thread does it in one go, and has others to serve. */
+const mostKeys = 500;
+
+/** Prepared requests whose originals may be asked for, in bytes of their bodies. Of those before, the store has the originals. */
+const mostHeldBytes = 256 * 1024 * 1024;
+
+const port = parentPort!;
+const { remote: parent }: Calls<ParentFunctions> = openCalls(
+  {
+    post: (message) => port.postMessage(message, []),
+    listen: (listener) => void port.on('message', listener),
+  },
+  openThread(workerData as ThreadData),
+);
+
+function openThread(data: ThreadData) {
+  const { settings, secret } = data;
+  const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
+  const store = storeOf(data.storeName);
+  const engine = createDefaultEngine(settings, createVault({ store, secret, ttlMs, storeDeadlineMs }));
+  const held = new LRUCache<number, Prepared>({
+    maxSize: mostHeldBytes,
+    sizeCalculation: ({ body }) => body.length + 10_000,
+  });
+  let handles = 0;
+
+  return {
+    /** Resolves when the thread can fold as fast as it ever will. */
+    async warmUp(): Promise<void> {
+      await Promise.all([loadTokenCounter('gpt-4o'), loadModelInfo('gpt-4o')]);
+    },
+    async prepare(asked: ThreadRequest): Promise<ThreadPrepared> {
+      const request = requestOf(asked);
+      const prepared = request.isTooLate()
+        ? unprepared(asked.body, { status: 'failed', reason: 'deadline: nobody waited any more' })
+        : await engine.prepare(request);
+      const handle = handles++;
+      held.set(handle, prepared);
+      return dataOf(handle, prepared, asked.body);
+    },
+    leaveAlone: (asked: ThreadRequest): Promise<void> => engine.leaveAlone(requestOf(asked)),
+    learnFrom: (asked: ThreadRequest, reported: number): Promise<void> =>
+      engine.learn(requestOf(asked), reported),
+    original(handle: number, id: string): Uint8Array | undefined {
+      // A view would take the whole body along.
+      return held.get(handle)?.original(id)?.slice();
+    },
+    known: (handle: number): Promise<void> => held.get(handle)?.known ?? Promise.resolve(),
+    learn: (handle: number, reported: number): void => held.get(handle)?.learn(reported),
+    remember: (handle: number, ghost: GhostTurn): Promise<void> => heldBy(handle).remember(ghost),
+    keepReply: (handle: number, knownAs: string, reply: KeptReply): Promise<void> =>
+      heldBy(handle).keepReply(knownAs, reply),
+    claimSummary: (handle: number, forMs: number): Promise<boolean> => summaryBy(handle).claim(forMs),
+    writeSummary(handle: number, name: string, number: number): Promise<number> {
+      return summaryBy(handle).write({
+        name,
+        summarize: ({ steps, earlier, known, budget, guidance }) =>
+          parent.summarize(number, {
+            steps,
+            earlier,
+            known,
+            budget,
+            ...(guidance !== undefined && { guidance }),
+          }),
+      });
+    },
+    release(handle: number): void {
+      held.delete(handle);
+    },
+  };
+
+  function heldBy(handle: number): Prepared {
+    const prepared = held.get(handle);
+    if (prepared) return prepared;
+    throw new LeporelloError(
+      'store-failed',
+      'Too many large requests are under way to remember more of this one.',
+    );
+  }
+
+  function summaryBy(handle: number): SummaryJob {
+    const { summary } = heldBy(handle);
+    if (summary) return summary;
+    throw new LeporelloError('summary-failed', 'No summary is to be written for this request.');
+  }
+}
+
+function requestOf({ format, route, late, ...request }: ThreadRequest) {
+  return { ...request, codec: codecOf(format, route), isTooLate: () => Atomics.load(late, 0) !== 0 };
+}
+
+const codecs: readonly Codec[] = [anthropicMessages, openaiChat, openaiResponses];
+
+function codecOf(format: string, route: Codec['route']): Codec {
+  return route ? geminiFor(route) : codecs.find(({ name }) => name === format)!;
+}
+
+function dataOf(handle: number, prepared: Prepared, came: Uint8Array): ThreadPrepared {
+  const { body, summary, counter } = prepared;
+  const { outcome, mayGoAsItCame, report, identity, recallTool, searched, room, prompt } = prepared;
+  return {
+    outcome,
+    mayGoAsItCame,
+    report,
+    identity,
+    recallTool,
+    searched,
+    room,
+    prompt,
+    handle,
+    body: body === came ? undefined : body,
+    isCounted: counter !== undefined,
+    summary: summary && { key: summary.key, earlier: summary.earlier(), tokens: summary.tokens },
+  };
+}
+
+function storeOf(name: string): Store {
+  return {
+    name,
+    async get(key) {
+      return (await parent.getMany([key]))[0];
+    },
+    async getMany(keys) {
+      const found = await Promise.all(piecesOf(keys).map((piece) => parent.getMany(piece)));
+      return found.flat();
+    },
+    async getFirst(keys) {
+      for (const [number, piece] of piecesOf(keys).entries()) {
+        const found = await parent.getFirst(piece);
+        if (found) return { ...found, at: found.at + number * mostKeys };
+      }
+      return undefined;
+    },
+    putMany: (entries) => parent.putMany(entries),
+    putUnless: (guards, entries) => parent.putUnless(guards, entries),
+    delete: (keys) => parent.delete(keys),
+    // It is the other thread's.
+    close: () => Promise.resolve(),
+  };
+}
+
+function piecesOf(keys: readonly string[]): readonly (readonly string[])[] {
+  const pieces: (readonly string[])[] = [];
+  for (let at = 0; at < keys.length; at += mostKeys) pieces.push(keys.slice(at, at + mostKeys));
+  return pieces;
+}
