@@ -55,7 +55,7 @@ export async function startStack(
   async function startGateway() {
     const store = rims.store ?? (await sqliteStore({ file: join(data, 'memory.db') }));
     const upstream = undiciUpstream();
-    const fromBytes = rims.foldThreadBytes ?? (Number(process.env.HACK) || undefined);
+    const { foldThreadBytes: fromBytes } = rims;
     const thread = fromBytes === undefined ? undefined : foldThread({ fromBytes });
     const url = rims.upstreamUrl ?? provider.url;
     const handler = assembleGateway(

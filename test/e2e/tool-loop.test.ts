@@ -55,10 +55,11 @@ const clients: readonly [string, (options: AgentOptions) => Promise<Run>, string
 
 describe.each(clients)('the official %s client', (_, run, model) => {
   it.each([
-    ['streaming', true],
-    ['not streaming', false],
-  ] as const)('finishes a tool loop through folds and a private recall, %s', async (__, streaming) => {
-    await using stack = await startStack(script, { models: { '*': { window: 9_000 } } });
+    ['streaming', true, {}],
+    ['not streaming', false, {}],
+    ['streaming, each body folded in a thread of its own', true, { foldThreadBytes: 1 }],
+  ] as const)('finishes a tool loop through folds and a private recall, %s', async (__, streaming, rims) => {
+    await using stack = await startStack(script, { models: { '*': { window: 9_000 } } }, rims);
     const seen = await run({
       url: stack.url,
       model,

@@ -23,19 +23,19 @@ import type {
 } from './thread.ts';
 
 export type FoldThreadOptions = {
-  /** Bodies of at least so many bytes are folded in the thread. Default 131,072. */
+  /** Bodies of at least so many bytes are folded in a thread; those of eight times as many in another. Default 131,072. */
   readonly fromBytes?: number;
-  /** MB of JavaScript objects that the thread may hold; one that needs more ends. Default 2,048. */
+  /** MB of JavaScript objects that each thread may hold; one that needs more ends. Default 2,048. */
   readonly heapMb?: number;
 };
 
-/** One thread for one gateway. */
+/** The threads of one gateway: one for large bodies, and one for the largest. */
 export type FoldThread = {
-  /** The engine that has large bodies folded in the thread. Throws `bad-config` where the settings cannot be copied. */
+  /** The engine that has large bodies folded in the threads. Throws `bad-config` where the settings cannot be copied. */
   engineFor(parts: EngineParts): Engine;
-  /** Starts the thread; resolves when it can fold. Never rejects: a thread that cannot be started is met by the first request. */
+  /** Starts the threads; resolves when they can fold. Never rejects: one that cannot be started is met by the first request. */
   warmUp(): Promise<void>;
-  /** Ends the thread; what waits for it is sent unfolded. */
+  /** Ends the threads; what waits for one is sent unfolded. */
   close(): Promise<void>;
 };
 
@@ -58,29 +58,30 @@ type Running = {
   end(error: LeporelloError): void;
 };
 
-/** A thread that folds the large bodies of one gateway: the `elsewhere` of `assembleGateway`. */
+/** The threads that fold the large bodies of one gateway: the `elsewhere` of `assembleGateway`. */
 export function foldThread(options: FoldThreadOptions = {}): FoldThread {
-  let folding: Folding | undefined;
+  const { fromBytes = defaultFoldThreadBytes, heapMb = 2_048 } = options;
+  let lanes: readonly Folding[] = [];
   return {
     engineFor(parts) {
-      folding = foldInThread(parts, options);
-      return folding.engine;
+      const large = foldInThread(parts, { fromBytes, heapMb });
+      // The largest take seconds when they are first met, and those that are merely large need not wait for them.
+      const largest = foldInThread({ ...parts, near: large.engine }, { fromBytes: fromBytes * 8, heapMb });
+      lanes = [large, largest];
+      return largest.engine;
     },
     async warmUp() {
-      await folding?.warmUp();
+      await Promise.all(lanes.map((lane) => lane.warmUp()));
     },
     async close() {
-      await folding?.close();
+      await Promise.all(lanes.map((lane) => lane.close()));
     },
   };
 }
 
 type Folding = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine };
 
-function foldInThread(
-  parts: EngineParts,
-  { fromBytes = defaultFoldThreadBytes, heapMb = 2_048 }: FoldThreadOptions,
-): Folding {
+function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldThreadOptions>): Folding {
   const { near, store, keptReplies, vault, log, secret } = parts;
   const settings = copied(parts.settings);
   const workerData: ThreadData = { settings, secret, storeName: store.name };
@@ -172,38 +173,38 @@ function foldInThread(
   ): Promise<Prepared> {
     const { tenant } = request;
     const counter = isCounted ? await loadTokenCounter(data.report.model, settings.models) : undefined;
-    const prepared: Prepared = {
+    // Held by all that asks for what the thread keeps; when nothing does any more, the thread may forget it.
+    const kept = { handle };
+    releaseWithout(kept, remote, handle);
+    return {
       ...data,
       body,
       counter,
       original: () => undefined,
       async lookUpOriginal(id) {
-        const here = await remote.original(handle, id).catch(() => undefined);
+        const here = await remote.original(kept.handle, id).catch(() => undefined);
         if (here) return here;
         if (!data.report.memories.includes(id)) return undefined;
-        const kept = await vault.recall(tenant, id);
-        return kept.status === 'found' ? kept.original : undefined;
+        const stored = await vault.recall(tenant, id);
+        return stored.status === 'found' ? stored.original : undefined;
       },
-      remember: (ghost) => remote.remember(handle, ghost),
+      remember: (ghost) => remote.remember(kept.handle, ghost),
       async keepReply(knownAs, reply) {
         // A request that is sent unfolded asks this thread alone.
         await Promise.all([
-          remote.keepReply(handle, knownAs, reply),
+          remote.keepReply(kept.handle, knownAs, reply),
           keptReplies.record(tenant, knownAs, reply),
         ]);
       },
       known: remote.known(handle).catch(() => undefined),
-      learn: (reported) => void remote.learn(handle, reported).catch(() => undefined),
-      summary: summary && jobOf(remote, handle, summary, (text) => counter?.count(text) ?? text.length),
+      learn: (reported) => void remote.learn(kept.handle, reported).catch(() => undefined),
+      summary: summary && jobOf(remote, kept, summary, (text) => counter?.count(text) ?? text.length),
     };
-    // Whoever answers a recall holds on to it.
-    released.register(prepared, () => void remote.release(handle).catch(() => undefined));
-    return prepared;
   }
 
   function jobOf(
     remote: Remote<ThreadFunctions>,
-    handle: number,
+    kept: { readonly handle: number },
     { key, earlier, tokens }: NonNullable<ThreadPrepared['summary']>,
     count: (text: string) => number,
   ): SummaryJob {
@@ -211,12 +212,12 @@ function foldInThread(
       key,
       earlier: () => earlier,
       tokens,
-      claim: (forMs) => remote.claimSummary(handle, forMs),
+      claim: (forMs) => remote.claimSummary(kept.handle, forMs),
       async write(summarizer, signal) {
         const number = summaries++;
         summarizers.set(number, { summarizer, count, signal });
         try {
-          return await remote.writeSummary(handle, summarizer.name, number);
+          return await remote.writeSummary(kept.handle, summarizer.name, number);
         } finally {
           summarizers.delete(number);
         }
@@ -258,6 +259,10 @@ function foldInThread(
 const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url);
 
 const released = new FinalizationRegistry<() => void>((release) => release());
+
+function releaseWithout(kept: object, remote: Remote<ThreadFunctions>, handle: number): void {
+  released.register(kept, () => void remote.release(handle).catch(() => undefined));
+}
 
 function requestData(
   { codec, body, tenant, refusal }: EngineRequest,
