@@ -70,7 +70,7 @@ export async function startStack(
         ...(thread && { elsewhere: thread }),
       },
     );
-    await thread?.warmUp();
+    await thread?.warmUp('gpt-4o');
     const server = await serveNode(handler, {
       port: 0,
       host: '127.0.0.1',

@@ -95,3 +95,25 @@ function failureOf(error: unknown): Failure {
 function errorOf({ code, message }: Failure): Error {
   return code === undefined ? new Error(message) : new LeporelloError(code, message);
 }
+
+/**
+ * Whether a call was begun or given up, as a number in memory that both threads share: whoever is first decides. What was begun may have
+ * effects and is waited for; what was given up is never begun.
+ */
+export type Turn = Int32Array;
+
+export function openTurn(): Turn {
+  return new Int32Array(new SharedArrayBuffer(4));
+}
+
+/** False where it was given up. */
+export function begin(turn: Turn): boolean {
+  return Atomics.compareExchange(turn, 0, waiting, begun) === waiting;
+}
+
+/** False where it was begun. */
+export function giveUp(turn: Turn): boolean {
+  return Atomics.compareExchange(turn, 0, waiting, givenUp) === waiting;
+}
+
+const [waiting, begun, givenUp] = [0, 1, 2];

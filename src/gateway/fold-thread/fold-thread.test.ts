@@ -53,6 +53,8 @@ const steps: readonly Step[] = [
   ),
   { user: 'Go on.' },
 ];
+/** More than gpt-4o takes. */
+const long = [...steps, { user: listing('long', 12_000) }, ...steps];
 const chat = chatBody(steps, { tools: ['run'], model: 'gpt-4o' });
 const geminiBody = new TextEncoder().encode(
   JSON.stringify({
@@ -165,11 +167,25 @@ describe('a thread that folds large bodies', () => {
     await engine.learn(request, prepared.prompt?.counted ?? 9_000);
   });
 
-  it('gives a request up that nobody waits for', async () => {
+  it('sends a request unfolded that is not begun in time, but one that may not fit its window', async () => {
     const { engine } = open();
-    const prepared = await engine.prepare({ ...requestOf(openaiChat, chat), isTooLate: () => true });
-    expect(prepared.body).toBe(chat);
-    expect(prepared.outcome.status).toBe('failed');
+    // What the thread is told to do first keeps it busy until it is started.
+    const [late, large] = await Promise.all([
+      engine.prepare({ ...requestOf(openaiChat, chat), leftMs: () => 0 }),
+      engine.prepare({
+        ...requestOf(openaiChat, chatBody(long, { tools: ['run'], model: 'gpt-4o' })),
+        leftMs: () => 0,
+      }),
+    ]);
+    expect(late.body).toBe(chat);
+    expect(late.outcome).toEqual({
+      status: 'failed',
+      reason: 'deadline: the thread that folds large requests was busy with others all the time',
+    });
+    expect(large.outcome).toEqual({ status: 'compacted' });
+    // What was not begun was not recorded: the same request is folded now.
+    const again = await engine.prepare(requestOf(openaiChat, chat));
+    expect([again.outcome.status, again.report.replayed]).toEqual(['compacted', 0]);
   });
 });
 

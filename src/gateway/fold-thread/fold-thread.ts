@@ -12,8 +12,9 @@ import type { SummaryJob } from '../../compact/summary-ahead.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import type { Summarizer } from '../../summarizers/summarizer.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
+import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 import type { EngineParts } from '../assemble.ts';
-import { openCalls, type Remote } from './calls.ts';
+import { giveUp, openCalls, openTurn, type Remote, type Turn } from './calls.ts';
 import type {
   ParentFunctions,
   ThreadData,
@@ -33,8 +34,11 @@ export type FoldThreadOptions = {
 export type FoldThread = {
   /** The engine that has large bodies folded in the threads. Throws `bad-config` where the settings cannot be copied. */
   engineFor(parts: EngineParts): Engine;
-  /** Starts the threads; resolves when they can fold. Never rejects: one that cannot be started is met by the first request. */
-  warmUp(): Promise<void>;
+  /**
+   * Starts the threads; resolves when most large requests for this model are folded as fast as they ever will be. Never rejects: a thread that
+   * cannot be started is met by the first request.
+   */
+  warmUp(model: string): Promise<void>;
   /** Ends the threads; what waits for one is sent unfolded. */
   close(): Promise<void>;
 };
@@ -45,8 +49,8 @@ export type FoldThread = {
  */
 export const defaultFoldThreadBytes = 128 * 1024;
 
-/** How often it is looked whether somebody still waits for a request in the thread, in milliseconds. */
-const lookEveryMs = 20;
+/** Bytes of a body for each of its tokens, at least, in all but odd bodies. */
+const bytesPerToken = 3;
 
 /** A thread that says nothing for so long is ended, in milliseconds: something in it never ends. */
 const longestSilenceMs = 180_000;
@@ -70,8 +74,11 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
       lanes = [large, largest];
       return largest.engine;
     },
-    async warmUp() {
-      await Promise.all(lanes.map((lane) => lane.warmUp()));
+    async warmUp(model) {
+      const [large, largest] = lanes;
+      await large?.warmUp(model);
+      // It is seldom needed, and the gateway need not wait for it.
+      void largest?.warmUp(model);
     },
     async close() {
       await Promise.all(lanes.map((lane) => lane.close()));
@@ -102,6 +109,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     getFirst: (keys) => store.getFirst(keys),
     putMany: (entries) => store.putMany(entries),
     putUnless: (guards, entries) => store.putUnless(guards, entries),
+    touch: (keys, expiresAt) => store.touch(keys, expiresAt),
     delete: (keys) => store.delete(keys),
     async summarize(number, request) {
       const { summarizer, count, signal } = summarizers.get(number)!;
@@ -148,22 +156,38 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   const isLarge = ({ body }: EngineRequest): boolean => body.length >= fromBytes;
 
   async function prepare(request: EngineRequest): Promise<Prepared> {
-    const late = new Int32Array(new SharedArrayBuffer(4));
-    const begun = performance.now();
+    const turn = openTurn();
     let by: Running | undefined;
-    const watch = setInterval(() => {
-      if (request.isTooLate?.()) Atomics.store(late, 0, 1);
-      if (performance.now() - begun > longestSilenceMs) void by?.worker.terminate();
-    }, lookEveryMs);
+    const timers = [setTimeout(() => void by?.worker.terminate(), longestSilenceMs)];
+    const unfolded = (reason: string) => near.unfolded(request, { status: 'failed', reason });
     try {
       by = thread();
-      const prepared = await by.remote.prepare(requestData(request, late));
-      return await preparedOf(by.remote, request, prepared);
+      const late = Promise.withResolvers<undefined>();
+      if (request.leftMs)
+        timers.push(
+          setTimeout(() => void isGivenUp(request, turn).then(late.resolve), Math.max(0, request.leftMs())),
+        );
+      const prepared = await Promise.race([by.remote.prepare(requestData(request), turn), late.promise]);
+      return prepared
+        ? await preparedOf(by.remote, request, prepared)
+        : await unfolded('deadline: the thread that folds large requests was busy with others all the time');
     } catch (error) {
-      return near.unfolded(request, { status: 'failed', reason: reasonOf(error) });
+      return unfolded(reasonOf(error));
     } finally {
-      clearInterval(watch);
+      for (const timer of timers) clearTimeout(timer);
     }
+  }
+
+  /** Resolves when the request is never begun any more; it waits on when it was begun, or may not fit its window unfolded. */
+  async function isGivenUp(request: EngineRequest, turn: Turn): Promise<undefined> {
+    const { report } = await near.unfolded(request, { status: 'failed', reason: '' });
+    const { window = FALLBACK_WINDOW, maxInput = window } = await loadModelInfo(
+      report.model,
+      settings.models,
+    );
+    const mayOverflow = request.refusal !== undefined || request.body.length / bytesPerToken > maxInput;
+    if (mayOverflow || !giveUp(turn)) await new Promise(() => {});
+    return undefined;
   }
 
   async function preparedOf(
@@ -241,8 +265,8 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   };
   return {
     engine,
-    async warmUp() {
-      await inThread((remote) => remote.warmUp()).catch(() => undefined);
+    async warmUp(model) {
+      await inThread((remote) => remote.warmUp(model)).catch(() => undefined);
     },
     async close() {
       isClosed = true;
@@ -264,18 +288,14 @@ function releaseWithout(kept: object, remote: Remote<ThreadFunctions>, handle: n
   released.register(kept, () => void remote.release(handle).catch(() => undefined));
 }
 
-function requestData(
-  { codec, body, tenant, refusal }: EngineRequest,
-  late = new Int32Array(new SharedArrayBuffer(4)),
-): ThreadRequest {
+function requestData({ codec, leftMs, body, ...request }: EngineRequest): ThreadRequest {
   return {
+    ...request,
     format: codec.name,
     route: codec.route,
     // A view would take along all of what it is a view of.
     body: body.byteLength === body.buffer.byteLength ? body : body.slice(),
-    tenant,
-    late,
-    ...(refusal && { refusal }),
+    endsAt: leftMs && performance.timeOrigin + performance.now() + leftMs(),
   };
 }
 

@@ -10,7 +10,7 @@ import { geminiFor } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import { createDefaultEngine, type FoldSettings } from '../../compact/default-engine.ts';
-import { type Prepared, unprepared } from '../../compact/prepared.ts';
+import type { Prepared } from '../../compact/prepared.ts';
 import type { EngineRequest } from '../../compact/request.ts';
 import type { SummaryJob } from '../../compact/summary-ahead.ts';
 import type { GhostTurn } from '../../conversation/ghost-turn.ts';
@@ -19,9 +19,8 @@ import { LeporelloError } from '../../errors.ts';
 import type { FirstFound, Store, StoreEntry } from '../../memory/store.ts';
 import { createVault } from '../../memory/vault.ts';
 import type { SummaryRequest } from '../../summarizers/summarizer.ts';
-import { loadTokenCounter } from '../../tokens/load-counter.ts';
-import { loadModelInfo } from '../../tokens/models.ts';
-import { type Calls, openCalls } from './calls.ts';
+import { warmUp } from '../warm-up.ts';
+import { begin, type Calls, openCalls, type Turn } from './calls.ts';
 
 /** What the thread is started with. */
 export type ThreadData = {
@@ -31,12 +30,12 @@ export type ThreadData = {
 };
 
 /** A request as it is sent here. */
-export type ThreadRequest = Omit<EngineRequest, 'codec' | 'isTooLate'> & {
+export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
   readonly format: string;
   /** What the path of the request says, where its format says it there. */
   readonly route: Codec['route'];
-  /** One 32-bit number in shared memory: not 0 when nobody waits any more. */
-  readonly late: Int32Array;
+  /** When its time is over, in milliseconds since the epoch; undefined for never. */
+  readonly endsAt: number | undefined;
 };
 
 type Functional = 'original' | 'lookUpOriginal' | 'remember' | 'keepReply' | 'counter' | 'known' | 'learn';
@@ -58,6 +57,7 @@ export type ParentFunctions = {
   getFirst(keys: readonly string[]): Promise<FirstFound | undefined>;
   putMany(entries: readonly StoreEntry[]): Promise<void>;
   putUnless(guards: readonly string[], entries: readonly StoreEntry[]): Promise<FirstFound | undefined>;
+  touch(keys: readonly string[], expiresAt: number): Promise<void>;
   delete(keys: readonly string[]): Promise<void>;
   /** Has the summary written that was begun under this number. */
   summarize(number: number, request: Omit<SummaryRequest, 'count'>): Promise<string | undefined>;
@@ -93,15 +93,14 @@ function openThread(data: ThreadData) {
   let handles = 0;
 
   return {
-    /** Resolves when the thread can fold as fast as it ever will. */
-    async warmUp(): Promise<void> {
-      await Promise.all([loadTokenCounter('gpt-4o'), loadModelInfo('gpt-4o')]);
+    /** Resolves when the thread folds requests for this model as fast as it ever will. */
+    async warmUp(model: string): Promise<void> {
+      await warmUp(model);
     },
-    async prepare(asked: ThreadRequest): Promise<ThreadPrepared> {
-      const request = requestOf(asked);
-      const prepared = request.isTooLate()
-        ? unprepared(asked.body, { status: 'failed', reason: 'deadline: nobody waited any more' })
-        : await engine.prepare(request);
+    /** Undefined for a request that was given up before it was begun. */
+    async prepare(asked: ThreadRequest, turn: Turn): Promise<ThreadPrepared | undefined> {
+      if (!begin(turn)) return undefined;
+      const prepared = await engine.prepare(requestOf(asked));
       const handle = handles++;
       held.set(handle, prepared);
       return dataOf(handle, prepared, asked.body);
@@ -153,8 +152,10 @@ function openThread(data: ThreadData) {
   }
 }
 
-function requestOf({ format, route, late, ...request }: ThreadRequest) {
-  return { ...request, codec: codecOf(format, route), isTooLate: () => Atomics.load(late, 0) !== 0 };
+function requestOf({ format, route, endsAt, ...request }: ThreadRequest): EngineRequest {
+  const codec = codecOf(format, route);
+  if (endsAt === undefined) return { ...request, codec };
+  return { ...request, codec, leftMs: () => endsAt - performance.timeOrigin - performance.now() };
 }
 
 const codecs: readonly Codec[] = [anthropicMessages, openaiChat, openaiResponses];
@@ -165,11 +166,12 @@ function codecOf(format: string, route: Codec['route']): Codec {
 
 function dataOf(handle: number, prepared: Prepared, came: Uint8Array): ThreadPrepared {
   const { body, summary, counter } = prepared;
-  const { outcome, mayGoAsItCame, report, identity, recallTool, searched, room, prompt } = prepared;
+  const { outcome, mayGoAsItCame, report, problem, identity, recallTool, searched, room, prompt } = prepared;
   return {
     outcome,
     mayGoAsItCame,
     report,
+    problem,
     identity,
     recallTool,
     searched,
@@ -201,6 +203,9 @@ function storeOf(name: string): Store {
     },
     putMany: (entries) => parent.putMany(entries),
     putUnless: (guards, entries) => parent.putUnless(guards, entries),
+    async touch(keys, expiresAt) {
+      for (const piece of piecesOf(keys)) await parent.touch(piece, expiresAt);
+    },
     delete: (keys) => parent.delete(keys),
     // It is the other thread's.
     close: () => Promise.resolve(),
