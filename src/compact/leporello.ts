@@ -139,7 +139,17 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
 
 const leporelloCheck = object<LeporelloOptions>({
   ...foldChecks,
-  store: thingWith('a store', 'get', 'getMany', 'getFirst', 'putMany', 'putUnless', 'touch', 'delete', 'close'),
+  store: thingWith(
+    'a store',
+    'get',
+    'getMany',
+    'getFirst',
+    'putMany',
+    'putUnless',
+    'touch',
+    'delete',
+    'close',
+  ),
   secret: secretValue(
     'at least 32 bytes, such as new TextEncoder().encode(text)',
     (value) => value instanceof Uint8Array && value.length >= 32,

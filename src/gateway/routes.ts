@@ -160,3 +160,9 @@ export function sessionOf(headers: HeaderList): string | undefined {
   }
   return undefined;
 }
+
+/** Returns the codec of this name. `route` is what the URL says, in formats that put the model there. */
+export function codecOf(name: string, route: Codec['route']): Codec {
+  if (route) return geminiFor(route);
+  return [anthropicMessages, openaiChat, openaiResponses].find((codec) => codec.name === name) ?? gemini;
+}

@@ -4,11 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
-import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../codecs/codec.ts';
-import { geminiFor } from '../../codecs/gemini/index.ts';
-import { openaiChat } from '../../codecs/openai-chat/index.ts';
-import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import { createDefaultEngine, type FoldSettings } from '../../compact/default-engine.ts';
 import type { Prepared } from '../../compact/prepared.ts';
 import type { EngineRequest } from '../../compact/request.ts';
@@ -19,6 +15,7 @@ import { LeporelloError } from '../../errors.ts';
 import type { FirstFound, Store, StoreEntry } from '../../memory/store.ts';
 import { createVault } from '../../memory/vault.ts';
 import type { SummaryRequest } from '../../summarizers/summarizer.ts';
+import { codecOf } from '../routes.ts';
 import { warmUp } from '../warm-up.ts';
 import { begin, type Calls, openCalls, type Turn } from './calls.ts';
 
@@ -156,12 +153,6 @@ function requestOf({ format, route, endsAt, ...request }: ThreadRequest): Engine
   const codec = codecOf(format, route);
   if (endsAt === undefined) return { ...request, codec };
   return { ...request, codec, leftMs: () => endsAt - performance.timeOrigin - performance.now() };
-}
-
-const codecs: readonly Codec[] = [anthropicMessages, openaiChat, openaiResponses];
-
-function codecOf(format: string, route: Codec['route']): Codec {
-  return route ? geminiFor(route) : codecs.find(({ name }) => name === format)!;
 }
 
 function dataOf(handle: number, prepared: Prepared, came: Uint8Array): ThreadPrepared {
