@@ -23,31 +23,33 @@ const settings: readonly { readonly of: GatewaySettings; readonly isForced: bool
   { of: { models: { '*': { window: 2_500 } } }, isForced: true },
 ];
 
-export type Gateways = readonly {
+export type Gateway = {
   readonly handler: Handler;
   readonly provider: StrictProvider;
   readonly vault: Vault;
   readonly isForced: boolean;
   readonly isLeveled: boolean;
-}[];
+};
+
+/** `short`: those whose provider refuses what is too long for it. From that they learn a window, which they then fold into. */
+export type Gateways = { readonly usual: readonly Gateway[]; readonly short: readonly Gateway[] };
 
 export function openGateways(): Gateways {
-  return settings.map(({ of, isForced }) => {
-    const provider = strictProvider();
-    const store = inMemoryStore();
-    const handler = assembleGateway(
-      { urls, tenant: 'fuzz', prepareDeadlineMs: 60_000, ...of },
-      { store, secret, upstream: provider.upstream, log: { info: () => undefined, warn: () => undefined } },
-    );
-    const vault = createVault({ store, secret });
-    return {
-      handler,
-      provider,
-      vault,
-      isForced,
-      isLeveled: of.subgoals !== undefined || of.summaries !== undefined,
-    };
-  });
+  return {
+    usual: settings.map((one) => openGateway(one)),
+    short: settings.map((one) => openGateway({ ...one, isForced: true })),
+  };
+}
+
+function openGateway({ of, isForced }: (typeof settings)[number]): Gateway {
+  const provider = strictProvider();
+  const store = inMemoryStore();
+  const handler = assembleGateway(
+    { urls, tenant: 'fuzz', prepareDeadlineMs: 60_000, ...of },
+    { store, secret, upstream: provider.upstream, log: { info: () => undefined, warn: () => undefined } },
+  );
+  const isLeveled = of.subgoals !== undefined || of.summaries !== undefined;
+  return { handler, provider, vault: createVault({ store, secret }), isForced, isLeveled };
 }
 
 const urls = { openai: 'http://p', anthropic: 'http://p', gemini: 'http://p' };

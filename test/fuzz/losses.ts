@@ -1,4 +1,5 @@
 /** What a fold must not lose: loaded tools, originals, answers to recalls. Each check returns what is lost, in words. */
+import { scanArray } from '../../src/conversation/json-scan.ts';
 import type { Vault } from '../../src/memory/vault.ts';
 import type { JsonObject } from '../../src/testing/fake-provider/script.ts';
 import type { SentBody } from './strict-upstream.ts';
@@ -52,24 +53,18 @@ export async function lostOriginals(
     const original = textOf(kept.original);
     const isThere =
       seen.some((body) => body.includes(original)) ||
-      (original.startsWith('[') && elementsAreThere(original, seen));
+      (original.startsWith('[') && elementsAreThere(kept.original, seen));
     if (!isThere && isOwn) failures.push(`${id} is kept as no client sent it: ${original.slice(0, 200)}`);
   }
   return failures;
 }
 
 /** Messages are kept as a list of their bytes; the commas between are ours. */
-function elementsAreThere(list: string, seen: readonly string[]): boolean {
-  let rest = list.slice(1, -1);
-  while (rest !== '') {
-    // The longest beginning of the rest that some client sent is at least one element.
-    let end = rest.length;
-    while (end > 0 && !seen.some((body) => body.includes(rest.slice(0, end))))
-      end = rest.lastIndexOf(',', end - 1);
-    if (end <= 0) return false;
-    rest = rest.slice(end + 1);
-  }
-  return true;
+function elementsAreThere(list: Uint8Array, seen: readonly string[]): boolean {
+  return scanArray(list, 0).elements.every(({ start, end }) => {
+    const element = textOf(list.subarray(start, end));
+    return seen.some((body) => body.includes(element));
+  });
 }
 
 /** Each recall is answered with something, in the very next request. */

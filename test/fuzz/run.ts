@@ -31,7 +31,7 @@ let failures = 0;
 for (let bodies = 0, at = 0; bodies < count; at++) {
   // What a gateway remembers of one conversation must not decide how another is played again.
   const route = chosen[at % chosen.length]!;
-  if (at % 200 === 0) gateways = openGateways();
+  if (at % 1_000 === 0) gateways = openGateways();
   const played = await play(gateways, route, seed + at);
   bodies += played.requests;
   sums.set(route.name, added(sums.get(route.name), played));
