@@ -22,7 +22,8 @@ export function chunkingCases(codec: Codec, fixture: CodecFixture): void {
       ({ responses, client }) => {
         const { sse, usage } = exchanged(codec, responses);
         expect(fixture.client(sse)).toEqual(client);
-        expect(usage).toEqual(client.usage);
+        // What the provider's own tools used is told apart, beside what the client reads.
+        expect(usage).toEqual(client.usage && expect.objectContaining(client.usage));
       },
     );
 
