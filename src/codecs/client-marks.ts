@@ -14,7 +14,7 @@ export const markKey = 'cache_control';
 export const usualMarkMs = 5 * 60_000;
 const longMarkMs = 60 * 60_000;
 
-/** Members in which further blocks stand: the content of a message or of a result, and what a tool of Chat Completions defines. */
+/** Members in which further blocks stand: the content of a message or of a result, and what wraps the definition of a tool. */
 const holders: ReadonlySet<string> = new Set(['content', 'function']);
 
 /**

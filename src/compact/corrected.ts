@@ -61,6 +61,7 @@ export function correctedEconomy(economy: Economy, { slope }: Correction): Econo
   if (slope === 1) return economy;
   return {
     ...economy,
+    ahead: economy.ahead === undefined ? undefined : economy.ahead * slope,
     dead: (usedFor) =>
       economy.dead(usedFor).map((one) => ({
         ...one,

@@ -52,6 +52,7 @@ function economyOf({ came, input, start, prices, correction }: Standing): Trigge
         read: prices.read,
         write: came.writesLong ? longWritePrice(prices) : prices.write,
         least: prices.least,
+        ahead: tokensAhead(input),
         keptMs: longest(prices.keptMs, came.keptMs),
         bringsTool: input.recallTool !== undefined && !start.offers,
         dead: (usedFor) => deadWeight(input, start, usedFor),
@@ -59,6 +60,10 @@ function economyOf({ came, input, start, prices, correction }: Standing): Trigge
       correction,
     )
   );
+}
+
+function tokensAhead({ conversation, counter }: PlanInput): number {
+  return conversation.preamble.reduce((sum, block) => sum + counter.block(conversation, block), 0);
 }
 
 /**

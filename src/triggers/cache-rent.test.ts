@@ -46,6 +46,16 @@ describe('cache-rent', () => {
     });
   });
 
+  it('pays for recalls that read long tools once more, three for a fold, beyond the 15,000 tokens that patience covers', () => {
+    // Price 1.15 x 20,000 = 23,000, and 3 x 0.1 x 69,000 = 20,700; rent 0.1 x 10,000 a request.
+    const demandAt = (requests: number, ahead: number) => {
+      const { economy, ...rest } = state(cached, dead(5, 10_000, requests, 30_000));
+      return trigger.demand({ ...rest, economy: { ...economy!, ahead } })?.goal.target;
+    };
+    expect([demandAt(22, 15_000), demandAt(23, 15_000)]).toEqual([undefined, 40_000]);
+    expect([demandAt(43, 84_000), demandAt(44, 84_000)]).toEqual([undefined, 40_000]);
+  });
+
   it('leaves alone a prompt that is too short to be cached, or would be afterwards', () => {
     const shortest = (least: number) => {
       const { economy, ...rest } = state(cached, dead(5, 10_000, 99, 30_000));

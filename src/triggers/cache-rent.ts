@@ -18,6 +18,13 @@ export type CacheRentOptions = {
   readonly patience?: number | undefined;
 };
 
+/**
+ * A fold brings so many recalls (2.7 on recorded coding sessions, whatever stands ahead), and each reads the whole request once more.
+ * `patience` covers that as far as tools and system text are no longer than where it was measured; what they have beyond that comes on top.
+ */
+const recallsAFold = 3;
+const usuallyAhead = 15_000;
+
 /** Requests for which what the model told the user counts as used: it is what their talk goes on from, long after the steps that led there. */
 const repliesUsedFor = 70;
 
@@ -55,10 +62,11 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
     name,
     demand({ tokens, economy }) {
       if (!economy || isTooShortToCache(tokens, economy)) return undefined;
-      const { read, write, bringsTool, dead } = economy;
+      const { read, write, bringsTool, dead, ahead = 0 } = economy;
       const terms = write > read ? cached : uncached;
       const price = patience * Math.max(write - read, terms.leastPrice * read);
       // What stands ahead is not asked for again, so patience has no part in it.
+      const priceOfRecalls = recallsAFold * read * Math.max(0, ahead - usuallyAhead);
       const priceAhead = bringsTool ? Math.max(0, write - read) : 0;
       const best = bestStretch(
         dead({
@@ -69,7 +77,8 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
           replies: repliesUsedFor,
         }).filter((one) => hasCostEnough(one, terms, tokens)),
         least,
-        (rent, behind, gone) => rent * read - price * behind - priceAhead * (tokens - gone - behind),
+        (rent, behind, gone) =>
+          rent * read - priceOfRecalls - price * behind - priceAhead * (tokens - gone - behind),
       );
       if (!best || isTooShortToCache(tokens - best.tokens, economy)) return undefined;
       return {

@@ -36,6 +36,8 @@ export type Economy = {
   readonly least?: number | undefined;
   /** Whether a fold brings the recall tool, which stands ahead of all messages, so that what it leaves alone is written anew, too. Default false. */
   readonly bringsTool?: boolean;
+  /** Tokens of tools and system text, ahead of all messages: each recall reads them once more. Default 0. */
+  readonly ahead?: number | undefined;
   /** What could go, in the order of the conversation. Reckoned when asked for. */
   readonly dead: (usedFor: UsedFor) => readonly Dead[];
 };

@@ -66,6 +66,7 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
       toolNames: [...toolNamesOf(tools), ...toolNamesOf(functions)],
       preamble: [tools, functions].filter((block) => block !== undefined),
       messages,
+      // https://developers.openai.com/api/docs/guides/prompt-caching
       keptMs: longestOf([marks, retentionMs(others)]),
       writesLong: writesLong(marks),
       sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,

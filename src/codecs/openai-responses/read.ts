@@ -58,6 +58,7 @@ function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outline
     preamble: [tools, instructions].filter((block) => block !== undefined),
     messages,
     goesOnFrom: typeof previous_response_id === 'string' ? previous_response_id : undefined,
+    // https://developers.openai.com/api/docs/guides/prompt-caching
     keptMs: retentionMs(others),
     sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,
   };
