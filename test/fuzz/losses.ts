@@ -1,6 +1,7 @@
 /** What a fold must not lose: loaded tools, originals, answers to recalls. Each check returns what is lost, in words. */
 import { scanArray } from '../../src/conversation/json-scan.ts';
 import type { Vault } from '../../src/memory/vault.ts';
+import { isObject } from '../../src/testing/fake-provider/json.ts';
 import type { JsonObject } from '../../src/testing/fake-provider/script.ts';
 import type { SentBody } from './strict-upstream.ts';
 
@@ -90,12 +91,17 @@ export function textOf(bytes: Uint8Array): string {
 export function unpairedFunctions(body: JsonObject | undefined): number {
   const { messages } = body ?? {};
   if (!Array.isArray(messages)) return 0;
-  const named = (message: unknown, key: string) =>
-    (message as Record<string, unknown> | null | undefined)?.[key];
-  const calledBy = (message: unknown) => named(named(message, 'function_call'), 'name');
   return messages.filter((message: unknown, at) => {
     if (named(message, 'role') === 'function') return calledBy(messages[at - 1]) !== named(message, 'name');
     const called = calledBy(message);
     return called !== undefined && named(messages[at + 1], 'name') !== called;
   }).length;
+}
+
+function calledBy(message: unknown): unknown {
+  return named(named(message, 'function_call'), 'name');
+}
+
+function named(value: unknown, key: string): unknown {
+  return isObject(value) ? value[key] : undefined;
 }
