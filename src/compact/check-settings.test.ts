@@ -183,7 +183,7 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
   ],
   [
     { store: {}, secret },
-    'store is {}, but must be a store, with the functions get, getMany, getFirst, putMany, putUnless, delete and close.',
+    'store is {}, but must be a store, with the functions get, getMany, getFirst, putMany, putUnless, touch, delete and close.',
   ],
   [
     { secret: 'a secret of more than 32 characters' },

@@ -82,7 +82,8 @@ describe('leporello compact', () => {
     const codecs = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'];
     const bodies = codecs.map((codec) => readFileSync(`src/codecs/${codec}/fixtures/pi.json`, 'utf8'));
     const { code, out, err } = await compacts([put('bodies.jsonl', bodies.join('\n')), '--window', '700']);
-    expect(code).toBe(0);
+    // The tools of the third cost its provider's prompt more than that window has.
+    expect([code, err.split(':', 2).join(':')]).toEqual([1, 'line 3: does not fit']);
     expect(err).toMatch(/\n4 bodies: 4 compacted; /);
     const folded = out.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(folded.map((body) => Object.keys(body))).toEqual(
