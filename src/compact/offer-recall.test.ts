@@ -267,8 +267,8 @@ describe('a request that cannot be offered the recall tool', () => {
   });
 
   it('is folded where it would not fit otherwise, and where the user wants no recall tool at all', async () => {
-    const small = await prepare(testEngine({ window: 10_000 }), withoutTools);
-    expect(small.outcome).toEqual({ status: 'compacted' });
+    const forced = await prepare(testEngine({ window: 10_000 }), withoutTools);
+    expect(forced.outcome).toEqual({ status: 'compacted' });
     const never = await prepare(testEngine({ triggerOptions, offerRecall: 'never' }), withoutTools);
     expect(never.outcome).toEqual({ status: 'compacted' });
     expect(new TextDecoder().decode(never.body)).toContain('It is kept as mem_');

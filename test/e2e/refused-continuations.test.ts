@@ -1,7 +1,10 @@
 /** A provider that does not go on after a recall: it is asked again where that may help, and its client hears what it said. */
-import Anthropic from '@anthropic-ai/sdk';
+import Anthropic, {
+  APIError as AnthropicError,
+  RateLimitError as AnthropicRateLimitError,
+} from '@anthropic-ai/sdk';
 import { ApiError, GoogleGenAI } from '@google/genai';
-import OpenAI from 'openai';
+import OpenAI, { APIError as OpenAIError, RateLimitError as OpenAIRateLimitError } from 'openai';
 import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../src/metrics/receipt.ts';
 import type { Reply, Script, TurnPart } from '../../src/testing/fake-provider/script.ts';
@@ -192,24 +195,24 @@ describe('the official SDK', () => {
         drain(await openai(url).chat.completions.create({ ...chatRequest, stream: true })),
       plain: (url) => openai(url).chat.completions.create(chatRequest),
       error: { code: 'rate_limit_exceeded', type: 'tokens', message: 'Slow down.' },
-      kind: OpenAI.APIError,
-      plainKind: OpenAI.RateLimitError,
+      kind: OpenAIError,
+      plainKind: OpenAIRateLimitError,
     },
     {
       format: 'messages',
       streamed: (url) => anthropic(url).messages.stream(messagesRequest).finalMessage(),
       plain: (url) => anthropic(url).messages.create(messagesRequest),
       error: { type: 'rate_limit_error', error: limits.messages },
-      kind: Anthropic.APIError,
-      plainKind: Anthropic.RateLimitError,
+      kind: AnthropicError,
+      plainKind: AnthropicRateLimitError,
     },
     {
       format: 'responses',
       streamed: (url) => openai(url).responses.stream(responsesRequest).finalResponse(),
       plain: (url) => openai(url).responses.create(responsesRequest),
       error: { code: 'rate_limit_exceeded', message: 'Slow down.' },
-      kind: OpenAI.APIError,
-      plainKind: OpenAI.RateLimitError,
+      kind: OpenAIError,
+      plainKind: OpenAIRateLimitError,
     },
     {
       format: 'gemini',
