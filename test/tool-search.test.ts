@@ -238,3 +238,28 @@ describe('what loads tools', () => {
     );
   });
 });
+
+describe('definitions of tools that are loaded on demand', () => {
+  it('are counted when the model has them, not while they are deferred', async () => {
+    const { engine } = testEngine();
+    const tokensWith = async (tools: readonly object[]) => {
+      const request = {
+        model: 'claude-sonnet-5',
+        max_tokens: 100,
+        tools: [{ type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' }, ...tools],
+        messages: [{ role: 'user', content: 'Hello' }],
+      };
+      const body = new TextEncoder().encode(JSON.stringify(request));
+      const { report } = await engine.prepare({ codec: anthropicMessages, body, tenant: 't' });
+      return report.tokensBefore!;
+    };
+    const many = Array.from({ length: 40 }, (_, at) => ({
+      name: `tool_${at}`,
+      description: 'Looks something up in a place that this sentence describes at some length. '.repeat(5),
+      input_schema: { type: 'object', properties: { query: { type: 'string' } } },
+    }));
+    const none = await tokensWith([]);
+    expect(await tokensWith(many.map((tool) => ({ ...tool, defer_loading: true })))).toBe(none);
+    expect(await tokensWith(many)).toBeGreaterThan(none + 3_000);
+  });
+});

@@ -40,7 +40,13 @@ export type Part = (
       readonly signed: boolean;
     }
   | { readonly type: 'media'; readonly span: Span; readonly media: Media }
-  | { readonly type: 'tool-definition'; readonly span: Span; readonly name: string | undefined }
+  | {
+      readonly type: 'tool-definition';
+      readonly span: Span;
+      readonly name: string | undefined;
+      /** The definition stays out of the prompt until the model searches for the tool. */
+      readonly isDeferred?: boolean;
+    }
   | { readonly type: 'opaque'; readonly span: Span; readonly kind: string }
 ) & {
   /**

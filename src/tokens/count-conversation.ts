@@ -221,6 +221,8 @@ function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: 
     case 'media':
       return countMedia(counter, body, block, part.media);
     case 'tool-definition':
+      // A tool that the model found stands in the prompt; this leaves it to the calibration by reported usage.
+      if (part.isDeferred) return 0;
       return counter.overhead.tool + counter.count(definitionText(counter, rawText(body, block, part.span)));
     case 'opaque':
       return Math.ceil(lengthOf(part.span) / OPAQUE_BYTES_PER_TOKEN);

@@ -185,7 +185,13 @@ function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
     const { byKey } = blockMembers(bytes, span);
-    return { type: 'tool-definition', span, name: stringAt(bytes, byKey.get('name')) };
+    const deferred = byKey.get('defer_loading')?.value;
+    return {
+      type: 'tool-definition',
+      span,
+      name: stringAt(bytes, byKey.get('name')),
+      ...(deferred && startsWith(bytes, deferred, 't') ? { isDeferred: true } : {}),
+    };
   });
   const canonical = canonicalDigest('tools', [bytes], reading.digest);
   return {
