@@ -143,7 +143,7 @@ const settings = {
   calibration: false,
   models: { '*': { tokenizer: { encoding: 'o200k_base' } } },
   triggers: {
-    tokenBudget: { trigger: 20_000, target: 1_500, buffer: 1 },
+    tokenBudget: { trigger: 20_000, target: 600, buffer: 1 },
     cacheRent: false,
     coldCache: false,
   },

@@ -15,7 +15,7 @@ const settings = {
   prices: { '*': { input: 1, output: 5 } },
   models: { '*': { tokenizer: { encoding: 'o200k_base' } } },
   triggers: {
-    tokenBudget: { trigger: 20_000, target: 1_500, buffer: 1 },
+    tokenBudget: { trigger: 20_000, target: 600, buffer: 1 },
     cacheRent: false,
     coldCache: false,
   },
