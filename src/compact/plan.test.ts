@@ -81,7 +81,7 @@ describe('a fold that brings the recall tool', () => {
   const folded = async (...messages: readonly number[]) => {
     const { engine } = testEngine({ triggers: [forced], strategies: messages.map(stubbing) });
     const short = (at: number): Step => ({
-      calls: [{ name: 'look', result: `${at} understands everything immediately, `.repeat(14) }],
+      calls: [{ name: 'look', result: `${at} understands everything immediately, `.repeat(9) }],
     });
     const body = chatBody([{ user: 'Go' }, ...[1, 2, 3, 4].map(short)], { tools: ['look'], model: 'gpt-4o' });
     const { report, recallTool } = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });

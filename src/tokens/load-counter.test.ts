@@ -34,7 +34,8 @@ describe('loadTokenCounter', () => {
     expect((await loadTokenCounter('claude-opus-4-5')).image(size)).toBe(1334);
     expect((await loadTokenCounter('claude-opus-4-5')).overhead).toEqual({
       message: 22,
-      tool: 23,
+      tool: 0,
+      tools: 346,
       request: 3,
     });
   });
