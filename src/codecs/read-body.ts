@@ -132,8 +132,8 @@ export function carriedWithStep(parts: readonly Part[], whole: Span): readonly P
   return parts.map((part) => ({ ...part, stays: 'step' }));
 }
 
-/** True when the value at `span` starts with this byte: a quote, a brace, a bracket. */
-export function startsWith(bytes: Uint8Array, span: Span, character: '"' | '{' | '['): boolean {
+/** True when the value at `span` starts with this byte: a quote, a brace, a bracket, or the first letter of `true`. */
+export function startsWith(bytes: Uint8Array, span: Span, character: '"' | '{' | '[' | 't'): boolean {
   return bytes[span.start] === character.charCodeAt(0);
 }
 
