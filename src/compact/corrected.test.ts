@@ -116,7 +116,7 @@ describe('what was learned from reports', () => {
     const { report, prompt } = await prepare(engine, jobs(2));
     expect(prompt).toEqual({ came: 2_483, counted: 2_483, expected: 3_725 });
     expect(report.unfit).toBe(
-      '3725 tokens stay, 1400 fit: message 3 (tool) 1812, message 5 (tool) 1812, tools 27.',
+      '3725 tokens stay, 1400 fit: message 3 (tool) 1812, message 5 (tool) 1812, tools 29.',
     );
   });
 });
