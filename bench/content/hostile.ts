@@ -45,6 +45,7 @@ export const hostileTexts: readonly Hostile[] = [
   { name: 'scripts that never end', make: (length) => page + repeated('<script>')(length) },
   { name: 'comments that never end', make: (length) => page + repeated('<!--')(length) },
   { name: 'links that never end', make: (length) => page + repeated('<a href="/x">')(length) },
+  { name: 'blanks in a page', make: (length) => `${page}<pre>some text${repeated(' ')(length)}` },
   { name: 'almost base64', make: repeated(`${'A'.repeat(59)} `) },
   { name: 'almost a stack', make: repeated('\tat a(b') },
 ];

@@ -91,11 +91,20 @@ export function createPageText(page: string): PageText {
       closeLink();
       return out
         .join('')
-        .replace(/[ \t]+(?=\n)/g, '')
+        .split('\n')
+        .map(withoutBlanksAtEnd)
+        .join('\n')
         .replace(/\n{3,}/g, '\n\n')
         .trim();
     },
   };
+}
+
+/** By hand: a pattern would try each blank of a long run that ends in something else. */
+function withoutBlanksAtEnd(line: string): string {
+  let end = line.length;
+  while (end > 0 && (line[end - 1] === ' ' || line[end - 1] === '\t')) end--;
+  return line.slice(0, end);
 }
 
 function attribute(tag: string, name: string): string {

@@ -106,12 +106,19 @@ function fitting(lines: readonly Line[], maxTokens: number, count: CountTokens):
   return chosen;
 }
 
+/** The text before its last white space; all of it where there is none. By hand: a pattern would try each character of a long run. */
+function withoutLastWord(text: string): string {
+  let end = text.length;
+  while (end > 0 && text[end - 1]!.trim() !== '') end--;
+  return end === 0 ? text : text.slice(0, end).trimEnd();
+}
+
 /** Ends between words where that leaves enough: half a path would pass for another one. */
 function shorter(text: string, maxTokens: number, count: CountTokens): string {
   const fits = clip(text, maxTokens, count);
   if (fits.length === text.length) return text;
   const cut = clip(text, maxTokens - 1, count).trimEnd();
-  const words = cut.replace(/\s+\S*$/, '');
+  const words = withoutLastWord(cut);
   const kept = words.length * 2 > cut.length ? words : cut;
   return kept === '' ? '' : `${kept}…`;
 }
