@@ -7,8 +7,8 @@ import { loadExactCounter } from '../../src/tokens/exact.ts';
 import { longHorizon, readConversations } from './data.ts';
 import { type BenchOptions, benchPolicies } from './policies.ts';
 
-/** A conversation, and the policies under which an earlier one of its source needed the recall tool. */
-export type Task = { readonly id: string; readonly needed: readonly string[] };
+/** The conversation to replay. */
+export type Task = { readonly id: string };
 
 const options = JSON.parse(process.argv[2] ?? '') as BenchOptions;
 const counter = await loadExactCounter('o200k_base');
@@ -19,11 +19,11 @@ const policies = benchPolicies(options, counter);
 // A rejection ends the process, which whoever asked takes notice of.
 process.on('message', (task: Task) => void replayOne(task).then((played) => process.send?.(played)));
 
-function replayOne({ id, needed }: Task): Promise<Played> {
+function replayOne({ id }: Task): Promise<Played> {
   const record = byId.get(id)!;
   const marks = options.cacheTtl === '1h' ? { cache_control: { type: 'ephemeral', ttl: '1h' } } : {};
   const body = conversationBody(record, options.prefix, counter, marks);
   const coldAt = new Set(options.pauses ? record.coldAt : []);
   const recording = readRecording({ id, source: record.source, format: chat, body, coldAt }, counter);
-  return replay(recording, policies, { window: options.window, needed: new Set(needed) });
+  return replay(recording, policies, { window: options.window });
 }

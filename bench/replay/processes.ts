@@ -7,28 +7,23 @@ import { createProgress } from '../../src/cli/replay/progress.ts';
 import type { Played } from '../../src/replay/replay.ts';
 import type { BenchOptions } from './policies.ts';
 import type { Task } from './process.ts';
-import { createSchedule } from './schedule.ts';
 
 /** In the order of the records. */
 export async function replayInProcesses(
   records: readonly ConversationRecord[],
   options: BenchOptions,
 ): Promise<readonly Played[]> {
-  const schedule = createSchedule(
-    records,
-    options.engines
-      .filter(({ settings: { offerRecall = 'learned' } }) => offerRecall === 'learned')
-      .map(({ name }) => name),
-  );
+  const sizes = new Map(records.map(({ id, messages }) => [id, JSON.stringify(messages).length]));
+  // The longest first, so that no process is left with one at the end.
+  const waiting = records.map(({ id }) => id).toSorted((a, b) => sizes.get(b)! - sizes.get(a)!);
   const played = new Map<string, Played>();
   const progress = createProgress(records.length);
   const work = async (): Promise<void> => {
     const child = fork(new URL('./process.ts', import.meta.url), [JSON.stringify(options)]);
     try {
-      for (let task = await schedule.next(); task !== undefined; task = await schedule.next()) {
-        const one = await ask(child, task);
+      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+        const one = await ask(child, { id });
         played.set(one.id, one);
-        schedule.done(one);
         if (process.stderr.isTTY) process.stderr.write(progress(played.size));
       }
     } finally {

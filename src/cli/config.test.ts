@@ -74,7 +74,7 @@ describe('loadConfig', () => {
         pins: { tools: [], texts: [] },
         models: {},
         prices: {},
-        recall: { offer: 'learned', maxRounds: 5, maxTokens: 8_000 },
+        recall: { offer: 'always', maxRounds: 5, maxTokens: 8_000 },
         limits: {
           maxBodyBytes: 67_108_864,
           prepareDeadlineMs: 2_000,
@@ -205,7 +205,7 @@ describe('an error of the configuration', () => {
       [
         'host is "" (in config.json), but must be an address of this machine, such as 127.0.0.1 or 0.0.0.0.',
         'compressionBytesThreshold is -1 (in config.json), but must be a whole number of at least 0.',
-        'recall.offer is "yes" (in config.json), but must be learned, always or never.',
+        'recall.offer is "yes" (in config.json), but must be always, with-fold or never.',
         'recall.maxTokens is 5 (in config.json), but must be a whole number of at least 100.',
       ],
     ],

@@ -138,7 +138,7 @@ export const foldChecks: Checks<FoldSettings> = {
   ),
   cacheMarks: trueOrFalse,
   calibration: offOr(thingWith('false, or what createCalibration returns', 'correctionFor', 'learn')),
-  offerRecall: oneOf('learned', 'always', 'never'),
+  offerRecall: oneOf('always', 'with-fold', 'never'),
   memoryTtlMs: positiveNumber,
   storeDeadlineMs: allowed(
     'a number of milliseconds above 0 and at most 3600000',

@@ -4,7 +4,7 @@
  */
 import { LeporelloError } from '../errors.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { allMemoriesOf, leavesMemories } from '../conversation/original.ts';
+import { allMemoriesOf } from '../conversation/original.ts';
 import { isUnanswered } from '../memory/deadline-store.ts';
 import { memoryIdsIn } from '../memory/memory-id.ts';
 import type { Demand } from '../triggers/trigger.ts';
@@ -197,7 +197,7 @@ async function keep(
   request: EngineRequest,
   { opened, incoming, demand, result }: Outgoing,
 ): Promise<Stored> {
-  const { memory, asSent, found, start, state, isThroughout } = opened;
+  const { memory, asSent, found, start, state } = opened;
   const { conversation, known } = incoming;
   const { settled } = known.ledger;
   // Edits of a fold that the store does not have are as new as those of a fold made now.
@@ -206,13 +206,6 @@ async function keep(
   const edits = [...result.edits, ...result.shrinks].filter(
     (edit) => !replayed.has(edit) && !workshop.kept.has(edit),
   );
-  const { recallOffers } = workshop.options;
-  const { offer } = known;
-  // The store may have the originals from another agent that met the same: then they are no news, and this agent is.
-  const isNews = offer !== undefined && (leavesMemories(edits) || !offer.isAgentFolded);
-  const isRecallable = leavesMemories(result.edits) || leavesMemories(result.shrinks);
-  const agent = isNews && isRecallable ? [recallOffers.agentRecordOf(offer.opening)] : [];
-  const beside = offer ? [recallOffers.recordOf(offer.opening, isThroughout), ...agent] : [];
   const fold = foldOf(opened, result);
   const isNew =
     result !== start ||
@@ -221,19 +214,18 @@ async function keep(
   try {
     if (isNew) {
       const givesWayTo = request.refusal || settled ? undefined : demand?.force ? 'folds' : 'all';
-      const toKeep = { removed: edits, beside };
-      const recorded = await inTime(request, rememberFold(memory, asSent, fold, toKeep, givesWayTo));
+      const recorded = await inTime(request, rememberFold(memory, asSent, fold, edits, givesWayTo));
       if (recorded !== 'recorded') return { status: 'settled', ledger: recorded.settled };
       return { status: 'kept', edits, known: Promise.resolve() };
     }
-    await inTime(request, keepOriginals(memory, asSent, { removed: edits, beside: agent }));
+    await inTime(request, keepOriginals(memory, asSent, edits));
   } catch (error) {
     const status = isUnanswered(error) ? 'unanswered' : 'refused';
     return { status, edits, known: Promise.resolve(), error };
   }
   const isKnown = settled !== undefined || conversation.goesOnFrom !== undefined;
   const sent = { at: fold.at, limit: fold.limit };
-  return { status: 'kept', edits, known: isKnown ? Promise.resolve() : settle(memory, found, sent, beside) };
+  return { status: 'kept', edits, known: isKnown ? Promise.resolve() : settle(memory, found, sent) };
 }
 
 /** The record of a fold, complete: it holds the edits of the folds before it, too. */
@@ -247,11 +239,10 @@ async function rememberHere({ opened, incoming, result }: Outgoing): Promise<voi
   const { memory, asSent, found, start } = opened;
   const here = withoutStore(memory);
   const fold = foldOf(opened, result);
-  const nothing = { removed: [], beside: [] };
   if (result !== start || found?.fold.isUnsaved)
-    await rememberFold(here, asSent, { ...fold, isUnsaved: true }, nothing, undefined);
+    await rememberFold(here, asSent, { ...fold, isUnsaved: true }, [], undefined);
   else if (incoming.conversation.goesOnFrom === undefined)
-    await settle(here, found, { at: fold.at, limit: fold.limit }, []);
+    await settle(here, found, { at: fold.at, limit: fold.limit });
 }
 
 /** An error in words without content: our own message, or only the kind of another error. Undefined without an error. */

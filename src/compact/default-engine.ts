@@ -2,7 +2,6 @@
 import { createSeenBodies } from '../codecs/seen-bodies.ts';
 import { commonLength } from '../memory/common-length.ts';
 import { sha256 } from '../memory/digest.ts';
-import { createRecallOffers } from '../memory/recall-offers.ts';
 import { createGhosts } from '../memory/ghosts.ts';
 import { createReadySummaries } from '../memory/ready-summaries.ts';
 import { createKeptReplies } from '../memory/kept-replies.ts';
@@ -48,10 +47,7 @@ export type FoldSettings = {
   readonly cacheMarks?: boolean;
   /** How counts are corrected by what providers report; `false` leaves them as they are. Default: with the usual bounds. */
   readonly calibration?: Calibration | false;
-  /**
-   * When the recall tool is offered: `always` from a conversation's first request on; `learned` so, too, where an earlier conversation of
-   * the same agent (the same tools) had something folded, and else as soon as something is to be recalled; `never`. Default `learned`.
-   */
+  /** When the model is offered the recall tool. Default `always`. */
   readonly offerRecall?: OfferRecall;
   /** How long originals and folds are kept after they were last used, in milliseconds. Default 30 days. */
   readonly memoryTtlMs?: number;
@@ -79,7 +75,6 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault, others
     ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
     ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs, clock }),
     keptReplies,
-    recallOffers: createRecallOffers({ vault, ttlMs: settings.memoryTtlMs }),
     summaries: aheadOf(settings.summaries, vault),
     digest: sha256,
     seen: createSeenBodies({ digest: sha256, commonLength }),

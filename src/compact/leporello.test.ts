@@ -100,6 +100,7 @@ describe('Leporello in process', () => {
         calibration,
         triggers: { cacheRent: false },
         shrinks: false,
+        offerRecall: 'with-fold',
       });
       const first = await leporello.prepare(asked);
       first.learn(30_000);
@@ -212,6 +213,7 @@ describe('a store that hangs', () => {
   it('costs a fold that only saves money: the body is sent unmodified, and the reason names the call and the deadline', async () => {
     const leporello = createLeporello({
       shrinks: false,
+      offerRecall: 'with-fold',
       triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } },
       storeDeadlineMs: 5,
       store: { ...inMemoryStore(), ...everything },

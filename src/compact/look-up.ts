@@ -7,7 +7,6 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { Found } from '../memory/ghosts.ts';
 import type { Found as FoundFolds } from '../memory/ledger.ts';
-import type { KnownOffer, Opening } from '../memory/recall-offers.ts';
 import type { FoundSummary } from '../memory/ready-summaries.ts';
 import { LeporelloError } from '../errors.ts';
 import type { EngineOptions } from './options.ts';
@@ -25,14 +24,12 @@ export type KnownBefore = {
   readonly ledger: FoundFolds;
   /** Summaries written ahead for what the conversation begins with, the longest first. */
   readonly ready: readonly FoundSummary[];
-  /** Undefined where nothing hangs on it. */
-  readonly offer: KnownOffer | undefined;
   /** Set when the store failed or did not answer in time: all else is from the memory of this process alone. */
   readonly problem?: LeporelloError | undefined;
 };
 
 type Asked = Pick<EngineRequest, 'leftMs'> & {
-  readonly options: Pick<EngineOptions, 'ledger' | 'ghosts' | 'keptReplies' | 'recallOffers' | 'summaries'>;
+  readonly options: Pick<EngineOptions, 'ledger' | 'ghosts' | 'keptReplies' | 'summaries'>;
   readonly tenant: string;
   /** Of the prefix chain of the conversation as the client sent it. */
   readonly links: readonly string[];
@@ -40,14 +37,12 @@ type Asked = Pick<EngineRequest, 'leftMs'> & {
   readonly goesOn: boolean;
   /** Recalls of earlier requests are put back only where the tool they were made with can be offered. */
   readonly offersRecall: boolean;
-  /** Undefined where nothing hangs on whether the tool was offered before. */
-  readonly opening: Opening | undefined;
 };
 
 /** Neither promise rejects: while the store fails, the request goes on with what this process remembers. */
 export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): LookUp {
-  const { options, tenant, links, goesOn, offersRecall, opening } = asked;
-  const { ledger, ghosts, keptReplies, summaries, recallOffers } = options;
+  const { options, tenant, links, goesOn, offersRecall } = asked;
+  const { ledger, ghosts, keptReplies, summaries } = options;
   return { reply: keptReply(), rest: knownBefore() };
 
   async function keptReply(): Promise<KeptReply | undefined> {
@@ -65,17 +60,15 @@ export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): Lo
         ghosts.find(tenant, offersRecall ? copiesIn(messages, links) : []),
         ledger.find(tenant, links),
         summaries?.ready.find(tenant, links) ?? [],
-        opening && recallOffers.find(tenant, opening),
       ]);
-      const [foundGhosts, foundFolds, ready, offer] = await inTime(asked, all);
-      return { ghosts: foundGhosts, ledger: foundFolds, ready, offer };
+      const [foundGhosts, foundFolds, ready] = await inTime(asked, all);
+      return { ghosts: foundGhosts, ledger: foundFolds, ready };
     } catch (error) {
       if (!LeporelloError.isInstance(error)) throw error;
       return {
         ghosts: ghosts.findHere(tenant, offersRecall ? copiesIn(messages, links) : []),
         ledger: ledger.findHere(tenant, links),
         ready: [],
-        offer: undefined,
         problem: error,
       };
     }

@@ -4,9 +4,7 @@
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { KnownOffer, Opening } from '../memory/recall-offers.ts';
 import { recallToolFor } from '../recall/tool.ts';
-import { beginningOf } from './corrected.ts';
 import type { EngineOptions } from './options.ts';
 
 /** What can be offered. Side calls without tools (titles, routing) are not the conversation; for several replies recalls could not be answered apart. */
@@ -33,31 +31,14 @@ export function hasWayBack(
   return isWished || toolToOffer(options, conversation) !== undefined;
 }
 
-/** By what it is known whether a conversation is offered it; undefined where that is not asked. */
-export function openingOf(
-  options: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept' | 'mode'>,
-  conversation: Conversation,
-  links: readonly string[],
-): Opening | undefined {
-  const isLearned = (options.offerRecall ?? 'learned') === 'learned' && !options.isHistoryKept;
-  // What is only observed is not kept, nor was it seen by who keeps.
-  if (!isLearned || options.mode === 'observe' || !toolToOffer(options, conversation)) return undefined;
-  const beginning = beginningOf(conversation, links);
-  return beginning === undefined ? undefined : { toolNames: conversation.toolNames, beginning };
-}
-
 /**
- * Whether all of a conversation is offered it, with something to recall or without: one that begins, or of which nothing is known any more,
- * where others of its agent came to need it.
+ * Whether the tool is offered from the first request of a conversation on. With `with-fold` it is offered as soon as something can be
+ * recalled, except to models that bind their replies to the tools: a tool that comes later would make these replies invalid.
  */
-export function isOfferedThroughout(
-  { offerRecall, isHistoryKept }: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
+export function isOfferedAlways(
+  { offerRecall = 'always', isHistoryKept }: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
   { rules }: Pick<Codec, 'rules'>,
   conversation: Conversation,
-  offer: KnownOffer | undefined,
 ): boolean {
-  if (isHistoryKept) return true;
-  // Sealed replies are bound to the tools, too: one that comes later would make all of them invalid.
-  if (offerRecall === 'always' || rules.bindsPrefix(conversation)) return true;
-  return offer?.isOffered ?? offer?.isAgentFolded ?? false;
+  return isHistoryKept === true || offerRecall === 'always' || rules.bindsPrefix(conversation);
 }

@@ -8,7 +8,7 @@ import { type Gauge, gaugeOf } from './corrected.ts';
 import { withGhosts } from './ghosts.ts';
 import type { KnownBefore } from './look-up.ts';
 import { preambleOf } from './last-sent.ts';
-import { isOfferedThroughout } from './offer-recall.ts';
+import { isOfferedAlways } from './offer-recall.ts';
 import type { CachePrices, ModelWindow } from './options.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { type FoldMemory, foldFor, replayFold, withoutOldRefusal } from './replay.ts';
@@ -43,8 +43,6 @@ export type Opened = {
   readonly state: TriggerState;
   /** Tokens of it without any edit, by the counter. */
   readonly before: number;
-  /** Whether all of the conversation is offered the recall tool, with something to recall or without. */
-  readonly isThroughout: boolean;
   /** Whether the request before offered the recall tool; undefined where this process does not know it, or it had other tools. */
   readonly wasOffered: boolean | undefined;
   /** Milliseconds since the epoch. */
@@ -69,11 +67,9 @@ export async function openRequest(
   const { alone = false, aloneSince } = found?.fold ?? {};
   const last = workshop.lastSent.find(links);
   const wasOffered = last?.request.preamble === preambleOf(conversation) ? last.request.offers : undefined;
-  const isThroughout =
-    // The store would tell it. Without an answer the request goes on as the one before.
-    (known.problem && wasOffered) ?? isOfferedThroughout(options, request.codec, conversation, known.offer);
-  // What was recalled stands there as calls of it.
-  const isOffered = !alone && (isThroughout || asSent !== conversation);
+  // Recalls that were put back are calls of the tool.
+  const isOffered =
+    !alone && (isOfferedAlways(options, request.codec, conversation) || asSent !== conversation);
   const repeats = repeatsIn(workshop, request, asSent);
   const shrinking = shrinkingOf({ ...request, settings: options.shrinks, repeats }, asSent, found?.fold);
   const ready = known.ready.find(({ upTo, link }) => memory.whole[upTo] === link);
@@ -113,7 +109,6 @@ export async function openRequest(
       now,
     }),
     before: input.counter.total(conversation),
-    isThroughout,
     wasOffered,
     now,
   };

@@ -1,6 +1,5 @@
 /** What an engine is made of. */
 import type { SeenBodies } from '../codecs/seen-bodies.ts';
-import type { RecallOffers } from '../memory/recall-offers.ts';
 import type { Ghosts } from '../memory/ghosts.ts';
 import type { KeptReplies } from '../memory/kept-replies.ts';
 import type { Ledger } from '../memory/ledger.ts';
@@ -19,7 +18,6 @@ export type EngineOptions = SenderOptions & {
   readonly ledger: Ledger;
   readonly ghosts: Ghosts;
   readonly keptReplies: KeptReplies;
-  readonly recallOffers: RecallOffers;
   /** A cryptographic digest of bytes: the identity of prefixes hangs on it. */
   readonly digest: (bytes: Uint8Array) => string;
   /** Bodies read before. Without them each is scanned and digested whole. */
@@ -39,7 +37,7 @@ export type EngineOptions = SenderOptions & {
   readonly mode?: EngineMode | undefined;
   /** How tool results are made smaller when they come. Default: not at all. */
   readonly shrinks?: ShrinkSettings | undefined;
-  /** When to offer the recall tool to conversations that have tools. Default `learned`. */
+  /** When to offer the recall tool to conversations that have tools. Default `always`. */
   readonly offerRecall?: OfferRecall | undefined;
   /**
    * Whether the client keeps its messages as they are folded and goes on from these, rather than sending its whole history again. It
@@ -58,10 +56,12 @@ export type EngineOptions = SenderOptions & {
 export type EngineMode = 'fold' | 'observe';
 
 /**
- * `always`: from their first request on. `learned`: so, too, where something was folded in an earlier conversation of the same agent or the
- * model binds its replies to the tools, and else as soon as something is to be recalled. `never`: what is folded is not to be had back by the model.
+ * When the model is offered the recall tool:
+ * - `always`: from the first request of a conversation on. The prefix never changes later.
+ * - `with-fold`: as soon as something can be recalled. Short conversations are sent without it; the first fold re-bills the whole prefix.
+ * - `never`: the model cannot recall, so requests are folded only in order to fit.
  */
-export type OfferRecall = 'learned' | 'always' | 'never';
+export type OfferRecall = 'always' | 'with-fold' | 'never';
 
 /** What a provider's cache costs, and what it keeps unless the client asks for more. */
 export type CachePrices = Pick<Economy, 'read' | 'write' | 'keptMs' | 'least'> & {

@@ -3,7 +3,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { allMemoriesOf, originalsOf } from '../conversation/original.ts';
 import type { Fold, FoundFold, Ledger, Recorded, RecordOptions } from '../memory/ledger.ts';
-import type { Sealed, Vault } from '../memory/vault.ts';
+import type { Vault } from '../memory/vault.ts';
 import { isKnownSound, newFault, newProblems, noteSound } from './check.ts';
 import { type Draft, draft, type PlanInput } from './plan.ts';
 import { keptMessages } from './protection.ts';
@@ -57,13 +57,6 @@ export function replayFold(input: PlanInput, found: FoundFold | undefined): Draf
 /** A fold before it is recorded. */
 export type NewFold = Omit<Fold, 'length' | 'over' | 'id'>;
 
-/** What is to be in the store before anything is sent. */
-export type ToKeep = {
-  /** Whose originals. */
-  readonly removed: readonly Edit[];
-  readonly beside: readonly Sealed[];
-};
-
 /**
  * The fold and all that is to be kept with it at once, all or none, so that no fold ever points at nothing. Where another instance has
  * sent the same request meanwhile, what it was sent with comes back. Rejects with `store-failed`.
@@ -72,7 +65,7 @@ export async function rememberFold(
   memory: FoldMemory,
   conversation: Conversation,
   fold: NewFold,
-  { removed, beside }: ToKeep,
+  removed: readonly Edit[],
   givesWayTo: RecordOptions['givesWayTo'],
 ): Promise<Recorded> {
   const { edits } = fold;
@@ -85,7 +78,7 @@ export async function rememberFold(
   return ledger.record(tenant, links, made, {
     from,
     ...(givesWayTo && { givesWayTo }),
-    write: (record) => vault.keep(tenant, kept, record, ...beside),
+    write: (record) => vault.keep(tenant, kept, record),
   });
 }
 
@@ -97,12 +90,11 @@ export async function settle(
   { vault, ledger, tenant, links }: FoldMemory,
   found: FoundFold | undefined,
   sent: Pick<Fold, 'at' | 'limit'>,
-  beside: ToKeep['beside'],
 ): Promise<void> {
   try {
     await ledger.settle(tenant, links, found, {
       ...sent,
-      write: (record) => vault.keep(tenant, [], record, ...beside),
+      write: (record) => vault.keep(tenant, [], record),
     });
   } catch {
     // This process knows it all the same.
@@ -126,10 +118,10 @@ export function renewUsed(
 export async function keepOriginals(
   { vault, tenant }: Pick<FoldMemory, 'vault' | 'tenant'>,
   conversation: Conversation,
-  { removed, beside }: ToKeep,
+  removed: readonly Edit[],
 ): Promise<void> {
   const kept = keepable(conversation, removed);
-  if (kept.length + beside.length > 0) await vault.keep(tenant, kept, ...beside);
+  if (kept.length > 0) await vault.keep(tenant, kept);
 }
 
 function keepable(conversation: Conversation, removed: readonly Edit[]) {

@@ -10,7 +10,7 @@ import { createLearnedWindows, type LearnedWindows } from '../tokens/learned-win
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { createLastSent, type LastSent } from './last-sent.ts';
 import { type LookUp, lookUp } from './look-up.ts';
-import { hasWayBack, openingOf, toolToOffer } from './offer-recall.ts';
+import { hasWayBack, toolToOffer } from './offer-recall.ts';
 import type { EngineOptions } from './options.ts';
 import type { PlanInput } from './plan.ts';
 import { protectionOf } from './protection.ts';
@@ -69,12 +69,8 @@ export function lookUpIn(
   links: readonly string[],
 ): LookUp {
   const offersRecall = toolToOffer(options, conversation) !== undefined;
-  const opening = openingOf(options, conversation, links);
   const goesOn = codec.goOnFrom !== undefined;
-  return lookUp(
-    { options, tenant, links, goesOn, offersRecall, opening, ...(leftMs && { leftMs }) },
-    conversation,
-  );
+  return lookUp({ options, tenant, links, goesOn, offersRecall, ...(leftMs && { leftMs }) }, conversation);
 }
 
 export function planInput(

@@ -25,13 +25,11 @@ export function enginePolicy(options: EnginePolicyOptions): Policy {
   return {
     name,
     hasMemory: true,
-    open(codec, needed = false) {
+    open(codec) {
       const vault = createVault({ store: inMemoryStore(), secret });
       let now = 0;
       const parts = { clock: () => now, ...(strategies && { strategies }) };
-      const { offerRecall = 'learned' } = settings;
-      const offers = { offerRecall: needed && offerRecall === 'learned' ? 'always' : offerRecall };
-      const engine = createDefaultEngine({ cacheMarks: false, ...settings, ...offers, models }, vault, parts);
+      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, vault, parts);
       return {
         async send({ conversation, at }) {
           now = at;

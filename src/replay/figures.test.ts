@@ -15,7 +15,6 @@ const tallyOf = (read: number, written: number, rest: Partial<Tally> = {}): Tall
 
 const whole = (tally: Tally): Play => ({
   policy: 'whole',
-  needsTool: false,
   tally,
   contexts: [],
   careless: tally.tokens,
@@ -29,7 +28,6 @@ const played: readonly Played[] = [
       whole(tallyOf(1_000, 100, { needs: 3 })),
       {
         policy: 'other',
-        needsTool: true,
         tally: tallyOf(0, 500, { needs: 3, missing: 2, lost: 1, recalls: 1, stable: 1 }),
         contexts: [],
         careless: undefined,
@@ -41,7 +39,7 @@ const played: readonly Played[] = [
     source: 'a',
     plays: [
       whole(tallyOf(0, 300)),
-      { policy: 'other', needsTool: true, tally: tallyOf(0, 200), contexts: [], careless: undefined },
+      { policy: 'other', tally: tallyOf(0, 200), contexts: [], careless: undefined },
     ],
   },
   { id: 'three', source: 'b', plays: [whole(tallyOf(0, 300)), whole(tallyOf(0, 300))] },

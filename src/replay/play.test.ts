@@ -50,8 +50,7 @@ const recordingOf = (codec: Codec, bytes: Uint8Array) =>
   readRecording({ id: 'one', source: 'test', format: formatOf(codec), body: bytes }, characters);
 const recording = recordingOf(openaiChat, body);
 
-/** The engine's agent is one that folds. */
-const options = { window: 10_000, needed: true };
+const options = { window: 10_000 };
 
 const engine = enginePolicy({
   name: 'engine',
@@ -140,14 +139,15 @@ describe('play', () => {
     expect(Math.max(...contexts)).toBeLessThan(8_000);
   });
 
-  it('costs nothing where nothing is folded, and no earlier conversation of the agent was', async () => {
-    const idle = enginePolicy({ name: 'idle', settings: {}, window: 10_000_000, counter: characters });
-    const full = await play(recording, fullContext, { window: 10_000 });
-    const first = await play(recording, idle, { window: 10_000 });
-    expect([first.tally.tokens, first.needsTool]).toEqual([full.tally.tokens, false]);
-    const later = await play(recording, idle, options);
-    expect(later.tally.tokens.written).toBeGreaterThan(full.tally.tokens.written);
-    expect((await play(recordingOf(openaiChat, body), engine, options)).needsTool).toBe(true);
+  it('costs the tool definition where nothing is folded, and nothing when the tool comes with the first fold', async () => {
+    const played = async (offerRecall: 'always' | 'with-fold') => {
+      const settings = { offerRecall };
+      const idle = enginePolicy({ name: 'idle', settings, window: 10_000_000, counter: characters });
+      return (await play(recording, idle, options)).tally.tokens;
+    };
+    const full = (await play(recording, fullContext, options)).tally.tokens;
+    expect(await played('with-fold')).toEqual(full);
+    expect((await played('always')).written).toBeGreaterThan(full.written);
   });
 
   it('loses what cannot be recalled', async () => {

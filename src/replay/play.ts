@@ -34,8 +34,6 @@ const workMs = 10_000;
 export type PlayOptions = {
   /** Tokens: to tell requests that no provider would take. */
   readonly window: number;
-  /** Whether an earlier conversation of the same agent needed the recall tool. Default false. */
-  readonly needed?: boolean;
   /** Has nothing back, and goes on as recorded. Default false. */
   readonly doesWithout?: boolean;
 };
@@ -43,12 +41,12 @@ export type PlayOptions = {
 export async function play(
   recording: Recording,
   policy: Policy,
-  { window, needed = false, doesWithout = false }: PlayOptions,
-): Promise<{ readonly tally: Tally; readonly contexts: readonly number[]; readonly needsTool: boolean }> {
+  { window, doesWithout = false }: PlayOptions,
+): Promise<{ readonly tally: Tally; readonly contexts: readonly number[] }> {
   const { codec } = recording.format;
   const reading: Reading = { digest: sha256, outlines: new Map() };
   const read = (body: Uint8Array): Conversation => codec.read(body, reading);
-  const session = policy.open(codec, needed);
+  const session = policy.open(codec);
   const client = createClient(recording);
   const sight = createSight(recording);
   const bill = createBill(recording.counter);
@@ -63,7 +61,6 @@ export async function play(
     client.reach(step.at);
     now += step.isCold ? pauseMs : workMs;
     const sent = await session.send(client.request(read, now));
-    needsTool ||= (sent.prepared?.report.memories.length ?? 0) > 0;
     const context = read(sent.body);
     const first = bill(context, step.isCold);
     const missing = step.needs.filter((need) => !sight.shows(context, need));
@@ -84,12 +81,11 @@ export async function play(
 
   let now = 0;
   let tally = noTally;
-  let needsTool = false;
   const contexts: number[] = [];
   for (const step of recording.steps) {
     const figures = await playStep(step);
     tally = addStep(tally, figures, callTokens);
     contexts.push(figures.first.context);
   }
-  return { tally, contexts, needsTool };
+  return { tally, contexts };
 }

@@ -7,8 +7,8 @@ export interface Policy {
   readonly name: string;
   /** Whether what it takes away can be recalled. */
   readonly hasMemory: boolean;
-  /** Begins a conversation. Of others nothing is known but whether one of the same agent `needed` the recall tool before (default: none did). */
-  open(codec: Codec, needed?: boolean): PolicySession;
+  /** Begins a conversation. Nothing is known of others. */
+  open(codec: Codec): PolicySession;
 }
 
 export interface PolicySession {

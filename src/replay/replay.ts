@@ -9,8 +9,6 @@ export type Played = { readonly id: string; readonly source: string; readonly pl
 
 export type Play = {
   readonly policy: string;
-  /** Whether something was to be recalled. */
-  readonly needsTool: boolean;
   readonly tally: Tally;
   /** What it took when nothing that was missing was had back, for policies that keep nothing. */
   readonly careless: Tokens | undefined;
@@ -21,24 +19,18 @@ export type Play = {
 export type ReplayOptions = {
   /** Tokens. */
   readonly window: number;
-  /** Names of policies of which an earlier conversation of the same source, which is taken for one agent, needed the recall tool. */
-  readonly needed: ReadonlySet<string>;
 };
 
 export async function replay(
   recording: Recording,
   policies: readonly Policy[],
-  { window, needed }: ReplayOptions,
+  { window }: ReplayOptions,
 ): Promise<Played> {
   const plays: Play[] = [];
   for (const policy of policies) {
-    const { tally, contexts, needsTool } = await play(recording, policy, {
-      window,
-      needed: needed.has(policy.name),
-    });
+    const { tally, contexts } = await play(recording, policy, { window });
     plays.push({
       policy: policy.name,
-      needsTool,
       tally,
       contexts,
       careless: await carelessTokens(recording, policy, tally, window),

@@ -3,7 +3,6 @@ import { createEngine, type Engine } from '../compact/engine.ts';
 import type { EngineOptions } from '../compact/options.ts';
 import { sha256 } from '../memory/digest.ts';
 import { inMemoryStore } from '../memory/in-memory.ts';
-import { createRecallOffers } from '../memory/recall-offers.ts';
 import { createGhosts } from '../memory/ghosts.ts';
 import { createKeptReplies } from '../memory/kept-replies.ts';
 import { createLedger } from '../memory/ledger.ts';
@@ -32,12 +31,13 @@ export function testEngine(
     ledger: createLedger({ vault }),
     ghosts: createGhosts({ vault }),
     keptReplies: createKeptReplies({ vault }),
-    recallOffers: createRecallOffers({ vault }),
     digest: sha256,
     triggers: defaultTriggers(triggerOptions),
     strategies: defaultStrategies,
     counterFor: (model) => loadTokenCounter(model),
     windowFor: () => Promise.resolve({ tokens: window, holdsReply: true }),
+    // Most tests compare bodies, and say so when the tool is to stand in each of them.
+    offerRecall: 'with-fold',
     ...rest,
   });
   return { engine, vault };

@@ -29,7 +29,7 @@ export type Stack = AsyncDisposable & {
   another(): Promise<string>;
 };
 
-/** For models that recall before anything was folded. */
+/** Settings for models that recall before anything was folded: the tool is in every request. */
 export const offering: GatewaySettings = { offerRecall: 'always' };
 
 export async function startStack(

@@ -22,12 +22,12 @@ describe('leporello demo', () => {
       "as it is" is what the client asked to send, "sent" what went out (from the first fold on with the tool read_memory), both in tokens.
 
       turn  messages  as it is   sent  the agent
-         1         2       421    421  list_files {"path": "."}
-         2         4       613    613  read_log {"name": "export-2026-05-12.log"}
-         3         6     4,285  4,285  read_file {"path": "src/export/run-export.ts"}
-         4         8     5,126  5,126  read_file {"path": "src/export/select-invoices.ts"}
-         5        10     5,685  5,685  read_file {"path": "src/money/parse-amount.ts"}
-         6        12     6,001  6,001  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
+         1         2       421    501  list_files {"path": "."}
+         2         4       613    693  read_log {"name": "export-2026-05-12.log"}
+         3         6     4,285  4,365  read_file {"path": "src/export/run-export.ts"}
+         4         8     5,126  5,206  read_file {"path": "src/export/select-invoices.ts"}
+         5        10     5,685  5,765  read_file {"path": "src/money/parse-amount.ts"}
+         6        12     6,001  6,081  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
          7        14     6,839  3,360  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
                 folded: 8,975 characters became this:
                 | [Folded tool result: 8975 characters, 86 lines. It begins "2026-05-12T02:00:02 info export started
@@ -50,7 +50,7 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      59,798 tokens went out in 13 turns instead of 80,636 (25.8 % less), the recall's second request among them.
+      60,278 tokens went out in 13 turns instead of 80,636 (25.2 % less), the recall's second request among them.
       The largest request had 6,516 instead of 10,761, in a window of 8,000.
       Memory gave back 6 of 6 folded texts, each as it was. Took TIME.
 

@@ -5,7 +5,6 @@ import { LeporelloError } from '../../errors.ts';
 import { cutResults, fullContext, keepLast } from '../../replay/edit-policies.ts';
 import { enginePolicy } from '../../replay/engine-policy.ts';
 import { figuresOf } from '../../replay/figures.ts';
-import { createNeededTools } from '../../replay/needed-tools.ts';
 import type { Policy } from '../../replay/policy.ts';
 import { readRecording, type Source } from '../../replay/recording.ts';
 import { type Played, replay as play } from '../../replay/replay.ts';
@@ -122,13 +121,11 @@ async function playAll(run: Run): Promise<readonly Played[] | 'interrupted'> {
   const policies = run.policies.map((policy) => interruptible(policy, stop.signal));
   const progress = createProgress(sources.length);
   const played: Played[] = [];
-  const needed = createNeededTools();
   try {
     for (const [at, source] of sources.entries()) {
       const recording = orTold(source.id, tell, () => readRecording(source, counter));
       if (recording && recording.steps.length > 0) {
-        const one = await play(recording, policies, { window, needed: needed.of(recording.source) });
-        needed.add(one);
+        const one = await play(recording, policies, { window });
         played.push(one);
       }
       if (terminal.isTty.err) terminal.err(progress(at + 1));

@@ -119,7 +119,10 @@ function warn(
     );
   }
   if (away !== undefined) {
-    log.warn({ reason: away }, 'Redis cannot be used now: until it can, requests go through as they came');
+    log.warn(
+      { reason: away },
+      'Redis cannot be used now: until it can, requests are folded only where they would not fit',
+    );
   }
   if (!isLoopback(host)) {
     log.warn(

@@ -269,10 +269,10 @@ export const configSchema = z.strictObject({
   }),
   recall: z
     .strictObject({
-      offer: told(z.enum(['learned', 'always', 'never']).default('learned'), {
-        allowed: 'learned, always or never',
+      offer: told(z.enum(['always', 'with-fold', 'never']).default('always'), {
+        allowed: 'always, with-fold or never',
         about:
-          'When the model is offered the tool read_memory: from the first request of each conversation on (always); so, where an earlier one of the same agent was folded, and else with the first fold (learned); never.',
+          'When the model is offered the tool read_memory: from the first request of a conversation on (always), with the first fold (with-fold), or never.',
       }),
       maxRounds: whole(1, 5, 'Recalls in a row that one request may make.', 100),
       maxTokens: whole(100, 8_000, 'Tokens one recall may answer.'),

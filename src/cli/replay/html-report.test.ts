@@ -92,7 +92,7 @@ describe('htmlReport', () => {
     const session = {
       id: 'run/<1>',
       source: 'a',
-      plays: [{ policy: 'whole', needsTool: false, tally: noTally, contexts: [10, 20], careless: undefined }],
+      plays: [{ policy: 'whole', tally: noTally, contexts: [10, 20], careless: undefined }],
     };
     const page = htmlReport({
       subtitle: 'one & all',

@@ -9,8 +9,8 @@ import type { Policy } from '../../replay/policy.ts';
 export function interruptible(policy: Policy, signal: AbortSignal): Policy {
   return {
     ...policy,
-    open(codec, needed) {
-      const session = policy.open(codec, needed);
+    open(codec) {
+      const session = policy.open(codec);
       return {
         async send(request) {
           await setImmediate(undefined, { signal });
