@@ -175,7 +175,7 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
     { calibration: {} },
     'calibration is {}, but must be false, or what createCalibration returns, with the functions correctionFor and learn.',
   ],
-  [{ offerRecall: true }, 'offerRecall is true, but must be "learned", "always" or "never".'],
+  [{ offerRecall: true }, 'offerRecall is true, but must be "always", "with-fold" or "never".'],
   [{ memoryTtlMs: 0 }, 'memoryTtlMs is 0, but must be a number above 0.'],
   [
     { storeDeadlineMs: 0 },

@@ -181,6 +181,9 @@ function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
   return { role: 'system', parts, canonical, markedForMs: blocksMarkedForMs(bytes, content) };
 }
 
+/** The first byte of `true`. */
+const letterT = 't'.charCodeAt(0);
+
 function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
@@ -190,7 +193,7 @@ function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
       type: 'tool-definition',
       span,
       name: stringAt(bytes, byKey.get('name')),
-      ...(deferred && startsWith(bytes, deferred, 't') ? { isDeferred: true } : {}),
+      ...(deferred && bytes[deferred.start] === letterT ? { isDeferred: true } : {}),
     };
   });
   const canonical = canonicalDigest('tools', [bytes], reading.digest);
