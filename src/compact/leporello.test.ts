@@ -120,7 +120,12 @@ describe('Leporello in process', () => {
 describe('a counter of the user', () => {
   const count = (text: string) => Math.ceil(text.length / 3);
   const later = async (text: string) => Promise.resolve(count(text));
-  const uncut = { secret, shrinks: false, triggers: { cacheRent: false } } as const;
+  const uncut = {
+    secret,
+    shrinks: false,
+    offerRecall: 'with-fold',
+    triggers: { cacheRent: false },
+  } as const;
   const prepared = async (tokenizer: OwnCounter, window = 200_000) => {
     const leporello = createLeporello({ ...uncut, models: { 'gpt-*': { window, tokenizer } } });
     return leporello.prepare({ codec: openaiChat, body });
