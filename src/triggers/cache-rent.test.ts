@@ -46,6 +46,15 @@ describe('cache-rent', () => {
     });
   });
 
+  it('prices what an hour in the cache costs more once, without patience', () => {
+    const late = createCacheRent({ least: 1_000, patience: 9 });
+    const fires = (write: number, requests: number) =>
+      late.demand(state({ read: 0.1, write }, dead(5, 10_000, requests, 30_000))) !== undefined;
+    // Price 9 x 1.15 x 20,000 = 207,000, and 0.75 x 20,000 = 15,000 more for an hour; rent 0.1 x 10,000 a request.
+    expect([fires(1.25, 206), fires(1.25, 207)]).toEqual([false, true]);
+    expect([fires(2, 221), fires(2, 222)]).toEqual([false, true]);
+  });
+
   it('pays for recalls that read long tools once more, three for a fold, beyond the 15,000 tokens that patience covers', () => {
     // Price 1.15 x 20,000 = 23,000, and 3 x 0.1 x 69,000 = 20,700; rent 0.1 x 10,000 a request.
     const demandAt = (requests: number, ahead: number) => {

@@ -19,6 +19,12 @@ export type CacheRentOptions = {
 };
 
 /**
+ * The dearest price of writing at which `patience` was measured. It is there for what will be asked for again, and that costs no more where
+ * writing costs more, as it does for caches that keep for an hour: so what is beyond this price counts once.
+ */
+const usualWrite = 1.25;
+
+/**
  * A fold brings so many recalls (2.7 on recorded coding sessions, whatever stands ahead), and each reads the whole request once more.
  * `patience` covers that as far as tools and system text are no longer than where it was measured; what they have beyond that comes on top.
  */
@@ -64,7 +70,8 @@ export function createCacheRent(options: CacheRentOptions = {}): Trigger {
       if (!economy || isTooShortToCache(tokens, economy)) return undefined;
       const { read, write, bringsTool, dead, ahead = 0 } = economy;
       const terms = write > read ? cached : uncached;
-      const price = patience * Math.max(write - read, terms.leastPrice * read);
+      const usual = Math.min(write, usualWrite);
+      const price = patience * Math.max(usual - read, terms.leastPrice * read) + (write - usual);
       // What stands ahead is not asked for again, so patience has no part in it.
       const priceOfRecalls = recallsAFold * read * Math.max(0, ahead - usuallyAhead);
       const priceAhead = bringsTool ? Math.max(0, write - read) : 0;
