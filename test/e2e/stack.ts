@@ -60,7 +60,12 @@ export async function startStack(
     const url = rims.upstreamUrl ?? provider.url;
     const handler = assembleGateway(
       // A busy machine is no slow store: whoever tests the deadline sets it.
-      { urls: { openai: url, anthropic: url, gemini: url }, storeDeadlineMs: 60_000, ...settings },
+      {
+        urls: { openai: url, anthropic: url, gemini: url },
+        offerRecall: 'with-fold',
+        storeDeadlineMs: 60_000,
+        ...settings,
+      },
       {
         store,
         secret: new Uint8Array(32).fill(9),
