@@ -16,7 +16,7 @@ const counter: TokenCounter = {
   exact: true,
   count: (text) => (text.length > 2_000 && text.startsWith('result ') ? 10_000 : 0),
   image: () => 0,
-  overhead: { message: 0, tool: 0, request: 0 },
+  overhead: { message: 0, tool: 0, tools: 0, request: 0 },
 };
 
 const settings = {
