@@ -77,7 +77,7 @@ describe('a client that marks nothing', () => {
     const { toolsRun, answer } = await runAnthropic({ ...agent, url: stack.url, streaming: true });
     expect([toolsRun.length, answer]).toEqual([8, 'Hello.']);
     // The continuation of a recall has the marks of the request it continues; where a fold is made, what was newest is not there any more.
-    expect(sent(stack).map(marksIn)).toEqual([0, 3, 3, 3, 3, 3, 3, 2, 3, 3, 3]);
+    expect(sent(stack).map(marksIn)).toEqual([0, 3, 3, 3, 3, 3, 2, 3, 3, 3, 3]);
     const done = (await receipts(stack)).toReversed();
     const made = done.filter(({ steps }) => steps.length > 0);
     expect(made.length).toBeGreaterThan(0);
