@@ -97,7 +97,7 @@ describe.each(formats)('a stream of %s', (format) => {
     );
     expect(before).toBeGreaterThan(10);
     // What the definition of the recall tool takes.
-    expect(after! - before!).toBeGreaterThan(60);
+    expect(after! - before!).toBeGreaterThan(40);
     expect(after! - before!).toBeLessThan(150);
     const id = response.headers.get('x-leporello-receipt')!;
     const receipt = await fetch(`${stack.url}/_leporello/receipts/${id}`, {
