@@ -8,8 +8,8 @@ import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
 import { repositoryFiles, sourceFiles } from './architecture/source-file.ts';
 
-/** The command starts to serve when it is loaded, and the suites of testing load only inside vitest. */
-const runsAtOnce = /^src\/(cli\/main\.ts$|testing\/)/;
+/** The command and the fold thread start when they are loaded, and the suites of testing load only inside vitest. */
+const runsAtOnce = /^src\/(cli\/main\.ts$|gateway\/fold-thread\/thread\.ts$|testing\/)/;
 
 it('loads every file of src without a compiler', () => {
   const files = sourceFiles(repositoryFiles()).filter(({ path }) => !runsAtOnce.test(path));

@@ -51,7 +51,7 @@ const tokenizer: TokenCounter = {
   exact: true,
   count: (text) => Math.ceil(JSON.stringify(text).length / 4),
   image: () => 0,
-  overhead: { message: 15, tool: 0, request: 0 },
+  overhead: { message: 15, tool: 0, tools: 0, request: 0 },
 };
 
 type Client = {
