@@ -1,5 +1,5 @@
 /**
- * What one client's worst bodies cost the others: a real gateway (`leporello serve`, SQLite) in a process of its own, a tenant that sends the
+ * Measures what one client's worst bodies cost the others: a real gateway (`leporello serve`, SQLite) in a process of its own, a tenant that sends the
  * bodies of hostile/bodies.ts one after the other for a minute, and a third process that asks `/healthz` 50 times a second and sends small requests of
  * another tenant. Run `node bench/neighbors.ts [SECONDS] [serve options]`, such as `--set limits.foldThreadBytes=0`; a run of 60 seconds or more without options writes
  * bench/results/neighbors.json.

@@ -13,7 +13,7 @@ export type { RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
 
 export interface Codec {
   readonly name: string;
-  /** What the path of a request says of it, in a format that says so there: with the name it makes the same codec again. */
+  /** The model and the mode that the URL's path names, in formats that put them there. With the codec's name they make the same codec again. */
   readonly route?: { readonly model: string | undefined; readonly streaming: boolean };
   /** Reads a request body. Throws `not-this-format` for what is not a request of this format; then: pass it through. */
   read(body: Uint8Array, reading: Reading): Conversation;

@@ -28,7 +28,7 @@ export function readBeginning(
     const fields = members.flatMap((member) => fieldOf(body, member) ?? []);
     return codec.read(objectOf(fields), reading);
   } catch {
-    // Whoever reads the whole body says what is wrong with it.
+    // The reader of the whole body reports what is wrong with it.
     return undefined;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What a fold leaves as it is in every format, whatever the trigger: tools that the model has only from the messages (results of a tool
+ * Decides what a fold leaves as it is in every format, whatever the trigger: tools that the model has only from the messages (results of a tool
  * search, lists of tools), and objects that two parsers may read differently. A codec's reader sets `stays` on such parts.
  */
 import type { Conversation } from '../conversation/conversation.ts';

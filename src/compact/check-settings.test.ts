@@ -8,7 +8,7 @@ import { createLeporello, type LeporelloOptions } from './leporello.ts';
 
 const secret = new Uint8Array(32).fill(7);
 
-/** What programs without types pass in. */
+/** Settings as programs without types pass them in. */
 type Wrong = Readonly<Record<string, unknown>>;
 
 const counterWords =

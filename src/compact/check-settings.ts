@@ -1,4 +1,4 @@
-/** What each setting of folding may be. The types demand an entry for every option, so none can be forgotten. */
+/** The allowed values of each setting of folding. The types demand an entry for every option, so none can be forgotten. */
 import type { ShrinkOptions } from '../content/content.ts';
 import type { Price } from '../metrics/prices.ts';
 import type { SummarySettings } from '../strategies/default-strategies.ts';

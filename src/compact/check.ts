@@ -49,7 +49,7 @@ function beyond(rules: readonly string[]): (rule: string) => boolean {
 const loading =
   /"type"\s*:\s*"(?:tool_reference|tool_search_\w+|additional_tools|mcp_list_tools)"|"name"\s*:\s*"(?:tool_?search|search_tools?)"/gi;
 
-/** What a body says of loaded tools, as far as it spells it in the usual way. */
+/** Returns the loaded tools that a body names in the usual spelling. */
 function loadedTools(body: Uint8Array): readonly string[] {
   return new TextDecoder().decode(body).match(loading) ?? [];
 }

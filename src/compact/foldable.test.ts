@@ -17,7 +17,7 @@ const counter: TokenCounter = {
 const numbers = (count: number) => Array.from({ length: count }, (_, at) => `${at}`).join(' ');
 const result = (tokens: number): Step => ({ calls: [{ name: 'run', result: numbers(tokens) }] });
 
-/** What triggers are told of a request. */
+/** Returns the state that triggers see. */
 async function stateOf(
   steps: readonly Step[],
   { tools = ['run'], texts = [] as readonly string[] } = {},

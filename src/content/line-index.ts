@@ -24,7 +24,7 @@ export function firstBeginning(lines: readonly string[], begins: string): number
 export function firstNumbered(numbers: Int32Array, number: number): number {
   const asked = askedOf(numbered, numbers);
   if (++asked.times <= FEW) return numbers.indexOf(number);
-  // Of lines of one number the first is set last.
+  // The first of several lines with one number is set last.
   asked.index ??= new Map([...numbers].map((each, at) => [each, at] as const).toReversed());
   return asked.index.get(number) ?? -1;
 }

@@ -62,7 +62,7 @@ export type GatewayRims = {
   readonly elsewhere?: { engineFor(parts: EngineParts): Engine };
 };
 
-/** What another engine over the same store is made of. */
+/** Parts of another engine over the same store. */
 export type EngineParts = {
   /** The engine in this thread. */
   readonly near: Engine;
@@ -158,7 +158,7 @@ const gatewayCheck = object<GatewaySettings>({
   allowedHosts: listOf('host names without ports', isText),
 });
 
-/** What is told of folding, and nothing else: the gateway's urls, limits and tokens are nobody else's. */
+/** Returns the settings of folding only: URLs, limits and tokens stay with the gateway. */
 function foldSettings(settings: GatewaySettings): FoldSettings {
   const others = new Set<keyof GatewaySettings>([
     'urls',

@@ -55,7 +55,7 @@ export function percentDecoded(text: string): string {
   );
 }
 
-/** What follows the first question mark of a target; empty without one. */
+/** The part of a target after its first question mark; empty without one. */
 export function queryOf(target: string): string {
   const mark = target.indexOf('?');
   return mark < 0 ? '' : target.slice(mark + 1);

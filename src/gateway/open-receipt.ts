@@ -113,7 +113,7 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       },
       problem: (text) => {
         problem = text;
-        // What fails while nobody waits for it any more is in no receipt.
+        // A failure after the wait ended is in no receipt.
         if (closed) rim.log.warn({ receipt: id, problem: text }, 'failed after the reply');
       },
     },

@@ -23,7 +23,7 @@ const gemini = 'generativelanguage.googleapis.com';
 const vertex = '/v1/projects/p/locations/us-central1/publishers/google/models/gemini-3-pro';
 const claudeOnVertex = '/v1/projects/p/locations/us-east5/publishers/anthropic/models/claude-sonnet-5-5';
 
-/** What the official clients send, as far as it says whose they are. */
+/** User agents of the official clients, by provider. */
 const heads = {
   none: [],
   bearer: [['authorization', 'Bearer opaque']],

@@ -79,7 +79,7 @@ async function* relayRounds(
       yield* end.tail;
       return;
     }
-    // Of a reply that was not read whole no turn can be made to go on from.
+    // A reply that was not read whole gives no turn to continue from.
     if (budget.isSpent(round) || !isRead) {
       await ghosts.complete(end.reply);
       yield* relay.finish();

@@ -52,7 +52,7 @@ function watched(socket: Socket): Socket {
 const LF = 10;
 const CR = 13;
 const DIGIT_2 = 50;
-/** What stands before the status, and where its three digits stand behind it. */
+/** The bytes before the status, and the offset of its three digits. */
 const version = new TextEncoder().encode('HTTP/1.1 ');
 const minorVersion = version.length - 2;
 

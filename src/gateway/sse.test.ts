@@ -177,7 +177,7 @@ describe('an event that is too long', () => {
     let taken = 0;
     for await (const { raw } of splitEvents(endless())) {
       taken += raw.length;
-      // What was taken in but not given out yet is all that can be held.
+      // Only bytes that were taken in and not yet given out can be held back.
       expect(given * chunk.length + 6 - taken).toBeLessThanOrEqual(16 * 1024 * 1024 + chunk.length);
       if (taken > 200 * chunk.length) break;
     }

@@ -36,7 +36,7 @@ export async function unpackBody(headers: HeaderList, wire: Uint8Array, maxBytes
   }
 }
 
-/** What was done to the body, in order; `identity` is nothing. */
+/** The codings of the body, in the order in which they were applied; `identity` is none. */
 function codingsOf(headers: HeaderList): readonly string[] {
   return headers
     .filter(([name]) => name === 'content-encoding')
@@ -91,7 +91,7 @@ function zlibDecoder(coding: string) {
 
 const chunkSize = 64 * 1024;
 
-/** What the platform calls the codings. Which of them it knows differs from one to the next. */
+/** The platform's names of the codings. Platforms differ in which of them they know. */
 const platformNames: Readonly<Record<string, string>> = {
   gzip: 'gzip',
   'x-gzip': 'gzip',

@@ -1,7 +1,7 @@
 /** Waits for the store on behalf of a client whose reply is there already: a moment, and never for as long as the store likes. */
 import { patiently, type StartTimer } from '../memory/patient-timer.ts';
 
-/** What is waited for the store at most once the provider has answered, in milliseconds. */
+/** Milliseconds to wait at most for the store once the provider has answered. */
 export const storeWaitMs = 100;
 
 /**

@@ -10,7 +10,7 @@ import type { Vault } from './vault.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 export interface KeptReplies {
-  /** What this process knows without asking the store. */
+  /** The reply that this process remembers; does not ask the store. */
   known(tenant: string, knownAs: string): KeptReply | undefined;
   /** Undefined for most: they can be gone on from as they are. What is found is kept for as long again. Rejects with `store-failed`. */
   find(tenant: string, knownAs: string): Promise<KeptReply | undefined>;

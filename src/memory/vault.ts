@@ -205,7 +205,7 @@ function sealedKey(tenant: string, key: string): string {
   return `sealed/${checkedTenant(tenant)}/${key}`;
 }
 
-/** What a tenant label may be, to complete the sentence "... but must be". */
+/** Words for the allowed tenant labels. They complete the sentence "... but must be". */
 export const tenantWords = '1 to 64 of a-z, 0-9 and -';
 
 /** Labels have no blanks and slashes, so that a tenant and what follows it can never be read as another tenant. */

@@ -101,7 +101,7 @@ export type Wording = {
   readonly listsTools?: true;
 };
 
-/** What may stand in front: a tag, the word "Error", the code of a protocol, the field of a JSON object. */
+/** Allowed beginnings of such a text: a tag, the word "Error", the code of a protocol, the field of a JSON object. */
 const inFront = /^(?:\s|<tool_use_error>|error:|MCP error -?\d{1,6}:|\{"\w{1,20}":\s?")+/i;
 
 /** UTF-16 units. Longer texts are something else, unless the wording goes on with a list of all tools and their descriptions. */

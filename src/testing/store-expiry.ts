@@ -116,7 +116,7 @@ export function touching({ open, setClock }: Setting): void {
   });
 }
 
-/** What has expired takes no room for long. */
+/** Expired entries are removed soon. */
 export function sweeping({ open, setClock }: Setting): void {
   it('sweeps expired entries away as it writes', async () => {
     const store = await open();

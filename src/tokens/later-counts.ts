@@ -12,7 +12,7 @@ export interface LaterCounts {
   ask(texts: Iterable<string>): Promise<boolean>;
   /** The tokens of a text as the counter said; undefined while nobody knows. */
   known(text: string): number | undefined;
-  /** What an estimate has to be multiplied with, after all counts so far. */
+  /** The factor that corrects an estimate, after all counts so far. */
   ratio(): number;
 }
 

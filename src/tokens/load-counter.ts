@@ -51,7 +51,7 @@ function isTokenizer(value: Tokenizer | OwnCounter): value is Tokenizer {
 
 export const tokenizerWords = `{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, ${ownCounterWords}`;
 
-/** What is wrong with the tokenizer of a model, to complete the sentence "..., which"; undefined for one that can be used. */
+/** Says what is wrong with the tokenizer of a model. It completes the sentence "..., which"; undefined for one that can be used. */
 export function whyNoTokenizer(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || !('encoding' in value)) return whyNoCounter(value);
   const { encoding, estimate, ...more } = value as {

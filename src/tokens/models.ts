@@ -37,7 +37,7 @@ export type ModelInfo = {
   readonly cacheLeast: number | undefined;
 };
 
-/** What a user says of a model. `tokenizer` may be a counter of their own: a function, or an object with one. */
+/** A user's settings of a model. `tokenizer` may be a counter of their own: a function, or an object with one. */
 export type ModelOverride = {
   readonly window?: number;
   readonly maxInput?: number;

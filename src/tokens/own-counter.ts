@@ -23,7 +23,7 @@ export type OwnCounter =
 export const ownCounterWords =
   'a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
 
-/** What is wrong with it, to complete the sentence "The tokenizer ..."; undefined for a counter. Counts one letter. */
+/** Says what is wrong with a tokenizer. It completes the sentence "The tokenizer ..."; undefined for a counter. Counts one letter. */
 export function whyNoCounter(value: unknown): string | undefined {
   if (typeof value !== 'function' && (typeof value !== 'object' || value === null || !('count' in value))) {
     return 'is no tokenizer';

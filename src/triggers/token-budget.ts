@@ -37,7 +37,7 @@ export function createTokenBudget(options: TokenBudgetOptions = {}): Trigger {
     name,
     demand(state) {
       const { tokens, economy } = state;
-      // What cannot be folded is reckoned only where it matters.
+      // The fixed part is counted only when it can change the decision.
       if (tokens + buffer <= trigger || isTooShortToCache(tokens, economy)) return undefined;
       const beyond = Math.max(0, Math.ceil((state.fixed ?? 0) - target * (1 - foldableShare)));
       if (tokens + buffer <= trigger + beyond) return undefined;

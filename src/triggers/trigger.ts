@@ -8,7 +8,7 @@ export type TriggerState = {
   /** Tokens of the request as it would be sent now. */
   readonly tokens: number;
   /**
-   * Of these, the tokens that no fold can take out: tools, system text, what is protected or pinned, what the provider wants back as it was,
+   * The part of `tokens` that no fold can take out: tools, system text, what is protected or pinned, what the provider wants back as it was,
    * stubs. The rest is foldable. Default 0.
    */
   readonly fixed?: number | undefined;

@@ -1,4 +1,4 @@
-/** What a fold must not lose: loaded tools, originals, answers to recalls. Each check returns what is lost, in words. */
+/** Checks that a fold loses no loaded tool, no original and no answer to a recall. Each check returns what is lost, in words. */
 import { scanArray } from '../../src/conversation/json-scan.ts';
 import type { Vault } from '../../src/memory/vault.ts';
 import { isObject } from '../../src/testing/fake-provider/json.ts';

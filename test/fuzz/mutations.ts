@@ -1,4 +1,4 @@
-/** What hostile or unlucky clients make of a valid body. */
+/** Mutates a valid body as hostile or unlucky clients would. */
 import { containersIn, copyOf, type Member, memberOf, type Tree, treeOf } from './json-tree.ts';
 import type { Random } from './random.ts';
 

@@ -17,7 +17,7 @@ export function clientHelp(url: string): string {
                     -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'
 
   More on each client: docs/clients.md
-  What became of each request: ${url}/_leporello/receipts (from another machine: with the key of the request)
+  Receipts of all requests: ${url}/_leporello/receipts (from another machine: with the key of the request)
 `;
 }
 

@@ -116,7 +116,7 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
     case 'image':
     case 'document':
       return { type: 'media', span, media: outlineMedia(bytes, span, kind, byKey) };
-    // What a search for tools found: the model has these tools from here alone.
+    // The model has the tools that a search found from this block only.
     case 'tool_search_tool_result':
     case 'tool_reference':
       return { type: 'opaque', span, kind, stays: 'pair' };

@@ -83,7 +83,7 @@ export function openCalls<Offered extends Functions>(channel: Channel, offered: 
   };
 }
 
-/** Of errors that are not ours only the kind is told: their messages can quote content. */
+/** Names only the kind of errors that are not ours, because their messages can quote content. */
 function failureOf(error: unknown): Failure {
   if (LeporelloError.isInstance(error)) return { code: error.code, message: error.message };
   return {

@@ -169,7 +169,7 @@ describe('a thread that folds large bodies', () => {
 
   it('sends a request unfolded that is not begun in time, but one that may not fit its window', async () => {
     const { engine } = open();
-    // What the thread is told to do first keeps it busy until it is started.
+    // The first request keeps the thread busy until it is started.
     const [late, large] = await Promise.all([
       engine.prepare({ ...requestOf(openaiChat, chat), leftMs: () => 0 }),
       engine.prepare({
@@ -183,7 +183,7 @@ describe('a thread that folds large bodies', () => {
       reason: 'deadline: the thread that folds large requests was busy with others all the time',
     });
     expect(large.outcome).toEqual({ status: 'compacted' });
-    // What was not begun was not recorded: the same request is folded now.
+    // The request was not begun, so it was not recorded: it is folded now.
     const again = await engine.prepare(requestOf(openaiChat, chat));
     expect([again.outcome.status, again.report.replayed]).toEqual(['compacted', 0]);
   });

@@ -19,7 +19,7 @@ import { codecOf } from '../routes.ts';
 import { warmUp } from '../warm-up.ts';
 import { begin, type Calls, openCalls, type Turn } from './calls.ts';
 
-/** What the thread is started with. */
+/** Data that the thread is started with. */
 export type ThreadData = {
   readonly settings: FoldSettings;
   readonly secret: Uint8Array;
@@ -29,7 +29,7 @@ export type ThreadData = {
 /** A request as it is sent here. */
 export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
   readonly format: string;
-  /** What the path of the request says, where its format says it there. */
+  /** The model and the mode that the URL's path names, in formats that put them there. */
   readonly route: Codec['route'];
   /** When its time is over, in milliseconds since the epoch; undefined for never. */
   readonly endsAt: number | undefined;
@@ -48,7 +48,7 @@ export type ThreadPrepared = Omit<Prepared, Functional | 'body' | 'summary'> & {
     | undefined;
 };
 
-/** What this thread asks of the other. */
+/** Calls from this thread to the other. */
 export type ParentFunctions = {
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
   getFirst(keys: readonly string[]): Promise<FirstFound | undefined>;
@@ -60,7 +60,7 @@ export type ParentFunctions = {
   summarize(number: number, request: Omit<SummaryRequest, 'count'>): Promise<string | undefined>;
 };
 
-/** What the other thread asks of this one. */
+/** Calls from the other thread to this one. */
 export type ThreadFunctions = ReturnType<typeof openThread>;
 
 /** Keys that are looked up at once: the other thread does it in one go, and has others to serve. */

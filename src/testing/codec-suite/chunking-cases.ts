@@ -22,7 +22,7 @@ export function chunkingCases(codec: Codec, fixture: CodecFixture): void {
       ({ responses, client }) => {
         const { sse, usage } = exchanged(codec, responses);
         expect(fixture.client(sse)).toEqual(client);
-        // What the provider's own tools used is told apart, beside what the client reads.
+        // The tokens of the provider's own tools are compared separately.
         expect(usage).toEqual(client.usage && expect.objectContaining(client.usage));
       },
     );

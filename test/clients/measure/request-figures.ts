@@ -1,4 +1,4 @@
-/** What a client sent in one run, in figures, and in which words two runs differ. Pure. */
+/** Describes in figures what a client sent in one run, and in words how two runs differ. Pure. */
 import { isObject, objectsIn, parseJson } from '../../../src/testing/fake-provider/json.ts';
 import type { JsonObject } from '../../../src/testing/fake-provider/script.ts';
 import { offeredTools } from '../offered-tools.ts';
