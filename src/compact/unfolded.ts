@@ -11,7 +11,7 @@ import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { Outcome } from '../metrics/receipt.ts';
 import { beginningOf } from './corrected.ts';
 import { type Prepared, unprepared } from './prepared.ts';
-import type { EngineRequest } from './request.ts';
+import { type EngineRequest, inTime } from './request.ts';
 import { linksAsCame, type Workshop } from './workshop.ts';
 
 export type UnfoldedOutcome = Extract<Outcome, { readonly reason: string }>;
@@ -51,14 +51,10 @@ async function keptReply(
   const here = keptReplies.known(tenant, named);
   if (here) return here;
   if (waitMs === 0) return 'not known';
-  const late = Promise.withResolvers<'not known'>();
-  const timer = setTimeout(() => late.resolve('not known'), waitMs);
   try {
-    return await Promise.race([keptReplies.find(tenant, named).then((kept) => kept ?? 'none'), late.promise]);
+    return (await inTime({ leftMs: () => waitMs }, keptReplies.find(tenant, named))) ?? 'none';
   } catch {
     return 'not known';
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -94,13 +94,15 @@ async function memory(rim: AdminRim, tenant: string | undefined, id: string): Pr
   }
 }
 
-/** Ready means that the store answers: without it requests still go through, but unfolded. */
+/** Ready means that the store answers: without it requests are folded only where they would not fit. */
 async function readiness(rim: AdminRim): Promise<GatewayResponse> {
   try {
     await rim.vault.recallAny('mem_0000000000000000');
     return jsonResponse(200, { status: 'ready' });
   } catch {
-    return jsonResponse(503, { status: 'the store cannot be read; requests go through unfolded' });
+    return jsonResponse(503, {
+      status: 'the store cannot be read; requests are folded only where they would not fit',
+    });
   }
 }
 

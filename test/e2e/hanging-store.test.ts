@@ -193,7 +193,7 @@ it('the own paths of the gateway say that the store cannot be read', async () =>
   const ready = await fetch(`${stack.url}/readyz`);
   expect([ready.status, await ready.json()]).toEqual([
     503,
-    { status: 'the store cannot be read; requests go through unfolded' },
+    { status: 'the store cannot be read; requests are folded only where they would not fit' },
   ]);
   const memory = await fetch(`${stack.url}/_leporello/memory/mem_0000000000000000`);
   expect([memory.status, await memory.json()]).toEqual([
