@@ -12,7 +12,7 @@ import type { SummaryJob } from '../../compact/summary-ahead.ts';
 import type { GhostTurn } from '../../conversation/ghost-turn.ts';
 import type { KeptReply } from '../../conversation/kept-reply.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { FirstFound, Store, StoreEntry } from '../../memory/store.ts';
+import type { Store } from '../../memory/store.ts';
 import { createVault } from '../../memory/vault.ts';
 import type { SummaryRequest } from '../../summarizers/summarizer.ts';
 import { codecOf } from '../routes.ts';
@@ -49,13 +49,10 @@ export type ThreadPrepared = Omit<Prepared, Functional | 'body' | 'summary'> & {
 };
 
 /** Calls from this thread to the other. */
-export type ParentFunctions = {
-  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
-  getFirst(keys: readonly string[]): Promise<FirstFound | undefined>;
-  putMany(entries: readonly StoreEntry[]): Promise<void>;
-  putUnless(guards: readonly string[], entries: readonly StoreEntry[]): Promise<FirstFound | undefined>;
-  touch(keys: readonly string[], expiresAt: number): Promise<void>;
-  delete(keys: readonly string[]): Promise<void>;
+export type ParentFunctions = Pick<
+  Store,
+  'getMany' | 'getFirst' | 'putMany' | 'putUnless' | 'touch' | 'delete'
+> & {
   /** Has the summary written that was begun under this number. */
   summarize(number: number, request: Omit<SummaryRequest, 'count'>): Promise<string | undefined>;
 };
