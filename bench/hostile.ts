@@ -12,9 +12,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createDefaultEngine } from '../src/compact/default-engine.ts';
-import { inMemoryStore } from '../src/memory/in-memory.ts';
-import { createVault } from '../src/memory/vault.ts';
+import { createDefaultEngine } from '../src/engine/default-engine.ts';
+import { inMemoryStore } from '../src/store/in-memory.ts';
+import { createVault } from '../src/store/vault.ts';
 import { type HostileCase, hostileCases } from './hostile/bodies.ts';
 import { codecs } from './hostile/spell.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';

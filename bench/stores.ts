@@ -13,11 +13,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inMemoryStore } from '../src/memory/in-memory.ts';
-import { redisStore } from '../src/memory/redis.ts';
-import { sqliteStore } from '../src/memory/sqlite.ts';
-import type { Store } from '../src/memory/store.ts';
-import { isRedisMissing, startRedis } from '../src/testing/redis-server.ts';
+import { inMemoryStore } from '../src/store/in-memory.ts';
+import { redisStore } from '../src/store/redis.ts';
+import { sqliteStore } from '../src/store/sqlite.ts';
+import type { Store } from '../src/store/store.ts';
+import { isRedisMissing, startRedis } from '../test/support/redis-server.ts';
 import { median, quantile, round } from './tokens/arithmetic.ts';
 
 const resultFile = new URL('./results/stores.json', import.meta.url);

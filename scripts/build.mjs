@@ -12,8 +12,8 @@ const end = await runLeashed(process.execPath, [
   '-p',
   'tsconfig.build.json',
 ]);
-cpSync('src', 'dist', { recursive: true, filter: isReadByCode });
-if (existsSync('dist/cli/main.js')) chmodSync('dist/cli/main.js', 0o755);
+cpSync('src', 'dist/src', { recursive: true, filter: isReadByCode });
+if (existsSync('dist/src/cli/main.js')) chmodSync('dist/src/cli/main.js', 0o755);
 endLike(end);
 
 /** @param {string} path */

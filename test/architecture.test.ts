@@ -15,6 +15,7 @@ import { headerProblems, machineProblems, providerProblems } from './architectur
 const all = repositoryFiles();
 const sources = sourceFiles(all);
 const withTests = sourceFiles(all, { tests: true });
+const support = all.filter(({ path }) => /^test\/support\/.*\.ts$/.test(path));
 
 const file = (path: string, text: string): SourceFile => ({ path, text });
 const lines = (count: number): string => 'x\n'.repeat(count);
@@ -23,14 +24,14 @@ describe('floors', () => {
   it('lets an import go down only', () => {
     expect(
       floorProblems([
-        file('src/memory/a.ts', `import type { Edit } from '../conversation/edit.ts';`),
-        file('src/memory/b.ts', `import { open } from '../gateway/app.ts';`),
-        file('src/errors.ts', `export { compact } from './compact.ts';`),
+        file('src/store/a.ts', `import type { Edit } from '../conversation/edit.ts';`),
+        file('src/store/b.ts', `import { open } from '../gateway/app.ts';`),
+        file('src/errors.ts', `export { engine } from './engine.ts';`),
         file('src/recall/c.ts', `const late = () => import('../cli/main.ts');`),
       ]),
     ).toEqual([
-      'src/memory/b.ts imports src/gateway/app.ts: gateway is above memory',
-      'src/errors.ts imports src/compact.ts: compact is above errors',
+      'src/store/b.ts imports src/gateway/app.ts: gateway is above store',
+      'src/errors.ts imports src/engine.ts: engine is above errors',
       'src/recall/c.ts imports src/cli/main.ts: cli is above recall',
     ]);
   });
@@ -38,14 +39,14 @@ describe('floors', () => {
   it('keeps rooms of one floor apart, types too', () => {
     expect(
       floorProblems([
-        file('src/tokens/a.ts', `import type { Receipt } from '../metrics/receipt.ts';`),
-        file('src/tokens/b.ts', `type R = import('../metrics/receipt.ts').Receipt;`),
-        file('src/gateway/c.ts', `import { compact } from '../index.ts';`),
-        file('src/compact-plan.ts', `import { run } from './compact/run.ts';`),
+        file('src/tokens/a.ts', `import type { Receipt } from '../receipts/receipt.ts';`),
+        file('src/tokens/b.ts', `type R = import('../receipts/receipt.ts').Receipt;`),
+        file('src/gateway/c.ts', `import { engine } from '../index.ts';`),
+        file('src/engine-plan.ts', `import { run } from './engine/run.ts';`),
       ]),
     ).toEqual([
-      'src/tokens/a.ts imports src/metrics/receipt.ts: tokens and metrics are rooms of one floor',
-      'src/tokens/b.ts imports src/metrics/receipt.ts: tokens and metrics are rooms of one floor',
+      'src/tokens/a.ts imports src/receipts/receipt.ts: tokens and receipts are rooms of one floor',
+      'src/tokens/b.ts imports src/receipts/receipt.ts: tokens and receipts are rooms of one floor',
       'src/gateway/c.ts imports src/index.ts: gateway and index are rooms of one floor',
     ]);
   });
@@ -63,17 +64,16 @@ describe('floors', () => {
     ]);
   });
 
-  it('lets testing import anything and nobody import testing', () => {
+  it('lets nothing of src import test support', () => {
     expect(
       floorProblems([
-        file('src/testing/suite.ts', `import { serve } from '../cli/serve.ts';`),
-        file('src/cli/serve.ts', `import { suite } from '../testing/suite.ts';`),
+        file('src/cli/serve.ts', `import { suite } from '../../test/support/suite.ts';`),
         file('src/dashboard/page.ts', `import { textOf } from '../conversation/conversation.ts';`),
         file('src/cellar/wine.ts', ''),
         file('src/cli/out.ts', `import { bench } from '../../bench/run.ts';`),
       ]),
     ).toEqual([
-      'src/cli/serve.ts imports src/testing/suite.ts: nobody imports testing',
+      'src/cli/serve.ts imports test/support/suite.ts: that is in no room of src',
       'src/dashboard/page.ts imports src/conversation/conversation.ts: dashboard imports nothing of src',
       'src/cellar/wine.ts is in no room: name its room in test/architecture/floors.ts',
       'src/cli/out.ts imports bench/run.ts: that is in no room of src',
@@ -108,11 +108,11 @@ describe('modules of the platform', () => {
       platformProblems([
         file('src/gateway/a.ts', `import { createServer } from 'node:http';`),
         file('src/recall/b.ts', `import { Buffer } from 'node:buffer';`),
-        file('src/content/c.ts', `const path = await import('path');`),
+        file('src/arrival/c.ts', `const path = await import('path');`),
       ]),
     ).toEqual([
-      'src/recall/b.ts imports node:buffer: only cli, gateway, memory, testing may',
-      'src/content/c.ts imports path: only cli, gateway, memory, testing may',
+      'src/recall/b.ts imports node:buffer: only cli, gateway, store may',
+      'src/arrival/c.ts imports path: only cli, gateway, store may',
     ]);
   });
 
@@ -129,46 +129,43 @@ describe('packages', () => {
       peerDependencies: { vitest: '5' },
     };
     const breach = file('src/a.ts', `import 'hono/tiny'; import type { B } from '@a/b'; import '@a/c/d';`);
-    const suite = file('src/testing/b.ts', `import { it } from 'vitest'; import fc from 'fast-check';`);
+    const suite = file('test/support/b.ts', `import { it } from 'vitest'; import fc from 'fast-check';`);
     expect(packageProblems([breach, suite], manifest)).toEqual([
       'src/a.ts imports @a/c, which is neither a dependency nor a peer of ours',
-      'src/testing/b.ts imports fast-check, which is neither a dependency nor a peer of ours',
+      'test/support/b.ts imports fast-check, which is neither a dependency nor a peer of ours',
     ]);
   });
 
   it('that our published code imports come with it', () => {
     const manifest = readManifest();
-    const published = reachableFrom(publishedSources(manifest), sources);
+    const published = reachableFrom(publishedSources(manifest), [...sources, ...support]);
     expect(published.length).toBeGreaterThan(50);
     expect(packageProblems(published, manifest)).toEqual([]);
   });
 });
 
 describe('names of providers', () => {
-  const breach = file(
-    'src/compact.ts',
-    `// as Claude does\nimport 'gpt-tokenizer';\nconst x = 'OPENAI_KEY';`,
-  );
+  const breach = file('src/engine.ts', `// as Claude does\nimport 'gpt-tokenizer';\nconst x = 'OPENAI_KEY';`);
 
   it('are found in code, strings and comments of shared files', () => {
     const data = file('src/tokens/models.ts', `export const models = ['gpt-5'];`);
     const codec = file('src/codecs/one/read.ts', '/** Gemini. */');
     expect(providerProblems([breach, data, codec], [])).toEqual([
-      'src/compact.ts:1 says "Claude": shared code names no provider',
-      'src/compact.ts:2 says "gpt": shared code names no provider',
-      'src/compact.ts:3 says "OPENAI": shared code names no provider',
+      'src/engine.ts:1 says "Claude": shared code names no provider',
+      'src/engine.ts:2 says "gpt": shared code names no provider',
+      'src/engine.ts:3 says "OPENAI": shared code names no provider',
     ]);
   });
 
   it('may be excepted with a reason, as long as they are there', () => {
     const exceptions = [
-      { path: 'src/compact.ts', text: 'gpt-tokenizer', reason: 'the name of a package' },
-      { path: 'src/compact.ts', text: 'gemini-cli', reason: 'gone' },
+      { path: 'src/engine.ts', text: 'gpt-tokenizer', reason: 'the name of a package' },
+      { path: 'src/engine.ts', text: 'gemini-cli', reason: 'gone' },
     ];
     expect(providerProblems([breach], exceptions)).toEqual([
-      'src/compact.ts:1 says "Claude": shared code names no provider',
-      'src/compact.ts:3 says "OPENAI": shared code names no provider',
-      'src/compact.ts no longer says "gemini-cli": take the exception off the list',
+      'src/engine.ts:1 says "Claude": shared code names no provider',
+      'src/engine.ts:3 says "OPENAI": shared code names no provider',
+      'src/engine.ts no longer says "gemini-cli": take the exception off the list',
     ]);
   });
 
@@ -185,7 +182,7 @@ describe('the shape of files', () => {
     expect(medianProblems([10, 151, 160].map((count) => file('src/a.ts', lines(count))))).toEqual([
       'the median file has 151 lines, more than 150',
     ]);
-    expect(nameProblems([file('src/memory/in-memory.test.ts', ''), file('src/inMemory.ts', '')])).toEqual([
+    expect(nameProblems([file('src/store/in-memory.test.ts', ''), file('src/inMemory.ts', '')])).toEqual([
       'src/inMemory.ts is not in kebab-case',
     ]);
   });

@@ -9,16 +9,16 @@ import type { Codec } from '../src/codecs/codec.ts';
 import { geminiFor } from '../src/codecs/gemini/index.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../src/codecs/openai-responses/index.ts';
-import { createDefaultEngine, type FoldSettings } from '../src/compact/default-engine.ts';
+import { createDefaultEngine, type FoldSettings } from '../src/engine/default-engine.ts';
 import { scanArray } from '../src/conversation/json-scan.ts';
-import { inMemoryStore } from '../src/memory/in-memory.ts';
-import { createVault } from '../src/memory/vault.ts';
-import { messagesFixture } from '../src/testing/codec-suite/anthropic-messages/fixture.ts';
-import type { CodecFixture, NeutralTurn } from '../src/testing/codec-suite/fixture.ts';
-import { geminiFixture } from '../src/testing/codec-suite/gemini/fixture.ts';
-import { chatFixture } from '../src/testing/codec-suite/openai-chat/fixture.ts';
-import { responsesFixture } from '../src/testing/codec-suite/openai-responses/fixture.ts';
-import { newReading } from '../src/testing/codec-suite/views.ts';
+import { inMemoryStore } from '../src/store/in-memory.ts';
+import { createVault } from '../src/store/vault.ts';
+import { messagesFixture } from './support/codec-suite/anthropic-messages/fixture.ts';
+import type { CodecFixture, NeutralTurn } from './support/codec-suite/fixture.ts';
+import { geminiFixture } from './support/codec-suite/gemini/fixture.ts';
+import { chatFixture } from './support/codec-suite/openai-chat/fixture.ts';
+import { responsesFixture } from './support/codec-suite/openai-responses/fixture.ts';
+import { newReading } from './support/codec-suite/views.ts';
 
 const formats: readonly (readonly [Codec, CodecFixture])[] = [
   [openaiChat, chatFixture],

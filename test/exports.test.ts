@@ -125,9 +125,8 @@ const faces: Readonly<Record<string, Names | undefined>> = {
   './stores/redis': { values: ['redisStore'], types: ['RedisClient', 'RedisOptions'] },
   './stores/sqlite': { values: ['sqliteStore'], types: ['SqliteOptions'] },
   './testing': {
-    values: ['codecSuite', 'foldView', 'startFakeProvider', 'storeSuite', 'strategySuite'],
+    values: ['startFakeProvider', 'storeSuite'],
     types: [
-      'CodecFixture',
       'FakeProvider',
       'FakeProviderOptions',
       'RecordedRequest',

@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inMemoryStore } from '../src/memory/in-memory.ts';
-import { redisStore } from '../src/memory/redis.ts';
-import { sqliteStore } from '../src/memory/sqlite.ts';
-import type { Store } from '../src/memory/store.ts';
-import { isRedisMissing, type RedisProcess, startRedis } from '../src/testing/redis-server.ts';
+import { inMemoryStore } from '../src/store/in-memory.ts';
+import { redisStore } from '../src/store/redis.ts';
+import { sqliteStore } from '../src/store/sqlite.ts';
+import type { Store } from '../src/store/store.ts';
+import { isRedisMissing, type RedisProcess, startRedis } from './support/redis-server.ts';
 import { type Act, play, type Played } from './instances/play.ts';
 
 const act: fc.Arbitrary<Act> = fc.record({

@@ -7,13 +7,13 @@ import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../src/codecs/codec.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
-import type { Prepared } from '../src/compact/prepared.ts';
-import { inMemoryStore } from '../src/memory/in-memory.ts';
-import type { Store } from '../src/memory/store.ts';
+import type { Prepared } from '../src/engine/prepared.ts';
+import { inMemoryStore } from '../src/store/in-memory.ts';
+import type { Store } from '../src/store/store.ts';
 import { defaultStrategies, strategiesFor } from '../src/strategies/default-strategies.ts';
-import { asAnthropic } from '../src/testing/as-anthropic.ts';
-import { chatBody, freshReading, type Step } from '../src/testing/chat-conversation.ts';
-import { testEngine } from '../src/testing/test-engine.ts';
+import { asAnthropic } from './support/as-anthropic.ts';
+import { chatBody, freshReading, type Step } from './support/chat-conversation.ts';
+import { testEngine } from './support/test-engine.ts';
 
 const formats: readonly Format[] = [
   { codec: openaiChat, inFormat: (chat) => chat },

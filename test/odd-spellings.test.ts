@@ -8,12 +8,12 @@ import type { Codec } from '../src/codecs/codec.ts';
 import { geminiFor } from '../src/codecs/gemini/index.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../src/codecs/openai-responses/index.ts';
-import { chatRefusal } from '../src/testing/fake-provider/chat-rules.ts';
-import { geminiRefusal } from '../src/testing/fake-provider/gemini-rules.ts';
-import { messagesRefusal } from '../src/testing/fake-provider/messages-rules.ts';
-import { responsesRefusal } from '../src/testing/fake-provider/responses-rules.ts';
-import type { JsonObject, Refusal } from '../src/testing/fake-provider/script.ts';
-import { testEngine } from '../src/testing/test-engine.ts';
+import { chatRefusal } from './support/fake-provider/chat-rules.ts';
+import { geminiRefusal } from './support/fake-provider/gemini-rules.ts';
+import { messagesRefusal } from './support/fake-provider/messages-rules.ts';
+import { responsesRefusal } from './support/fake-provider/responses-rules.ts';
+import type { JsonObject, Refusal } from './support/fake-provider/script.ts';
+import { testEngine } from './support/test-engine.ts';
 
 const log = 'one line of the log\\n'.repeat(120);
 const model = 'gemini-2.5-pro';

@@ -2,8 +2,8 @@
  * One conversation of tool calls as a request of each wire format. The same bytes in every run but for turn numbers of eight digits:
  * with another number it is the next turn of the conversation, or, changed everywhere, a conversation never seen before.
  */
-import { asAnthropic } from '../../src/testing/as-anthropic.ts';
-import { asResponses } from '../../src/testing/as-responses.ts';
+import { asAnthropic } from '../../test/support/as-anthropic.ts';
+import { asResponses } from '../../test/support/as-responses.ts';
 import { randomNumbers } from '../tokens/arithmetic.ts';
 import { type ChatMessage, asGemini } from './as-gemini.ts';
 

@@ -4,8 +4,8 @@
  */
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startFakeProvider } from '../../src/testing/fake-provider/fake-provider.ts';
-import type { ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import { startFakeProvider } from '../../test/support/fake-provider/fake-provider.ts';
+import type { ScriptRequest, Turn, TurnPart } from '../../test/support/fake-provider/script.ts';
 import { now } from './clock.ts';
 import { createThinkTimes, thinking } from './think-times.ts';
 

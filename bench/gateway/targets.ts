@@ -9,7 +9,7 @@ import { headersToClient, headersToUpstream } from '../../src/gateway/headers.ts
 import { readBody } from '../../src/gateway/http.ts';
 import { serveNode } from '../../src/gateway/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
-import { sqliteStore } from '../../src/memory/sqlite.ts';
+import { sqliteStore } from '../../src/store/sqlite.ts';
 
 /** Starts a server in front of `upstream` (an origin) and gives its port. */
 export type Target = (upstream: string) => Promise<number>;

@@ -1,6 +1,6 @@
 /** The bodies that the reading benchmark reads: recorded sessions where they are, and texts of this repository as an agent would read them. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { asAnthropic } from '../../src/testing/as-anthropic.ts';
+import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';

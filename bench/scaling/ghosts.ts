@@ -1,7 +1,7 @@
 /** A conversation in which the model recalled something for each of its replies, played from its beginning. */
 import type { ModelReply } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
-import type { Engine } from '../../src/compact/engine.ts';
+import type { Engine } from '../../src/engine/engine.ts';
 import { chat } from '../../src/cli/replay/formats.ts';
 import { chatBody, type Messages } from './bodies.ts';
 import { tenant } from './warm-turns.ts';

@@ -1,12 +1,12 @@
 /** One conversation measured: turn after turn through an engine that saw the turn before, beside what anyone does with a body. */
 import type { Codec } from '../../src/codecs/codec.ts';
 import { createSeenBodies } from '../../src/codecs/seen-bodies.ts';
-import { createDefaultEngine, type FoldSettings } from '../../src/compact/default-engine.ts';
-import type { Engine } from '../../src/compact/engine.ts';
-import { commonLength } from '../../src/memory/common-length.ts';
-import { sha256 } from '../../src/memory/digest.ts';
-import type { Store } from '../../src/memory/store.ts';
-import { createVault } from '../../src/memory/vault.ts';
+import { createDefaultEngine, type FoldSettings } from '../../src/engine/default-engine.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { commonLength } from '../../src/store/common-length.ts';
+import { sha256 } from '../../src/store/digest.ts';
+import type { Store } from '../../src/store/store.ts';
+import { createVault } from '../../src/store/vault.ts';
 import { quantile, round, sum } from '../tokens/arithmetic.ts';
 import { callWithResult, chatBody, type Messages } from './bodies.ts';
 

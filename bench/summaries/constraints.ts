@@ -4,9 +4,9 @@
  */
 import { conversationBody, type ConversationRecord } from '../../src/cli/replay/conversation-body.ts';
 import { chat } from '../../src/cli/replay/formats.ts';
-import type { FoldSettings } from '../../src/compact/default-engine.ts';
+import type { FoldSettings } from '../../src/engine/default-engine.ts';
 import { enginePolicy } from '../../src/replay/engine-policy.ts';
-import { sha256 } from '../../src/memory/digest.ts';
+import { sha256 } from '../../src/store/digest.ts';
 import { messageText } from '../../src/replay/message-text.ts';
 import { play } from '../../src/replay/play.ts';
 import type { Policy } from '../../src/replay/policy.ts';

@@ -1,7 +1,7 @@
 /** The scripted provider in a process of its own: slow at summaries, at once with everything else. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startFakeProvider } from '../../src/testing/fake-provider/fake-provider.ts';
-import type { Reply } from '../../src/testing/fake-provider/script.ts';
+import { startFakeProvider } from '../../test/support/fake-provider/fake-provider.ts';
+import type { Reply } from '../../test/support/fake-provider/script.ts';
 
 const says = (text: string): Reply => ({ type: 'turn', parts: [{ type: 'text', text }] });
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type FakeProvider, startFakeProvider } from '../testing/fake-provider/fake-provider.ts';
-import { isRedisMissing, type RedisProcess, startRedis } from '../testing/redis-server.ts';
+import { type FakeProvider, startFakeProvider } from '../../test/support/fake-provider/fake-provider.ts';
+import { isRedisMissing, type RedisProcess, startRedis } from '../../test/support/redis-server.ts';
 import { run } from './run.ts';
 import { type TestTerminal, testTerminal } from './test-terminal.ts';
 

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { LeporelloError } from '../errors.ts';
-import { inMemoryStore } from '../memory/in-memory.ts';
-import { redisStore } from '../memory/redis.ts';
-import { givenSecret, loadSecret } from '../memory/secret.ts';
-import { sqliteStore } from '../memory/sqlite.ts';
-import { isBusy } from '../memory/sqlite-problem.ts';
-import type { Store } from '../memory/store.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { redisStore } from '../store/redis.ts';
+import { givenSecret, loadSecret } from '../store/secret.ts';
+import { sqliteStore } from '../store/sqlite.ts';
+import { isBusy } from '../store/sqlite-problem.ts';
+import type { Store } from '../store/store.ts';
 import type { Config } from './config/schema.ts';
 import type { Environment } from './terminal.ts';
 

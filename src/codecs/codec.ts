@@ -1,6 +1,6 @@
 /**
  * The interface of a wire format. Everything that differs between providers is a member here, never an `if` in shared code.
- * A codec is pure: bytes and values in, bytes and values out. One conformance suite (testing/codec-suite) holds for all.
+ * A codec is pure: bytes and values in, bytes and values out. One conformance suite (test/support/codec-suite) holds for all.
  */
 import type { Block, Conversation, Part, Role } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';

@@ -43,7 +43,7 @@ describe('docs/wire-formats.md', () => {
   });
 
   it('names only tests that there are', () => {
-    const tests = globSync(['src/**/*.test.ts', 'src/testing/**/*-cases.ts', 'test/**/*.test.ts'])
+    const tests = globSync(['src/**/*.test.ts', 'test/support/**/*-cases.ts', 'test/**/*.test.ts'])
       .map((path) => readFileSync(path, 'utf8'))
       .join('\n');
     const rows = page.split('\n').filter((line) => line.startsWith('|'));

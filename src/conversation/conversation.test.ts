@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonStringText } from '../testing/codec-suite/json-text.ts';
+import { jsonStringText } from '../../test/support/codec-suite/json-text.ts';
 import { decodeLiteral, type Part, textOf, textsOf } from './conversation.ts';
 
 const encoder = new TextEncoder();

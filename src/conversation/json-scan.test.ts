@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonObjectText } from '../testing/codec-suite/json-text.ts';
+import { jsonObjectText } from '../../test/support/codec-suite/json-text.ts';
 import { parseSpan, ScanError, scanArray, scanObject, skipSpace } from './json-scan.ts';
 
 const encoder = new TextEncoder();

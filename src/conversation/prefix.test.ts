@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sha256 } from '../memory/digest.ts';
+import { sha256 } from '../store/digest.ts';
 import type { Conversation, Message } from './conversation.ts';
 import { scanObject } from './json-scan.ts';
 import { canonicalDigest, prefixChain, significantBytes } from './prefix.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonValueText } from '../testing/codec-suite/json-text.ts';
+import { jsonValueText } from '../../test/support/codec-suite/json-text.ts';
 import type { Span } from './conversation.ts';
 import { scanArray, scanObject } from './json-scan.ts';
 import { applySplices, concatBytes, jsonBytes, listSplices, literalBytes } from './splice.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
+import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import type { Conversation, Message, Part, Role } from './conversation.ts';
 import { lastAssistant, lastUser, newestBatch, turnStart } from './turns.ts';
 

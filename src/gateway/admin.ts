@@ -2,9 +2,9 @@
  * The gateway's own paths: health, receipts, sums of them, memory. A caller sees what is of the tenant that a model call with the same head
  * would be of; the administrator's token, where one is set, sees all tenants.
  */
-import type { Vault } from '../memory/vault.ts';
-import type { Aggregate, Named, Totals } from '../metrics/aggregate.ts';
-import { summaryOf } from '../metrics/compression.ts';
+import type { Vault } from '../store/vault.ts';
+import type { Aggregate, Named, Totals } from '../receipts/aggregate.ts';
+import { summaryOf } from '../receipts/compression.ts';
 import { isFrom } from './credentials.ts';
 import type { GatewayRequest, GatewayResponse } from './http.ts';
 import { jsonResponse } from './json-response.ts';

@@ -1,5 +1,5 @@
 /** Puts the gateway together from its settings. Opens nothing itself: the store and the upstream are passed in. */
-import { foldChecks } from '../compact/check-settings.ts';
+import { foldChecks } from '../engine/check-settings.ts';
 import {
   allowed,
   type Checks,
@@ -12,13 +12,13 @@ import {
   shown,
   trueOrFalse,
   wholeNumber,
-} from '../compact/checks.ts';
-import { createDefaultEngine, type FoldSettings } from '../compact/default-engine.ts';
-import type { Engine } from '../compact/engine.ts';
-import type { Store } from '../memory/store.ts';
-import { createKeptReplies, type KeptReplies } from '../memory/kept-replies.ts';
-import { createVault, isTenantLabel, tenantWords, type Vault } from '../memory/vault.ts';
-import { createAggregate } from '../metrics/aggregate.ts';
+} from '../engine/checks.ts';
+import { createDefaultEngine, type FoldSettings } from '../engine/default-engine.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Store } from '../store/store.ts';
+import { createKeptReplies, type KeptReplies } from '../store/kept-replies.ts';
+import { createVault, isTenantLabel, tenantWords, type Vault } from '../store/vault.ts';
+import { createAggregate } from '../receipts/aggregate.ts';
 import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http.ts';
 import type { GatewayLog } from './gateway-log.ts';

@@ -1,7 +1,7 @@
 /** Collects what is recalled while one reply is made, and keeps it for later requests of the conversation. */
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
 import { recallsBeside } from '../codecs/recalls.ts';
-import type { Prepared } from '../compact/prepared.ts';
+import type { Prepared } from '../engine/prepared.ts';
 import type { GhostRound } from '../conversation/ghost-turn.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import { storeWaitMs, waitAtMost } from './wait-at-most.ts';

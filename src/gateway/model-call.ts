@@ -1,6 +1,6 @@
 /** One model call through the gateway: read, fold, send, relay, receipt. Whatever fails inside, the client's own bytes go upstream. */
-import type { EngineRequest } from '../compact/request.ts';
-import { type Prepared, unprepared } from '../compact/prepared.ts';
+import type { EngineRequest } from '../engine/request.ts';
+import { type Prepared, unprepared } from '../engine/prepared.ts';
 import { LeporelloError } from '../errors.ts';
 import { answer, problemResponse, upstreamProblem } from './answers.ts';
 import { type Sent, sendPrepared } from './first-response.ts';

@@ -1,9 +1,9 @@
 /** A receipt while its request is under way: collects what happens and is written once, at the end. */
-import type { Prepared } from '../compact/prepared.ts';
-import type { Aggregate } from '../metrics/aggregate.ts';
-import type { PriceList } from '../metrics/prices.ts';
-import type { CountedPrompt, Receipt, RecallReport } from '../metrics/receipt.ts';
-import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../metrics/usage.ts';
+import type { Prepared } from '../engine/prepared.ts';
+import type { Aggregate } from '../receipts/aggregate.ts';
+import type { PriceList } from '../receipts/prices.ts';
+import type { CountedPrompt, Receipt, RecallReport } from '../receipts/receipt.ts';
+import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../receipts/usage.ts';
 import type { GatewayLog } from './gateway-log.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { HeaderList } from './http.ts';

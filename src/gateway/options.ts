@@ -1,7 +1,7 @@
 /** What the gateway's core is given: its parts, its limits, a clock and a source of ids. */
-import type { Engine } from '../compact/engine.ts';
-import type { Vault } from '../memory/vault.ts';
-import type { Aggregate } from '../metrics/aggregate.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Vault } from '../store/vault.ts';
+import type { Aggregate } from '../receipts/aggregate.ts';
 import type { GatewayLog } from './gateway-log.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { Upstream } from './http.ts';

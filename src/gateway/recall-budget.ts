@@ -2,7 +2,7 @@
  * How much the model may still recall in one request: so many rounds, and so many tokens that the request never outgrows the window
  * by what memory gives back. When it is spent the model is told so once, and goes on with what it has.
  */
-import type { Prepared } from '../compact/prepared.ts';
+import type { Prepared } from '../engine/prepared.ts';
 
 export type RecallLimits = {
   /** Rounds of recalls in one request; in one more the model is told that there are no more. */

@@ -3,12 +3,12 @@
  * live streams alike: in a stream only the private call is held back, everything else goes on as it comes.
  */
 import type { Codec, ModelReply, RecallAnswer, StreamRelay, Usage } from '../codecs/codec.ts';
-import { answerRecall } from '../compact/answer-recall.ts';
+import { answerRecall } from '../engine/answer-recall.ts';
 import { awaitsRecall, recallsBeside } from '../codecs/recalls.ts';
-import type { Prepared } from '../compact/prepared.ts';
+import type { Prepared } from '../engine/prepared.ts';
 import { LeporelloError } from '../errors.ts';
-import type { RecallReport } from '../metrics/receipt.ts';
-import { addedUsage, noUsage } from '../metrics/usage.ts';
+import type { RecallReport } from '../receipts/receipt.ts';
+import { addedUsage, noUsage } from '../receipts/usage.ts';
 import { type GhostRecorder, recordGhosts } from './ghost-recorder.ts';
 import type { UpstreamResponse } from './http.ts';
 import { peekBody, peekBytes } from './peek-body.ts';

@@ -2,12 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
-import type { Engine } from '../compact/engine.ts';
-import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
-import type { ScriptedPart } from '../testing/codec-suite/fixture.ts';
-import { chatFixture } from '../testing/codec-suite/openai-chat/fixture.ts';
-import { outline } from '../testing/codec-suite/outline.ts';
-import { testEngine } from '../testing/test-engine.ts';
+import type { Engine } from '../engine/engine.ts';
+import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
+import type { ScriptedPart } from '../../test/support/codec-suite/fixture.ts';
+import { chatFixture } from '../../test/support/codec-suite/openai-chat/fixture.ts';
+import { outline } from '../../test/support/codec-suite/outline.ts';
+import { testEngine } from '../../test/support/test-engine.ts';
 import { recordGhosts } from './ghost-recorder.ts';
 import type { UpstreamResponse } from './http.ts';
 import { relayStream } from './recall-loop.ts';

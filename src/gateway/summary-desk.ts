@@ -3,10 +3,10 @@
  * credential of the conversation they are for. What fails is told to the log, and an extract stands in at the fold.
  */
 import type { Codec } from '../codecs/codec.ts';
-import type { SummaryJob } from '../compact/summary-ahead.ts';
+import type { SummaryJob } from '../engine/summary-ahead.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
-import type { CallUsage } from '../metrics/summary-receipt.ts';
-import { createModelSummarizer } from '../summarizers/model.ts';
+import type { CallUsage } from '../receipts/summary-receipt.ts';
+import { createModelSummarizer } from '../outline/model.ts';
 import type { ModelInfo } from '../tokens/models.ts';
 import { askForSummary } from './ask-for-summary.ts';
 import type { GatewayLog } from './gateway-log.ts';

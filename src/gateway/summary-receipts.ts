@@ -1,6 +1,6 @@
 /** The receipt of a summary that was written ahead: what was asked of a model and paid for, used or not. */
-import type { Aggregate } from '../metrics/aggregate.ts';
-import { costOf, type SummaryReceipt } from '../metrics/summary-receipt.ts';
+import type { Aggregate } from '../receipts/aggregate.ts';
+import { costOf, type SummaryReceipt } from '../receipts/summary-receipt.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { Prices } from './prices.ts';
 import type { ReceiptLog } from './receipts.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { inMemoryStore } from '../memory/in-memory.ts';
-import { createVault } from '../memory/vault.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { createVault } from '../store/vault.ts';
 import type { HeaderList } from './http.ts';
 import { createTenantRule, type TenantSetting } from './tenant.ts';
 

@@ -1,6 +1,6 @@
 /** Decides whose data a request is, by the setting `tenant`. */
 import { LeporelloError } from '../errors.ts';
-import { isTenantLabel, type Vault } from '../memory/vault.ts';
+import { isTenantLabel, type Vault } from '../store/vault.ts';
 import { credentialHeaders, credentialOf, credentialsOf } from './credentials.ts';
 import type { GatewayRequest, HeaderList } from './http.ts';
 

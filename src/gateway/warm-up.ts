@@ -2,10 +2,10 @@
  * Prepares a process for its first request: loads the token tables and the model catalog, and folds a made-up conversation in each wire
  * format, so that the code is compiled before a client waits for it. Uses an engine and a store of its own; nothing of it remains.
  */
-import { createDefaultEngine } from '../compact/default-engine.ts';
-import { inMemoryStore } from '../memory/in-memory.ts';
-import { createVault } from '../memory/vault.ts';
-import type { Outcome } from '../metrics/receipt.ts';
+import { createDefaultEngine } from '../engine/default-engine.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { createVault } from '../store/vault.ts';
+import type { Outcome } from '../receipts/receipt.ts';
 import { defaultUpstreams } from './provider-of.ts';
 import { routeOf } from './routes.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Compression } from '../metrics/compression.ts';
-import type { Summarizer } from '../summarizers/summarizer.ts';
-import { answering, openScene, work } from '../testing/trajectory-scene.ts';
+import type { Compression } from '../receipts/compression.ts';
+import type { Summarizer } from '../outline/summarizer.ts';
+import { answering, openScene, work } from '../../test/support/trajectory-scene.ts';
 
 describe('the summarizer', () => {
   const outcomeOf = async (summarizer: Summarizer, timeoutMs = 30_000) => {

@@ -2,13 +2,13 @@
  * Makes one summary: asks the summarizer, checks what it says, and takes the local one's words where that will not do. Never rejects.
  * No I/O but what the summarizer does.
  */
-import { looksFailed } from '../summarizers/refusal.ts';
-import { type Compression, compressionOf, type SummaryBy } from '../metrics/compression.ts';
-import { extract } from '../summarizers/extractive.ts';
-import { entryLines, type EntrySizes, roomOf, wantedTokens } from '../summarizers/entry-words.ts';
-import { hardestRatio, levelName, subgoalLength } from '../summarizers/levels.ts';
-import { ratioFor } from '../summarizers/ratio.ts';
-import type { Summarizer, SummaryRequest } from '../summarizers/summarizer.ts';
+import { looksFailed } from '../outline/refusal.ts';
+import { type Compression, compressionOf, type SummaryBy } from '../receipts/compression.ts';
+import { extract } from '../outline/extractive.ts';
+import { entryLines, type EntrySizes, roomOf, wantedTokens } from '../outline/entry-words.ts';
+import { hardestRatio, levelName, subgoalLength } from '../outline/levels.ts';
+import { ratioFor } from '../outline/ratio.ts';
+import type { Summarizer, SummaryRequest } from '../outline/summarizer.ts';
 import { guidanceFor } from './guidance.ts';
 import { stepsOf, summaryStepsOf } from './layout.ts';
 import type { Work } from './plan.ts';

@@ -1,10 +1,10 @@
 /** What holds for every trajectory, whatever the agent does, whatever the summarizer says, and whether one waits for it or not. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inMemoryStore } from '../memory/in-memory.ts';
-import type { Store } from '../memory/store.ts';
-import type { Compression } from '../metrics/compression.ts';
-import type { Summarizer, SummaryRequest, SummaryStep } from '../summarizers/summarizer.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import type { Store } from '../store/store.ts';
+import type { Compression } from '../receipts/compression.ts';
+import type { Summarizer, SummaryRequest, SummaryStep } from '../outline/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import type { HierarchyOptions } from './settings.ts';
 import type { Action } from './state.ts';

@@ -1,7 +1,7 @@
 /** How a trajectory's entries and actions are spelled in the context, and cut where one of them is too long for it. Pure. */
 import { clip, type CountTokens, longestFit } from '../conversation/fit.ts';
 import { wholeAfter } from '../conversation/code-points.ts';
-import type { SummaryStep } from '../summarizers/summarizer.ts';
+import type { SummaryStep } from '../outline/summarizer.ts';
 import type { Action, Entry, NumberedAction, Summary } from './state.ts';
 
 /** Goals and outcomes are named, not told: in characters. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { levelName } from '../summarizers/levels.ts';
+import { levelName } from '../outline/levels.ts';
 import { nextWork } from './plan.ts';
 import { settingsFrom } from './settings.ts';
 import { emptyState, letterOf, type Subgoal, type Summary, type TrajectoryState } from './state.ts';

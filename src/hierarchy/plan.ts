@@ -1,5 +1,5 @@
 /** What is to be folded next, if anything: data, so that it can be tested without folding. Pure. */
-import { fullLevel, largestLevel, overviewLevel, subgoalLength } from '../summarizers/levels.ts';
+import { fullLevel, largestLevel, overviewLevel, subgoalLength } from '../outline/levels.ts';
 import type { Settings } from './settings.ts';
 import { type Entry, isLong, type Subgoal, type Summary, type TrajectoryState } from './state.ts';
 

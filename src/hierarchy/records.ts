@@ -2,7 +2,7 @@
  * What memory holds of a trajectory, and how an id is followed to it. Each summary's record holds what stood there before, so records
  * make a tree: an overview's has its phases, a phase's its sub-goals, a sub-goal's its actions in full. No I/O but through `read`.
  */
-import { levelName } from '../summarizers/levels.ts';
+import { levelName } from '../outline/levels.ts';
 import { entryText } from './layout.ts';
 import {
   type Action,

@@ -1,6 +1,6 @@
 /** What a trajectory is folded by: the presets, and the shape of the levels. Pure. */
 import { LeporelloError } from '../errors.ts';
-import { type Hardness, hardnessOf, type Preset } from '../summarizers/presets.ts';
+import { type Hardness, hardnessOf, type Preset } from '../outline/presets.ts';
 
 export type HierarchyOptions = {
   /** Default `production`. What stands beside it overrules it. */

@@ -2,8 +2,8 @@
  * What a trajectory remembers between turns, as plain data: JSON that is saved and loaded. Its size follows the budget, not the number
  * of actions: what was folded is in memory, and an entry knows its memory's id. The steps from one state to the next are pure.
  */
-import type { CompressionTotals } from '../metrics/compression.ts';
-import { subgoalLength } from '../summarizers/levels.ts';
+import type { CompressionTotals } from '../receipts/compression.ts';
+import { subgoalLength } from '../outline/levels.ts';
 import { newestActions } from './settings.ts';
 
 /** What an agent did and what came of it, both as text. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { inMemoryStore } from '../memory/in-memory.ts';
-import type { Store } from '../memory/store.ts';
-import type { Compression } from '../metrics/compression.ts';
-import type { SummaryRequest, SummaryStep, Summarizer } from '../summarizers/summarizer.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import type { Store } from '../store/store.ts';
+import type { Compression } from '../receipts/compression.ts';
+import type { SummaryRequest, SummaryStep, Summarizer } from '../outline/summarizer.ts';
 import { openTrajectory, type Trajectory } from './trajectory.ts';
-import { answering, openScene, work } from '../testing/trajectory-scene.ts';
+import { answering, openScene, work } from '../../test/support/trajectory-scene.ts';
 
 /** Says which steps it was given, and fills its room with what they say. */
 const listing: Summarizer = {

@@ -5,18 +5,18 @@
 import { LRUCache } from 'lru-cache';
 import type { RecallTool } from '../codecs/codec.ts';
 import { LeporelloError } from '../errors.ts';
-import { inMemoryStore } from '../memory/in-memory.ts';
-import type { Store } from '../memory/store.ts';
-import { checkedTenant, createVault, secretFor, type Vault } from '../memory/vault.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import type { Store } from '../store/store.ts';
+import { checkedTenant, createVault, secretFor, type Vault } from '../store/vault.ts';
 import {
   addCompression,
   type Compression,
   type CompressionTotals,
   noCompressions,
-} from '../metrics/compression.ts';
+} from '../receipts/compression.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { recallToolFor } from '../recall/tool.ts';
-import type { Summarizer } from '../summarizers/summarizer.ts';
+import type { Summarizer } from '../outline/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';

@@ -12,7 +12,7 @@ import {
   queryTerms,
   rarityOf,
   spellingsOf,
-} from '../content/query-terms.ts';
+} from '../arrival/query-terms.ts';
 import { windowsOf } from './windows.ts';
 
 /** A text, and the stretch of it that is asked. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
+import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { costOf, createBill } from './bill.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { chatBody, readChat } from '../testing/chat-conversation.ts';
+import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
 import { cutResults, fullContext, keepLast } from './edit-policies.ts';
 import type { Policy } from './policy.ts';
 

@@ -1,7 +1,7 @@
 /** The engine itself as a policy: as it is made for every user, over a store of its own for each conversation. */
-import { createDefaultEngine, type FoldSettings, type OtherParts } from '../compact/default-engine.ts';
-import { inMemoryStore } from '../memory/in-memory.ts';
-import { createVault } from '../memory/vault.ts';
+import { createDefaultEngine, type FoldSettings, type OtherParts } from '../engine/default-engine.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { createVault } from '../store/vault.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { Policy } from './policy.ts';
 

@@ -14,7 +14,7 @@
  */
 import type { Reading } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { sha256 } from '../memory/digest.ts';
+import { sha256 } from '../store/digest.ts';
 import { createBill } from './bill.ts';
 import { createClient } from './client.ts';
 import type { Policy, Sent } from './policy.ts';

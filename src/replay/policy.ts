@@ -1,6 +1,6 @@
 /** What is compared: ways to make the context that is sent from the conversation a client has. */
 import type { Codec } from '../codecs/codec.ts';
-import type { Prepared } from '../compact/prepared.ts';
+import type { Prepared } from '../engine/prepared.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 
 export interface Policy {

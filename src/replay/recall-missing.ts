@@ -3,8 +3,8 @@
  * for all originals where several hold some; and further ones for what that did not bring. The exchange is remembered as the gateway does it.
  */
 import type { ModelReply } from '../codecs/codec.ts';
-import { answerRecall } from '../compact/answer-recall.ts';
-import type { Prepared } from '../compact/prepared.ts';
+import { answerRecall } from '../engine/answer-recall.ts';
+import type { Prepared } from '../engine/prepared.ts';
 import type { GhostRound } from '../conversation/ghost-turn.ts';
 import { readOriginal } from '../recall/original.ts';
 import { holds, type Value } from './needs.ts';

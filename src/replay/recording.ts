@@ -5,7 +5,7 @@
 import type { Codec, ToolCall } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Pair, pairCalls } from '../conversation/pairing.ts';
-import { sha256 } from '../memory/digest.ts';
+import { sha256 } from '../store/digest.ts';
 import { type ConversationCounter, createConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { argumentsOf, messageText } from './message-text.ts';

@@ -6,8 +6,8 @@ const labelOf = (name: string, input: unknown) => callLabel({ name, input: JSON.
 describe('the name of a result', () => {
   it('is that of the tool, with the end of a path or the beginning of what else it was about', () => {
     expect(labelOf('Read', { offset: 3, file_path: '/repo/app/src/app.ts' })).toBe('Read(src/app.ts)');
-    expect(labelOf('Bash', { description: 'Run tests', command: 'npm test -- src/memory' })).toBe(
-      'Bash(npm test -- src/memory)',
+    expect(labelOf('Bash', { description: 'Run tests', command: 'npm test -- src/store' })).toBe(
+      'Bash(npm test -- src/store)',
     );
     expect(labelOf('get_order', { order_id: '#W123' })).toBe('get_order(#W123)');
     expect(labelOf('think', { thought: 'Let me see.\nFirst' })).toBe('think(Let me see.)');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { chatBody, readChat } from '../testing/chat-conversation.ts';
-import { foldView, strategySuite } from '../testing/strategy-suite.ts';
+import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
+import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { clipNewest } from './clip-newest.ts';
 
 strategySuite(clipNewest);

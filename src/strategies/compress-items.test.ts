@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Compression } from '../metrics/compression.ts';
-import { chatBody, readChat } from '../testing/chat-conversation.ts';
-import { foldView, strategySuite } from '../testing/strategy-suite.ts';
+import type { Compression } from '../receipts/compression.ts';
+import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
+import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { compressItems } from './compress-items.ts';
 
 strategySuite(compressItems);

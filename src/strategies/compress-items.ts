@@ -2,14 +2,14 @@
  * Makes results that are lists (articles, hits, records) smaller item by item, least relevant first: of each the sentences that say most
  * stay. For what a tool answered just now and is too much beside all the rest; originals are a recall away.
  */
-import { type ItemList, sayBy } from '../content/item-list.ts';
-import { itemsOf } from '../content/items.ts';
-import { rankItems } from '../content/rank-items.ts';
+import { type ItemList, sayBy } from '../arrival/item-list.ts';
+import { itemsOf } from '../arrival/items.ts';
+import { rankItems } from '../arrival/rank-items.ts';
 import { inputOf, textOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import { turnStart } from '../conversation/turns.ts';
-import { type Compression, compressionOf } from '../metrics/compression.ts';
+import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { showsFile } from './shown-file.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { itemsNote } from './stub.ts';

@@ -4,8 +4,8 @@ import type { Codec } from '../codecs/codec.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { jsonBytes } from '../conversation/splice.ts';
-import { chatBody, freshReading, readChat, type Step } from '../testing/chat-conversation.ts';
-import { foldView, strategySuite, written } from '../testing/strategy-suite.ts';
+import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
+import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { dropRecalls } from './drop-recalls.ts';
 import type { FoldView } from './strategy.ts';
 

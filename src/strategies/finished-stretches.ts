@@ -5,8 +5,8 @@
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import { userSpeaks } from '../conversation/reminder.ts';
 import { unitsOf } from '../conversation/turns.ts';
-import { subgoalLength } from '../summarizers/levels.ts';
-import type { SummaryStep } from '../summarizers/summarizer.ts';
+import { subgoalLength } from '../outline/levels.ts';
+import type { SummaryStep } from '../outline/summarizer.ts';
 import { findSubgoals, type NeutralStep } from './find-subgoals.ts';
 import { freeUnits } from './free-units.ts';
 import type { FoldView } from './strategy.ts';

@@ -1,15 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { answerRecall } from '../compact/answer-recall.ts';
-import type { Engine } from '../compact/engine.ts';
-import type { Prepared } from '../compact/prepared.ts';
-import { inMemoryStore } from '../memory/in-memory.ts';
-import { asAnthropic } from '../testing/as-anthropic.ts';
-import { besideResults } from '../testing/beside-results.ts';
-import { chatBody, chatMessages, freshReading, readChat, type Step } from '../testing/chat-conversation.ts';
-import { foldView, strategySuite, written } from '../testing/strategy-suite.ts';
-import { testEngine } from '../testing/test-engine.ts';
+import { answerRecall } from '../engine/answer-recall.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Prepared } from '../engine/prepared.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { asAnthropic } from '../../test/support/as-anthropic.ts';
+import { besideResults } from '../../test/support/beside-results.ts';
+import {
+  chatBody,
+  chatMessages,
+  freshReading,
+  readChat,
+  type Step,
+} from '../../test/support/chat-conversation.ts';
+import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
+import { testEngine } from '../../test/support/test-engine.ts';
 import { strategiesFor } from './default-strategies.ts';
 import { createFoldSubgoals } from './fold-subgoals.ts';
 

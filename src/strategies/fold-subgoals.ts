@@ -5,8 +5,8 @@
  */
 import type { Edit } from '../conversation/edit.ts';
 import { pairCalls } from '../conversation/pairing.ts';
-import { fullLevel, largestLevel, overviewLevel } from '../summarizers/levels.ts';
-import { type Hardness, hardnessOf, type Preset } from '../summarizers/presets.ts';
+import { fullLevel, largestLevel, overviewLevel } from '../outline/levels.ts';
+import { type Hardness, hardnessOf, type Preset } from '../outline/presets.ts';
 import { finishedStretches } from './finished-stretches.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { openRecords } from './stretch-records.ts';

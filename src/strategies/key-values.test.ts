@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
+import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { keyValues } from './key-values.ts';
 
 const call = (name: string, input: unknown): Step => ({

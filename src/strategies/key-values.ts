@@ -2,7 +2,7 @@
  * What calls were about, in few words: the short values of their arguments, such as paths, commands, ids and large numbers, those used
  * most and last first. A stub that names them spares the model a recall only to find how something was called. Pure.
  */
-import { spellValue } from '../summarizers/sections.ts';
+import { spellValue } from '../outline/sections.ts';
 import { type Conversation, inputOf, type Message } from '../conversation/conversation.ts';
 
 /** A value longer than this is content and not a name. */

@@ -3,7 +3,7 @@
  * how they stand. Pure, never throws.
  */
 import { argumentsIn, type Fields } from '../conversation/arguments.ts';
-import { planItems } from '../summarizers/plan-state.ts';
+import { planItems } from '../outline/plan-state.ts';
 
 /** Reads the calls of one conversation, in their order. */
 export interface PlanReader {

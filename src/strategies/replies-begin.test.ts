@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chatBody, readChat } from '../testing/chat-conversation.ts';
+import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
 import { repliesBegin } from './replies-begin.ts';
 
 const conversation = readChat(

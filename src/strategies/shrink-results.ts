@@ -3,8 +3,8 @@
  * end says how much and how to read it. A pure function of the result and its call, remembered with the parts, which are read once for
  * all bodies in which the same bytes stand.
  */
-import type { Shrunk, ShrinkOptions } from '../content/content.ts';
-import { shrink } from '../content/shrink.ts';
+import type { Shrunk, ShrinkOptions } from '../arrival/content.ts';
+import { shrink } from '../arrival/shrink.ts';
 import { bytesOf, type Conversation, type Message, type Part, textOf } from '../conversation/conversation.ts';
 import { showsFile } from './shown-file.ts';
 import { shrunkNote } from './stub.ts';

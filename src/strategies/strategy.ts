@@ -4,8 +4,8 @@
  */
 import type { Block, Conversation, Part, Place } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { ReadySummary } from '../memory/ready-summaries.ts';
-import type { Compression } from '../metrics/compression.ts';
+import type { ReadySummary } from '../store/ready-summaries.ts';
+import type { Compression } from '../receipts/compression.ts';
 
 export interface Strategy {
   readonly name: string;

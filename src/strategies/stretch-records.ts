@@ -1,10 +1,10 @@
 /** The records that stand for finished stretches of a conversation: those of earlier folds, and those that are made for the next one. Pure. */
 import { type Edit, type Stretch, stretchOf } from '../conversation/edit.ts';
 import { originalOfMessages, originalOfTexts } from '../conversation/original.ts';
-import { entryLines, wantedTokens } from '../summarizers/entry-words.ts';
-import { type Compression, compressionOf } from '../metrics/compression.ts';
-import { hardestRatio, levelName, subgoalLength } from '../summarizers/levels.ts';
-import { ratioFor } from '../summarizers/ratio.ts';
+import { entryLines, wantedTokens } from '../outline/entry-words.ts';
+import { type Compression, compressionOf } from '../receipts/compression.ts';
+import { hardestRatio, levelName, subgoalLength } from '../outline/levels.ts';
+import { ratioFor } from '../outline/ratio.ts';
 import type { FinishedStretch } from './finished-stretches.ts';
 import { remainingTokens } from './remaining-tokens.ts';
 import type { FoldView } from './strategy.ts';

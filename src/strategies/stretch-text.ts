@@ -2,10 +2,10 @@
  * The texts that stand for finished stretches of a conversation: a line that says what it was and how to read it again, then lines of it.
  * What a tool showed is marked, so that it cannot pass for a line of ours. Pure.
  */
-import { errorIn } from '../summarizers/notes.ts';
-import { spellValue } from '../summarizers/sections.ts';
-import { clipped, nameOf, plain } from '../summarizers/sentences.ts';
-import type { SummaryStep } from '../summarizers/summarizer.ts';
+import { errorIn } from '../outline/notes.ts';
+import { spellValue } from '../outline/sections.ts';
+import { clipped, nameOf, plain } from '../outline/sentences.ts';
+import type { SummaryStep } from '../outline/summarizer.ts';
 import { shortValues } from './key-values.ts';
 
 /** Stands in front of every line that a tool showed. */

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { inputOf } from '../conversation/conversation.ts';
 import { originalsOf } from '../conversation/original.ts';
 import { resolveRecall } from '../recall/resolve.ts';
-import { chatBody, readChat, type Step } from '../testing/chat-conversation.ts';
-import { foldView, strategySuite, written } from '../testing/strategy-suite.ts';
+import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
+import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { stubArguments } from './stub-arguments.ts';
 
 strategySuite(stubArguments);

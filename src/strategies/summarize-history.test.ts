@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import type { Engine } from '../compact/engine.ts';
+import type { Engine } from '../engine/engine.ts';
 import { type Edit, withoutTakenIn } from '../conversation/edit.ts';
 import { originalsOf } from '../conversation/original.ts';
-import { inMemoryStore } from '../memory/in-memory.ts';
-import { chatBody, chatMessages, readChat, type Step } from '../testing/chat-conversation.ts';
-import { foldView, strategySuite, written } from '../testing/strategy-suite.ts';
-import { testEngine } from '../testing/test-engine.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
+import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
+import { testEngine } from '../../test/support/test-engine.ts';
 import { strategiesFor } from './default-strategies.ts';
 import type { FoldView } from './strategy.ts';
 import { createSummarizeHistory } from './summarize-history.ts';

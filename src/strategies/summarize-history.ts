@@ -6,9 +6,9 @@
 import type { Message } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { originalOfMessages } from '../conversation/original.ts';
-import { compressionOf } from '../metrics/compression.ts';
-import { extract } from '../summarizers/extractive.ts';
-import type { SummaryBudget, SummaryStep } from '../summarizers/summarizer.ts';
+import { compressionOf } from '../receipts/compression.ts';
+import { extract } from '../outline/extractive.ts';
+import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
 import { freeUnits } from './free-units.ts';
 import { remainingTokens } from './remaining-tokens.ts';
 import { type Standing, standingSummaries } from './standing-summaries.ts';

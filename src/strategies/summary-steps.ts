@@ -2,7 +2,7 @@
 import { type Conversation, inputOf, type Message, textOf, textsOf } from '../conversation/conversation.ts';
 import { pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import { isReminder } from '../conversation/reminder.ts';
-import type { SummaryStep } from '../summarizers/summarizer.ts';
+import type { SummaryStep } from '../outline/summarizer.ts';
 
 /** In order. Reasoning is left out, and so are calls of `recallTool`: what they brought stands elsewhere. */
 export function summarySteps(

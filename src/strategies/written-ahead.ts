@@ -1,7 +1,7 @@
 /** A summary that was written ahead of its fold: whether it is of what goes now, and whose words the summary made with it has. Pure. */
 import type { Message } from '../conversation/conversation.ts';
-import type { Compression } from '../metrics/compression.ts';
-import { proseOf } from '../summarizers/read-body.ts';
+import type { Compression } from '../receipts/compression.ts';
+import { proseOf } from '../outline/read-body.ts';
 import type { FoldView } from './strategy.ts';
 
 export type WrittenAhead =

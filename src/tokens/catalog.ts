@@ -1,7 +1,7 @@
 /**
  * Windows and price lists of models, from the maintained package `@pydantic/genai-prices` with its bundled data; nothing
  * is fetched. Importing it takes about 30 ms, so it is imported on first use. Which names a model may have is
- * `model-names.ts`, what to do with a price is `metrics/prices.ts`.
+ * `model-names.ts`, what to do with a price is `receipts/prices.ts`.
  */
 import type * as genaiPrices from '@pydantic/genai-prices';
 import { LRUCache } from 'lru-cache';

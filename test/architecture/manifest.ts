@@ -26,7 +26,7 @@ export function subpathsOf({ exports }: Pick<Manifest, 'exports'>): readonly Sub
   );
 }
 
-/** Where an entry is written: `./dist/index.js` is built from `src/index.ts`. */
+/** Where an entry is written: `./dist/src/index.js` is built from `src/index.ts`. */
 export function sourceOf(target: string): string {
-  return target.replace(/^\.\/dist\//, 'src/').replace(/(\.d\.ts|\.js)$/, '.ts');
+  return target.replace(/^\.\/dist\//, '').replace(/(\.d\.ts|\.js)$/, '.ts');
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { workshop } from './install.ts';
 import { offeredTools } from './offered-tools.ts';
 import type { Evidence } from './judge.ts';
-import { isObject, parseJson } from '../../src/testing/fake-provider/json.ts';
+import { isObject, parseJson } from '../support/fake-provider/json.ts';
 
 /** Resolves to the folder. */
 export async function writeFailure(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RecordedRequest } from '../../src/testing/fake-provider/fake-provider.ts';
+import type { RecordedRequest } from '../support/fake-provider/fake-provider.ts';
 import { rewrites } from './rewrites.ts';
 import { sawRecall } from './saw-recall.ts';
 

@@ -1,6 +1,6 @@
 /** What a played loop must show: of the client's end, of what it was told, and of what the provider got. Pure. */
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { RecordedRequest } from '../../src/testing/fake-provider/fake-provider.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { RecordedRequest } from '../support/fake-provider/fake-provider.ts';
 import type { Variant } from './client.ts';
 import { loadProblems } from './loaded-tools.ts';
 import { type Loop, type Session, stepsOf } from './loops.ts';

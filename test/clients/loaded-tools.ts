@@ -2,8 +2,8 @@
  * Whether what loads a tool reached the provider: a deferred tool's definition is kept from the model until a `tool_reference` in a
  * result names it, so a reference that a fold drops is a tool that the model loses. Pure.
  */
-import { isObject, objectsIn, parseJson } from '../../src/testing/fake-provider/json.ts';
-import type { JsonObject } from '../../src/testing/fake-provider/script.ts';
+import { isObject, objectsIn, parseJson } from '../support/fake-provider/json.ts';
+import type { JsonObject } from '../support/fake-provider/script.ts';
 
 /** Names of the tools that results of this request refer to. */
 export function namesLoaded(body: JsonObject): readonly string[] {

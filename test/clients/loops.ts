@@ -1,5 +1,5 @@
 /** The two loops that each client goes through: one that fits the window, and one that does not, so that the model asks memory. Pure. */
-import type { Receipt } from '../../src/metrics/receipt.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
 import { type Step, subjectOf } from './scripted-model.ts';
 
 export type Loop = {

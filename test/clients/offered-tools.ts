@@ -1,6 +1,6 @@
 /** Which tools a request offers, in whatever wire format, and how the one that reads a file is called. Pure. */
-import { isObject, objectsIn } from '../../src/testing/fake-provider/json.ts';
-import type { JsonObject, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import { isObject, objectsIn } from '../support/fake-provider/json.ts';
+import type { JsonObject, TurnPart } from '../support/fake-provider/script.ts';
 
 export type OfferedTool = {
   readonly name: string;

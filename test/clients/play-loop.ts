@@ -1,7 +1,7 @@
 /** Plays one loop: provider, gateway, tap and client, all on the loopback, and the evidence of what went between them. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Receipt } from '../../src/metrics/receipt.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
 import { startStack } from '../e2e/stack.ts';
 import type { Variant } from './client.ts';
 import { workshop } from './install.ts';

@@ -1,7 +1,7 @@
 /** How often a conversation was not just continued: what had been sent stood there in other words. Pure. */
-import type { RecordedRequest } from '../../src/testing/fake-provider/fake-provider.ts';
-import { isObject, objectsIn, parseJson } from '../../src/testing/fake-provider/json.ts';
-import type { JsonObject } from '../../src/testing/fake-provider/script.ts';
+import type { RecordedRequest } from '../support/fake-provider/fake-provider.ts';
+import { isObject, objectsIn, parseJson } from '../support/fake-provider/json.ts';
+import type { JsonObject } from '../support/fake-provider/script.ts';
 import { offeredTools } from './offered-tools.ts';
 
 /** Over the requests that offer tools, in the order they were sent; each costs the provider's cache, so each wants a reason. */

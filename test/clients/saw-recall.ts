@@ -1,5 +1,5 @@
 /** Whether a client was told of the private tool. Pure. */
-import { isObject } from '../../src/testing/fake-provider/json.ts';
+import { isObject } from '../support/fake-provider/json.ts';
 import type { Exchange } from './tap.ts';
 
 /**

@@ -2,7 +2,7 @@
  * The model of a run: it reads files by whatever tool the client offers, asks memory for what it read long ago, and says what it
  * found. It goes by steps and believes nothing: what it needs and does not see in a request is an error that ends the run.
  */
-import type { ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import type { ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import { offeredTools, type OfferedTool, readingCall } from './offered-tools.ts';
 import { namesLoaded } from './loaded-tools.ts';
 import { secretIn } from './secret-files.ts';

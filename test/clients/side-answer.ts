@@ -1,6 +1,6 @@
 /** What a model says to requests without tools, by which a client wants a title or a choice. Pure. */
-import { isObject } from '../../src/testing/fake-provider/json.ts';
-import type { JsonObject } from '../../src/testing/fake-provider/script.ts';
+import { isObject } from '../support/fake-provider/json.ts';
+import type { JsonObject } from '../support/fake-provider/script.ts';
 
 /** A text, or the least that the schema allows where one is asked for. */
 export function sideAnswer(body: JsonObject): string {

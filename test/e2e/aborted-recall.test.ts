@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Turn } from '../../src/testing/fake-provider/script.ts';
+import type { Turn } from '../support/fake-provider/script.ts';
 import { offering, startStack } from './stack.ts';
 
 const recall = { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } } as const;

@@ -4,10 +4,10 @@
  */
 import { describe, expect, it, vi } from 'vitest';
 import type { AnyReceipt } from '../../src/gateway/receipts.ts';
-import type { Compression } from '../../src/metrics/compression.ts';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { SummaryReceipt } from '../../src/metrics/summary-receipt.ts';
-import type { Reply } from '../../src/testing/fake-provider/script.ts';
+import type { Compression } from '../../src/receipts/compression.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { SummaryReceipt } from '../../src/receipts/summary-receipt.ts';
+import type { Reply } from '../support/fake-provider/script.ts';
 import { type Format, formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { replies } from './replies.ts';
 import { type Stack, startStack } from './stack.ts';

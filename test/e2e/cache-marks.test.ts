@@ -1,7 +1,7 @@
 /** Marks for the provider's cache, through the whole gateway: a client that sets none has its prompt read from the cache all the same. */
 import { describe, expect, it } from 'vitest';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { Reply } from '../../src/testing/fake-provider/script.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { Reply } from '../support/fake-provider/script.ts';
 import { runAnthropic } from './agent.ts';
 import { longBody, post, requestBody } from './bodies.ts';
 import { offering, type Stack, startStack } from './stack.ts';

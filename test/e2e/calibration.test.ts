@@ -1,8 +1,8 @@
 /** What the gateway learns from the usage that providers report, in every format, streamed and plain. */
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { Turn } from '../../src/testing/fake-provider/script.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { Turn } from '../support/fake-provider/script.ts';
 import { type Format, formats, longBody, post, postStream } from './bodies.ts';
 import { offering, type Stack, startStack } from './stack.ts';
 

@@ -1,8 +1,8 @@
 /** Clients that compress their requests: folded like all others, and sent on as they came where nothing changes. */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { Reply } from '../../src/testing/fake-provider/script.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { Reply } from '../support/fake-provider/script.ts';
 import { formats, longBody, post, requestBody } from './bodies.ts';
 import { offering, type Stack, startStack } from './stack.ts';
 

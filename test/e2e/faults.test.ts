@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../../src/errors.ts';
-import { inMemoryStore } from '../../src/memory/in-memory.ts';
-import type { Store } from '../../src/memory/store.ts';
+import { inMemoryStore } from '../../src/store/in-memory.ts';
+import type { Store } from '../../src/store/store.ts';
 import { formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { masked, replies } from './replies.ts';
 import { startStack } from './stack.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Receipt } from '../../src/metrics/receipt.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
 import { formats, longBody, post, requestBody } from './bodies.ts';
 import { replies, withoutEcho } from './replies.ts';
 import { offering, startStack } from './stack.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ScriptRequest, Turn } from '../../src/testing/fake-provider/script.ts';
+import type { ScriptRequest, Turn } from '../support/fake-provider/script.ts';
 import { startStack } from './stack.ts';
 
 const declaration = {

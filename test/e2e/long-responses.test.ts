@@ -1,8 +1,8 @@
 /** Responses that are too long to be read reach the client all the same, byte for byte. */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { Reply } from '../../src/testing/fake-provider/script.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { Reply } from '../support/fake-provider/script.ts';
 import { formats, post, postStream, requestBody } from './bodies.ts';
 import { offering, type Stack, startStack } from './stack.ts';
 

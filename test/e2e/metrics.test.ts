@@ -1,6 +1,6 @@
 /** `/metrics` of a real gateway: on an idle one, after requests of all kinds, and who may see it. */
 import { describe, expect, it, vi } from 'vitest';
-import type { Reply, ScriptRequest } from '../../src/testing/fake-provider/script.ts';
+import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
 import { longBody, post, requestBody } from './bodies.ts';
 import { startStack } from './stack.ts';
 

@@ -3,9 +3,9 @@
  * nothing but the results makes the figures round.
  */
 import { describe, expect, it } from 'vitest';
-import type { Totals } from '../../src/metrics/aggregate.ts';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { ScriptedUsage, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import type { Totals } from '../../src/receipts/aggregate.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { ScriptedUsage, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { post, postStream, requestBody, shapes } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';

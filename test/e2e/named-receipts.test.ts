@@ -1,8 +1,8 @@
 /** A receipt names the model and the conversation even where the request went out without being folded. */
 import { describe, expect, it } from 'vitest';
-import { inMemoryStore } from '../../src/memory/in-memory.ts';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { Reply, Script } from '../../src/testing/fake-provider/script.ts';
+import { inMemoryStore } from '../../src/store/in-memory.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { Reply, Script } from '../support/fake-provider/script.ts';
 import { formats, longBody, post } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';
 

@@ -1,9 +1,9 @@
 /** Requests that need more of the memory than most, counted on a real Redis: at most one round trip to read, and one to write. */
 import OpenAI from 'openai';
 import { describe, expect, it, vi } from 'vitest';
-import { redisStore } from '../../src/memory/redis.ts';
-import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
-import { isRedisMissing, startRedis } from '../../src/testing/redis-server.ts';
+import { redisStore } from '../../src/store/redis.ts';
+import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
+import { isRedisMissing, startRedis } from '../support/redis-server.ts';
 import { longBody, post } from './bodies.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 import { startStack } from './stack.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { Reply, ScriptRequest } from '../../src/testing/fake-provider/script.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
 import { formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { replies } from './replies.ts';
 import { offering, type Stack, startStack } from './stack.ts';

@@ -6,8 +6,8 @@ import Anthropic, {
 import { ApiError, GoogleGenAI } from '@google/genai';
 import OpenAI, { APIError as OpenAIError, RateLimitError as OpenAIRateLimitError } from 'openai';
 import { describe, expect, it } from 'vitest';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { Reply, Script, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { Reply, Script, TurnPart } from '../support/fake-provider/script.ts';
 import { formats, type Format, post, postStream, requestBody } from './bodies.ts';
 import { replies } from './replies.ts';
 import { offering, type Stack, startStack } from './stack.ts';

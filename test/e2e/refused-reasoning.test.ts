@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Reply } from '../../src/testing/fake-provider/script.ts';
+import type { Reply } from '../support/fake-provider/script.ts';
 import { offering, startStack } from './stack.ts';
 
 /** A model that binds its thinking to everything before it; what it said was made over a fold nobody knows any more. */

@@ -4,10 +4,10 @@
  */
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
-import { inMemoryStore } from '../../src/memory/in-memory.ts';
-import type { Store } from '../../src/memory/store.ts';
-import type { Receipt } from '../../src/metrics/receipt.ts';
-import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import { inMemoryStore } from '../../src/store/in-memory.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Receipt } from '../../src/receipts/receipt.ts';
+import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import { longBody, post, requestBody } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';
 

@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, Reply, Script } from '../../src/testing/fake-provider/script.ts';
+import type { JsonObject, Reply, Script } from '../support/fake-provider/script.ts';
 import { longBody, post, requestBody } from './bodies.ts';
 import { withoutEcho } from './replies.ts';
 import { offering, type Stack, startStack } from './stack.ts';

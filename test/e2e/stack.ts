@@ -8,14 +8,14 @@ import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { serveNode } from '../../src/gateway/node-server.ts';
 import { prometheusMetrics } from '../../src/gateway/prometheus.ts';
 import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
-import { sqliteStore } from '../../src/memory/sqlite.ts';
-import type { Store } from '../../src/memory/store.ts';
+import { sqliteStore } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
 import {
   type FakeProvider,
   type FakeProviderOptions,
   startFakeProvider,
-} from '../../src/testing/fake-provider/fake-provider.ts';
-import type { Script } from '../../src/testing/fake-provider/script.ts';
+} from '../support/fake-provider/fake-provider.ts';
+import type { Script } from '../support/fake-provider/script.ts';
 
 export type Stack = AsyncDisposable & {
   readonly provider: FakeProvider;

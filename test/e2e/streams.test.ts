@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Script, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import type { Script, TurnPart } from '../support/fake-provider/script.ts';
 import { formats, postStream, shapes } from './bodies.ts';
 import { replies, withoutEcho } from './replies.ts';
 import { offering, startStack } from './stack.ts';

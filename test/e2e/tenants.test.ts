@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TenantSetting } from '../../src/gateway/tenant.ts';
-import type { ScriptRequest, Turn } from '../../src/testing/fake-provider/script.ts';
+import type { ScriptRequest, Turn } from '../support/fake-provider/script.ts';
 import { type Format, formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';
 

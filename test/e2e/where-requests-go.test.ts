@@ -5,7 +5,7 @@ import { assembleGateway } from '../../src/gateway/assemble.ts';
 import { fetchUpstream } from '../../src/gateway/fetch-upstream.ts';
 import { serveNode } from '../../src/gateway/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
-import { inMemoryStore } from '../../src/memory/in-memory.ts';
+import { inMemoryStore } from '../../src/store/in-memory.ts';
 
 const adminToken = 'administrator-16';
 const upstreams = { undici: undiciUpstream(), fetch: fetchUpstream() };

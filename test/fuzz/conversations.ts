@@ -1,5 +1,5 @@
 /** Valid conversations to begin with, in neutral words: an agent that reads and runs things, with results long enough to be folded. */
-import type { NeutralTurn } from '../../src/testing/codec-suite/fixture.ts';
+import type { NeutralTurn } from '../support/codec-suite/fixture.ts';
 import type { Random } from './random.ts';
 
 /** `run` and `read` are offered; calls of `nope` and `ToolSearch` are what models make up and what loads tools. */

@@ -1,8 +1,8 @@
 /** Gateways within the process that fold early, each in its own way, before a strict provider of their own. */
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
 import type { Handler } from '../../src/gateway/http.ts';
-import { inMemoryStore } from '../../src/memory/in-memory.ts';
-import { createVault, type Vault } from '../../src/memory/vault.ts';
+import { inMemoryStore } from '../../src/store/in-memory.ts';
+import { createVault, type Vault } from '../../src/store/vault.ts';
 import { strictProvider, type StrictProvider } from './strict-upstream.ts';
 
 const budget = { trigger: 900, target: 400, buffer: 100 };

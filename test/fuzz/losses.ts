@@ -1,8 +1,8 @@
 /** Checks that a fold loses no loaded tool, no original and no answer to a recall. Each check returns what is lost, in words. */
 import { scanArray } from '../../src/conversation/json-scan.ts';
-import type { Vault } from '../../src/memory/vault.ts';
-import { isObject } from '../../src/testing/fake-provider/json.ts';
-import type { JsonObject } from '../../src/testing/fake-provider/script.ts';
+import type { Vault } from '../../src/store/vault.ts';
+import { isObject } from '../support/fake-provider/json.ts';
+import type { JsonObject } from '../support/fake-provider/script.ts';
 import type { SentBody } from './strict-upstream.ts';
 
 /** Tools that the model has only from here, which must all be in what is sent. */

@@ -1,16 +1,16 @@
 /** One fuzzed conversation through a whole gateway within the process, turn by turn, and all that must hold of it. */
-import { messagesFixture } from '../../src/testing/codec-suite/anthropic-messages/fixture.ts';
-import type { ClientView, CodecFixture, NeutralTurn } from '../../src/testing/codec-suite/fixture.ts';
-import { geminiFixture } from '../../src/testing/codec-suite/gemini/fixture.ts';
-import { chatFixture } from '../../src/testing/codec-suite/openai-chat/fixture.ts';
-import { responsesFixture } from '../../src/testing/codec-suite/openai-responses/fixture.ts';
-import type { JsonObject, TurnPart } from '../../src/testing/fake-provider/script.ts';
+import { messagesFixture } from '../support/codec-suite/anthropic-messages/fixture.ts';
+import type { ClientView, CodecFixture, NeutralTurn } from '../support/codec-suite/fixture.ts';
+import { geminiFixture } from '../support/codec-suite/gemini/fixture.ts';
+import { chatFixture } from '../support/codec-suite/openai-chat/fixture.ts';
+import { responsesFixture } from '../support/codec-suite/openai-responses/fixture.ts';
+import type { JsonObject, TurnPart } from '../support/fake-provider/script.ts';
 import { tools, turnsOf } from './conversations.ts';
 import type { Gateway, Gateways } from './gateways.ts';
 import { memberOf, spell, type Tree, treeOf } from './json-tree.ts';
 import { type Format, messagesIn, mutate } from './mutations.ts';
 import { lostOriginals, lostReferences, missedRecalls, textOf, unpairedFunctions } from './losses.ts';
-import { isObject, parseJson } from '../../src/testing/fake-provider/json.ts';
+import { isObject, parseJson } from '../support/fake-provider/json.ts';
 import { type Random, randomFrom } from './random.ts';
 
 export type Route = {

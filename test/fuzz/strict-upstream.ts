@@ -3,21 +3,21 @@
  * share no code with the product, and answers what a script says.
  */
 import type { Upstream } from '../../src/gateway/http.ts';
-import { chatFormat } from '../../src/testing/fake-provider/chat-format.ts';
-import { countFormats } from '../../src/testing/fake-provider/counts.ts';
-import { endpointOf } from '../../src/testing/fake-provider/endpoints.ts';
-import { geminiFormat } from '../../src/testing/fake-provider/gemini-format.ts';
-import { isObject, parseJson } from '../../src/testing/fake-provider/json.ts';
-import { messagesFormat } from '../../src/testing/fake-provider/messages-format.ts';
-import { responsesFormat } from '../../src/testing/fake-provider/responses-format.ts';
-import { keptResponses } from '../../src/testing/fake-provider/responses-memory.ts';
+import { chatFormat } from '../support/fake-provider/chat-format.ts';
+import { countFormats } from '../support/fake-provider/counts.ts';
+import { endpointOf } from '../support/fake-provider/endpoints.ts';
+import { geminiFormat } from '../support/fake-provider/gemini-format.ts';
+import { isObject, parseJson } from '../support/fake-provider/json.ts';
+import { messagesFormat } from '../support/fake-provider/messages-format.ts';
+import { responsesFormat } from '../support/fake-provider/responses-format.ts';
+import { keptResponses } from '../support/fake-provider/responses-memory.ts';
 import type {
   JsonObject,
   ModelRequest,
   ScriptFormat,
   TurnPart,
   WireFormat,
-} from '../../src/testing/fake-provider/script.ts';
+} from '../support/fake-provider/script.ts';
 
 export type SentBody = {
   readonly bytes: Uint8Array;

@@ -4,13 +4,13 @@
  */
 import { expect } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
-import type { Engine } from '../../src/compact/engine.ts';
-import type { Prepared } from '../../src/compact/prepared.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { Prepared } from '../../src/engine/prepared.ts';
 import type { GhostTurn } from '../../src/conversation/ghost-turn.ts';
-import type { Store } from '../../src/memory/store.ts';
-import { chatBody, freshReading, type Step } from '../../src/testing/chat-conversation.ts';
-import { ghostOf } from '../../src/testing/codec-suite/with-ghosts.ts';
-import { testEngine } from '../../src/testing/test-engine.ts';
+import type { Store } from '../../src/store/store.ts';
+import { chatBody, freshReading, type Step } from '../support/chat-conversation.ts';
+import { ghostOf } from '../support/codec-suite/with-ghosts.ts';
+import { testEngine } from '../support/test-engine.ts';
 
 /** What a client does next. Numbers choose among what there is, whatever there is. */
 export type Act = {

@@ -1,9 +1,9 @@
 /** `leporello compact`: folds bodies offline with the engine of the gateway, one after the other, originals to the data folder. */
 import type { Codec } from '../../codecs/codec.ts';
-import { createDefaultEngine } from '../../compact/default-engine.ts';
-import type { Engine } from '../../compact/engine.ts';
-import type { Prepared } from '../../compact/prepared.ts';
-import { createVault, type Vault } from '../../memory/vault.ts';
+import { createDefaultEngine } from '../../engine/default-engine.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Prepared } from '../../engine/prepared.ts';
+import { createVault, type Vault } from '../../store/vault.ts';
 import type { CompactArgs } from '../args.ts';
 import { byteLines } from '../compact/byte-lines.ts';
 import { identify, type Wire } from '../compact/identify.ts';

@@ -3,10 +3,8 @@ import { mkdtempSync, readdirSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fetchClient } from '../demo/chat-client.ts';
 import { run } from '../run.ts';
 import { testTerminal } from '../test-terminal.ts';
-import { demo } from './demo.ts';
 
 const masked = (text: string) => text.replace(/Took [\d.]+ s\./, 'Took TIME.');
 
@@ -17,7 +15,7 @@ describe('leporello demo', () => {
     expect(terminal.written.err()).toBe('');
     expect(masked(terminal.written.out())).toMatchInlineSnapshot(`
       "A coding agent looks for a bug. The model is scripted; the client, the gateway and its memory are real.
-      Client: the official openai SDK, streaming.
+      Client: plain fetch, streaming.
       The model's window: 8,000 tokens; the gateway folds above 6,800, down to 4,800.
       "as it is" is what the client asked to send, "sent" what went out (from the first fold on with the tool read_memory), both in tokens.
 
@@ -60,20 +58,6 @@ describe('leporello demo', () => {
         leporello help                  everything else
       "
     `);
-  });
-
-  it('shows the same with plain fetch, where the SDK is not installed', async () => {
-    const terminal = testTerminal();
-    await run(['demo'], terminal);
-    const withFetch = testTerminal();
-    const loadClient = (url: string) => Promise.resolve(fetchClient(url));
-    expect(await demo({ command: 'demo', json: false }, withFetch, loadClient)).toBe(0);
-    expect(masked(withFetch.written.out())).toBe(
-      masked(terminal.written.out()).replace(
-        'the official openai SDK',
-        'plain fetch (the openai SDK is not installed)',
-      ),
-    );
   });
 
   it('gives each turn and the sum as JSON', async () => {

@@ -6,10 +6,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { assembleGateway } from '../../gateway/assemble.ts';
 import { serveNode } from '../../gateway/node-server.ts';
 import { undiciUpstream } from '../../gateway/undici-upstream.ts';
-import { sqliteStore } from '../../memory/sqlite.ts';
-import type { Receipt } from '../../metrics/receipt.ts';
+import { sqliteStore } from '../../store/sqlite.ts';
+import type { Receipt } from '../../receipts/receipt.ts';
 import type { DemoArgs } from '../args.ts';
-import { type ChatClient, loadChatClient } from '../demo/chat-client.ts';
+import { chatClient } from '../demo/chat-client.ts';
 import { sampleBody } from '../demo/chat.ts';
 import { type DemoTurn, playDemo } from '../demo/play.ts';
 import { demoScript } from '../demo/script.ts';
@@ -25,11 +25,7 @@ const fractions = { trigger: 0.85, target: 0.6 };
 /** Always the same, so that the ids are: nothing is kept that it could protect. */
 const secret = new TextEncoder().encode('the demo keeps nothing that needs a secret');
 
-export async function demo(
-  args: DemoArgs,
-  terminal: Terminal,
-  loadClient: (url: string) => Promise<ChatClient> = loadChatClient,
-): Promise<number> {
+export async function demo(args: DemoArgs, terminal: Terminal): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'leporello-demo-'));
   const stage = await setUp(folder);
   let stopped = false;
@@ -37,10 +33,10 @@ export async function demo(
     stopped = true;
   });
   try {
-    const client = await loadClient(stage.url);
+    const client = chatClient(stage.url);
     const started = performance.now();
     const turns: DemoTurn[] = [];
-    if (!args.json) await terminal.out(opening(client.name, window, fractions));
+    if (!args.json) await terminal.out(opening(window, fractions));
     for await (const turn of playDemo({ ...stage, sample: sampleBody, client })) {
       await terminal.out(args.json ? jsonLine(turn) : turnText(turn));
       turns.push(turn);

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createVault } from '../../memory/vault.ts';
+import { createVault } from '../../store/vault.ts';
 import { openMemory } from '../open-memory.ts';
 import { run } from '../run.ts';
 import { testTerminal, type TestTerminalOptions } from '../test-terminal.ts';

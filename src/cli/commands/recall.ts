@@ -1,11 +1,11 @@
 /** `leporello recall`: prints an original, or the part of it that is asked for. Changes nothing of what is kept. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isMemoryId } from '../../memory/memory-id.ts';
-import { redisStore } from '../../memory/redis.ts';
-import { givenSecret, loadSecret } from '../../memory/secret.ts';
-import { sqliteStore } from '../../memory/sqlite.ts';
-import { createVault } from '../../memory/vault.ts';
+import { isMemoryId } from '../../store/memory-id.ts';
+import { redisStore } from '../../store/redis.ts';
+import { givenSecret, loadSecret } from '../../store/secret.ts';
+import { sqliteStore } from '../../store/sqlite.ts';
+import { createVault } from '../../store/vault.ts';
 import { countLines, locate, parseRange } from '../../recall/lines.ts';
 import { readOriginal } from '../../recall/original.ts';
 import { findPassages } from '../../recall/passages.ts';

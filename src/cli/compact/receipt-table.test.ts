@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FoldReport } from '../../metrics/receipt.ts';
+import type { FoldReport } from '../../receipts/receipt.ts';
 import { type BodyReceipt, receiptLines, receiptTable } from './receipt-table.ts';
 
 const report: FoldReport = {

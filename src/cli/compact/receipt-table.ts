@@ -1,5 +1,5 @@
 /** Shows what became of each body: a table with aligned columns, or JSON lines. Text alone; whoever calls it writes it. */
-import type { FoldReport, Outcome } from '../../metrics/receipt.ts';
+import type { FoldReport, Outcome } from '../../receipts/receipt.ts';
 
 /** What became of one body; `bad` is one that could not be read, and was passed on as it came. */
 export type BodyReceipt = {

@@ -2,7 +2,7 @@
 import { isRecord } from '../../conversation/arguments.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { FlagValue } from '../args.ts';
-import { nearest } from '../../compact/nearest.ts';
+import { nearest } from '../../engine/nearest.ts';
 import type { Environment } from '../terminal.ts';
 import { type Option, options, valueOf } from './options.ts';
 

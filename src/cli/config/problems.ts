@@ -1,6 +1,6 @@
 /** Turns what the schema found wrong into sentences: key, value, where it came from, and what it may be. Pure. */
 import type { z } from 'zod';
-import { nearest } from '../../compact/nearest.ts';
+import { nearest } from '../../engine/nearest.ts';
 import { type Layered, spellOrigin } from './layers.ts';
 import { describeAt } from './options.ts';
 

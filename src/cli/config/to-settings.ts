@@ -1,6 +1,6 @@
 /** The configuration in the terms of the gateway. Pure. */
 import type { GatewaySettings } from '../../gateway/assemble.ts';
-import type { PriceOverrides } from '../../metrics/prices.ts';
+import type { PriceOverrides } from '../../receipts/prices.ts';
 import type { ModelOverride, ModelOverrides } from '../../tokens/models.ts';
 import { isLoopback } from '../serve/clients.ts';
 import type { Config } from './schema.ts';

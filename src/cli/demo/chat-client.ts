@@ -1,47 +1,15 @@
-/** The client of the demo: the official SDK where it is installed, else plain fetch. Both stream, and keep no more than the message. */
-import type { OpenAI } from 'openai';
+/** The client of the demo: it streams Chat Completions with plain `fetch`, and puts the message together. */
 import { splitEvents } from '../../gateway/sse.ts';
 import type { ChatBody, ChatCall, ChatMessage } from './chat.ts';
 
 export interface ChatClient {
-  /** For people: what it is made of. */
-  readonly name: string;
-  /** The model's message, put together from the stream. */
+  /** Returns the model's message, put together from the stream. */
   send(body: ChatBody): Promise<{ readonly message: ChatMessage; readonly headers: Headers }>;
 }
 
-/** `url` is the gateway's, without a path. */
-export async function loadChatClient(url: string): Promise<ChatClient> {
-  const sdk = await import('openai').catch(() => undefined);
-  // Whoever has it may have one from before it looked like this.
-  return typeof sdk?.OpenAI === 'function' ? sdkClient(sdk, url) : fetchClient(url);
-}
-
-type SdkBody = OpenAI.ChatCompletionCreateParamsStreaming;
-
-function sdkClient(sdk: { readonly OpenAI: typeof OpenAI }, url: string): ChatClient {
-  // Everything that it would else take from the environment is said, so that no real key is sent.
-  const client = new sdk.OpenAI({
-    baseURL: `${url}/v1`,
-    apiKey: 'demo',
-    organization: null,
-    project: null,
-    maxRetries: 0,
-  });
+/** A client of the gateway at `url`, which has no path. `send` rejects when the gateway answers with an error status. */
+export function chatClient(url: string): ChatClient {
   return {
-    name: 'the official openai SDK',
-    async send(body) {
-      const wanted = { ...body, stream: true } as unknown as SdkBody;
-      const { data, response } = await client.chat.completions.create(wanted).withResponse();
-      return { message: await messageOf(data), headers: response.headers };
-    },
-  };
-}
-
-/** For packages installed without the SDK. */
-export function fetchClient(url: string): ChatClient {
-  return {
-    name: 'plain fetch (the openai SDK is not installed)',
     async send(body) {
       const response = await fetch(`${url}/v1/chat/completions`, {
         method: 'POST',

@@ -1,5 +1,5 @@
 /** Plays the sample turn by turn: an agent's client on one side, the scripted model on the other, the gateway between. */
-import type { Receipt } from '../../metrics/receipt.ts';
+import type { Receipt } from '../../receipts/receipt.ts';
 import { type ChatBody, type ChatMessage } from './chat.ts';
 import type { ChatClient } from './chat-client.ts';
 import type { ScriptedProvider } from './scripted-provider.ts';

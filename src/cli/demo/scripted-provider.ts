@@ -1,6 +1,6 @@
 /**
  * The model of the demo: a server on the loopback that streams what its script says, and keeps what it was sent. Knows one wire
- * format and no rules of it; the fake provider for tests (testing/) knows them, but is not part of the command.
+ * format and no rules of it; the fake provider for tests (test/support/) knows them, but is not part of the command.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

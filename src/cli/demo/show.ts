@@ -7,9 +7,9 @@ const width = 110;
 
 type Fractions = { readonly trigger: number; readonly target: number };
 
-export function opening(clientName: string, window: number, { trigger, target }: Fractions): string {
+export function opening(window: number, { trigger, target }: Fractions): string {
   return `A coding agent looks for a bug. The model is scripted; the client, the gateway and its memory are real.
-Client: ${clientName}, streaming.
+Client: plain fetch, streaming.
 The model's window: ${count(window)} tokens; the gateway folds above ${count(window * trigger)}, down to ${count(window * target)}.
 "as it is" is what the client asked to send, "sent" what went out (from the first fold on with the tool read_memory), both in tokens.
 

@@ -1,5 +1,5 @@
 /** Engines that a command line brings, beside the one of the user's configuration. Pure. */
-import type { FoldSettings } from '../../compact/default-engine.ts';
+import type { FoldSettings } from '../../engine/default-engine.ts';
 import { LeporelloError } from '../../errors.ts';
 import { configSchema } from '../config/schema.ts';
 import { layer } from '../config/layers.ts';

@@ -1,5 +1,5 @@
 /** The price tables of the replay benchmark: relative to an input token that no cache holds. */
-import type { PriceOverrides } from '../../metrics/prices.ts';
+import type { PriceOverrides } from '../../receipts/prices.ts';
 import type { Rates } from '../../replay/bill.ts';
 import { replayedModel } from './conversation-body.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
-import { chatBody, freshReading, type Step } from '../../testing/chat-conversation.ts';
+import { chatBody, freshReading, type Step } from '../../../test/support/chat-conversation.ts';
 import { createConversationCounter } from '../../tokens/count-conversation.ts';
 import { loadExactCounter } from '../../tokens/exact.ts';
 import { conversationBody } from './conversation-body.ts';

@@ -3,7 +3,7 @@
  * them, and gets a prefix; everything else is the body of a request, as it was sent. Pure.
  */
 import { type Chain, prefixChain } from '../../conversation/prefix.ts';
-import { sha256 } from '../../memory/digest.ts';
+import { sha256 } from '../../store/digest.ts';
 import type { Source } from '../../replay/recording.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
 import type { Format } from '../args.ts';

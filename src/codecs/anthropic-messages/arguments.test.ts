@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
-import { view } from '../../testing/codec-suite/views.ts';
+import { view } from '../../../test/support/codec-suite/views.ts';
 import { anthropicMessages } from './index.ts';
 
 const { rules } = anthropicMessages;

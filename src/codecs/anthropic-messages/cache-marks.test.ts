@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { messagesFixture } from '../../testing/codec-suite/anthropic-messages/fixture.ts';
-import { requestsFor } from '../../testing/codec-suite/arbitrary.ts';
-import { shown, view } from '../../testing/codec-suite/views.ts';
-import { messagesRefusal } from '../../testing/fake-provider/messages-rules.ts';
-import type { JsonObject } from '../../testing/fake-provider/script.ts';
+import { messagesFixture } from '../../../test/support/codec-suite/anthropic-messages/fixture.ts';
+import { requestsFor } from '../../../test/support/codec-suite/arbitrary.ts';
+import { shown, view } from '../../../test/support/codec-suite/views.ts';
+import { messagesRefusal } from '../../../test/support/fake-provider/messages-rules.ts';
+import type { JsonObject } from '../../../test/support/fake-provider/script.ts';
 import { cacheMarks } from './cache-marks.ts';
 import { anthropicMessages } from './index.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ghostOf, linesWithGhosts, withGhosts } from '../../testing/codec-suite/with-ghosts.ts';
+import { ghostOf, linesWithGhosts, withGhosts } from '../../../test/support/codec-suite/with-ghosts.ts';
 import { anthropicMessages } from './index.ts';
 
 const thinking = (text: string) => ({ type: 'thinking', thinking: text, signature: `seal of ${text}` });

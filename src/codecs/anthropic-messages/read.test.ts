@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { messagesFixture } from '../../testing/codec-suite/anthropic-messages/fixture.ts';
-import { outline } from '../../testing/codec-suite/outline.ts';
-import { view } from '../../testing/codec-suite/views.ts';
+import { messagesFixture } from '../../../test/support/codec-suite/anthropic-messages/fixture.ts';
+import { outline } from '../../../test/support/codec-suite/outline.ts';
+import { view } from '../../../test/support/codec-suite/views.ts';
 import { anthropicMessages } from './index.ts';
 
 const read = (body: Uint8Array | string) => view(anthropicMessages, body);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shown } from '../../testing/codec-suite/views.ts';
+import { shown } from '../../../test/support/codec-suite/views.ts';
 import { anthropicMessages } from './index.ts';
 
 const encoder = new TextEncoder();

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
-import { messagesFixture } from '../../testing/codec-suite/anthropic-messages/fixture.ts';
-import { editSeeds, editsFrom, requests } from '../../testing/codec-suite/arbitrary.ts';
-import { shown, view } from '../../testing/codec-suite/views.ts';
+import { messagesFixture } from '../../../test/support/codec-suite/anthropic-messages/fixture.ts';
+import { editSeeds, editsFrom, requests } from '../../../test/support/codec-suite/arbitrary.ts';
+import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import { anthropicMessages } from './index.ts';
 
 const { rules } = anthropicMessages;

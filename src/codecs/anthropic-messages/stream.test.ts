@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { relayed, tailOf, takeAll } from '../../testing/codec-suite/relay.ts';
-import { shown } from '../../testing/codec-suite/views.ts';
+import { relayed, tailOf, takeAll } from '../../../test/support/codec-suite/relay.ts';
+import { shown } from '../../../test/support/codec-suite/views.ts';
 import { anthropicMessages } from './index.ts';
 
 const open = () => anthropicMessages.openStream({ recallTool: 'read_memory' });

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
 import { defaultStrategies, strategiesFor } from '../../strategies/default-strategies.ts';
 import type { Strategy } from '../../strategies/strategy.ts';
-import { view } from '../../testing/codec-suite/views.ts';
-import { messagesRefusal } from '../../testing/fake-provider/messages-rules.ts';
-import type { JsonObject } from '../../testing/fake-provider/script.ts';
-import { testEngine } from '../../testing/test-engine.ts';
+import { view } from '../../../test/support/codec-suite/views.ts';
+import { messagesRefusal } from '../../../test/support/fake-provider/messages-rules.ts';
+import type { JsonObject } from '../../../test/support/fake-provider/script.ts';
+import { testEngine } from '../../../test/support/test-engine.ts';
 import { anthropicMessages } from './index.ts';
 
 const { rules } = anthropicMessages;

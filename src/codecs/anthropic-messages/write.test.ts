@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
-import { messagesFixture } from '../../testing/codec-suite/anthropic-messages/fixture.ts';
-import { shown, view } from '../../testing/codec-suite/views.ts';
+import { messagesFixture } from '../../../test/support/codec-suite/anthropic-messages/fixture.ts';
+import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import { anthropicMessages } from './index.ts';
 
 const encoder = new TextEncoder();

@@ -1,5 +1,5 @@
-import { codecSuite } from '../../testing/codec-suite/codec-suite.ts';
-import { geminiFixture } from '../../testing/codec-suite/gemini/fixture.ts';
+import { codecSuite } from '../../../test/support/codec-suite/codec-suite.ts';
+import { geminiFixture } from '../../../test/support/codec-suite/gemini/fixture.ts';
 import { gemini } from './index.ts';
 
 codecSuite(gemini, geminiFixture);

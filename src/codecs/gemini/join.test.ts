@@ -2,9 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bytesOf, type Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import { editSeeds, editsFrom, requests } from '../../testing/codec-suite/arbitrary.ts';
-import { geminiFixture } from '../../testing/codec-suite/gemini/fixture.ts';
-import { shown, view } from '../../testing/codec-suite/views.ts';
+import { editSeeds, editsFrom, requests } from '../../../test/support/codec-suite/arbitrary.ts';
+import { geminiFixture } from '../../../test/support/codec-suite/gemini/fixture.ts';
+import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import { gemini } from './index.ts';
 import { write, writeApart } from './write.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { pairCalls } from '../../conversation/pairing.ts';
-import { geminiFixture } from '../../testing/codec-suite/gemini/fixture.ts';
-import { outline } from '../../testing/codec-suite/outline.ts';
-import { newReading, view } from '../../testing/codec-suite/views.ts';
+import { geminiFixture } from '../../../test/support/codec-suite/gemini/fixture.ts';
+import { outline } from '../../../test/support/codec-suite/outline.ts';
+import { newReading, view } from '../../../test/support/codec-suite/views.ts';
 import { gemini, geminiFor } from './index.ts';
 
 const read = (body: Uint8Array | string) => view(gemini, body);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
-import { newReading, view } from '../../testing/codec-suite/views.ts';
+import { newReading, view } from '../../../test/support/codec-suite/views.ts';
 import { gemini, geminiFor } from './index.ts';
 
 const { rules } = gemini;

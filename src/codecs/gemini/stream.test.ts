@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { relayed, tailOf, takeAll } from '../../testing/codec-suite/relay.ts';
-import { sseText } from '../../testing/codec-suite/sse.ts';
-import { shown } from '../../testing/codec-suite/views.ts';
+import { relayed, tailOf, takeAll } from '../../../test/support/codec-suite/relay.ts';
+import { sseText } from '../../../test/support/codec-suite/sse.ts';
+import { shown } from '../../../test/support/codec-suite/views.ts';
 import { gemini } from './index.ts';
 
 const open = () => gemini.openStream({ recallTool: 'read_memory' });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelReply } from '../codec.ts';
-import { shown, view } from '../../testing/codec-suite/views.ts';
+import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import { gemini } from './index.ts';
 
 const encoder = new TextEncoder();

@@ -1,12 +1,12 @@
 /** The form before tools: `functions`, `function_call` and messages of role `function`, in requests, replies and streams. */
 import { describe, expect, it } from 'vitest';
-import { chatRefusal } from '../../testing/fake-provider/chat-rules.ts';
-import type { JsonObject } from '../../testing/fake-provider/script.ts';
-import { outline } from '../../testing/codec-suite/outline.ts';
-import { sseText } from '../../testing/codec-suite/sse.ts';
-import { shown, view } from '../../testing/codec-suite/views.ts';
-import { testEngine } from '../../testing/test-engine.ts';
-import { relayed, tailOf } from '../../testing/codec-suite/relay.ts';
+import { chatRefusal } from '../../../test/support/fake-provider/chat-rules.ts';
+import type { JsonObject } from '../../../test/support/fake-provider/script.ts';
+import { outline } from '../../../test/support/codec-suite/outline.ts';
+import { sseText } from '../../../test/support/codec-suite/sse.ts';
+import { shown, view } from '../../../test/support/codec-suite/views.ts';
+import { testEngine } from '../../../test/support/test-engine.ts';
+import { relayed, tailOf } from '../../../test/support/codec-suite/relay.ts';
 import { openaiChat } from './index.ts';
 
 const encoder = new TextEncoder();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ghostOf, linesWithGhosts, withGhosts } from '../../testing/codec-suite/with-ghosts.ts';
+import { ghostOf, linesWithGhosts, withGhosts } from '../../../test/support/codec-suite/with-ghosts.ts';
 import { openaiChat } from './index.ts';
 
 const functionCall = (id: string, name: string, args: string) => ({

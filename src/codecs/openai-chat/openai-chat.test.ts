@@ -1,5 +1,5 @@
-import { chatFixture } from '../../testing/codec-suite/openai-chat/fixture.ts';
-import { codecSuite } from '../../testing/codec-suite/codec-suite.ts';
+import { chatFixture } from '../../../test/support/codec-suite/openai-chat/fixture.ts';
+import { codecSuite } from '../../../test/support/codec-suite/codec-suite.ts';
 import { openaiChat } from './index.ts';
 
 codecSuite(openaiChat, chatFixture);

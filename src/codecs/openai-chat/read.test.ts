@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { chatFixture } from '../../testing/codec-suite/openai-chat/fixture.ts';
-import { outline } from '../../testing/codec-suite/outline.ts';
-import { view } from '../../testing/codec-suite/views.ts';
+import { chatFixture } from '../../../test/support/codec-suite/openai-chat/fixture.ts';
+import { outline } from '../../../test/support/codec-suite/outline.ts';
+import { view } from '../../../test/support/codec-suite/views.ts';
 import { openaiChat } from './index.ts';
 
 const read = (body: Uint8Array | string) => view(openaiChat, body);

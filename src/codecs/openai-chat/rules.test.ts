@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
-import { chatFixture } from '../../testing/codec-suite/openai-chat/fixture.ts';
-import { shown, view } from '../../testing/codec-suite/views.ts';
+import { chatFixture } from '../../../test/support/codec-suite/openai-chat/fixture.ts';
+import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import { openaiChat } from './index.ts';
 
 const { rules } = openaiChat;

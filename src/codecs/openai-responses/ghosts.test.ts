@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ghostOf, linesWithGhosts, type Step, withGhosts } from '../../testing/codec-suite/with-ghosts.ts';
+import {
+  ghostOf,
+  linesWithGhosts,
+  type Step,
+  withGhosts,
+} from '../../../test/support/codec-suite/with-ghosts.ts';
 import { openaiResponses } from './index.ts';
 
 const reasoning = (id: string, text: string) => ({

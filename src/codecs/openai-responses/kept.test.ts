@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { recallName } from '../../testing/codec-suite/arbitrary.ts';
-import { relayed } from '../../testing/codec-suite/relay.ts';
-import { shown, view } from '../../testing/codec-suite/views.ts';
+import { recallName } from '../../../test/support/codec-suite/arbitrary.ts';
+import { relayed } from '../../../test/support/codec-suite/relay.ts';
+import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import type { ModelReply } from '../codec.ts';
 import { goOnFrom } from './kept.ts';
 import { openaiResponses } from './index.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { pairCalls } from '../../conversation/pairing.ts';
-import { responsesFixture } from '../../testing/codec-suite/openai-responses/fixture.ts';
-import { outline } from '../../testing/codec-suite/outline.ts';
-import { view } from '../../testing/codec-suite/views.ts';
+import { responsesFixture } from '../../../test/support/codec-suite/openai-responses/fixture.ts';
+import { outline } from '../../../test/support/codec-suite/outline.ts';
+import { view } from '../../../test/support/codec-suite/views.ts';
 import { openaiResponses } from './index.ts';
 
 const read = (body: Uint8Array | string) => view(openaiResponses, body);

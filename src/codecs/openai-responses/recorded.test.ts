@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { asResponses } from '../../testing/as-responses.ts';
-import { newReading, shown, view } from '../../testing/codec-suite/views.ts';
-import { testEngine } from '../../testing/test-engine.ts';
+import { asResponses } from '../../../test/support/as-responses.ts';
+import { newReading, shown, view } from '../../../test/support/codec-suite/views.ts';
+import { testEngine } from '../../../test/support/test-engine.ts';
 import { openaiResponses } from './index.ts';
 
 const source = '../shared/data/trajectories-dev.jsonl.gz';

@@ -4,12 +4,12 @@ import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import { dropFailedCalls } from '../../strategies/drop-failed-calls.ts';
 import { dropOldest } from '../../strategies/drop-oldest.ts';
-import { requests } from '../../testing/codec-suite/arbitrary.ts';
-import { bytes } from '../../testing/codec-suite/openai-responses/bodies.ts';
-import { responsesFixture } from '../../testing/codec-suite/openai-responses/fixture.ts';
-import { outline } from '../../testing/codec-suite/outline.ts';
-import { view } from '../../testing/codec-suite/views.ts';
-import { foldView } from '../../testing/strategy-suite.ts';
+import { requests } from '../../../test/support/codec-suite/arbitrary.ts';
+import { bytes } from '../../../test/support/codec-suite/openai-responses/bodies.ts';
+import { responsesFixture } from '../../../test/support/codec-suite/openai-responses/fixture.ts';
+import { outline } from '../../../test/support/codec-suite/outline.ts';
+import { view } from '../../../test/support/codec-suite/views.ts';
+import { foldView } from '../../../test/support/strategy-suite.ts';
 import { openaiResponses } from './index.ts';
 
 const { rules, write } = openaiResponses;

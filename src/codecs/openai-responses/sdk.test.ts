@@ -3,11 +3,11 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recallName } from '../../testing/codec-suite/arbitrary.ts';
-import type { ScriptedPart, ScriptedTurn } from '../../testing/codec-suite/fixture.ts';
-import { responsesFixture } from '../../testing/codec-suite/openai-responses/fixture.ts';
-import { relayed, tailOf } from '../../testing/codec-suite/relay.ts';
-import { shown } from '../../testing/codec-suite/views.ts';
+import { recallName } from '../../../test/support/codec-suite/arbitrary.ts';
+import type { ScriptedPart, ScriptedTurn } from '../../../test/support/codec-suite/fixture.ts';
+import { responsesFixture } from '../../../test/support/codec-suite/openai-responses/fixture.ts';
+import { relayed, tailOf } from '../../../test/support/codec-suite/relay.ts';
+import { shown } from '../../../test/support/codec-suite/views.ts';
 import { openaiResponses } from './index.ts';
 
 const usage = { input: 100, cacheRead: 40, cacheWrite: 10, output: 20 };

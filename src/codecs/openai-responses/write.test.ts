@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelReply } from '../codec.ts';
-import { responsesFixture } from '../../testing/codec-suite/openai-responses/fixture.ts';
-import { shown, view } from '../../testing/codec-suite/views.ts';
+import { responsesFixture } from '../../../test/support/codec-suite/openai-responses/fixture.ts';
+import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import { openaiResponses } from './index.ts';
 
 const encoder = new TextEncoder();

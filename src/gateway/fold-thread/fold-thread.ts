@@ -4,13 +4,13 @@
  * starts a new thread.
  */
 import { Worker } from 'node:worker_threads';
-import type { FoldSettings } from '../../compact/default-engine.ts';
-import type { Engine } from '../../compact/engine.ts';
-import type { Prepared } from '../../compact/prepared.ts';
-import type { EngineRequest } from '../../compact/request.ts';
-import type { SummaryJob } from '../../compact/summary-ahead.ts';
+import type { FoldSettings } from '../../engine/default-engine.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Prepared } from '../../engine/prepared.ts';
+import type { EngineRequest } from '../../engine/request.ts';
+import type { SummaryJob } from '../../engine/summary-ahead.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
-import type { Summarizer } from '../../summarizers/summarizer.ts';
+import type { Summarizer } from '../../outline/summarizer.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 import type { EngineParts } from '../assemble.ts';

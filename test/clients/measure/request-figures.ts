@@ -1,6 +1,6 @@
 /** Describes in figures what a client sent in one run, and in words how two runs differ. Pure. */
-import { isObject, objectsIn, parseJson } from '../../../src/testing/fake-provider/json.ts';
-import type { JsonObject } from '../../../src/testing/fake-provider/script.ts';
+import { isObject, objectsIn, parseJson } from '../../support/fake-provider/json.ts';
+import type { JsonObject } from '../../support/fake-provider/script.ts';
 import { offeredTools } from '../offered-tools.ts';
 import type { Exchange } from '../tap.ts';
 

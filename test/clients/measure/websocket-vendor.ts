@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { isObject, objectsIn, parseJson } from '../../../src/testing/fake-provider/json.ts';
-import type { JsonObject } from '../../../src/testing/fake-provider/script.ts';
+import { isObject, objectsIn, parseJson } from '../../support/fake-provider/json.ts';
+import type { JsonObject } from '../../support/fake-provider/script.ts';
 
 /** `onText` hears each message of the client as it came. */
 export function serveWebSocket(

@@ -3,7 +3,7 @@
  * turn tells one of another and reads one more file; and is thanked. A secret it no longer sees it reads from memory: in the first
  * turn with a word and before an answer, in the second without a word and before a call. Pure.
  */
-import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../../src/testing/fake-provider/script.ts';
+import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../support/fake-provider/script.ts';
 
 export const tool = { name: 'read_file', description: 'Reads a file of the project.' } as const;
 

@@ -1,6 +1,6 @@
 /** The test cases that every SDK passes: through a gateway that has nothing to fold, and through folds and private recalls. */
 import { describe, expect, it } from 'vitest';
-import type { ScriptRequest } from '../../../src/testing/fake-provider/script.ts';
+import type { ScriptRequest } from '../../support/fake-provider/script.ts';
 import { type Stack, startStack } from '../stack.ts';
 import { asks, contentOf, files, model, secretIn, usageOfOne } from './scenario.ts';
 

@@ -1,0 +1,305 @@
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { assembleGateway, type GatewaySettings } from '../gateway/assemble.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { chatBody } from '../../test/support/chat-conversation.ts';
+import { createCalibration } from '../tokens/calibration.ts';
+import { createLeporello, type LeporelloOptions } from './leporello.ts';
+
+const secret = new Uint8Array(32).fill(7);
+
+/** Settings as programs without types pass them in. */
+type Wrong = Readonly<Record<string, unknown>>;
+
+const counterWords =
+  '{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
+const optionsThere =
+  'Known there: triggers, compressionBytesThreshold, pins, shrinks, summaries, preset, subgoals, models, mode, prices, cacheMarks, calibration, offerRecall, memoryTtlMs, storeDeadlineMs, store, secret.';
+const withTokenizer = (tokenizer: unknown): Wrong => ({ models: { 'my-*': { tokenizer } } });
+
+const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
+  [{ trigers: {} }, `trigers is not an option. Did you mean triggers? ${optionsThere}`],
+  [{ model: {} }, `model is not an option. Did you mean models? ${optionsThere}`],
+  [
+    { triggers: 5 },
+    'triggers is 5, but must be an object with mustFit, windowFraction, tokenBudget, messageCount, coldCache and cacheRent.',
+  ],
+  [
+    { triggers: { tokenBuget: {} } },
+    'triggers.tokenBuget is not an option. Did you mean triggers.tokenBudget? Known there: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
+  ],
+  [
+    { triggers: { tokenBudget: true } },
+    'triggers.tokenBudget is true, but must be false or an object with trigger, target and buffer.',
+  ],
+  [
+    { triggers: { tokenBudget: { trigger: -1 } } },
+    'triggers.tokenBudget.trigger is -1, but must be a whole number of at least 2.',
+  ],
+  [
+    { triggers: { tokenBudget: { target: Number.NaN } } },
+    'triggers.tokenBudget.target is NaN, but must be a whole number of at least 1.',
+  ],
+  [
+    { triggers: { tokenBudget: { target: 200_000 } } },
+    'tokenBudget.target is 200000, but must be a whole number from 1 to 108999 (less than tokenBudget.trigger minus tokenBudget.buffer).',
+  ],
+  [
+    { triggers: { windowFraction: { trigger: 1.5 } } },
+    'triggers.windowFraction.trigger is 1.5, but must be a number above 0 and at most 1.',
+  ],
+  [
+    { triggers: { windowFraction: { target: 0.9 } } },
+    'windowFraction.target is 0.9, but must be a number above 0 and below 0.85 (windowFraction.trigger).',
+  ],
+  [
+    { triggers: { mustFit: { target: 1 } } },
+    'triggers.mustFit.target is 1, but must be a number above 0 and below 1.',
+  ],
+  [
+    { triggers: { messageCount: { target: 2.5 } } },
+    'triggers.messageCount.target is 2.5, but must be a whole number of at least 1.',
+  ],
+  [
+    { triggers: { coldCache: { idleMs: -1 } } },
+    'triggers.coldCache.idleMs is -1, but must be a number of at least 0.',
+  ],
+  [
+    { triggers: { cacheRent: { patience: Number.POSITIVE_INFINITY } } },
+    'triggers.cacheRent.patience is Infinity, but must be a number of at least 0.',
+  ],
+  [
+    { compressionBytesThreshold: -1 },
+    'compressionBytesThreshold is -1, but must be a whole number of at least 0.',
+  ],
+  [{ pins: { tools: 'read' } }, 'pins.tools is "read", but must be a list of names of tools.'],
+  [{ pins: { texts: [''] } }, 'pins.texts is [""], but must be a list of texts of at least one character.'],
+  [
+    { shrinks: true },
+    'shrinks is true, but must be false or an object with lossless, lineNumbers, repeats and without.',
+  ],
+  [
+    { shrinks: { lossles: true } },
+    'shrinks.lossles is not an option. Did you mean shrinks.lossless? Known there: lossless, lineNumbers, repeats, without.',
+  ],
+  [
+    { shrinks: { lineNumbers: 'some' } },
+    'shrinks.lineNumbers is "some", but must be "every" or "every-fifth".',
+  ],
+  [
+    { shrinks: { without: ['xml'] } },
+    'shrinks.without is ["xml"], but must be a list of numbered-lines, search, json, lines, html, terminal, blob.',
+  ],
+  [
+    { summaries: true },
+    'summaries is true, but must be false or an object with kind, mostTokens, model and deadlineMs.',
+  ],
+  [{ summaries: {} }, 'summaries.kind is missing, but must be "extractive" or "model".'],
+  [
+    { summaries: { kind: 'model', deadlineMs: 0 } },
+    'summaries.deadlineMs is 0, but must be a number above 0.',
+  ],
+  [
+    { summaries: { kind: 'extractive', mostTokens: 5 } },
+    'summaries.mostTokens is 5, but must be a whole number of at least 100.',
+  ],
+  [{ preset: 'fast' }, 'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".'],
+  [{ subgoals: { ratio: 20 } }, 'subgoals.ratio is 20, but must be a number from 1.5 to 15, or "adaptive".'],
+  [{ subgoals: { levels: 'never' } }, 'subgoals.levels is "never", but must be "always" or "as-needed".'],
+  [
+    { models: [] },
+    'models is [], but must be an object by model name or glob, such as { "my-*": { window: 32000 } }.',
+  ],
+  [
+    { models: { 'my-*': { windows: 8_000 } } },
+    'models["my-*"].windows is not an option. Did you mean models["my-*"].window? Known there: window, maxInput, maxOutput, tokenizer, cacheKeptMs.',
+  ],
+  [
+    { models: { 'my-*': { window: 0 } } },
+    'models["my-*"].window is 0, but must be a whole number of at least 1.',
+  ],
+  [
+    { models: { 'my-*': { cacheKeptMs: '5m' } } },
+    'models["my-*"].cacheKeptMs is "5m", but must be a number of at least 0.',
+  ],
+  [
+    withTokenizer('o200k_base'),
+    `models["my-*"].tokenizer is "o200k_base", which is no tokenizer: give ${counterWords}.`,
+  ],
+  [
+    withTokenizer({ encoding: 'p50k_base' }),
+    `models["my-*"].tokenizer is {"encoding":"p50k_base"}, which names an encoding that is not known: give ${counterWords}.`,
+  ],
+  [
+    withTokenizer({ encoding: 'o200k_base', estimate: { factor: 0 } }),
+    `models["my-*"].tokenizer is {"encoding":"o200k_base","estimate":{"factor":0}}, which has an estimate without a factor above 0: give ${counterWords}.`,
+  ],
+  [
+    withTokenizer({ count: 4 }),
+    `models["my-*"].tokenizer is {"count":4}, which has a count that is no function: give ${counterWords}.`,
+  ],
+  [
+    withTokenizer({ name: 'mine' }),
+    `models["my-*"].tokenizer is {"name":"mine"}, which is no tokenizer: give ${counterWords}.`,
+  ],
+  [
+    withTokenizer((text: string) => [text]),
+    `models["my-*"].tokenizer is a function, which returns a list for the text "a": give ${counterWords}.`,
+  ],
+  [
+    withTokenizer(() => Number.NaN),
+    `models["my-*"].tokenizer is a function, which returns NaN for the text "a": give ${counterWords}.`,
+  ],
+  [
+    withTokenizer({ name: '', count: (text: string) => text.length }),
+    `models["my-*"].tokenizer is {"name":""}, which has a name that is no text: give ${counterWords}.`,
+  ],
+  [
+    withTokenizer({ count: (text: string) => text.length, overhead: { message: -1 } }),
+    `models["my-*"].tokenizer is {"overhead":{"message":-1}}, which has an overhead whose message is no number of tokens: give ${counterWords}.`,
+  ],
+  [
+    withTokenizer(() => {
+      throw new Error('not loaded yet');
+    }),
+    `models["my-*"].tokenizer is a function, which throws for the text "a": not loaded yet: give ${counterWords}.`,
+  ],
+  [{ mode: 'off' }, 'mode is "off", but must be "fold" or "observe".'],
+  [{ prices: { 'my-*': { input: -1 } } }, 'prices["my-*"].input is -1, but must be a number of at least 0.'],
+  [
+    { prices: { 'my-*': { in: 1 } } },
+    'prices["my-*"].in is not an option. Known there: input, cacheRead, cacheWrite, cacheWriteLong, output.',
+  ],
+  [{ cacheMarks: 'yes' }, 'cacheMarks is "yes", but must be true or false.'],
+  [
+    { calibration: {} },
+    'calibration is {}, but must be false, or what createCalibration returns, with the functions correctionFor and learn.',
+  ],
+  [{ offerRecall: true }, 'offerRecall is true, but must be "always", "with-fold" or "never".'],
+  [{ memoryTtlMs: 0 }, 'memoryTtlMs is 0, but must be a number above 0.'],
+  [
+    { storeDeadlineMs: 0 },
+    'storeDeadlineMs is 0, but must be a number of milliseconds above 0 and at most 3600000.',
+  ],
+  [
+    { store: {}, secret },
+    'store is {}, but must be a store, with the functions get, getMany, getFirst, putMany, putUnless, touch, delete and close.',
+  ],
+  [
+    { secret: 'a secret of more than 32 characters' },
+    'secret is a value of the type string, but must be at least 32 bytes, such as new TextEncoder().encode(text).',
+  ],
+  [
+    { secret: new Uint8Array(16) },
+    'secret is 16 bytes, but must be at least 32 bytes, such as new TextEncoder().encode(text).',
+  ],
+  [
+    { store: inMemoryStore() },
+    'secret is missing, but the in-memory store was given: without the secret of the last start nothing in it can be read again. Make one once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).',
+  ],
+  [
+    { mode: 'off', preset: 'fast' },
+    'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".\nmode is "off", but must be "fold" or "observe".',
+  ],
+];
+
+describe('settings that are not allowed', () => {
+  it.each(wrong)('are refused when the library is made: %j', (settings, message) => {
+    expect(() => createLeporello(settings as LeporelloOptions)).toThrow(
+      expect.objectContaining({ code: 'bad-config', message }),
+    );
+  });
+
+  it.each<[Wrong, string]>([
+    [{ tennant: 'me' }, 'tennant is not an option. Did you mean tenant? Known there: '],
+    [{ tenant: 'User 5' }, 'tenant is "User 5", but must be 1 to 64 of a-z, 0-9 and -.'],
+    [
+      { urls: { openAi: 'http://127.0.0.1' } },
+      'urls.openAi is not an option. Did you mean urls.openai? Known there: ',
+    ],
+    [
+      { urls: { openai: 'https://me:password@example.org' } },
+      'urls.openai is "https://...@example.org", but must be an http or https URL without user, query and fragment, such as https://api.example.org/v1.',
+    ],
+    [{ maxBodyBytes: '64 MB' }, 'maxBodyBytes is "64 MB", but must be a whole number of at least 1.'],
+    [{ prepareDeadlineMs: -1 }, 'prepareDeadlineMs is -1, but must be a number above 0.'],
+    [{ recall: { maxRounds: 0 } }, 'recall.maxRounds is 0, but must be a whole number from 1 to 100.'],
+    [{ adminToken: '' }, 'adminToken is not allowed, but must be a text of at least 16 characters.'],
+    [
+      { allowedHosts: 'localhost' },
+      'allowedHosts is "localhost", but must be a list of host names without ports.',
+    ],
+    [{ mode: 'off' }, 'mode is "off", but must be "fold" or "observe".'],
+  ])('are refused when the gateway is put together: %j', (settings, message) => {
+    const rims = {
+      store: inMemoryStore(),
+      secret,
+      upstream: { send: () => Promise.reject(new Error('unused')), close: () => Promise.resolve() },
+      log: { info: () => undefined, warn: () => undefined },
+    };
+    expect(() => assembleGateway(settings as GatewaySettings, rims)).toThrow(
+      expect.objectContaining({ code: 'bad-config', message: expect.stringContaining(message) }),
+    );
+  });
+});
+
+describe('settings that are allowed', () => {
+  it('are all that there are', () => {
+    const all: Required<LeporelloOptions> = {
+      triggers: {
+        mustFit: { target: 0.5, mark: 0.9 },
+        windowFraction: { trigger: 1, target: 0.5 },
+        tokenBudget: false,
+        messageCount: { target: 20, buffer: 5 },
+        coldCache: { idleMs: 0, usedFor: 0, stepsUsedFor: 0, least: 0.5 },
+        cacheRent: { usedFor: undefined, stepsUsedFor: 0, least: 0, patience: 0 },
+      },
+      compressionBytesThreshold: 0,
+      pins: { tools: ['read'] },
+      shrinks: { lossless: true, lineNumbers: 'every-fifth', repeats: false, without: ['json'] },
+      summaries: { kind: 'model', mostTokens: 500, model: 'small', deadlineMs: 500 },
+      preset: 'cost',
+      subgoals: { preset: 'debugging', ratio: 'adaptive', levels: 'always', minActions: 0 },
+      models: {
+        'a-*': { tokenizer: { encoding: 'cl100k_base', estimate: { factor: 1.1, splitDigits: true } } },
+        'b-*': {
+          tokenizer: (text) => text.length / 4,
+          window: 1_000,
+          maxInput: 1,
+          maxOutput: 1,
+          cacheKeptMs: 0,
+        },
+        'c-*': { tokenizer: async (text) => Promise.resolve(text.length) },
+        'd-*': { tokenizer: { name: 'mine', count: (text) => text.length, overhead: { message: 4 } } },
+      },
+      mode: 'observe',
+      prices: { 'a-*': { input: 0, cacheRead: 0.1, cacheWrite: 1, cacheWriteLong: 2, output: 5 } },
+      cacheMarks: false,
+      calibration: createCalibration(),
+      offerRecall: 'never',
+      memoryTtlMs: 1,
+      storeDeadlineMs: 100,
+      store: inMemoryStore(),
+      secret,
+    };
+    expect(() => createLeporello(all)).not.toThrow();
+    expect(() => createLeporello({ triggers: undefined as never })).not.toThrow();
+  });
+});
+
+describe('a tenant that is not allowed', () => {
+  const message =
+    'The tenant is "User 5", but must be 1 to 64 of a-z, 0-9 and -, such as a digest of a user\'s name in hex.';
+  const refused = expect.objectContaining({ code: 'bad-config', message });
+  const request = { codec: openaiChat, body: chatBody([{ user: 'Hi' }]), tenant: 'User 5' };
+
+  it('is refused with each call that names it', async () => {
+    const leporello = createLeporello();
+    await expect(leporello.prepare(request)).rejects.toEqual(refused);
+    await expect(leporello.compact(request)).rejects.toEqual(refused);
+    await expect(leporello.original('mem_0000000000000000', 'User 5')).rejects.toEqual(refused);
+    const id = JSON.stringify({ id: 'mem_0000000000000000' });
+    await expect(leporello.readMemory(id, { tenant: 'User 5' })).rejects.toEqual(refused);
+    expect((await leporello.prepare({ ...request, tenant: 'user-5' })).outcome.status).toBe('untouched');
+  });
+});

@@ -1,0 +1,147 @@
+/** The allowed values of each setting of folding. The types demand an entry for every option, so none can be forgotten. */
+import type { ShrinkOptions } from '../arrival/content.ts';
+import type { Price } from '../receipts/prices.ts';
+import type { SummarySettings } from '../strategies/default-strategies.ts';
+import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
+import type { ShrinkSettings } from '../strategies/shrink-results.ts';
+import { presetNames } from '../outline/presets.ts';
+import { tokenizerWords, whyNoTokenizer } from '../tokens/load-counter.ts';
+import type { ModelOverride } from '../tokens/models.ts';
+import type { CacheRentOptions } from '../triggers/cache-rent.ts';
+import type { ColdCacheOptions } from '../triggers/cold-cache.ts';
+import type { TriggerOptions } from '../triggers/default-triggers.ts';
+import type { MessageCountOptions } from '../triggers/message-count.ts';
+import type { MustFitOptions } from '../triggers/must-fit.ts';
+import type { TokenBudgetOptions } from '../triggers/token-budget.ts';
+import type { WindowFractionOptions } from '../triggers/window-fraction.ts';
+import {
+  allowed,
+  type Check,
+  type Checks,
+  fraction,
+  isText,
+  listOf,
+  numberFrom,
+  object,
+  offOr,
+  oneOf,
+  positiveNumber,
+  recordOf,
+  shown,
+  someText,
+  thingWith,
+  trueOrFalse,
+  wholeNumber,
+} from './checks.ts';
+import type { FoldSettings } from './default-engine.ts';
+import type { Pins } from './protection.ts';
+
+const triggers = object<TriggerOptions>({
+  mustFit: offOr(object<MustFitOptions>({ target: fraction({ isWhole: false }), mark: fraction() })),
+  windowFraction: offOr(object<WindowFractionOptions>({ trigger: fraction(), target: fraction() })),
+  tokenBudget: offOr(
+    object<TokenBudgetOptions>({ trigger: wholeNumber(2), target: wholeNumber(1), buffer: wholeNumber(0) }),
+  ),
+  messageCount: offOr(object<MessageCountOptions>({ target: wholeNumber(1), buffer: wholeNumber(1) })),
+  coldCache: offOr(
+    object<ColdCacheOptions>({
+      idleMs: numberFrom(0),
+      usedFor: wholeNumber(0),
+      stepsUsedFor: wholeNumber(0),
+      least: numberFrom(0),
+    }),
+  ),
+  cacheRent: offOr(
+    object<CacheRentOptions>({
+      usedFor: wholeNumber(0),
+      stepsUsedFor: wholeNumber(0),
+      least: numberFrom(0),
+      patience: numberFrom(0),
+    }),
+  ),
+});
+
+const kinds: Readonly<Record<NonNullable<ShrinkOptions['without']>[number], true>> = {
+  'numbered-lines': true,
+  search: true,
+  json: true,
+  lines: true,
+  html: true,
+  terminal: true,
+  blob: true,
+};
+
+const shrinks = object<ShrinkSettings>({
+  lossless: trueOrFalse,
+  lineNumbers: oneOf('every', 'every-fifth'),
+  repeats: trueOrFalse,
+  without: listOf(Object.keys(kinds).join(', '), (kind) => Object.hasOwn(kinds, String(kind))),
+});
+
+const summaries = object<SummarySettings>(
+  {
+    kind: oneOf('extractive', 'model'),
+    mostTokens: wholeNumber(100),
+    model: someText,
+    deadlineMs: positiveNumber,
+  },
+  { required: ['kind'] },
+);
+
+const preset = oneOf(...presetNames);
+
+const subgoals = object<SubgoalOptions>({
+  preset,
+  ratio: allowed(
+    'a number from 1.5 to 15, or "adaptive"',
+    (ratio) => ratio === 'adaptive' || (typeof ratio === 'number' && ratio >= 1.5 && ratio <= 15),
+  ),
+  levels: oneOf('always', 'as-needed'),
+  minActions: wholeNumber(0),
+});
+
+/** The problem of a counter is in its shape, which is not seen in its value. */
+const tokenizer: Check = (value, path) => {
+  const problem = whyNoTokenizer(value);
+  return problem === undefined
+    ? []
+    : [`${path} is ${shown(value)}, which ${problem}: give ${tokenizerWords}.`];
+};
+
+const model = object<ModelOverride>({
+  window: wholeNumber(1),
+  maxInput: wholeNumber(1),
+  maxOutput: wholeNumber(1),
+  tokenizer,
+  cacheKeptMs: numberFrom(0),
+});
+
+const usd = numberFrom(0);
+
+/** The options that the library and the gateway have in common. */
+export const foldChecks: Checks<FoldSettings> = {
+  triggers,
+  compressionBytesThreshold: wholeNumber(0),
+  pins: object<Pins>({
+    tools: listOf('names of tools', isText),
+    texts: listOf('texts of at least one character', isText),
+  }),
+  shrinks: offOr(shrinks),
+  summaries: offOr(summaries),
+  preset,
+  subgoals: offOr(subgoals),
+  models: recordOf('an object by model name or glob, such as { "my-*": { window: 32000 } }', model),
+  mode: oneOf('fold', 'observe'),
+  prices: recordOf(
+    'an object by model name or glob, such as { "my-*": { input: 1, output: 5 } }',
+    object<Price>({ input: usd, cacheRead: usd, cacheWrite: usd, cacheWriteLong: usd, output: usd }),
+  ),
+  cacheMarks: trueOrFalse,
+  calibration: offOr(thingWith('false, or what createCalibration returns', 'correctionFor', 'learn')),
+  offerRecall: oneOf('always', 'with-fold', 'never'),
+  memoryTtlMs: positiveNumber,
+  storeDeadlineMs: allowed(
+    'a number of milliseconds above 0 and at most 3600000',
+    (ms) => typeof ms === 'number' && ms > 0 && ms <= 3_600_000,
+  ),
+};

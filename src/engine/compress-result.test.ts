@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { inMemoryStore } from '../store/in-memory.ts';
+import type { Summarizer, SummaryRequest } from '../outline/summarizer.ts';
+import { createLeporello } from './leporello.ts';
+
+const articles = Array.from({ length: 6 }, (_, at) => ({
+  title: `Article ${at}`,
+  body: `Lamps of kind ${at} shine in the evening. They were made by hand in town ${at}. `.repeat(12),
+}));
+const text = JSON.stringify(articles);
+/** About. */
+const tokens = 1_400;
+
+type Asked = { readonly text: string; readonly request: SummaryRequest };
+
+/** Says which lamps an item is about, and remembers what it was asked. */
+function teller(change: Partial<Summarizer> = {}) {
+  const asked: Asked[] = [];
+  const summarizer: Summarizer = {
+    name: 'teller',
+    summarize(request) {
+      const said = request.steps.map((step) => (step.type === 'said' ? step.text : '')).join('');
+      asked.push({ text: said, request });
+      return Promise.resolve(`Lamps of kind ${/kind (\d)/.exec(said)?.[1]}, made by hand.`);
+    },
+    ...change,
+  };
+  return { summarizer, asked };
+}
+
+const titles = (result: string) => [...result.matchAll(/Article \d/g)].length;
+
+describe('a result of an agent loop', () => {
+  it('stays as it is where there is room for it and for those to come, and where it is no list', async () => {
+    const leporello = createLeporello();
+    const budget = { tokens: 3 * tokens, results: 2 };
+    const unchanged = { text, memory: undefined, compression: undefined };
+    expect(await leporello.compressResult({ text, budget })).toEqual(unchanged);
+    const code = 'const x = 1;\n'.repeat(2_000);
+    const tight = { tokens: 100, results: 5 };
+    expect((await leporello.compressResult({ text: code, budget: tight })).text).toBe(code);
+  });
+
+  it('is made smaller the harder the more results are expected, and is had back whole', async () => {
+    const leporello = createLeporello();
+    const sizes: number[] = [];
+    for (const results of [2, 4, 8]) {
+      const {
+        text: short,
+        memory,
+        compression,
+      } = await leporello.compressResult({
+        text,
+        question: 'What of Article 3?',
+        budget: { tokens: 2_000, results },
+      });
+      expect(titles(short)).toBe(6);
+      sizes.push(compression!.tokensAfter);
+      expect(JSON.parse(new TextDecoder().decode(await leporello.original(memory!)))).toBe(text);
+      expect(await leporello.readMemory(JSON.stringify({ id: memory }))).toContain('town 5');
+    }
+    expect(sizes[0]).toBeLessThanOrEqual(1_000);
+    expect(sizes[1]).toBeLessThanOrEqual(500);
+    expect(sizes[2]).toBeLessThan(sizes[1]!);
+  });
+
+  it('is within its room wherever it can be', async () => {
+    // Ids of another secret count a token more or less.
+    const leporello = createLeporello();
+    const sizeIn = async (room: number) => {
+      const { compression } = await leporello.compressResult({ text, budget: { tokens: room, results: 1 } });
+      return compression?.tokensAfter ?? 0;
+    };
+    const least = await sizeIn(0);
+    const rooms = Array.from({ length: 40 }, (_, at) => least + at * 25);
+    const sizes = await Promise.all(rooms.map(sizeIn));
+    expect(rooms.filter((room, at) => sizes[at]! > room)).toEqual([]);
+  });
+
+  it('is within its room where being written closer is nearly enough', async () => {
+    const tagged = articles.map((article) => ({
+      ...article,
+      tags: Array.from({ length: 60 }, (_, tag) => tag),
+    }));
+    const pretty = JSON.stringify(tagged, null, 8);
+    const room = 3_000;
+    const { compression } = await createLeporello().compressResult({
+      text: pretty,
+      budget: { tokens: room, results: 1 },
+    });
+    expect(compression?.tokensAfter).toBeLessThanOrEqual(room);
+  });
+
+  it("has a summarizer's words for its items, each asked for once, also by another process", async () => {
+    const options = { store: inMemoryStore(), secret: new Uint8Array(32).fill(3) };
+    const { summarizer, asked } = teller();
+    const request = { text, question: 'Which lamps?', budget: { tokens: 450, results: 1 }, summarizer };
+    const first = await createLeporello(options).compressResult(request);
+    expect(first.text).toContain('"Lamps of kind 5, made by hand."');
+    expect(first.compression).toMatchObject({ level: 'items', by: 'summarizer', problem: undefined });
+    expect(asked.length).toBe(6);
+    expect(asked[0]!.request.guidance).toContain('"Which lamps?"');
+    expect(await createLeporello(options).compressResult(request)).toEqual(first);
+    expect(asked.length).toBe(6);
+    await createLeporello(options).compressResult({ ...request, question: 'Which towns?' });
+    expect(asked.length).toBe(12);
+  });
+
+  it('has its own words where the summarizer fails, refuses, says more than there was, or is late', async () => {
+    const request = { text, budget: { tokens: 450, results: 1 } };
+    const own = await createLeporello().compressResult(request);
+    const body = (result: string) => result.slice(0, result.lastIndexOf('\n'));
+    for (const change of [
+      { summarize: () => Promise.reject(new Error('429')) },
+      { summarize: () => Promise.resolve(undefined) },
+      { summarize: () => Promise.resolve("I'm sorry, but I cannot help with that.") },
+      { summarize: () => Promise.resolve('It goes on and on. '.repeat(400)) },
+      { summarize: () => new Promise<string>(() => undefined) },
+    ]) {
+      const { summarizer } = teller(change);
+      const result = await createLeporello().compressResult({ ...request, summarizer, waitMs: 20 });
+      expect(body(result.text)).toBe(body(own.text));
+      expect(result.compression).toMatchObject({
+        by: 'extractive',
+        problem: 'not all words were there in time',
+      });
+    }
+  });
+
+  it('has words the next time that were not waited for, and nobody asks for them twice', async () => {
+    const leporello = createLeporello();
+    const answer = Promise.withResolvers<string>();
+    let asked = 0;
+    const summarizer: Summarizer = {
+      name: 'slow',
+      summarize() {
+        asked++;
+        return answer.promise;
+      },
+    };
+    const request = { text, budget: { tokens: 450, results: 1 }, summarizer };
+    const first = await leporello.compressResult({ ...request, waitMs: 0 });
+    expect(first.compression?.by).toBe('extractive');
+    const next = leporello.compressResult(request);
+    answer.resolve('Lamps made by hand.');
+    expect((await next).compression?.by).toBe('summarizer');
+    expect((await next).text).toContain('"Lamps made by hand."');
+    expect(asked).toBe(6);
+  });
+});

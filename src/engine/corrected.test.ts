@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
+import { testEngine } from '../../test/support/test-engine.ts';
+import type { Engine } from './engine.ts';
+
+const tools = ['run'];
+
+/** About 1,000 tokens. */
+const log = (name: string) =>
+  Array.from({ length: 100 }, (_, at) => `${name}: step ${at} took ${at * 7} ms\n`).join('');
+
+/** A conversation of so many jobs; `task` tells it from others. */
+const jobs = (turns: number, task = 'Run all jobs.'): readonly Step[] => [
+  { system: 'You are an agent.' },
+  { user: task },
+  ...Array.from({ length: turns }, (_, at) => ({
+    calls: [{ name: 'run', input: `{"n":${at}}`, result: log(`job ${at}`) }],
+  })),
+];
+
+const requestOf = (steps: readonly Step[], tenant = 'tenant') => ({
+  codec: openaiChat,
+  body: chatBody(steps, { tools, model: 'gpt-4o' }),
+  tenant,
+});
+
+const prepare = (engine: Engine, steps: readonly Step[], tenant?: string) =>
+  engine.prepare(requestOf(steps, tenant));
+
+/** Two conversations whose provider reports `factor` times what was counted. */
+async function teach(engine: Engine, factor: number, tenant?: string) {
+  for (const task of ['The first.', 'The second.']) {
+    const { prompt, learn } = await prepare(engine, jobs(3, task), tenant);
+    learn(prompt!.counted * factor);
+  }
+}
+
+describe('what was learned from reports', () => {
+  it('is what triggers see: a fold is made when the provider would count so many tokens, down to so many', async () => {
+    const window = 48_000;
+    const { engine } = testEngine({ window });
+    const untaught = await prepare(testEngine({ window }).engine, jobs(20));
+    await teach(engine, 1.9);
+    const taught = await prepare(engine, jobs(20));
+    const { counted, expected } = taught.prompt!;
+    expect({
+      untaught: [untaught.outcome.status, untaught.report.tokensBefore],
+      taught: [taught.outcome.status, taught.report.trigger, taught.report.tokensBefore],
+      expected: [expected, taught.report.tokensAfter],
+    }).toEqual({
+      untaught: ['untouched', 24_479],
+      taught: ['compacted', 'must-fit', Math.round(24_479 * 1.9)],
+      expected: [Math.round(counted * 1.9), expected],
+    });
+    expect(expected).toBeLessThanOrEqual(window / 2);
+    expect(expected).toBeGreaterThan(window / 2 - 2_500);
+    const saved = taught.report.steps.reduce((sum, { tokensSaved }) => sum + tokensSaved, 0);
+    // The tool that comes with the fold costs something, too.
+    expect(saved).toBeGreaterThan(24_479 * 1.9 - expected);
+    expect(saved).toBeLessThan(24_479 * 1.9 - expected + 600);
+  });
+
+  it('changes when a fold is made, never what it writes', async () => {
+    const taught = testEngine({ window: 40_000, triggerOptions: { mustFit: false } }).engine;
+    await teach(taught, 2);
+    const other = testEngine({ window: 20_000, triggerOptions: { mustFit: false } }).engine;
+    const [one, two] = await Promise.all([prepare(taught, jobs(20)), prepare(other, jobs(20))]);
+    expect([one.report.trigger, two.report.trigger]).toEqual(['window-fraction', 'window-fraction']);
+    expect(new TextDecoder().decode(one.body)).toBe(new TextDecoder().decode(two.body));
+  });
+
+  it('does not change a fold that was made: it is replayed as it is, whatever is learned later', async () => {
+    const store = inMemoryStore();
+    const { engine } = testEngine({ window: 20_000, store });
+    const folded = await prepare(engine, jobs(20));
+    folded.learn(folded.prompt!.counted * 0.6);
+    const again = await prepare(engine, jobs(20));
+    const elsewhere = await prepare(testEngine({ window: 20_000, store }).engine, jobs(20));
+    expect([folded, again, elsewhere].map(({ report }) => report.trigger)).toEqual([
+      'must-fit',
+      undefined,
+      undefined,
+    ]);
+    expect(again.body).toEqual(folded.body);
+    expect(elsewhere.body).toEqual(folded.body);
+  });
+
+  it('leaves that much less room for recalls', async () => {
+    const { engine } = testEngine({ window: 40_000 });
+    const before = await prepare(engine, jobs(5));
+    await teach(engine, 1.5);
+    const after = await prepare(engine, jobs(5));
+    expect(before.room! - after.room!).toBe(after.prompt!.expected - before.prompt!.expected);
+  });
+
+  it('goes on from the reports of the conversation itself, also after a fold', async () => {
+    const { engine } = testEngine({ window: 20_000 });
+    const errors: number[] = [];
+    for (let turns = 2; turns < 40; turns++) {
+      const { prompt, learn } = await prepare(engine, jobs(turns));
+      const reported = Math.round(3_000 + prompt!.counted * 1.2);
+      errors.push(Math.abs(prompt!.expected / reported - 1));
+      learn(reported);
+    }
+    expect(errors[0]).toBeGreaterThan(0.4);
+    expect(Math.max(...errors.slice(2))).toBeLessThan(0.05);
+    expect(Math.max(...errors.slice(20))).toBeLessThan(0.015);
+  });
+
+  it('says of what does not fit how many tokens its provider would count', async () => {
+    const { engine } = testEngine({ window: 2_000, strategies: [] });
+    await teach(engine, 1.5);
+    const { report, prompt } = await prepare(engine, jobs(2));
+    expect(prompt).toEqual({ came: 2_483, counted: 2_483, expected: 3_725 });
+    expect(report.unfit).toBe(
+      '3725 tokens stay, 1400 fit: message 3 (tool) 1812, message 5 (tool) 1812, tools 29.',
+    );
+  });
+});
+
+describe('who teaches', () => {
+  const learned = async (engine: Engine, tenant?: string) => {
+    const { prompt } = await prepare(engine, jobs(4, 'Another.'), tenant);
+    return Math.round((100 * prompt!.expected) / prompt!.counted) / 100;
+  };
+
+  it('is each tenant for itself', async () => {
+    const { engine } = testEngine();
+    await teach(engine, 1.5, 'one');
+    expect([await learned(engine, 'one'), await learned(engine, 'two')]).toEqual([1.5, 1]);
+  });
+
+  it('is also a gateway that only observes, by what it really sent', async () => {
+    const { engine } = testEngine({ mode: 'observe', window: 10_000 });
+    const [first, second] = [
+      await prepare(engine, jobs(20, 'The first.')),
+      await prepare(engine, jobs(20, 'The second.')),
+    ];
+    expect(first.report.tokensAfter).toBeLessThan(6_000);
+    expect(first.prompt).toEqual({ came: 24_478, counted: 24_478, expected: 24_478 });
+    first.learn(24_478 * 1.5);
+    second.learn(24_478 * 1.5);
+    expect(await learned(engine)).toBe(1.5);
+  });
+
+  it('is also a request that was never prepared', async () => {
+    const { engine } = testEngine();
+    const sizes = ['The first.', 'The second.'].map((task) => requestOf(jobs(4, task)));
+    for (const request of sizes) await engine.learn(request, 6_000);
+    expect(await learned(engine)).toBe(1.22);
+    await engine.learn({ ...requestOf([]), body: new TextEncoder().encode('no JSON') }, 6_000);
+  });
+
+  it('is also a conversation that is left alone', async () => {
+    const { engine } = testEngine();
+    for (const task of ['The first.', 'The second.']) {
+      await engine.leaveAlone(requestOf(jobs(2, task)));
+      const { outcome, learn } = await prepare(engine, jobs(4, task));
+      expect(outcome).toEqual({ status: 'untouched', reason: 'left alone' });
+      learn(6_000);
+    }
+    expect(await learned(engine)).toBe(1.22);
+  });
+
+  it('is no request whose history its provider keeps: it says less than is counted', async () => {
+    const { engine } = testEngine();
+    const prepareOn = (previous: string | undefined) => {
+      const body = { model: 'gpt-4o', previous_response_id: previous, input: log('all of it').repeat(2) };
+      return engine.prepare({
+        codec: openaiResponses,
+        body: new TextEncoder().encode(JSON.stringify(body)),
+        tenant: 'tenant',
+      });
+    };
+    for (const previous of ['resp_1', 'resp_2', 'resp_3']) {
+      const { prompt, learn } = await prepareOn(previous);
+      learn(prompt!.counted * 1.9);
+    }
+    const { counted, expected } = (await prepareOn(undefined)).prompt!;
+    expect(expected).toBe(counted);
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { recallToolFor } from '../recall/tool.ts';
+import { asAnthropic } from '../../test/support/as-anthropic.ts';
+import { besideResults } from '../../test/support/beside-results.ts';
+import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
+import { planInputFor } from '../../test/support/plan-input.ts';
+import type { UsedFor } from '../triggers/trigger.ts';
+import { deadWeight } from './dead-weight.ts';
+import { draft } from './plan.ts';
+import type { Pins } from './protection.ts';
+
+const run = (result: string): Step => ({ calls: [{ name: 'run', input: '{}', result }] });
+const large = run('x'.repeat(4_000));
+const small = run('x'.repeat(900));
+const never: UsedFor = { results: 99, arguments: 99, steps: 99, recalls: 99, replies: 99 };
+
+function weigh(
+  steps: readonly Step[],
+  usedFor: Partial<UsedFor>,
+  { recalls = true, ...change }: Change = {},
+) {
+  const conversation = readChat(chatBody(steps, { tools: ['run'] }));
+  return weighIn(conversation, usedFor, recalls ? change : { ...change, recallTool: undefined });
+}
+
+type Change = { readonly edits?: readonly Edit[]; readonly pins?: Pins; readonly recalls?: boolean };
+
+function weighIn(
+  conversation: Conversation,
+  usedFor: Partial<UsedFor>,
+  { edits = [], ...change }: Parameters<typeof planInputFor>[1] & { readonly edits?: readonly Edit[] },
+) {
+  const input = planInputFor(conversation, { recallTool: recallToolFor(['run']), ...change });
+  return deadWeight(input, draft(input, edits), { ...never, ...usedFor }).map(
+    ({ message, goes, requests }) => `${message} ${goes} since ${requests}`,
+  );
+}
+
+describe('dead weight', () => {
+  it('are large results that came so many requests ago', () => {
+    const steps = [{ user: 'Go' }, large, small, large, large, large];
+    expect(weigh(steps, { results: 2 })).toEqual(['2 texts since 2']);
+    expect(weigh(steps, { results: 1 })).toEqual(['2 texts since 3', '6 texts since 1']);
+  });
+
+  it('are long arguments of calls', () => {
+    const write: Step = {
+      calls: [{ name: 'run', input: JSON.stringify({ text: 'y'.repeat(4_000) }), result: 'ok' }],
+    };
+    expect(weigh([{ user: 'Go' }, write, small, small], { arguments: 1 })).toEqual(['1 texts since 2']);
+  });
+
+  it('are exchanges by which something was recalled, by an age of their own', () => {
+    const recall: Step = {
+      calls: [{ name: 'read_memory', input: '{"id":"mem_a"}', result: 'x'.repeat(4_000) }],
+    };
+    const steps = [{ user: 'Go' }, recall, small, small, small];
+    expect(weigh(steps, { recalls: 1 })).toEqual(['1 recall since 2', '2 recall since 2']);
+    expect(weigh(steps, { results: 0, steps: 9 })).toEqual([]);
+  });
+
+  it('are replies without calls, by an age of their own', () => {
+    const steps: readonly Step[] = [
+      { user: 'Go' },
+      { assistant: 'Done. '.repeat(99) },
+      { user: 'On' },
+      { assistant: 'Done, too.' },
+      { user: 'On' },
+      small,
+      small,
+    ];
+    expect(weigh(steps, { replies: 2 })).toEqual(['1 message since 1']);
+    expect(weigh(steps, { steps: 0 })).toEqual(['5 message since 1', '6 message since 1']);
+  });
+
+  it('are whole steps, what would be left of them, but not what the user and the model told each other', () => {
+    const steps: readonly Step[] = [
+      { user: 'Go' },
+      large,
+      { assistant: 'Done.' },
+      { user: 'On' },
+      small,
+      small,
+      small,
+    ];
+    expect(weigh(steps, { results: 1, steps: 2 })).toEqual([
+      '1 message since 2',
+      '2 message since 2',
+      '2 texts since 3',
+    ]);
+  });
+
+  it('are whole steps, too, where a client reminds of something beside their results, but not where the user spoke', () => {
+    const steps = [{ user: 'Go' }, large, small, small, small];
+    const weighed = (words: string) => {
+      const body = besideResults(asAnthropic(chatBody(steps, { tools: ['run'] })), words);
+      const conversation = anthropicMessages.read(body, freshReading());
+      return weighIn(conversation, { steps: 2, results: 2 }, { codec: anthropicMessages });
+    };
+    const both = ['1 message since 1', '2 message since 1', '2 texts since 1'];
+    expect(weighed('<system-reminder>Mind the list.</system-reminder>')).toEqual(both);
+    expect(weighed('Mind the list.')).toEqual(['2 texts since 1']);
+    const passedOn = '<system-reminder>The user sent this: Mind the list.</system-reminder>';
+    expect(weighed(passedOn)).toEqual(['2 texts since 1']);
+  });
+
+  it('are nothing that is pinned, gone or stubbed', () => {
+    const steps = [{ user: 'Go' }, large, large, large];
+    expect(weigh(steps, { results: 0 })).toEqual(['2 texts since 2', '4 texts since 1']);
+    expect(weigh(steps, { results: 0 }, { pins: { tools: ['run'], texts: [] } })).toEqual([]);
+    const at = { message: 2, part: 0, text: 0 };
+    const edits: readonly Edit[] = [{ kind: 'replace-text', at, stub: 'gone', memory: 'mem_1' }];
+    expect(weigh(steps, { results: 0 }, { edits })).toEqual(['4 texts since 1']);
+  });
+
+  it('is nothing where the model could not ask for it again', () => {
+    expect(
+      weigh([{ user: 'Go' }, large, large, large], { results: 0, steps: 0 }, { recalls: false }),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,116 @@
+/** The engine with everything it usually has: settings in, the defaults for the rest. */
+import { createSeenBodies } from '../codecs/seen-bodies.ts';
+import { commonLength } from '../store/common-length.ts';
+import { sha256 } from '../store/digest.ts';
+import { createGhosts } from '../store/ghosts.ts';
+import { createReadySummaries } from '../store/ready-summaries.ts';
+import { createKeptReplies } from '../store/kept-replies.ts';
+import { createPriceList, type PriceOverrides } from '../receipts/prices.ts';
+import { loadCatalog } from '../tokens/catalog.ts';
+import { createLedger } from '../store/ledger.ts';
+import type { Vault } from '../store/vault.ts';
+import type { ShrinkSettings } from '../strategies/shrink-results.ts';
+import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
+import { strategiesFor, type SummarySettings } from '../strategies/default-strategies.ts';
+import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
+import type { Preset } from '../outline/presets.ts';
+import { loadTokenCounter } from '../tokens/load-counter.ts';
+import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
+import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
+import { createEngine, type Engine } from './engine.ts';
+import type { EngineMode, EngineOptions, OfferRecall } from './options.ts';
+import type { AheadOptions } from './summary-ahead.ts';
+import { defaultMostTokens } from '../strategies/summarize-history.ts';
+import type { Pins } from './protection.ts';
+
+/** What a user can set of folding. Everything has a default. */
+export type FoldSettings = {
+  readonly triggers?: TriggerOptions;
+  /** Tool results of fewer bytes (UTF-8) are never offloaded. Default 1,000. */
+  readonly compressionBytesThreshold?: number;
+  readonly pins?: Partial<Pins>;
+  /** How tool results are made smaller when they come; `false` leaves them as they are. Default: without loss, and large ones with. */
+  readonly shrinks?: Partial<ShrinkSettings> | false;
+  /** Whether old messages leave a summary behind rather than a stub that names what their calls were about. Default: a stub. */
+  readonly summaries?: SummarySettings | false;
+  /** How hard finished sub-goals are folded, by what it is for: `production`, `debugging`, `long-horizon`, `cost`. Default: they are not. */
+  readonly preset?: Preset;
+  /** Whether finished sub-goals leave a short record behind, and many of these one of a phase. Overrules `preset`. Default: as that says. */
+  readonly subgoals?: SubgoalOptions | false;
+  /** Windows, tokenizers and reply limits by model name or glob. */
+  readonly models?: ModelOverrides;
+  /** `observe` reckons everything and changes nothing. Default `fold`. */
+  readonly mode?: EngineMode;
+  /** USD per million tokens by model name or glob, beside the catalogue: a fold that only saves money is made where it pays. */
+  readonly prices?: PriceOverrides;
+  /** Whether clients that mark nothing for their provider's cache get marks where they pay. Default true. */
+  readonly cacheMarks?: boolean;
+  /** How counts are corrected by what providers report; `false` leaves them as they are. Default: with the usual bounds. */
+  readonly calibration?: Calibration | false;
+  /** When the model is offered the recall tool. Default `always`. */
+  readonly offerRecall?: OfferRecall;
+  /** How long originals and folds are kept after they were last used, in milliseconds. Default 30 days. */
+  readonly memoryTtlMs?: number;
+  /**
+   * How long one call of the store may take, in milliseconds; then it is given up, and what needed it goes on without it or rejects with
+   * `store-failed`. Default 500.
+   */
+  readonly storeDeadlineMs?: number;
+};
+
+const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };
+
+/** What measurements put in the place of what an engine usually has. */
+export type OtherParts = Partial<
+  Pick<EngineOptions, 'clock' | 'strategies' | 'isHistoryKept' | 'keptReplies'>
+>;
+
+/** Throws `bad-config` for trigger options out of range. */
+export function createDefaultEngine(settings: FoldSettings, vault: Vault, others: OtherParts = {}): Engine {
+  const { clock = Date.now, strategies = strategiesFor(settings), isHistoryKept } = others;
+  const { keptReplies = createKeptReplies({ vault, ttlMs: settings.memoryTtlMs, clock }) } = others;
+  const models = settings.models ?? {};
+  return createEngine({
+    vault,
+    ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
+    ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs, clock }),
+    keptReplies,
+    summaries: aheadOf(settings.summaries, vault),
+    digest: sha256,
+    seen: createSeenBodies({ digest: sha256, commonLength }),
+    triggers: defaultTriggers(settings.triggers),
+    strategies,
+    counterFor: (model) => loadTokenCounter(model, models),
+    async windowFor(model) {
+      const { window, maxInput } = await loadModelInfo(model, models);
+      return { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined };
+    },
+    async pricesFor(model, promptTokens) {
+      const price = createPriceList(await loadCatalog(), settings.prices).priceOf(model, promptTokens);
+      if (!price) return undefined;
+      const { cacheKeptMs: keptMs, cacheLeast: least } = await loadModelInfo(model, models);
+      const { input, cacheRead, cacheWrite, cacheWriteLong } = price;
+      return {
+        read: cacheRead / input,
+        write: cacheWrite / input,
+        writeLong: cacheWriteLong === undefined ? undefined : cacheWriteLong / input,
+        keptMs,
+        least,
+      };
+    },
+    calibration: settings.calibration === false ? uncalibrated : settings.calibration,
+    cacheMarks: settings.cacheMarks,
+    clock,
+    mode: settings.mode,
+    shrinks: settings.shrinks === false ? undefined : { ...defaultShrinks, ...settings.shrinks },
+    offerRecall: settings.offerRecall,
+    isHistoryKept,
+    pins: { tools: settings.pins?.tools ?? [], texts: settings.pins?.texts ?? [] },
+    compressionBytesThreshold: settings.compressionBytesThreshold,
+  });
+}
+
+function aheadOf(summaries: FoldSettings['summaries'], vault: Vault): AheadOptions | undefined {
+  if (!summaries || summaries.kind !== 'model') return undefined;
+  return { ready: createReadySummaries({ vault }), mostTokens: summaries.mostTokens ?? defaultMostTokens };
+}

@@ -1,0 +1,254 @@
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
+import { type Calibration, createCalibration } from '../tokens/calibration.ts';
+import type { OwnCounter } from '../tokens/own-counter.ts';
+import type { FoldSettings } from './default-engine.ts';
+import { createLeporello } from './leporello.ts';
+
+const log = (job: number) =>
+  Array.from({ length: 100 }, (_, at) => `job ${job}: step ${at} took ${at} ms\n`).join('');
+const steps: readonly Step[] = [
+  { user: 'Run all jobs.' },
+  ...Array.from({ length: 30 }, (_, job): Step => ({ calls: [{ name: 'run', result: log(job) }] })),
+];
+const body = chatBody(steps, { tools: ['run'], model: 'gpt-4o' });
+const settings = { models: { 'gpt-4o': { window: 20_000 } } };
+const secret = new Uint8Array(32).fill(3);
+
+describe('Leporello in process', () => {
+  it('folds a body, answers recalls from it, and brings originals back', async () => {
+    const leporello = createLeporello(settings);
+    const prepared = await leporello.prepare({ codec: openaiChat, body });
+    expect(prepared.outcome).toEqual({ status: 'compacted' });
+    expect(prepared.recallTool).toBe('read_memory');
+    const id = prepared.report.memories[0]!;
+    expect(await leporello.recall(prepared, JSON.stringify({ id }))).toBe(log(0));
+    expect(await leporello.recall(prepared, JSON.stringify({ id, lines: '7' }))).toContain(
+      'job 0: step 6 took 6 ms',
+    );
+    const found = await leporello.recall(prepared, '{"query":"job 1: step 99 took"}');
+    expect(found).toContain(`[${prepared.report.memories[1]} lines `);
+    expect(found).toContain('job 1: step 99 took 99 ms');
+    expect(new TextDecoder().decode(await leporello.original(id))).toBe(JSON.stringify(log(0)));
+    expect(await leporello.original(id, 'another')).toBeUndefined();
+  });
+
+  it('folds sub-goals by a preset, which what is set beside it overrules, and leaves short tasks alone', async () => {
+    const recordsOf = async (change: FoldSettings, request = body) => {
+      const leporello = createLeporello({ models: { 'gpt-4o': { window: 3_000 } }, ...change });
+      const { report } = await leporello.prepare({ codec: openaiChat, body: request });
+      return report.compressions.map(({ level, target }) => `${level} ${target}`);
+    };
+    expect(await recordsOf({})).toEqual([]);
+    expect(new Set(await recordsOf({ preset: 'debugging' }))).toEqual(new Set(['subgoal 3']));
+    expect(new Set(await recordsOf({ preset: 'cost', subgoals: { ratio: 5 } }))).toEqual(
+      new Set(['subgoal 5']),
+    );
+    expect(await recordsOf({ preset: 'cost', subgoals: false })).toEqual([]);
+    const short = chatBody(steps.slice(0, 20), { tools: ['run'], model: 'gpt-4o' });
+    expect(await recordsOf({ preset: 'debugging' }, short)).toEqual([]);
+    expect(() => createLeporello({ preset: 'fast' as 'cost' })).toThrow(
+      'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".',
+    );
+  });
+
+  it('folds below the limit that a refusal names, and knows it for the next conversation', async () => {
+    const leporello = createLeporello();
+    const prepared = await leporello.prepare({ codec: openaiChat, body });
+    const tokens = prepared.report.tokensAfter!;
+    const message = `This model's maximum context length is 20000 tokens. However, your messages resulted in ${tokens} tokens.`;
+    const refusal = { status: 400, body: JSON.stringify({ error: { message } }) };
+    const smaller = await leporello.prepare({ codec: openaiChat, body, refusal });
+    expect(smaller.outcome).toEqual({ status: 'compacted' });
+    expect(smaller.report.tokensAfter).toBeLessThan(20_000);
+    const other = chatBody([{ user: 'Run them all.' }, ...steps.slice(1)], {
+      tools: ['run'],
+      model: 'gpt-4o',
+    });
+    const next = await leporello.prepare({ codec: openaiChat, body: other });
+    expect(next.report).toMatchObject({ trigger: 'must-fit', window: 20_000 });
+    const odd = { status: 400, body: '{"error":{"message":"unknown parameter"}}' };
+    expect(await leporello.prepare({ codec: openaiChat, body, refusal: odd })).toMatchObject({
+      outcome: { status: 'untouched', reason: 'the provider answered 400' },
+      body,
+    });
+  });
+
+  it('finds its folds again with the same store and secret', async () => {
+    const kept = { ...settings, store: inMemoryStore(), secret };
+    const first = await createLeporello(kept).prepare({ codec: openaiChat, body });
+    const second = await createLeporello(kept).prepare({ codec: openaiChat, body });
+    expect(second.body).toEqual(first.body);
+    expect(second.report.trigger).toBeUndefined();
+  });
+
+  it('counts with a tokenizer of the user, and learns from what the provider reports', async () => {
+    const bytes = {
+      name: 'bytes / 4',
+      exact: false,
+      count: (text: string) => Math.ceil(text.length / 4),
+      image: () => 1_000,
+      overhead: { message: 4, tool: 0, request: 3 },
+    };
+    const models = { 'gpt-*': { window: 200_000, tokenizer: bytes } };
+    const asked = { codec: openaiChat, body };
+    const seen = async (calibration: Calibration | false) => {
+      const leporello = createLeporello({
+        models,
+        calibration,
+        triggers: { cacheRent: false },
+        shrinks: false,
+        offerRecall: 'with-fold',
+      });
+      const first = await leporello.prepare(asked);
+      first.learn(30_000);
+      const { prompt, report } = await leporello.prepare(asked);
+      return [report.counter, first.prompt, prompt];
+    };
+    const counted = { came: 20_419, counted: 20_419, expected: 20_419 };
+    expect(await seen(createCalibration())).toEqual([
+      'bytes / 4',
+      counted,
+      { came: 20_419, counted: 20_419, expected: 30_000 },
+    ]);
+    expect(await seen(false)).toEqual(['bytes / 4', counted, counted]);
+  });
+});
+
+describe('a counter of the user', () => {
+  const count = (text: string) => Math.ceil(text.length / 3);
+  const later = async (text: string) => Promise.resolve(count(text));
+  const uncut = {
+    secret,
+    shrinks: false,
+    offerRecall: 'with-fold',
+    triggers: { cacheRent: false },
+  } as const;
+  const prepared = async (tokenizer: OwnCounter, window = 200_000) => {
+    const leporello = createLeporello({ ...uncut, models: { 'gpt-*': { window, tokenizer } } });
+    return leporello.prepare({ codec: openaiChat, body });
+  };
+
+  it('counts the same, whether it answers at once or later', async () => {
+    const [atOnce, answered] = [await prepared(count), await prepared(later)];
+    expect(answered.prompt).toEqual(atOnce.prompt);
+    expect(answered.prompt?.counted).toBeGreaterThan(27_000);
+  });
+
+  it('that answers later has each text asked for once, in a conversation that goes on', async () => {
+    const asked: string[] = [];
+    const leporello = createLeporello({
+      models: {
+        'gpt-*': {
+          window: 200_000,
+          tokenizer: async (text) => {
+            asked.push(text);
+            return later(text);
+          },
+        },
+      },
+      shrinks: false,
+    });
+    await leporello.prepare({ codec: openaiChat, body });
+    const before = asked.length;
+    const more = chatBody([...steps, { user: 'And now?' }], { tools: ['run'], model: 'gpt-4o' });
+    await leporello.prepare({ codec: openaiChat, body: more });
+    expect(asked.slice(before)).toEqual(['And now?']);
+  });
+
+  it('folds by it, with the same bytes every time', async () => {
+    const [one, other] = [await prepared(later, 20_000), await prepared(later, 20_000)];
+    expect(one.outcome.status).toBe('compacted');
+    expect(one.body).toEqual(other.body);
+    expect(one.prompt!.counted).toBeLessThan(15_000);
+  });
+
+  it('that fails at run time is estimated for', async () => {
+    const fails = (text: string) => (text === 'a' ? 1 : Number.NaN);
+    const failsLater = async (text: string) => (text === 'a' ? 1 : Promise.reject(new Error('429')));
+    const usual = await createLeporello(uncut).prepare({ codec: openaiChat, body });
+    for (const tokenizer of [fails, failsLater])
+      expect((await prepared(tokenizer)).prompt).toEqual(usual.prompt);
+  });
+});
+
+describe('a store that hangs', () => {
+  const stuck = () => new Promise<never>(() => {});
+  const calls = ['get', 'getMany', 'getFirst', 'putMany', 'putUnless'] as const;
+  const everything = Object.fromEntries(calls.map((call) => [call, stuck]));
+  const rows = JSON.stringify(
+    Array.from({ length: 200 }, (_, at) => ({ id: at, text: `row ${at} `.repeat(20) })),
+  );
+
+  it.each([...calls.map((call) => [call, { [call]: stuck }] as const), ['every call', everything] as const])(
+    'as it is asked for %s: every method of the library settles',
+    async (_, hanging) => {
+      const leporello = createLeporello({
+        ...settings,
+        storeDeadlineMs: 5,
+        store: { ...inMemoryStore(), ...hanging },
+        secret,
+      });
+      const prepared = await leporello.prepare({ codec: openaiChat, body });
+      if (prepared.outcome.status === 'failed') expect(prepared.body).toEqual(body);
+      else expect(prepared.outcome.status).toBe('compacted');
+      await prepared.known;
+      const compacted = await leporello.compact({ codec: openaiChat, body });
+      if (compacted.outcome.status === 'failed') expect(compacted.body).toEqual(body);
+      expect(await leporello.recall(prepared, '{"id":"mem_0000000000000000"}')).toContain(
+        'mem_0000000000000000',
+      );
+
+      const rest = await Promise.allSettled([
+        prepared.remember({ rounds: [], closing: undefined }),
+        prepared.keepReply('r', { name: 's', owed: [] }),
+        leporello.readMemory('{"id":"mem_0000000000000000"}'),
+        leporello.original('mem_0000000000000000'),
+        leporello.compressResult({ text: rows, budget: { tokens: 500, results: 1 } }),
+      ]);
+      const reasons = rest.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+      expect(
+        reasons.filter((reason) => !/in-memory store (did not answer|was not asked)/.test(reason)),
+      ).toEqual([]);
+    },
+  );
+
+  it('costs a fold that only saves money: the body is sent unmodified, and the reason names the call and the deadline', async () => {
+    const leporello = createLeporello({
+      shrinks: false,
+      offerRecall: 'with-fold',
+      triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } },
+      storeDeadlineMs: 5,
+      store: { ...inMemoryStore(), ...everything },
+      secret,
+    });
+    const { outcome, body: sent } = await leporello.prepare({ codec: openaiChat, body });
+    expect(outcome).toEqual({
+      status: 'failed',
+      reason:
+        'store-failed: The in-memory store did not answer getMany within 5 ms. Check what it runs on, or raise storeDeadlineMs.',
+    });
+    expect(sent).toEqual(body);
+  });
+
+  it('costs nothing of a fold without which the body would not fit', async () => {
+    const leporello = createLeporello({
+      ...settings,
+      storeDeadlineMs: 5,
+      store: { ...inMemoryStore(), ...everything },
+      secret: new Uint8Array(32),
+    });
+    const prepared = await leporello.prepare({ codec: openaiChat, body });
+    expect(prepared.outcome).toEqual({ status: 'compacted' });
+    expect(prepared.report.tokensAfter).toBeLessThan(20_000);
+    expect((await leporello.prepare({ codec: openaiChat, body })).body).toEqual(prepared.body);
+  });
+
+  it('must be given milliseconds that can be waited', () => {
+    expect(() => createLeporello({ storeDeadlineMs: 0 })).toThrow(
+      'storeDeadlineMs is 0, but must be a number of milliseconds above 0',
+    );
+  });
+});

@@ -1,0 +1,76 @@
+/**
+ * All that the store knows of one request, asked at once: by what the client itself sent, so that nothing waits for anything else. One
+ * round trip, wherever the store is.
+ */
+import { type Copy, copiesIn } from './ghosts.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { Found } from '../store/ghosts.ts';
+import type { Found as FoundFolds } from '../store/ledger.ts';
+import type { FoundSummary } from '../store/ready-summaries.ts';
+import { LeporelloError } from '../errors.ts';
+import type { EngineOptions } from './options.ts';
+import { type EngineRequest, inTime } from './request.ts';
+
+export type LookUp = {
+  /** How to go on from the reply that the conversation names, where it is not by that name. */
+  readonly reply: Promise<KeptReply | undefined>;
+  readonly rest: Promise<KnownBefore>;
+};
+
+export type KnownBefore = {
+  /** The client's copies of replies for which something was recalled in private, the newest first. */
+  readonly ghosts: readonly Found<Copy>[];
+  readonly ledger: FoundFolds;
+  /** Summaries written ahead for what the conversation begins with, the longest first. */
+  readonly ready: readonly FoundSummary[];
+  /** Set when the store failed or did not answer in time: all else is from the memory of this process alone. */
+  readonly problem?: LeporelloError | undefined;
+};
+
+type Asked = Pick<EngineRequest, 'leftMs'> & {
+  readonly options: Pick<EngineOptions, 'ledger' | 'ghosts' | 'keptReplies' | 'summaries'>;
+  readonly tenant: string;
+  /** Of the prefix chain of the conversation as the client sent it. */
+  readonly links: readonly string[];
+  /** Whether the provider can be told of another reply to go on from. */
+  readonly goesOn: boolean;
+  /** Recalls of earlier requests are put back only where the tool they were made with can be offered. */
+  readonly offersRecall: boolean;
+};
+
+/** Neither promise rejects: while the store fails, the request goes on with what this process remembers. */
+export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): LookUp {
+  const { options, tenant, links, goesOn, offersRecall } = asked;
+  const { ledger, ghosts, keptReplies, summaries } = options;
+  return { reply: keptReply(), rest: knownBefore() };
+
+  async function keptReply(): Promise<KeptReply | undefined> {
+    if (goesOnFrom === undefined || !goesOn) return undefined;
+    try {
+      return await inTime(asked, keptReplies.find(tenant, goesOnFrom));
+    } catch {
+      return keptReplies.known(tenant, goesOnFrom);
+    }
+  }
+
+  async function knownBefore(): Promise<KnownBefore> {
+    try {
+      const all = Promise.all([
+        ghosts.find(tenant, offersRecall ? copiesIn(messages, links) : []),
+        ledger.find(tenant, links),
+        summaries?.ready.find(tenant, links) ?? [],
+      ]);
+      const [foundGhosts, foundFolds, ready] = await inTime(asked, all);
+      return { ghosts: foundGhosts, ledger: foundFolds, ready };
+    } catch (error) {
+      if (!LeporelloError.isInstance(error)) throw error;
+      return {
+        ghosts: ghosts.findHere(tenant, offersRecall ? copiesIn(messages, links) : []),
+        ledger: ledger.findHere(tenant, links),
+        ready: [],
+        problem: error,
+      };
+    }
+  }
+}

@@ -1,0 +1,105 @@
+/** What becomes of newest results that are too much by themselves, all strategies in their order. */
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
+import { testEngine } from '../../test/support/test-engine.ts';
+
+const window = 262_144;
+const words =
+  'harbour light keeper stone tower winter oil lamp rope signal storm coast ship night record'.split(' ');
+
+/** Sentences without sense, but each another one: `length` words. */
+function prose(seed: number, length: number): string {
+  let state = seed + 1;
+  const next = () => (state = (state * 48_271) % 2_147_483_647);
+  return Array.from(
+    { length },
+    (_, at) => `${words[next() % words.length]!}${at % 12 === 11 ? '.' : ''}`,
+  ).join(' ');
+}
+
+/** About 110,000 tokens. */
+const articles = (batch: number) =>
+  JSON.stringify(
+    Array.from({ length: 100 }, (_, at) => ({
+      id: batch * 100 + at,
+      title: `Article ${at} of ${batch}`,
+      body: prose(batch * 100 + at, 1_010),
+    })),
+  );
+
+const search = (batch: number) => ({
+  name: 'search_articles',
+  input: `{"page":${batch}}`,
+  result: articles(batch),
+});
+
+async function prepared(steps: readonly Step[], engine = testEngine({ window }).engine) {
+  const body = chatBody([{ system: 'Be brief.' }, { user: 'Who lit the lamp?' }, ...steps], {
+    tools: ['search_articles', 'run'],
+    model: 'gpt-4o',
+  });
+  const result = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
+  const sent = JSON.parse(new TextDecoder().decode(result.body)) as {
+    messages: { content: string | null }[];
+  };
+  return { ...result, texts: sent.messages.map(({ content }) => content ?? '') };
+}
+
+describe('three lists of articles of 110,000 tokens each in a window of 262,144', () => {
+  const steps = [{ calls: [search(1), search(2), search(3)] }];
+
+  it('take four fifths of it, the best of each list whole and every article named', async () => {
+    const { report, texts } = await prepared(steps);
+    expect(report.tokensBefore).toBeGreaterThan(330_000);
+    expect(report.tokensAfter).toBeLessThanOrEqual(window * 0.8);
+    expect(report.tokensAfter).toBeGreaterThan(window * 0.7);
+    expect(report.steps.map(({ strategy }) => strategy)).toEqual(['compress-items']);
+    expect(texts.slice(0, 2)).toEqual(['Be brief.', 'Who lit the lamp?']);
+    for (const [at, text] of texts.slice(3).entries()) {
+      const whole = JSON.parse(articles(at + 1)) as { id: number; title: string; body: string }[];
+      const [json, note] = text.split('\n') as [string, string];
+      const left = JSON.parse(json) as typeof whole;
+      expect(left.map(({ id, title }) => [id, title])).toEqual(whole.map(({ id, title }) => [id, title]));
+      expect(left[0]).toEqual(whole[0]);
+      const shortened = left.filter(({ body }) => body.includes('[…]')).length;
+      expect(note).toMatch(
+        new RegExp(
+          `^\\[${shortened} of 100 items, the least relevant, shortened where it says \\[…\\]\\. To read it again call read_memory`,
+        ),
+      );
+    }
+  });
+
+  it('stay as they were sent when the conversation goes on', async () => {
+    const { engine } = testEngine({ window });
+    const first = await prepared(steps, engine);
+    const second = await prepared([...steps, { assistant: 'The keeper.' }, { user: 'When?' }], engine);
+    expect(second.texts.slice(0, first.texts.length)).toEqual(first.texts);
+    expect(second.report.steps).toEqual([]);
+  });
+});
+
+describe('newest results', () => {
+  it('are cut where their items alone do not fit, however small they become', async () => {
+    const log = Array.from({ length: 2_000 }, (_, at) => `${prose(at, 20)} ${at}`).join('\n');
+    const steps = [
+      {
+        calls: [
+          { ...search(1), result: articles(1) },
+          { name: 'run', result: log },
+        ],
+      },
+    ];
+    const { report, outcome } = await prepared(steps, testEngine({ window: 30_000 }).engine);
+    expect(outcome.status).toBe('compacted');
+    expect(report.tokensAfter).toBeLessThanOrEqual(30_000);
+    expect(report.steps.at(-1)!.strategy).toBe('clip-newest');
+  });
+
+  it('stay as they came where history has room enough to give', async () => {
+    const old = { calls: [search(1), search(2)] };
+    const { report } = await prepared([old, { calls: [search(3)] }]);
+    expect(report.steps.map(({ strategy }) => strategy)).toEqual(['offload-results']);
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
+import type { Strategy } from '../strategies/strategy.ts';
+import { testEngine } from '../../test/support/test-engine.ts';
+import type { Trigger } from '../triggers/trigger.ts';
+
+const long = (what: string) => `${what} of a long file\n`.repeat(150);
+const write = (at: number): Step => ({
+  calls: [
+    {
+      name: 'write_file',
+      input: JSON.stringify({ path: `${at}.ts`, content: long(`line ${at}`) }),
+      result: long(`result ${at}`),
+    },
+  ],
+});
+const steps: readonly Step[] = [{ user: 'Go' }, write(1), write(2), write(3), write(4)];
+
+/** Asks for all that the named messages hold, be it more than the goal. */
+const onlyThese = (smaller: readonly number[], gone: readonly number[] = []): Trigger => ({
+  name: 'only-these',
+  demand: ({ tokens }) => ({
+    trigger: 'only-these',
+    goal: { unit: 'tokens', target: tokens - 100 },
+    atMost: undefined,
+    force: false,
+    only: { smaller: new Set(smaller), gone: new Set(gone) },
+  }),
+});
+
+/** The messages, as they are sent, in which nothing is folded. */
+async function leftBy(trigger: Trigger) {
+  const { engine } = testEngine({ window: 1_000_000, triggers: [trigger] });
+  const body = chatBody(steps, { tools: ['write_file'], model: 'gpt-4o' });
+  const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
+  const { messages } = JSON.parse(new TextDecoder().decode(prepared.body)) as { messages: unknown[] };
+  return messages.flatMap((message, at) => (JSON.stringify(message).includes('[Folded ') ? [] : [at]));
+}
+
+describe('a demand that names messages', () => {
+  it('has stubs put into these alone, results and arguments, and drops none', async () => {
+    //  0 user, 1 call, 2 result, 3 call, 4 result, 5 call, 6 result, 7 call, 8 result
+    expect(await leftBy(onlyThese([1, 2, 3, 4]))).toEqual([0, 5, 6, 7, 8]);
+    expect(await leftBy(onlyThese([2, 3, 4]))).toEqual([0, 1, 5, 6, 7, 8]);
+  });
+
+  it('has those dropped that are to go, calls with their results, and leaves one stub for them', async () => {
+    // The stub stands in place of four messages, so what was 5 is 2.
+    expect(await leftBy(onlyThese([], [1, 2, 3, 4]))).toEqual([0, 2, 3, 4, 5]);
+    expect(await leftBy(onlyThese([6], [1, 2, 3, 4]))).toEqual([0, 2, 4, 5]);
+  });
+
+  it('never reaches the newest batch', async () => {
+    expect(await leftBy(onlyThese([1, 2, 3, 4, 5, 6, 7, 8]))).toEqual([0, 7, 8]);
+  });
+});
+
+describe('a fold that brings the recall tool', () => {
+  /** Saves less than the tool costs. */
+  const stubbing = (message: number): Strategy => ({
+    name: `stub ${message}`,
+    reach: 'history',
+    propose: ({ edits, idOf }) => {
+      const at = { message, part: 0, text: 0 };
+      const memory = idOf(new TextEncoder().encode(`${message}`));
+      return edits.some((edit) => edit.kind === 'replace-text' && edit.at.message === message)
+        ? []
+        : [{ kind: 'replace-text', at, stub: memory, memory }];
+    },
+  });
+  const forced: Trigger = {
+    name: 'forced',
+    demand: ({ tokens }) => ({
+      trigger: 'forced',
+      goal: { unit: 'tokens', target: tokens - 100 },
+      atMost: undefined,
+      force: true,
+    }),
+  };
+  const folded = async (...messages: readonly number[]) => {
+    const { engine } = testEngine({ triggers: [forced], strategies: messages.map(stubbing) });
+    const short = (at: number): Step => ({
+      calls: [{ name: 'look', result: `${at} understands everything immediately, `.repeat(9) }],
+    });
+    const body = chatBody([{ user: 'Go' }, ...[1, 2, 3, 4].map(short)], { tools: ['look'], model: 'gpt-4o' });
+    const { report, recallTool } = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
+    const saved = (report.tokensBefore ?? 0) - (report.tokensAfter ?? 0);
+    return { memories: report.memories.length, saves: saved > 0, recallTool };
+  };
+
+  it('has to make up for it, with all of its steps together', async () => {
+    expect(await folded(2)).toEqual({ memories: 0, saves: false, recallTool: undefined });
+    expect(await folded(2, 4, 6)).toEqual({ memories: 3, saves: true, recallTool: 'read_memory' });
+  });
+});

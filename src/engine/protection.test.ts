@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import { asAnthropic } from '../../test/support/as-anthropic.ts';
+import { besideResults } from '../../test/support/beside-results.ts';
+import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
+import { keptMessages, protectionOf } from './protection.ts';
+
+describe('a pinned text', () => {
+  it('protects the call whose arguments hold it, however they spell it', () => {
+    const inputs = [
+      '{"path":"caf\\u00e9","content":"one\\n\\"two\\""}',
+      '{"path":"caf\u00e9"}',
+      'run caf\u00e9',
+      '{"path":"cafe"}',
+    ];
+    const conversation = readChat(
+      chatBody(inputs.map((input) => ({ calls: [{ name: 'run', input, result: 'r' }] }))),
+    );
+    const heldBy = (...texts: readonly string[]) => {
+      const protects = protectionOf(conversation, { pins: { tools: [], texts }, recallTool: undefined });
+      return inputs.map((_, at) => protects.part(2 * at, 0));
+    };
+    expect(heldBy('caf\u00e9')).toEqual([true, true, true, false]);
+    expect(heldBy('nothing', 'one\n"two"')).toEqual([true, false, false, false]);
+  });
+});
+
+describe('what no fold takes', () => {
+  const reminder = '<system-reminder>Mind the list.</system-reminder>';
+  const keptIn = (steps: readonly Step[], words: string) => {
+    const conversation = anthropicMessages.read(
+      besideResults(asAnthropic(chatBody(steps)), words),
+      freshReading(),
+    );
+    return [...keptMessages(conversation)].toSorted((one, other) => one - other);
+  };
+  const done: Step = { calls: [{ name: 'run', result: 'Done.' }] };
+  const asked: readonly Step[] = [
+    { user: 'An old question.' },
+    { assistant: 'An answer.' },
+    { user: 'What is asked now.' },
+    done,
+    done,
+  ];
+
+  it('is what the user asked last, also where a client says something beside each result', () => {
+    expect(keptIn(asked, reminder)).toEqual([2, 5, 6]);
+    expect(keptIn(asked, 'Mind the list.')).toEqual([2, 5, 6]);
+  });
+
+  it("is what the user said last, not what a client said in the user's place", () => {
+    const steps = [...asked.slice(0, 4), { assistant: 'Done.' }, { user: reminder }, done, done];
+    expect(keptIn(steps, reminder)).toEqual([2, 9, 10]);
+  });
+});

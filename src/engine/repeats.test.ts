@@ -1,0 +1,141 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
+import { takenAtWord, unpadded } from '../../test/support/taken-at-word.ts';
+import { testEngine } from '../../test/support/test-engine.ts';
+import { toldResults } from '../../test/support/told-results.ts';
+
+const shrinks = { lossless: true };
+const tools = ['read_file', 'run'];
+
+const request = (steps: readonly Step[]) => ({
+  codec: openaiChat,
+  body: chatBody([{ user: 'Begin.' }, ...steps], { tools, model: 'gpt-4o' }),
+  tenant: 'tenant',
+});
+
+const reads = (path: string, result: string): Step => ({
+  calls: [{ name: 'read_file', input: JSON.stringify({ path }), result }],
+});
+const listing = (lines: number, name = 'n') =>
+  Array.from({ length: lines }, (_, at) => `${at + 1}→const ${name}${at} = compute(${at * 7});`).join('\n');
+
+const results = (body: Uint8Array) =>
+  new Map(toldResults(openaiChat, body).map((told) => [told.callId, told] as const));
+const texts = (body: Uint8Array) => toldResults(openaiChat, body).map(({ text }) => text);
+
+describe('a file that is read again', () => {
+  const twice = [reads('src/a.ts', listing(80)), reads('src/a.ts', `${listing(80)}\n81→// new`)];
+
+  it('is only referred to, but for what is new', async () => {
+    const { body, report } = await testEngine({ shrinks }).engine.prepare(request(twice));
+    expect(texts(body)).toEqual([listing(80), '[lines 1-80 as in read_file(src/a.ts) above]\n81→// new']);
+    expect(report.memories).toEqual([]);
+    expect(report.tokensAfter).toBeLessThan(report.tokensBefore!);
+  });
+
+  it('stands whole where the engine is told so, where its tool is pinned, and in the report of a failure', async () => {
+    const whole = [listing(80), `${listing(80)}\n81→// new`];
+    const off = testEngine({ shrinks: { ...shrinks, repeats: false } });
+    expect(texts((await off.engine.prepare(request(twice))).body)).toEqual(whole);
+    const pinned = testEngine({ shrinks, pins: { tools: ['read_file'], texts: [] } });
+    expect(texts((await pinned.engine.prepare(request(twice))).body)).toEqual(whole);
+    const failure = `Traceback (most recent call last):\n${'  File "a.py", line 7, in run\n'.repeat(20)}ValueError: x`;
+    const failed = [reads('a.log', failure), reads('b.log', failure)];
+    expect(texts((await testEngine({ shrinks }).engine.prepare(request(failed))).body)[1]).toBe(failure);
+  });
+
+  it('stands whole again from the fold on that takes away what it referred to', async () => {
+    const noise = (at: number) => reads(`src/${at}.ts`, listing(60, `f${at}_`));
+    const steps = [
+      reads('src/a.ts', listing(80)),
+      ...Array.from({ length: 10 }, (_, at) => noise(at)),
+      reads('src/a.ts', listing(80)),
+      ...Array.from({ length: 8 }, (_, at) => noise(20 + at)),
+    ];
+    const store = inMemoryStore();
+    const forms = new Set<string>();
+    for (let turn = 12; turn <= steps.length; turn++) {
+      const { body } = await testEngine({ shrinks, store, window: 14_000 }).engine.prepare(
+        request(steps.slice(0, turn)),
+      );
+      const told = results(body);
+      forms.add(`${told.get('call_1')?.text.slice(0, 20)} ... ${told.get('call_12')?.text.slice(0, 20)}`);
+    }
+    expect([...forms]).toEqual([
+      '1→const n0 = compute ... [all of it as in rea',
+      '[Folded tool result: ... 1→const n0 = compute',
+    ]);
+  });
+});
+
+const program = Array.from({ length: 120 }, (_, at) => `  some line ${at} of a program;`);
+const step = fc
+  .record({
+    path: fc.constantFrom('a.ts', 'b.ts'),
+    from: fc.nat(80),
+    length: fc.integer({ min: 1, max: 40 }),
+    shift: fc.constantFrom(1, 1, 1, 12),
+    other: fc.boolean(),
+  })
+  .map(({ path, from, length, shift, other }): Step => {
+    const lines = program.slice(from, from + length).map((line, at) => `${from + at + shift}→${line}`);
+    return other
+      ? reads(path, `${lines.join('\n')}\nchanged ${from} ${length}`)
+      : reads(path, lines.join('\n'));
+  });
+const conversations = fc.array(step, { minLength: 4, maxLength: 24 });
+
+describe('whatever is read again, with folds on the way', () => {
+  it('is had back by taking references at their word, and stays as it was sent between folds, whoever sends it', async () => {
+    let references = 0;
+    let folds = 0;
+    await fc.assert(
+      fc.asyncProperty(conversations, async (steps) => {
+        const store = inMemoryStore();
+        const options = { shrinks, store, window: 2_500 };
+        const { engine } = testEngine(options);
+        let before: readonly string[] = [];
+        for (let turn = 1; turn <= steps.length; turn++) {
+          const asked = request(steps.slice(0, turn));
+          const { body, report } = await engine.prepare(asked);
+          expect((await testEngine(options).engine.prepare(asked)).body).toEqual(body);
+
+          const came = results(asked.body);
+          const sent = results(body);
+          const read = takenAtWord([...sent.values()]);
+          for (const [at, [id, { text }]] of [...sent].entries()) {
+            if (text.startsWith('[Folded') || text.includes('[Folded')) continue;
+            expect(unpadded(read[at]!)).toBe(unpadded(came.get(id)!.text));
+            if (/ above\]$/m.test(text)) references++;
+          }
+          const messages = openaiChat
+            .read(body, freshReading())
+            .messages.map(({ span }) => new TextDecoder().decode(body.subarray(span.start, span.end)));
+          if (report.steps.length === 0) expect(messages.slice(0, before.length)).toEqual(before);
+          else folds++;
+          before = messages;
+        }
+      }),
+      { numRuns: 40 },
+    );
+    expect(references).toBeGreaterThan(0);
+    expect(folds).toBeGreaterThan(0);
+  });
+
+  it('is the same in branches of a conversation, in whatever order they come', async () => {
+    await fc.assert(
+      fc.asyncProperty(conversations, conversations, conversations, async (common, one, other) => {
+        const { engine } = testEngine({ shrinks });
+        for (const steps of [one, other, one.slice(0, 2), other, []]) {
+          const asked = request([...common, ...steps]);
+          const alone = await testEngine({ shrinks }).engine.prepare(asked);
+          expect((await engine.prepare(asked)).body).toEqual(alone.body);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+});

@@ -1,0 +1,138 @@
+/**
+ * What of the results of tools stands in earlier results of the same conversation already, as they are sent: references take its place. It
+ * hangs on what stands before a result and on what of that the newest fold took away, so a result keeps its form until a fold in front of it,
+ * and no reference ever points at what is gone. What was made of the results is remembered in their order: a turn compares, and
+ * only from where the results differ on it is made anew.
+ */
+import { reportsFailure } from '../arrival/guards.ts';
+import { refer, type Referring } from '../arrival/refer.ts';
+import { createShownTexts, type ShownTexts } from '../arrival/shown-texts.ts';
+import { readLines, type TextLines } from '../arrival/text-lines.ts';
+import { type Conversation, textOf } from '../conversation/conversation.ts';
+import type { Result } from '../strategies/shrink-results.ts';
+import type { Shrink } from './shrink.ts';
+
+/** One text of a result as it would stand without references. */
+export type Standing = {
+  readonly at: Shrink['at'];
+  readonly result: Result;
+  /** What it was made smaller to; undefined where it stands as it came. */
+  readonly shrink: Shrink | undefined;
+  /** What a reference calls it. */
+  readonly label: string;
+  readonly mayRefer: boolean;
+};
+
+/** The results of one conversation, as they were last laid out. */
+export type Repeats = {
+  readonly shown: ShownTexts;
+  readonly made: {
+    readonly standing: Standing;
+    readonly shrink: Shrink | undefined;
+    readonly lines: number;
+  }[];
+};
+
+export function createRepeats(): Repeats {
+  return { shown: createShownTexts(), made: [] };
+}
+
+/** Lines. */
+export function sizeOfRepeats({ made }: Repeats): number {
+  return made.reduce((sum, { lines }) => sum + lines, 1);
+}
+
+/** The edits of these texts, in the order of the conversation. */
+export function withReferences(
+  { shown, made }: Repeats,
+  conversation: Conversation,
+  standings: readonly Standing[],
+  count: (text: string) => number,
+): readonly Shrink[] {
+  let common = 0;
+  while (common < standings.length && isSame(made[common]?.standing, standings[common]!)) common++;
+  made.length = common;
+  shown.truncate(common);
+  const texts = new Map<number, readonly string[]>();
+  const linesOf = ({ order }: { readonly order: number }) => {
+    const lines = texts.get(order) ?? standingText(conversation, standings[order]!).split('\n');
+    texts.set(order, lines);
+    return lines;
+  };
+  for (const standing of standings.slice(common)) {
+    const { lines, isFailure } = read(conversation, standing);
+    const referring =
+      standing.mayRefer && !isFailure
+        ? refer(linesOf({ order: made.length }), lines, { shown, linesOf })
+        : undefined;
+    const before = standingText(conversation, standing);
+    const shrink = referring && shrinkTo(referring, standing, before, standings, count);
+    const whole = [{ start: 0, end: lines.hashes.length }];
+    shown.add({ label: standing.label, lines, literal: shrink ? referring.literal : whole });
+    made.push({ standing, shrink: shrink ?? standing.shrink, lines: lines.hashes.length });
+  }
+  return made.flatMap(({ shrink }) => shrink ?? []);
+}
+
+/** Undefined where it would not be worth it. */
+function shrinkTo(
+  { text: stub, sources }: Referring,
+  { at, shrink }: Standing,
+  before: string,
+  standings: readonly Standing[],
+  count: (text: string) => number,
+): Shrink | undefined {
+  const won = count(before) - count(stub);
+  if (won < LEAST_GAIN || stub.length >= before.length) return undefined;
+  const all = sources.reduce((sum, { characters }) => sum + characters, 0);
+  const refers = sources.map(({ source, characters }) => ({
+    message: standings[source.order]!.at.message,
+    tokens: (won * characters) / all,
+  }));
+  return {
+    kind: 'replace-text',
+    at,
+    stub,
+    memory: shrink?.memory,
+    saved: (shrink?.saved ?? 0) + won,
+    refers,
+  };
+}
+
+/** Tokens. */
+const LEAST_GAIN = 10;
+
+function isSame(one: Standing | undefined, other: Standing): boolean {
+  return (
+    one?.result === other.result &&
+    one.shrink === other.shrink &&
+    one.at.message === other.at.message &&
+    one.at.part === other.at.part &&
+    one.at.text === other.at.text &&
+    one.label === other.label &&
+    one.mayRefer === other.mayRefer
+  );
+}
+
+function standingText(conversation: Conversation, { at, result, shrink }: Standing): string {
+  return (
+    shrink?.stub ?? textOf(conversation.body, conversation.messages[at.message]!, result.texts[at.text]!)
+  );
+}
+
+type Read = { readonly lines: TextLines; readonly isFailure: boolean };
+
+const readOf = new WeakMap<Shrink | Result['texts'][number], Read>();
+
+/** Remembered with the result, or with what it was made smaller to. */
+function read(conversation: Conversation, standing: Standing): Read {
+  const key = standing.shrink ?? standing.result.texts[standing.at.text]!;
+  const known = readOf.get(key);
+  if (known) return known;
+  const text = standingText(conversation, standing);
+  const lines = readLines(text);
+  const isListing = lines.numbers.some((number) => number >= 0);
+  const made = { lines, isFailure: !isListing && reportsFailure(text) };
+  readOf.set(key, made);
+  return made;
+}

@@ -1,0 +1,179 @@
+/**
+ * What a wire format must bring to the codec suite. Every member is an answer to a case and none may be left out, so a new codec does
+ * not compile until it has answered each; a case that a format cannot have is answered with the reason. What the cases are is said
+ * here in neutral words.
+ */
+import type { Codec, ToolCall, Usage } from '../../../src/codecs/codec.ts';
+import type { Overflow } from '../../../src/codecs/overflow.ts';
+
+export interface CodecFixture extends RequestFixture, ResponseFixture, StreamFixture, ErrorFixture {
+  readonly usage: UsageFixture;
+}
+
+/** A case that this format cannot have: the reason stands in the report of every run. */
+export type Absent = { readonly absent: string };
+
+export type RequestFixture = {
+  /** A request body in the format's usual spelling. */
+  body(request: NeutralRequest): Uint8Array;
+  /** The model that `body` asks for. */
+  readonly model: string;
+  /** Where a request says its model and whether it streams. Of a URL nothing is in the body: the codec is made for its route. */
+  readonly route:
+    | { readonly in: 'body' }
+    | {
+        readonly in: 'url';
+        codecFor(route: { readonly model: string; readonly streaming: boolean }): Codec;
+      };
+  /** The member of a body that lists its messages. */
+  readonly messagesKey: string;
+  /** Whether the user may speak twice in a row, or which rule that breaks. */
+  readonly userTwiceInARow: 'allowed' | { readonly breaks: string };
+  /**
+   * What becomes of messages of one side between which nothing is left, or beside which something was put: they stay apart, or may become
+   * one; `standIn` is what the model is made to say between messages of the user that must not.
+   */
+  readonly newNeighbours: 'stay apart' | { readonly standIn: string };
+  /** How a reply's turn stands in the next request: with the very bytes, or as the elements of the list that it is. */
+  readonly turnInRequest: 'whole' | 'without its brackets';
+  /** Bodies whose bytes a careless reader would change, written by hand. */
+  readonly oddBodies: Readonly<Record<OddSpelling, string>>;
+  /** Bodies that are not of this format. */
+  readonly refused: Readonly<Record<RefusedBody, string | Absent>>;
+  /** Bodies in the shape that real clients send, by name; all are valid. */
+  readonly recorded: Readonly<Record<string, Uint8Array>>;
+  /** Bodies that break a rule which no neutral request can break, by the rule's name. */
+  readonly broken: Readonly<Record<string, Uint8Array>>;
+  /** Pairs of bodies that say the same: every link of their prefix chains is equal. */
+  readonly sameMeaning: readonly (readonly [why: string, one: Uint8Array, other: Uint8Array])[] | Absent;
+  /** Keys of members that clients move about between turns; changing one says nothing. */
+  readonly movingKeys: ReadonlySet<string>;
+};
+
+export type ResponseFixture = {
+  /** A complete response. */
+  response(turn: ScriptedTurn): Uint8Array;
+  /** Reads a complete response strictly, as a careful client would; throws for what is not one well-formed message. */
+  clientResponse(body: Uint8Array): ClientView;
+  /** Complete responses that cannot be read. */
+  readonly badResponses: Readonly<Record<string, string>>;
+  /** The reasoning in a complete response of several rounds. Streams show all of it: what it leads to is not known while it comes. */
+  readonly reasoningShown: {
+    readonly ofEarlierRounds: 'kept' | 'left out';
+    readonly whereOnlyRecallsFollow: 'kept' | 'left out';
+  };
+};
+
+export type StreamFixture = {
+  /** A streamed response as SSE text, one event for each piece; `number` tells the responses of one test apart. */
+  stream(turn: ScriptedTurn, number: number): string;
+  /** An error of the provider in the middle of a stream, as SSE text. */
+  readonly streamError: string;
+  /** Reads a stream strictly: one start, gapless indices, matching starts and stops, one end. Throws for anything else. */
+  client(sse: string): ClientView;
+  /** What the official client accumulates from a stream; rejects where that throws. */
+  readonly official: { readonly client: string; read(sse: string): Promise<OfficialView> } | Absent;
+  /** What a stream has said by now, piece by piece, without checking: texts, reasoning, arguments of calls but of the named tool. */
+  heard(sse: string, except: string): readonly string[];
+  /** Streams in the shape that real servers send, with what no scripted turn has. */
+  readonly exchanges: Readonly<Record<ExchangeName, Exchange | Absent>>;
+};
+
+export type ErrorFixture = {
+  /** What the official client makes of an error response. */
+  parseError(status: number, body: Uint8Array): { readonly message: string; readonly isTyped: boolean };
+  /** Bodies of error responses by whether they say that the request is too long; keys quote the sentence. */
+  readonly overflows: Readonly<Record<string, ErrorResponse & { readonly means: Overflow }>>;
+  readonly otherErrors: Readonly<Record<string, ErrorResponse>>;
+};
+
+/** Usage in the provider's own terms. */
+export type UsageFixture = {
+  /** What the provider says of responses to requests of one exchange, at its fullest; three or more. */
+  readonly rounds: readonly { readonly said: unknown; readonly means: Usage }[];
+  /** What it would say of all of them as one. */
+  readonly total: unknown;
+  /** A response with this usage; without any where it is undefined, as some servers send it. */
+  response(turn: ScriptedTurn, said: unknown): Uint8Array;
+  /** The same as a stream, told as the provider tells it: of running totals also those before the last. */
+  stream(turn: ScriptedTurn, number: number, said: unknown): string;
+  /** What a complete response tells. */
+  inResponse(body: Uint8Array): unknown;
+  /** What a stream tells by and by, each time all that is known by then. */
+  inStream(sse: string): readonly unknown[];
+};
+
+export type ErrorResponse = { readonly status: number; readonly body: string };
+
+export type OddSpelling =
+  | 'big integers'
+  | 'key order'
+  | 'unicode escapes'
+  | 'duplicate keys'
+  | 'unknown fields'
+  | 'lone surrogates'
+  | 'white space'
+  | 'messages first and last'
+  | 'numbers spelled oddly';
+
+export type RefusedBody =
+  | 'messages that are no list'
+  | 'messages of null'
+  | 'a message that is no object'
+  | 'a message without a role'
+  | 'a message of an unknown role'
+  | 'a message of a role that means something to JavaScript'
+  | 'messages twice';
+
+export type NeutralRequest = {
+  readonly turns: readonly NeutralTurn[];
+  readonly tools: readonly string[];
+  readonly stream?: boolean;
+};
+
+export type NeutralTurn =
+  | { readonly say: 'system' | 'user'; readonly text: string }
+  /** Says at least one text or call; reasoning stands in front of both. */
+  | {
+      readonly say: 'assistant';
+      readonly reasoning?: string;
+      readonly text?: string;
+      readonly calls: readonly ToolCall[];
+    }
+  | { readonly say: 'results'; readonly results: readonly { readonly id: string; readonly text: string }[] };
+
+/** What a scripted model answers. Pieces are what the model streams one by one. */
+export type ScriptedTurn = {
+  readonly parts: readonly ScriptedPart[];
+  /** `calls`: it waits for results. `length`: its token limit cut it off, in the middle of the last part. */
+  readonly finish: 'stop' | 'calls' | 'length';
+  readonly usage: Usage;
+};
+
+export type ScriptedPart =
+  | { readonly type: 'reasoning'; readonly pieces: readonly string[] }
+  | { readonly type: 'text'; readonly pieces: readonly string[] }
+  | { readonly type: 'call'; readonly id: string; readonly name: string; readonly pieces: readonly string[] };
+
+/** What a client made of a response. */
+export type ClientView = {
+  readonly text: string;
+  readonly reasoning: string;
+  readonly calls: readonly ToolCall[];
+  /** Undefined for a stream that ended in an error. */
+  readonly finish: ScriptedTurn['finish'] | undefined;
+  readonly usage: Usage | undefined;
+  readonly error: string | undefined;
+};
+
+/** Official clients differ in what they keep of reasoning. */
+export type OfficialView = Pick<ClientView, 'text' | 'calls' | 'finish' | 'usage'>;
+
+export type ExchangeName =
+  | 'words around a recall'
+  | 'sealed reasoning before two recalls'
+  | 'a recall among calls of the client'
+  | 'tools that the provider runs';
+
+/** The responses to a request and its continuations as SSE text: each but the last ends in recalls; and what the client gets of all. */
+export type Exchange = { readonly responses: readonly string[]; readonly client: ClientView };

@@ -1,0 +1,87 @@
+/** Cases of usage: within a response the last total counts, over the rounds of an exchange they add up, in the provider's own terms. */
+import { describe, expect, it } from 'vitest';
+import type { Codec, StreamRelay } from '../../../src/codecs/codec.ts';
+import { recallName } from './arbitrary.ts';
+import type { CodecFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
+import { relayed, tailOf } from './relay.ts';
+import { sumOf } from './turns.ts';
+
+export function usageCases(codec: Codec, fixture: CodecFixture): void {
+  const { usage } = fixture;
+  const said = usage.rounds.map((round) => round.said);
+  const means = usage.rounds.map((round) => ({ usage: round.means }));
+
+  /** Plays the rounds, of which all but the last recall; `after` sees the relay behind each. */
+  function played(rounds: readonly unknown[], after: (relay: StreamRelay, number: number) => void): string {
+    const relay = codec.openStream({ recallTool: recallName });
+    const last = rounds.length - 1;
+    return rounds
+      .map((told, number) => {
+        const { out, end } = relayed(relay, usage.stream(number < last ? asking : answering, number, told));
+        const tail = number < last ? '' : tailOf(end);
+        after(relay, number);
+        return out + tail;
+      })
+      .join('');
+  }
+
+  describe(`${codec.name} reckons usage`, () => {
+    it.each(usage.rounds)('of one stream by its last totals, of a response as it stands (%#)', (round) => {
+      const body = usage.response(answering, round.said);
+      expect(codec.readResponse(body, recallName).usage).toMatchObject(round.means);
+      const relay = codec.openStream({ recallTool: recallName });
+      relayed(relay, usage.stream(answering, 0, round.said));
+      expect(relay.usage()).toMatchObject(round.means);
+    });
+
+    it('of the rounds of a stream as their sum, and tells the client that in the words of the provider', () => {
+      const out = played(said, (relay, number) => {
+        expect(relay.usage()).toMatchObject(sumOf(means.slice(0, number + 1)));
+      });
+      expect(usage.inStream(out).at(-1)).toEqual(usage.total);
+    });
+
+    it('of the rounds before a complete response as their sum, in the words of the provider', () => {
+      const bodies = said.map((told, number) =>
+        usage.response(number < said.length - 1 ? asking : answering, told),
+      );
+      const replies = bodies.map((body) => codec.readResponse(body, recallName));
+      const seen = codec.writeResponse(bodies.at(-1)!, replies.slice(0, -1), replies.at(-1)!);
+      expect(usage.inResponse(seen)).toEqual(usage.total);
+    });
+
+    it('so that no number a client is told goes back', () => {
+      const told = usage.inStream(played(said, () => undefined)).map((one) => numbersIn(one));
+      told.slice(1).forEach((now, at) => {
+        const back = [...told[at]!].filter(([place, before]) => (now.get(place) ?? 0) < before);
+        expect(back).toEqual([]);
+      });
+    });
+
+    it('of those that tell any', () => {
+      const gaps = [said[0], undefined, said[1]];
+      played(gaps, (relay, number) => {
+        const told = number < 2 ? means.slice(0, 1) : means.slice(0, 2);
+        expect(relay.usage()).toMatchObject(sumOf(told));
+      });
+      played([undefined, undefined], (relay) => {
+        expect(relay.usage()).toBeUndefined();
+      });
+      const silent = codec.readResponse(usage.response(answering, undefined), recallName);
+      expect(silent.usage).toBeUndefined();
+    });
+  });
+}
+
+const call = (name: string): ScriptedPart => ({ type: 'call', id: 'c1', name, pieces: ['{"id"', ':"m1"}'] });
+const text: ScriptedPart = { type: 'text', pieces: ['So ', 'it ', 'is.'] };
+const nothing = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 };
+const asking: ScriptedTurn = { parts: [text, call(recallName)], finish: 'calls', usage: nothing };
+const answering: ScriptedTurn = { parts: [text, call('run')], finish: 'calls', usage: nothing };
+
+/** Every number of a usage object by its place. */
+function numbersIn(told: unknown, place = ''): ReadonlyMap<string, number> {
+  if (typeof told === 'number') return new Map([[place, told]]);
+  if (typeof told !== 'object' || told === null) return new Map();
+  return new Map(Object.entries(told).flatMap(([key, value]) => [...numbersIn(value, `${place}.${key}`)]));
+}

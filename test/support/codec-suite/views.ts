@@ -1,0 +1,44 @@
+/** Looks at conversations from outside, for the cases of the suite: what they say, and in which bytes. */
+import type { Codec, Reading } from '../../../src/codecs/codec.ts';
+import { type Conversation, textOf, textsOf } from '../../../src/conversation/conversation.ts';
+import { scanObject, skipSpace } from '../../../src/conversation/json-scan.ts';
+import { sha256 } from '../../../src/store/digest.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** A reading that remembers nothing of other tests. */
+export function newReading(): Reading {
+  return { digest: sha256, outlines: new Map() };
+}
+
+export function view(codec: Codec, body: Uint8Array | string): Conversation {
+  return codec.read(typeof body === 'string' ? encoder.encode(body) : body, newReading());
+}
+
+/** Bytes as text. Throws where a code point was split. */
+export function shown(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+
+/** All texts a body holds for the model, those beside the messages first. */
+export function textsIn(conversation: Conversation): readonly string[] {
+  const { body, preamble, messages } = conversation;
+  return [...preamble, ...messages].flatMap((block) =>
+    block.parts.flatMap((part) => textsOf(part).map((text) => textOf(body, block, text))),
+  );
+}
+
+/** The bytes of every top-level member but the list of messages. */
+export function otherMembers({ body }: Conversation, messagesKey: string): readonly string[] {
+  return scanObject(body, skipSpace(body, 0))
+    .members.filter(({ key }) => key !== messagesKey)
+    .map(({ span }) => shown(body.subarray(span.start, span.end)));
+}
+
+export function bytesOfBlock(
+  body: Uint8Array,
+  block: { readonly span: { readonly start: number; readonly end: number } },
+): string {
+  return shown(body.subarray(block.span.start, block.span.end));
+}

@@ -1,0 +1,48 @@
+/** What a fold is planned from, for tests that reckon by head: a token for four characters. */
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import type { PlanInput } from '../../src/engine/plan.ts';
+import { type Pins, protectionOf } from '../../src/engine/protection.ts';
+import type { Conversation } from '../../src/conversation/conversation.ts';
+import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
+import type { TokenCounter } from '../../src/tokens/token-counter.ts';
+import { freshReading } from './chat-conversation.ts';
+
+const noPins: Pins = { tools: [], texts: [] };
+
+/** `onCount` is called for each text that is counted. */
+export function planInputFor(
+  conversation: Conversation,
+  {
+    pins = noPins,
+    onCount = () => {},
+    ...change
+  }: Partial<PlanInput> & { pins?: Pins; onCount?: () => void } = {},
+): PlanInput {
+  const counter: TokenCounter = {
+    name: 'by hand',
+    exact: true,
+    overhead: { message: 0, tool: 0, request: 0 },
+    count: (text) => {
+      onCount();
+      return Math.ceil(text.length / 4);
+    },
+    image: () => 0,
+  };
+  return {
+    codec: openaiChat,
+    reading: freshReading(),
+    conversation,
+    counter: createConversationCounter({ counter }),
+    protects: protectionOf(conversation, { pins, recallTool: 'read_memory' }),
+    idOf: () => 'mem_1',
+    recallTool: undefined,
+    shrinking: undefined,
+    compressionBytesThreshold: 1_000,
+    isHistoryKept: false,
+    isOffered: true,
+    toolCosts: new Map<string, number>(),
+    compressions: new Map(),
+    isTooLate: () => false,
+    ...change,
+  };
+}

@@ -1,0 +1,44 @@
+/** An engine over an in-memory store for tests, with every part real but for the window, which the test chooses. */
+import { createEngine, type Engine } from '../../src/engine/engine.ts';
+import type { EngineOptions } from '../../src/engine/options.ts';
+import { sha256 } from '../../src/store/digest.ts';
+import { inMemoryStore } from '../../src/store/in-memory.ts';
+import { createGhosts } from '../../src/store/ghosts.ts';
+import { createKeptReplies } from '../../src/store/kept-replies.ts';
+import { createLedger } from '../../src/store/ledger.ts';
+import type { Store } from '../../src/store/store.ts';
+import { createVault, type Vault } from '../../src/store/vault.ts';
+import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
+import { loadTokenCounter } from '../../src/tokens/load-counter.ts';
+import { defaultTriggers, type TriggerOptions } from '../../src/triggers/default-triggers.ts';
+
+const testSecret: Uint8Array = new Uint8Array(32).fill(7);
+
+export type TestEngine = { readonly engine: Engine; readonly vault: Vault };
+
+export function testEngine(
+  options: Partial<EngineOptions> & {
+    /** Tokens. */
+    readonly window?: number;
+    readonly store?: Store;
+    readonly triggerOptions?: TriggerOptions;
+  } = {},
+): TestEngine {
+  const { window = 128_000, store = inMemoryStore(), triggerOptions, ...rest } = options;
+  const vault = createVault({ store, secret: testSecret, storeDeadlineMs: 60_000 });
+  const engine = createEngine({
+    vault,
+    ledger: createLedger({ vault }),
+    ghosts: createGhosts({ vault }),
+    keptReplies: createKeptReplies({ vault }),
+    digest: sha256,
+    triggers: defaultTriggers(triggerOptions),
+    strategies: defaultStrategies,
+    counterFor: (model) => loadTokenCounter(model),
+    windowFor: () => Promise.resolve({ tokens: window, holdsReply: true }),
+    // Most tests compare bodies, and say so when the tool is to stand in each of them.
+    offerRecall: 'with-fold',
+    ...rest,
+  });
+  return { engine, vault };
+}

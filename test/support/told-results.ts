@@ -1,0 +1,26 @@
+/** What the results of tools say in a body, in order, each with the name that references have for it. */
+import type { Codec } from '../../src/codecs/codec.ts';
+import { inputOf, textOf } from '../../src/conversation/conversation.ts';
+import { pairCalls } from '../../src/conversation/pairing.ts';
+import { callLabel } from '../../src/strategies/call-label.ts';
+import { freshReading } from './chat-conversation.ts';
+import type { Told } from './taken-at-word.ts';
+
+export type ToldResult = Told & { readonly callId: string };
+
+export function toldResults(codec: Codec, body: Uint8Array): readonly ToldResult[] {
+  const conversation = codec.read(body, freshReading());
+  const pairs = pairCalls(conversation).pairs.toSorted(
+    ({ result: one }, { result: other }) =>
+      (one?.message ?? 0) - (other?.message ?? 0) || (one?.part ?? 0) - (other?.part ?? 0),
+  );
+  return pairs.flatMap(({ call, result }): readonly ToldResult[] => {
+    const asking = conversation.messages[call.message]!;
+    const part = asking.parts[call.part]!;
+    const message = result && conversation.messages[result.message]!;
+    const said = message?.parts[result!.part];
+    if (part.type !== 'tool-call' || said?.type !== 'tool-result') return [];
+    const label = callLabel({ name: part.name, input: inputOf(body, asking, part) });
+    return said.texts.map((span) => ({ callId: part.id, label, text: textOf(body, message!, span) }));
+  });
+}

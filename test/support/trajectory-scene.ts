@@ -1,0 +1,34 @@
+/** A small agent for tests of trajectories: what it works on, and summarizers that say what they are told to. */
+import { openTrajectory, type Trajectory, type TrajectoryOptions } from '../../src/hierarchy/trajectory.ts';
+import type { Summarizer } from '../../src/outline/summarizer.ts';
+
+const secret = new Uint8Array(32).fill(5);
+
+export const answering = (answer: string): Summarizer => ({
+  name: 'answering',
+  summarize: async () => answer,
+});
+
+/** Nothing is left alone for being few or new. */
+export const openScene = (options: Partial<TrajectoryOptions> = {}): Promise<Trajectory> =>
+  openTrajectory({
+    goal: 'Mend the login',
+    minActions: 0,
+    newest: 0,
+    secret,
+    model: 'gpt-4o',
+    ...options,
+  });
+
+/** A sub-goal of `length` actions, each some 100 tokens. */
+export async function work(trajectory: Trajectory, name: string, length: number): Promise<void> {
+  trajectory.startSubgoal(name);
+  for (let at = 1; at <= length; at++) {
+    const lines = Array.from(
+      { length: 10 },
+      (_, line) => `src/${name}-${at}.ts:${line}: value ${line} is set`,
+    );
+    trajectory.addAction({ action: `grep value src/${name}-${at}.ts`, observation: lines.join('\n') });
+  }
+  await trajectory.completeSubgoal(`${name} is done`);
+}
