@@ -14,7 +14,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createDefaultEngine } from '../src/engine/default-engine.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
-import { createVault } from '../src/store/vault.ts';
+import { createEncryptedStore } from '../src/store/encrypted-store.ts';
 import { type HostileCase, hostileCases } from './hostile/bodies.ts';
 import { codecs } from './hostile/spell.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
@@ -59,8 +59,8 @@ async function serveMeasurement(index: number, size: number): Promise<void> {
 }
 
 async function prepareOnce(codec: (typeof codecs)['chat'], body: Uint8Array): Promise<Measured> {
-  const vault = createVault({ store: inMemoryStore(), secret: new Uint8Array(32).fill(1) });
-  const engine = createDefaultEngine({}, vault);
+  const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32).fill(1) });
+  const engine = createDefaultEngine({}, encryptedStore);
   globalThis.gc?.();
   const probe = openProbe();
   const { outcome } = await engine.prepare({ codec, body, tenant: 'bench' });

@@ -25,10 +25,10 @@ export {
 export type { TrajectoryRecord } from './hierarchy/records.ts';
 export type { Context, ContextMessage } from './hierarchy/view.ts';
 export { sha256 } from './store/digest.ts';
+export { createEncryptedStore, type EncryptedStore } from './store/encrypted-store.ts';
+export { createFoldStore, type FoldStore } from './store/fold-store.ts';
 export { inMemoryStore } from './store/in-memory.ts';
-export { createLedger, type Ledger } from './store/ledger.ts';
 export type { Clock, FirstFound, Store, StoreEntry } from './store/store.ts';
-export { createVault, type Vault } from './store/vault.ts';
 export type { Compression, CompressionTotals } from './receipts/compression.ts';
 export type { FoldReport, FoldStep, Outcome, Receipt } from './receipts/receipt.ts';
 export { defaultStrategies } from './strategies/default-strategies.ts';

@@ -12,7 +12,7 @@ import { openaiResponses } from '../src/codecs/openai-responses/index.ts';
 import { createDefaultEngine, type FoldSettings } from '../src/engine/default-engine.ts';
 import { scanArray } from '../src/conversation/json-scan.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
-import { createVault } from '../src/store/vault.ts';
+import { createEncryptedStore } from '../src/store/encrypted-store.ts';
 import { messagesFixture } from './support/codec-suite/anthropic-messages/fixture.ts';
 import type { CodecFixture, NeutralTurn } from './support/codec-suite/fixture.ts';
 import { geminiFixture } from './support/codec-suite/gemini/fixture.ts';
@@ -95,9 +95,11 @@ describe.each(ways)('everything on, for $name', ({ codec, fixture, settings: cho
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 20 }), async (steps) => {
         const store = inMemoryStore();
-        const vault = () => createVault({ store, secret });
+        const encryptedStore = () => createEncryptedStore({ store, secret });
         let now = 0;
-        const gateways = [0, 1].map(() => createDefaultEngine(chosen, vault(), { clock: () => now }));
+        const gateways = [0, 1].map(() =>
+          createDefaultEngine(chosen, encryptedStore(), { clock: () => now }),
+        );
         let before: readonly string[] = [];
         for (const [at, { gateway, after }] of steps.entries()) {
           now += after;
@@ -113,7 +115,7 @@ describe.each(ways)('everything on, for $name', ({ codec, fixture, settings: cho
           const came = new TextDecoder().decode(body);
           for (const id of memories) {
             const original = prepared.original(id)!;
-            expect(await vault().recall(tenant, id)).toEqual({ status: 'found', original });
+            expect(await encryptedStore().recall(tenant, id)).toEqual({ status: 'found', original });
             for (const piece of piecesOf(original)) expect(isOurs(piece) || came.includes(piece)).toBe(true);
           }
           folds += made.length;

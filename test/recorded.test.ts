@@ -18,7 +18,7 @@ import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { textsOf } from '../src/conversation/conversation.ts';
 import type { Receipt } from '../src/receipts/receipt.ts';
 import { shrink } from '../src/arrival/shrink.ts';
-import { createVault } from '../src/store/vault.ts';
+import { createEncryptedStore } from '../src/store/encrypted-store.ts';
 import { loadTokenCounter } from '../src/tokens/load-counter.ts';
 import type { TokenCounter } from '../src/tokens/token-counter.ts';
 import { asAnthropic } from './support/as-anthropic.ts';
@@ -136,10 +136,10 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
 /** The data folder as a later process finds it. */
 async function openMemory(dataDir: string) {
   const { store, secret: bytes } = await openStored(dataDir, { LEPORELLO_SECRET: secret });
-  const vault = createVault({ store, secret: bytes });
+  const encryptedStore = createEncryptedStore({ store, secret: bytes });
   return {
     async original(id: string): Promise<string> {
-      const found = await vault.recallAny(id);
+      const found = await encryptedStore.recallAny(id);
       return found.status === 'found' ? new TextDecoder().decode(found.original) : `${id} is missing`;
     },
     close: () => store.close(),

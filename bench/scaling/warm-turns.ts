@@ -6,7 +6,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { commonLength } from '../../src/store/common-length.ts';
 import { sha256 } from '../../src/store/digest.ts';
 import type { Store } from '../../src/store/store.ts';
-import { createVault } from '../../src/store/vault.ts';
+import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import { quantile, round, sum } from '../tokens/arithmetic.ts';
 import { callWithResult, chatBody, type Messages } from './bodies.ts';
 
@@ -35,7 +35,10 @@ const growth = 8;
 
 export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
   const { codec, model, spell, messages, settings, rounds } = one;
-  const engine = createDefaultEngine(settings, createVault({ store, secret: new Uint8Array(32).fill(1) }));
+  const engine = createDefaultEngine(
+    settings,
+    createEncryptedStore({ store, secret: new Uint8Array(32).fill(1) }),
+  );
   const seen = createSeenBodies({ digest: sha256, commonLength });
   const reading = { digest: sha256, outlines: new Map(), seen };
   const bodyAt = (turn: number) => {

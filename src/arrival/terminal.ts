@@ -4,7 +4,7 @@
  */
 import type { Draft } from './content.ts';
 import { leftOut } from './markers.ts';
-import { createScreen, type Screen } from './screen.ts';
+import { createScreen, type Screen } from './terminal-screen.ts';
 
 /** At most one draft. Text without control codes has none. */
 export function renderTerminal(text: string): readonly Draft[] {

@@ -1,5 +1,5 @@
 /**
- * Edits are data: strategies return them, the ledger stores them, a codec writes them into the bytes. Nothing mutates.
+ * Edits are data: strategies return them, the fold store stores them, a codec writes them into the bytes. Nothing mutates.
  * Indices always name the conversation as the client sent it, before any edit.
  */
 import type { Place } from './conversation.ts';

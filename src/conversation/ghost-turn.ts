@@ -1,6 +1,6 @@
 /**
  * A ghost turn: what the model recalled in private while it made one reply. The client saw one message; a ghost turn remembers what it
- * was made of, so that later requests can hold the private calls and answers where they stood. Data: the ledger keeps it, codecs write it.
+ * was made of, so that later requests can hold the private calls and answers where they stood. Data: the fold store keeps it, codecs write it.
  */
 
 export type GhostTurn = {

@@ -45,7 +45,10 @@ export async function compactRequest(
   const stored = await keep(workshop, request, proposed);
   // Another instance has sent this very request in the meantime: it is sent the same way again.
   if (stored.status === 'settled')
-    return compactRequest(workshop, request, { ...incoming, known: { ...known, ledger: stored.ledger } });
+    return compactRequest(workshop, request, {
+      ...incoming,
+      known: { ...known, foldStore: stored.foldStore },
+    });
   const isDropped = stored.status === 'refused' && !isNeeded(request, demand);
   const planned = isDropped ? undefined : attempt;
   const result = planned?.draft ?? start;
@@ -73,7 +76,7 @@ export async function compactRequest(
     recallTool: result.offers ? input.recallTool?.name : undefined,
     original: originalFinder(asSent, edits),
     searched: searchedOf(result.edits, result.shrinks),
-    remember: (ghost) => workshop.options.ghosts.record(request.tenant, links.at(-1)!, ghost),
+    remember: (ghost) => workshop.options.hiddenRecalls.record(request.tenant, links.at(-1)!, ghost),
     keepReply: (knownAs, reply) => workshop.options.keptReplies.record(request.tenant, knownAs, reply),
     room:
       window.tokens === undefined
@@ -120,10 +123,10 @@ function demandNow(
   { options, windows }: Workshop,
   request: EngineRequest,
   { state, input }: Opened,
-  { ledger, problem }: KnownBefore,
+  { foldStore, problem }: KnownBefore,
 ): DemandNow {
   const { refusal } = request;
-  const demand = demandFor(options.triggers, state, { refusal, settled: ledger.settled });
+  const demand = demandFor(options.triggers, state, { refusal, settled: foldStore.settled });
   if (refusal?.reason === 'too long' && demand?.atMost !== undefined) {
     // A refusal of a request far below the known window may have another cause, so it says nothing about other conversations.
     const isLikely = state.tokens >= (state.window ?? 0) / 2;
@@ -178,12 +181,12 @@ type Outgoing = {
 /**
  * The result of storing a fold or originals. `edits`: those whose originals the store did not have. `known`: see `Prepared`.
  * - `kept`: the store has them.
- * - `settled`: another instance has sent this very request with what `ledger` says.
+ * - `settled`: another instance has sent this very request with what `foldStore` says.
  * - `refused`: the store said that it does not have them.
  * - `unanswered`: nobody knows whether it has them.
  */
 type Stored =
-  | { readonly status: 'settled'; readonly ledger: KnownBefore['ledger'] }
+  | { readonly status: 'settled'; readonly foldStore: KnownBefore['foldStore'] }
   | {
       readonly status: 'kept' | 'refused' | 'unanswered';
       readonly edits: Draft['edits'];
@@ -199,7 +202,7 @@ async function keep(
 ): Promise<Stored> {
   const { memory, asSent, found, start, state } = opened;
   const { conversation, known } = incoming;
-  const { settled } = known.ledger;
+  const { settled } = known.foldStore;
   // Edits of a fold that the store does not have are as new as those of a fold made now.
   const isUnsaved = found?.fold.isUnsaved ?? false;
   const replayed = new Set(isUnsaved ? [] : start.edits);
@@ -215,7 +218,7 @@ async function keep(
     if (isNew) {
       const givesWayTo = request.refusal || settled ? undefined : demand?.force ? 'folds' : 'all';
       const recorded = await inTime(request, rememberFold(memory, asSent, fold, edits, givesWayTo));
-      if (recorded !== 'recorded') return { status: 'settled', ledger: recorded.settled };
+      if (recorded !== 'recorded') return { status: 'settled', foldStore: recorded.settled };
       return { status: 'kept', edits, known: Promise.resolve() };
     }
     await inTime(request, keepOriginals(memory, asSent, edits));

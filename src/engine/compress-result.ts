@@ -5,7 +5,7 @@
 import { type Say, sayBy } from '../arrival/item-list.ts';
 import { itemsOf } from '../arrival/items.ts';
 import { rankItems } from '../arrival/rank-items.ts';
-import type { Vault } from '../store/vault.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { itemsNote } from '../strategies/stub.ts';
 import { isSearch } from '../strategies/tool-words.ts';
@@ -38,7 +38,10 @@ export type CompressedResult = {
 };
 
 type Parts = {
-  readonly vault: Pick<Vault, 'keep' | 'idOf' | 'putSealed' | 'getSealedMany' | 'renewSealed'>;
+  readonly encryptedStore: Pick<
+    EncryptedStore,
+    'keep' | 'idOf' | 'putSealed' | 'getSealedMany' | 'renewSealed'
+  >;
   readonly count: (text: string) => number;
   readonly recallTool: string;
   readonly flights: Flights;
@@ -50,7 +53,7 @@ const shares = [0.3, 0.15, 0.08] as const;
 /** Rejects with `store-failed` where the original cannot be kept. */
 export async function compressResult(request: ResultRequest, parts: Parts): Promise<CompressedResult> {
   const { text, budget, tenant = 'local' } = request;
-  const { vault, count, recallTool, flights } = parts;
+  const { encryptedStore, count, recallTool, flights } = parts;
   const room = Math.max(0, budget.tokens) / Math.max(1, budget.results);
   const before = count(text);
   const list = before > room ? itemsOf(text) : undefined;
@@ -60,7 +63,7 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
   const { question = '', tool = '' } = request;
   const { leastFirst, terms } = rankItems(list.items, question, isSearch(tool));
   const original = new TextEncoder().encode(JSON.stringify(text));
-  const memory = vault.idOf(tenant, original);
+  const memory = encryptedStore.idOf(tenant, original);
   const own = sayBy(terms);
   const fitted = (say: Say, isReworded: boolean) =>
     fitItems(list.items, { leastFirst, shares, say }, (smaller) => {
@@ -76,7 +79,7 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
   const { summarizer, waitMs = 10_000 } = request;
   if (summarizer && fit.smaller.size > 0) {
     const texts = [...fit.smaller.keys()].flatMap((item) => list.items[item]!.texts);
-    const options = { vault, tenant, summarizer, question, share: shares[0], count, flights };
+    const options = { encryptedStore, tenant, summarizer, question, share: shares[0], count, flights };
     const words = await itemWords(texts, options, waitMs);
     const answered = texts.filter((one) => words.has(one)).length;
     const say: Say = (one, most) => {
@@ -93,7 +96,7 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
   }
   const { smaller, shown, after } = fit;
   if (smaller.size === 0 || after >= before) return as;
-  await vault.keep(tenant, [{ id: memory, original }]);
+  await encryptedStore.keep(tenant, [{ id: memory, original }]);
   const compression = compressionOf({
     id: memory,
     level: 'items',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stubArguments } from '../strategies/stub-arguments.ts';
-import { touched } from '../strategies/text-slots.ts';
+import { placesEdited } from '../strategies/editable-texts.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { planInputFor } from '../../test/support/plan-input.ts';
 import { foldView } from '../../test/support/strategy-suite.ts';
@@ -19,7 +19,7 @@ function scene(
   let counted = 0;
   const conversation = readChat(chatBody(steps));
   const input = planInputFor(conversation, { pins, onCount: () => (counted += 1) });
-  const asked = (gone = touched([])) =>
+  const asked = (gone = placesEdited([])) =>
     conversation.messages.map((message) => deadArguments(input, gone, message));
   return { conversation, asked, counted: () => counted };
 }
@@ -32,7 +32,7 @@ describe('dead arguments', () => {
   it('are none of what is pinned or stubbed already', () => {
     const { conversation, asked } = scene();
     const [first] = stubArguments.propose(foldView(conversation));
-    expect(asked(touched([first!]))).toEqual([0, 0, 0, 0, 0, 325 - 80, 0, 0, 0]);
+    expect(asked(placesEdited([first!]))).toEqual([0, 0, 0, 0, 0, 325 - 80, 0, 0, 0]);
     expect(scene({ tools: ['write_file'], texts: [] }).asked()).toEqual(Array(9).fill(0));
   });
 

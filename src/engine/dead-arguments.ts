@@ -4,7 +4,7 @@
  */
 import type { Message, Part } from '../conversation/conversation.ts';
 import { longArguments } from '../strategies/argument-values.ts';
-import type { Touched } from '../strategies/text-slots.ts';
+import type { EditedPlaces } from '../strategies/editable-texts.ts';
 import type { PlanInput } from './plan.ts';
 
 /** Tokens of a stub in place of one text. */
@@ -18,7 +18,7 @@ const known = new WeakMap<Call, Map<string, number>>();
 /** Tokens that stubbing would save in this message; none where it may not be touched, or was already. */
 export function deadArguments(
   input: PlanInput,
-  gone: Pick<Touched, 'messages' | 'parts' | 'inputs'>,
+  gone: Pick<EditedPlaces, 'messages' | 'parts' | 'inputs'>,
   message: Message,
 ): number {
   const { index, role, parts } = message;

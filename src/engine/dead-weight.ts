@@ -5,7 +5,7 @@
 import type { Message, Part } from '../conversation/conversation.ts';
 import { userSpeaks } from '../conversation/reminder.ts';
 import { unitsOf } from '../conversation/turns.ts';
-import { type Touched, touched } from '../strategies/text-slots.ts';
+import { type EditedPlaces, placesEdited } from '../strategies/editable-texts.ts';
 import type { Dead, Going, UsedFor } from '../triggers/trigger.ts';
 import { deadArguments } from './dead-arguments.ts';
 import type { Draft, PlanInput } from './plan.ts';
@@ -20,7 +20,7 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
   const { conversation, counter, protects, recallTool } = input;
   if (!recallTool) return [];
   const { messages } = conversation;
-  const gone = touched(start.edits);
+  const gone = placesEdited(start.edits);
   const steps = finishedSteps(input, gone.messages);
   const behind = tokensBehind(start, counter);
   const dead: Dead[] = [];
@@ -81,7 +81,7 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
 type Step = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messages: readonly Message[] };
 
 /** Those that may go, by the index of each of their messages. Asked with every request, so it is one pass. */
-function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Touched['messages']) {
+function finishedSteps({ conversation, protects, codec }: PlanInput, gone: EditedPlaces['messages']) {
   const isFree = (message: Message) =>
     !gone.has(message.index) &&
     !protects.message(message.index) &&
@@ -119,7 +119,7 @@ function sumOf(step: readonly Message[], standing: (index: number) => number): n
 /** Tokens that stubs would save in the results of this message. */
 function deadResults(
   { protects, compressionBytesThreshold: least }: PlanInput,
-  gone: Touched,
+  gone: EditedPlaces,
   message: Message,
   standing: (index: number) => number,
 ): number {
@@ -158,7 +158,7 @@ function referencesIn(shrinks: readonly Shrink[]) {
 }
 
 /** Tokens of a message under the edits made so far. */
-function whatIsLeft(gone: Touched, message: Message, standing: (index: number) => number): number {
+function whatIsLeft(gone: EditedPlaces, message: Message, standing: (index: number) => number): number {
   const isStubbed = (part: Part, at: number) => {
     const key = `${message.index}.${at}`;
     return (

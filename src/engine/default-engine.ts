@@ -2,13 +2,13 @@
 import { createSeenBodies } from '../codecs/seen-bodies.ts';
 import { commonLength } from '../store/common-length.ts';
 import { sha256 } from '../store/digest.ts';
-import { createGhosts } from '../store/ghosts.ts';
+import { createHiddenRecalls } from '../store/hidden-recalls.ts';
 import { createReadySummaries } from '../store/ready-summaries.ts';
 import { createKeptReplies } from '../store/kept-replies.ts';
 import { createPriceList, type PriceOverrides } from '../receipts/prices.ts';
 import { loadCatalog } from '../tokens/catalog.ts';
-import { createLedger } from '../store/ledger.ts';
-import type { Vault } from '../store/vault.ts';
+import { createFoldStore } from '../store/fold-store.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
 import { strategiesFor, type SummarySettings } from '../strategies/default-strategies.ts';
@@ -66,16 +66,20 @@ export type OtherParts = Partial<
 >;
 
 /** Throws `bad-config` for trigger options out of range. */
-export function createDefaultEngine(settings: FoldSettings, vault: Vault, others: OtherParts = {}): Engine {
+export function createDefaultEngine(
+  settings: FoldSettings,
+  encryptedStore: EncryptedStore,
+  others: OtherParts = {},
+): Engine {
   const { clock = Date.now, strategies = strategiesFor(settings), isHistoryKept } = others;
-  const { keptReplies = createKeptReplies({ vault, ttlMs: settings.memoryTtlMs, clock }) } = others;
+  const { keptReplies = createKeptReplies({ encryptedStore, ttlMs: settings.memoryTtlMs, clock }) } = others;
   const models = settings.models ?? {};
   return createEngine({
-    vault,
-    ledger: createLedger({ vault, ttlMs: settings.memoryTtlMs }),
-    ghosts: createGhosts({ vault, ttlMs: settings.memoryTtlMs, clock }),
+    encryptedStore,
+    foldStore: createFoldStore({ encryptedStore, ttlMs: settings.memoryTtlMs }),
+    hiddenRecalls: createHiddenRecalls({ encryptedStore, ttlMs: settings.memoryTtlMs, clock }),
     keptReplies,
-    summaries: aheadOf(settings.summaries, vault),
+    summaries: aheadOf(settings.summaries, encryptedStore),
     digest: sha256,
     seen: createSeenBodies({ digest: sha256, commonLength }),
     triggers: defaultTriggers(settings.triggers),
@@ -110,7 +114,13 @@ export function createDefaultEngine(settings: FoldSettings, vault: Vault, others
   });
 }
 
-function aheadOf(summaries: FoldSettings['summaries'], vault: Vault): AheadOptions | undefined {
+function aheadOf(
+  summaries: FoldSettings['summaries'],
+  encryptedStore: EncryptedStore,
+): AheadOptions | undefined {
   if (!summaries || summaries.kind !== 'model') return undefined;
-  return { ready: createReadySummaries({ vault }), mostTokens: summaries.mostTokens ?? defaultMostTokens };
+  return {
+    ready: createReadySummaries({ encryptedStore }),
+    mostTokens: summaries.mostTokens ?? defaultMostTokens,
+  };
 }

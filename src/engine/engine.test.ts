@@ -118,16 +118,16 @@ describe('a fold', () => {
   });
 
   it('keeps every original, exact to the byte, in memory and in reach of this conversation alone', async () => {
-    const { engine, vault } = testEngine({ window: 20_000 });
+    const { engine, encryptedStore } = testEngine({ window: 20_000 });
     const prepared = await prepare(engine, conversation(30));
     const ids = [...new TextDecoder().decode(prepared.body).matchAll(/mem_[0-9a-z]{16}/g)].map(([id]) => id);
     expect(ids.length).toBeGreaterThan(10);
     for (const [at, id] of ids.entries()) {
       const expected = JSON.stringify(log(`job ${at}`));
-      const recalled = await vault.recall('tenant', id);
+      const recalled = await encryptedStore.recall('tenant', id);
       expect(recalled.status === 'found' && new TextDecoder().decode(recalled.original)).toBe(expected);
       expect(new TextDecoder().decode(prepared.original(id))).toBe(expected);
-      expect(await vault.recall('another', id)).toEqual({ status: 'missing' });
+      expect(await encryptedStore.recall('another', id)).toEqual({ status: 'missing' });
     }
     expect(prepared.original('mem_0000000000000000')).toBeUndefined();
   });
@@ -255,7 +255,7 @@ describe('what can go wrong', () => {
       const after = await ask(second.engine, 32);
       expect(startsWithMessagesOf(after.body, prepared.body)).toBe(true);
       for (const id of prepared.report.memories)
-        expect(await second.vault.recall('t', id)).toMatchObject({ status: 'found' });
+        expect(await second.encryptedStore.recall('t', id)).toMatchObject({ status: 'found' });
     });
   });
 

@@ -1,6 +1,6 @@
 /** Whether this request is to be folded anew, and how far. */
 import type { Overflow } from '../codecs/overflow.ts';
-import type { Found } from '../store/ledger.ts';
+import type { Found } from '../store/fold-store.ts';
 import { newestGoal } from '../triggers/newest-goal.ts';
 import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';
 import type { Refusal } from './request.ts';

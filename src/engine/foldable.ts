@@ -5,7 +5,7 @@
 import type { Message } from '../conversation/conversation.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import { remainingTokens } from '../strategies/remaining-tokens.ts';
-import { touched } from '../strategies/text-slots.ts';
+import { placesEdited } from '../strategies/editable-texts.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { savedByMessage } from './shrink.ts';
 
@@ -15,7 +15,7 @@ import { savedByMessage } from './shrink.ts';
  */
 export function foldableTokens(input: PlanInput, { edits, shrinks }: Draft): number {
   const { conversation, counter, protects, codec, compressionBytesThreshold: least } = input;
-  const gone = touched(edits);
+  const gone = placesEdited(edits);
   const saved = savedByMessage(shrinks);
   const remaining = remainingTokens({
     conversation,

@@ -205,7 +205,7 @@ describe('a fold over ghost turns', () => {
   });
 
   it('is recalled from by id, what stands behind a ghost turn too', async () => {
-    const { engine, vault } = testEngine({ window: 20_000 });
+    const { engine, encryptedStore } = testEngine({ window: 20_000 });
     await recalled(engine);
     const prepared = await prepare(engine, jobs(30));
     expect(linesOf(prepared).slice(0, 5)).toEqual(ghostLines);
@@ -214,7 +214,7 @@ describe('a fold over ghost turns', () => {
     for (const [at, id] of ids.entries()) {
       const { text, found } = await answerRecall(prepared, JSON.stringify({ id, lines: '1-1' }), 1_000);
       expect([found, text]).toEqual([true, expect.stringContaining(`job ${at}: step 0 took 0 ms`)]);
-      const kept = await vault.recall('tenant', id);
+      const kept = await encryptedStore.recall('tenant', id);
       expect(kept.status === 'found' && new TextDecoder().decode(kept.original)).toBe(
         JSON.stringify(log(`job ${at}`)),
       );

@@ -4,13 +4,13 @@
  */
 import type { Codec, PlacedGhost, Reading } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Found, Reply } from '../store/ghosts.ts';
+import type { Found, Reply } from '../store/hidden-recalls.ts';
 import { newProblems } from './check.ts';
 
 export type GhostRequest = { readonly codec: Codec; readonly reading: Reading };
 
 /**
- * The conversation itself where nothing was recalled. Ghosts that would make it invalid are left out. `added`: how many messages stand in
+ * The conversation itself where nothing was recalled. Hidden recalls that would make it invalid are left out. `added`: how many messages stand in
  * front of those the client sent.
  */
 export function withGhosts(

@@ -1,10 +1,10 @@
 /**
  * How long a conversation has been silent: whether its provider may have dropped it from its cache. What this process sent last is
- * remembered (last-sent.ts), and the ledger holds for a day when any did. Another gateway may have sent something that is not kept yet: but
+ * remembered (last-sent.ts), and the fold store holds for a day when any did. Another gateway may have sent something that is not kept yet: but
  * each request leaves a reply in the history, so more than one reply behind what is known means that nobody here knows.
  */
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Found as Recorded } from '../store/ledger.ts';
+import type { Found as Recorded } from '../store/fold-store.ts';
 import type { Found } from './last-sent.ts';
 
 export type Traces = {

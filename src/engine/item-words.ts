@@ -3,13 +3,13 @@
  * twice, in this process or another. What is not there in time is there the next time.
  */
 import { sha256 } from '../store/digest.ts';
-import type { Vault } from '../store/vault.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/versioned-record.ts';
 import { looksFailed } from '../outline/refusal.ts';
 import type { Summarizer, SummaryStep } from '../outline/summarizer.ts';
 
 export type ItemWordsOptions = {
-  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany' | 'renewSealed'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'renewSealed'>;
   readonly tenant: string;
   readonly summarizer: Summarizer;
   /** What the texts were asked for; empty where nobody knows. */
@@ -39,7 +39,7 @@ export async function itemWords(
 ): Promise<ReadonlyMap<string, string>> {
   const words = new Map<string, string>();
   const wanted = [...new Set(texts)];
-  const kept = await options.vault
+  const kept = await options.encryptedStore
     .getSealedMany(
       options.tenant,
       wanted.map((text) => keyOf(text, options)),
@@ -50,7 +50,8 @@ export async function itemWords(
     const known = record && (decodeRecord(record, 'An item') as { readonly words: string } | undefined);
     if (known) words.set(text, known.words);
   }
-  for (const text of words.keys()) options.vault.renewSealed(options.tenant, keyOf(text, options), ttlMs);
+  for (const text of words.keys())
+    options.encryptedStore.renewSealed(options.tenant, keyOf(text, options), ttlMs);
   const missing = wanted.filter((text) => !words.has(text));
   const writing = writeAll(missing, options, (text, said) => words.set(text, said));
   const late = Promise.withResolvers<void>();
@@ -85,8 +86,8 @@ async function writeOne(text: string, options: ItemWordsOptions): Promise<string
   const words = await wordsOf(text, options);
   if (words === undefined) return undefined;
   const content = encodeRecord({ words });
-  const { vault, tenant } = options;
-  await vault.putSealed(tenant, [keyOf(text, options)], content, ttlMs).catch(() => undefined);
+  const { encryptedStore, tenant } = options;
+  await encryptedStore.putSealed(tenant, [keyOf(text, options)], content, ttlMs).catch(() => undefined);
   return words;
 }
 

@@ -2,7 +2,7 @@
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
-import { checkedTenant, createVault, secretFor } from '../store/vault.ts';
+import { checkedTenant, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
@@ -85,12 +85,12 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const { store = inMemoryStore() } = options;
   const secret = secretFor(options.store, options.secret);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
-  const vault = createVault({ store, secret, ttlMs, storeDeadlineMs });
-  const engine = createDefaultEngine(options, vault);
-  const keeping = createDefaultEngine(keptSettings(options), vault, { isHistoryKept: true });
+  const encryptedStore = createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });
+  const engine = createDefaultEngine(options, encryptedStore);
+  const keeping = createDefaultEngine(keptSettings(options), encryptedStore, { isHistoryKept: true });
   const flights: Flights = new Map();
   const original = async (id: string, tenant: string): Promise<Uint8Array | undefined> => {
-    const found = await vault.recall(checkedTenant(tenant), id);
+    const found = await encryptedStore.recall(checkedTenant(tenant), id);
     return found.status === 'found' ? found.original : undefined;
   };
   return {
@@ -131,7 +131,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
       const { name } = recallToolFor([]);
       const count = (text: string) => counter.count(text);
       checkedTenant(request.tenant ?? 'local');
-      return compressResult(request, { vault, count, recallTool: name, flights });
+      return compressResult(request, { encryptedStore, count, recallTool: name, flights });
     },
     original: (id, tenant = 'local') => original(id, tenant),
   };

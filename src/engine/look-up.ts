@@ -5,8 +5,8 @@
 import { type Copy, copiesIn } from './ghosts.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
-import type { Found } from '../store/ghosts.ts';
-import type { Found as FoundFolds } from '../store/ledger.ts';
+import type { Found } from '../store/hidden-recalls.ts';
+import type { Found as FoundFolds } from '../store/fold-store.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import { LeporelloError } from '../errors.ts';
 import type { EngineOptions } from './options.ts';
@@ -21,7 +21,7 @@ export type LookUp = {
 export type KnownBefore = {
   /** The client's copies of replies for which something was recalled in private, the newest first. */
   readonly ghosts: readonly Found<Copy>[];
-  readonly ledger: FoundFolds;
+  readonly foldStore: FoundFolds;
   /** Summaries written ahead for what the conversation begins with, the longest first. */
   readonly ready: readonly FoundSummary[];
   /** Set when the store failed or did not answer in time: all else is from the memory of this process alone. */
@@ -29,7 +29,7 @@ export type KnownBefore = {
 };
 
 type Asked = Pick<EngineRequest, 'leftMs'> & {
-  readonly options: Pick<EngineOptions, 'ledger' | 'ghosts' | 'keptReplies' | 'summaries'>;
+  readonly options: Pick<EngineOptions, 'foldStore' | 'hiddenRecalls' | 'keptReplies' | 'summaries'>;
   readonly tenant: string;
   /** Of the prefix chain of the conversation as the client sent it. */
   readonly links: readonly string[];
@@ -42,7 +42,7 @@ type Asked = Pick<EngineRequest, 'leftMs'> & {
 /** Neither promise rejects: while the store fails, the request goes on with what this process remembers. */
 export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): LookUp {
   const { options, tenant, links, goesOn, offersRecall } = asked;
-  const { ledger, ghosts, keptReplies, summaries } = options;
+  const { foldStore, hiddenRecalls, keptReplies, summaries } = options;
   return { reply: keptReply(), rest: knownBefore() };
 
   async function keptReply(): Promise<KeptReply | undefined> {
@@ -57,17 +57,17 @@ export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): Lo
   async function knownBefore(): Promise<KnownBefore> {
     try {
       const all = Promise.all([
-        ghosts.find(tenant, offersRecall ? copiesIn(messages, links) : []),
-        ledger.find(tenant, links),
+        hiddenRecalls.find(tenant, offersRecall ? copiesIn(messages, links) : []),
+        foldStore.find(tenant, links),
         summaries?.ready.find(tenant, links) ?? [],
       ]);
       const [foundGhosts, foundFolds, ready] = await inTime(asked, all);
-      return { ghosts: foundGhosts, ledger: foundFolds, ready };
+      return { ghosts: foundGhosts, foldStore: foundFolds, ready };
     } catch (error) {
       if (!LeporelloError.isInstance(error)) throw error;
       return {
-        ghosts: ghosts.findHere(tenant, offersRecall ? copiesIn(messages, links) : []),
-        ledger: ledger.findHere(tenant, links),
+        ghosts: hiddenRecalls.findHere(tenant, offersRecall ? copiesIn(messages, links) : []),
+        foldStore: foldStore.findHere(tenant, links),
         ready: [],
         problem: error,
       };

@@ -31,10 +31,10 @@ it('an engine that only observes sends what came, and reports turn by turn what 
 
 it('what was only observed is kept nowhere that a folding engine looks', async () => {
   const store = inMemoryStore();
-  const { engine, vault } = testEngine({ window: 20_000, mode: 'observe', store });
+  const { engine, encryptedStore } = testEngine({ window: 20_000, mode: 'observe', store });
   const { report } = await engine.prepare(request(30));
   expect(report.memories.length).toBeGreaterThan(1);
-  expect(await vault.recall('tenant', report.memories[0]!)).toEqual({ status: 'missing' });
+  expect(await encryptedStore.recall('tenant', report.memories[0]!)).toEqual({ status: 'missing' });
   const folding = testEngine({ window: 1_000_000, store }).engine;
   expect((await folding.prepare(request(30))).report.replayed).toBe(0);
 });

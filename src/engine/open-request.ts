@@ -1,6 +1,6 @@
 /** Opens a request: what the store knows of it, the fold found for it replayed, and all counted that triggers are told. */
 import type { Conversation } from '../conversation/conversation.ts';
-import type { FoundFold } from '../store/ledger.ts';
+import type { FoundFold } from '../store/fold-store.ts';
 import type { WindowKey } from '../tokens/learned-windows.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
@@ -85,7 +85,7 @@ export async function openRequest(
   const start = replayFold(input, found);
   const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, links);
   const prices = await options.pricesFor?.(conversation.model, gauge.correction.correct(start.tokens));
-  const traces = { last, sent: known.ledger.sent };
+  const traces = { last, sent: known.foldStore.sent };
   return {
     asSent,
     memory,
@@ -126,7 +126,7 @@ function wholeOf(
 ) {
   const added = conversation.messages.length - came.messages.length;
   const { codec } = request;
-  const folds = known.ledger.folds.map((found) => withoutOldRefusal(found, now));
+  const folds = known.foldStore.folds.map((found) => withoutOldRefusal(found, now));
   const isAlone = folds[0]?.fold.alone ?? false;
   const whole = isAlone
     ? conversation

@@ -1,9 +1,9 @@
 /** What an engine is made of. */
 import type { SeenBodies } from '../codecs/seen-bodies.ts';
-import type { Ghosts } from '../store/ghosts.ts';
+import type { HiddenRecalls } from '../store/hidden-recalls.ts';
 import type { KeptReplies } from '../store/kept-replies.ts';
-import type { Ledger } from '../store/ledger.ts';
-import type { Vault } from '../store/vault.ts';
+import type { FoldStore } from '../store/fold-store.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import type { Calibration } from '../tokens/calibration.ts';
@@ -14,9 +14,9 @@ import type { AheadOptions } from './summary-ahead.ts';
 import type { SenderOptions } from './sender.ts';
 
 export type EngineOptions = SenderOptions & {
-  readonly vault: Pick<Vault, 'keep' | 'idOf' | 'renewOriginals'>;
-  readonly ledger: Ledger;
-  readonly ghosts: Ghosts;
+  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'idOf' | 'renewOriginals'>;
+  readonly foldStore: FoldStore;
+  readonly hiddenRecalls: HiddenRecalls;
   readonly keptReplies: KeptReplies;
   /** A cryptographic digest of bytes: the identity of prefixes hangs on it. */
   readonly digest: (bytes: Uint8Array) => string;

@@ -2,16 +2,16 @@
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { allMemoriesOf, originalsOf } from '../conversation/original.ts';
-import type { Fold, FoundFold, Ledger, Recorded, RecordOptions } from '../store/ledger.ts';
-import type { Vault } from '../store/vault.ts';
+import type { Fold, FoundFold, FoldStore, Recorded, RecordOptions } from '../store/fold-store.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { isKnownSound, newFault, newProblems, noteSound } from './check.ts';
 import { type Draft, draft, type PlanInput } from './plan.ts';
 import { keptMessages } from './protection.ts';
 
 /** Where folds and originals are kept, for one conversation. */
 export type FoldMemory = {
-  readonly vault: Pick<Vault, 'keep' | 'renewOriginals'>;
-  readonly ledger: Pick<Ledger, 'record' | 'settle' | 'renew'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'renewOriginals'>;
+  readonly foldStore: Pick<FoldStore, 'record' | 'settle' | 'renew'>;
   readonly tenant: string;
   /** The links of the prefix chain of the conversation as the client sent it: what a fold is found by. */
   readonly links: readonly string[];
@@ -71,14 +71,14 @@ export async function rememberFold(
   const { edits } = fold;
   const kept = keepable(conversation, removed);
   const lastTouched = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
-  const { vault, ledger, tenant, links, whole } = memory;
+  const { encryptedStore, foldStore, tenant, links, whole } = memory;
   const from = placeForClient(memory, lastTouched + 1);
   const messages = from + (whole.length - links.length);
   const made = { ...fold, over: { messages, link: whole[messages]! } };
-  return ledger.record(tenant, links, made, {
+  return foldStore.record(tenant, links, made, {
     from,
     ...(givesWayTo && { givesWayTo }),
-    write: (record) => vault.keep(tenant, kept, record),
+    write: (record) => encryptedStore.keep(tenant, kept, record),
   });
 }
 
@@ -87,14 +87,14 @@ export async function rememberFold(
  * worst what follows takes over a fold that was made elsewhere.
  */
 export async function settle(
-  { vault, ledger, tenant, links }: FoldMemory,
+  { encryptedStore, foldStore, tenant, links }: FoldMemory,
   found: FoundFold | undefined,
   sent: Pick<Fold, 'at' | 'limit'>,
 ): Promise<void> {
   try {
-    await ledger.settle(tenant, links, found, {
+    await foldStore.settle(tenant, links, found, {
       ...sent,
-      write: (record) => vault.keep(tenant, [], record),
+      write: (record) => encryptedStore.keep(tenant, [], record),
     });
   } catch {
     // This process knows it all the same.
@@ -106,22 +106,22 @@ export async function settle(
  * which no fold that was found stands for. Returns at once, and never fails.
  */
 export function renewUsed(
-  { vault, ledger, tenant, links }: FoldMemory,
+  { encryptedStore, foldStore, tenant, links }: FoldMemory,
   found: FoundFold | undefined,
   others: readonly string[],
 ): void {
-  if (found && !found.fold.alone) ledger.renew(tenant, links, found, allMemoriesOf);
-  vault.renewOriginals(others);
+  if (found && !found.fold.alone) foldStore.renew(tenant, links, found, allMemoriesOf);
+  encryptedStore.renewOriginals(others);
 }
 
 /** The same as `rememberFold` where no fold is made. Rejects with `store-failed`. */
 export async function keepOriginals(
-  { vault, tenant }: Pick<FoldMemory, 'vault' | 'tenant'>,
+  { encryptedStore, tenant }: Pick<FoldMemory, 'encryptedStore' | 'tenant'>,
   conversation: Conversation,
   removed: readonly Edit[],
 ): Promise<void> {
   const kept = keepable(conversation, removed);
-  if (kept.length > 0) await vault.keep(tenant, kept);
+  if (kept.length > 0) await encryptedStore.keep(tenant, kept);
 }
 
 function keepable(conversation: Conversation, removed: readonly Edit[]) {
@@ -133,12 +133,12 @@ function keepable(conversation: Conversation, removed: readonly Edit[]) {
  * the epoch. Rejects with `store-failed`, but this process remembers it.
  */
 export async function leaveAlone(
-  memory: Pick<FoldMemory, 'ledger' | 'tenant' | 'links'>,
+  memory: Pick<FoldMemory, 'foldStore' | 'tenant' | 'links'>,
   now: number | undefined,
 ): Promise<void> {
-  const { ledger, tenant, links } = memory;
+  const { foldStore, tenant, links } = memory;
   const fold = { edits: [], alone: true, aloneSince: now };
-  await ledger.record(tenant, links, fold, { knownHere: true });
+  await foldStore.record(tenant, links, fold, { knownHere: true });
 }
 
 /** Milliseconds. One refusal may have been the provider's mistake, so folding is tried again. */
@@ -158,7 +158,7 @@ async function writesNothing(): Promise<undefined> {
 
 /** The same memory without its store: what is recorded in it is remembered by this process only. */
 export function withoutStore(memory: FoldMemory): FoldMemory {
-  return { ...memory, vault: { ...memory.vault, keep: writesNothing } };
+  return { ...memory, encryptedStore: { ...memory.encryptedStore, keep: writesNothing } };
 }
 
 /**

@@ -10,7 +10,7 @@ import { memoryIdsIn } from '../store/memory-id.ts';
 import { redisStore } from '../store/redis.ts';
 import { sqliteStore } from '../store/sqlite.ts';
 import type { Clock, Store } from '../store/store.ts';
-import { createVault } from '../store/vault.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { chatBody, jobSteps, type Step } from '../../test/support/chat-conversation.ts';
 import { isRedisMissing, type RedisProcess, startRedis } from '../../test/support/redis-server.ts';
 import { createDefaultEngine } from './default-engine.ts';
@@ -53,14 +53,19 @@ function history(place: Place) {
 
   async function started() {
     const store = await place.open(clock);
-    const vault = createVault({ store, clock, secret: new Uint8Array(32).fill(5), storeDeadlineMs: 60_000 });
+    const encryptedStore = createEncryptedStore({
+      store,
+      clock,
+      secret: new Uint8Array(32).fill(5),
+      storeDeadlineMs: 60_000,
+    });
     const parts = { clock };
-    const engine = createDefaultEngine(settings, vault, parts);
-    const keeping = createDefaultEngine(settings, vault, { ...parts, isHistoryKept: true });
+    const engine = createDefaultEngine(settings, encryptedStore, parts);
+    const keeping = createDefaultEngine(settings, encryptedStore, { ...parts, isHistoryKept: true });
     return {
       store,
-      vault,
-      keptReplies: createKeptReplies({ vault, clock }),
+      encryptedStore,
+      keptReplies: createKeptReplies({ encryptedStore, clock }),
       async prepare(steps: readonly Step[]) {
         const body = chatBody(steps, { tools: ['run'] });
         const prepared = await engine.prepare({ codec: openaiChat, body, tenant });
@@ -71,7 +76,7 @@ function history(place: Place) {
         return (await keeping.prepare({ codec: openaiChat, body, tenant })).body;
       },
       async found(ids: readonly string[]) {
-        const recalled = await Promise.all(ids.map((id) => vault.recallAny(id)));
+        const recalled = await Promise.all(ids.map((id) => encryptedStore.recallAny(id)));
         return recalled.filter(({ status }) => status === 'found').length;
       },
     };
@@ -164,7 +169,7 @@ describe('a memory that is kept for 30 days', () => {
       const { report } = await on(0, ({ prepare }) => prepare(jobs));
       const [id = ''] = report.memories;
       for (const day of [20, 40, 60]) {
-        const { status } = await on(day, ({ vault }) => vault.recall(tenant, id));
+        const { status } = await on(day, ({ encryptedStore }) => encryptedStore.recall(tenant, id));
         expect([day, status]).toEqual([day, 'found']);
       }
       expect(await on(61, ({ found }) => found(report.memories))).toBe(1);

@@ -108,9 +108,9 @@ describe('a result of which something is left out', () => {
   });
 
   it('is kept in the store, for whoever asks there', async () => {
-    const { engine, vault } = testEngine({ shrinks });
+    const { engine, encryptedStore } = testEngine({ shrinks });
     const { report } = await engine.prepare(inChat(ran));
-    const found = await vault.recall('tenant', report.memories[0]!);
+    const found = await encryptedStore.recall('tenant', report.memories[0]!);
     expect(found.status === 'found' && new TextDecoder().decode(found.original)).toBe(
       JSON.stringify(log(400)),
     );

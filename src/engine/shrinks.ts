@@ -9,12 +9,12 @@ import { type Conversation, inputOf, type Part } from '../conversation/conversat
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import { lastAssistant } from '../conversation/turns.ts';
-import type { Fold } from '../store/ledger.ts';
+import type { Fold } from '../store/fold-store.ts';
 import { type Result, type ShrinkSettings, shrinkResult } from '../strategies/shrink-results.ts';
 import { callLabel } from '../strategies/call-label.ts';
 import { type Repeats, type Standing, withReferences } from './repeats.ts';
 import type { Shrink } from './shrink.ts';
-import { touched } from '../strategies/text-slots.ts';
+import { placesEdited } from '../strategies/editable-texts.ts';
 
 export type Shrinking = {
   readonly settings: ShrinkSettings;
@@ -79,7 +79,7 @@ export function shrinksOf(
 ): readonly Shrink[] {
   const { shrinking, conversation, counter } = input;
   if (!shrinking) return [];
-  const gone = touched(fold);
+  const gone = placesEdited(fold);
   const way = wayOf(input, shrinking);
   const standings = inOrder(pairCalls(conversation).pairs).flatMap((pair) =>
     standingsOf(input, shrinking, way, pair, gone),
@@ -104,7 +104,7 @@ function standingsOf(
   { settings, from }: Shrinking,
   way: string,
   pair: Pair,
-  gone: ReturnType<typeof touched>,
+  gone: ReturnType<typeof placesEdited>,
 ): readonly Standing[] {
   const { conversation, protects, codec } = input;
   const { result: place } = pair;

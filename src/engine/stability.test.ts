@@ -6,8 +6,8 @@ import { geminiFor } from '../codecs/gemini/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { createLedger, type Ledger } from '../store/ledger.ts';
-import { createVault } from '../store/vault.ts';
+import { createFoldStore, type FoldStore } from '../store/fold-store.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { messagesFixture } from '../../test/support/codec-suite/anthropic-messages/fixture.ts';
 import type { CodecFixture, NeutralTurn } from '../../test/support/codec-suite/fixture.ts';
 import { geminiFixture } from '../../test/support/codec-suite/gemini/fixture.ts';
@@ -106,14 +106,14 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
   });
 
   it('is reported from the first message that changed when a fold is lost, once', async () => {
-    let ledger = newLedger();
+    let foldStore = newFoldStore();
     const { engine } = testEngine({
-      ledger: {
-        find: (tenant, links) => ledger.find(tenant, links),
-        findHere: (tenant, links) => ledger.findHere(tenant, links),
-        record: (...fold) => ledger.record(...fold),
-        settle: (...sent) => ledger.settle(...sent),
-        renew: (...used) => ledger.renew(...used),
+      foldStore: {
+        find: (tenant, links) => foldStore.find(tenant, links),
+        findHere: (tenant, links) => foldStore.findHere(tenant, links),
+        record: (...fold) => foldStore.record(...fold),
+        settle: (...sent) => foldStore.settle(...sent),
+        renew: (...used) => foldStore.renew(...used),
       },
       offerRecall: 'always',
       window: 1_000_000,
@@ -135,7 +135,7 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
     const folded = await send(8, { reason: 'too long', overflow: { unit: 'bytes' } });
     const replayed = await send(9);
     expect(replayed.replayed).toBeGreaterThan(0);
-    ledger = newLedger();
+    foldStore = newFoldStore();
     const lost = await send(10);
     expect(lost.replayed).toBe(0);
     const changed = lost.messages.findIndex((message, at) => message !== replayed.messages[at]);
@@ -164,6 +164,8 @@ function jobsDone(count: number, lines = 300): readonly Step[] {
 }
 
 /** A memory of folds that was never asked to keep any. */
-function newLedger(): Ledger {
-  return createLedger({ vault: createVault({ store: inMemoryStore(), secret: new Uint8Array(32).fill(3) }) });
+function newFoldStore(): FoldStore {
+  return createFoldStore({
+    encryptedStore: createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32).fill(3) }),
+  });
 }

@@ -92,7 +92,7 @@ export function planInput(
       isHistoryKept,
     }),
     isHistoryKept,
-    idOf: (original) => options.vault.idOf(tenant, original),
+    idOf: (original) => options.encryptedStore.idOf(tenant, original),
     recallTool,
     compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
     toolCosts,
@@ -118,14 +118,14 @@ export function foldMemory(
   came: Conversation,
   whole: Conversation,
 ): FoldMemory {
-  const { vault, ledger, mode } = workshop.options;
+  const { encryptedStore, foldStore, mode } = workshop.options;
   const { tenant } = request;
   const links = linksAsCame(workshop, request, came);
   const isSame = whole === came;
   return {
     // What is only observed was never sent, so there is no original to keep.
-    vault: mode === 'observe' ? keepsNothing : vault,
-    ledger,
+    encryptedStore: mode === 'observe' ? keepsNothing : encryptedStore,
+    foldStore,
     tenant,
     links,
     whole: isSame ? links : linksOf(workshop, whole, rootOf(workshop, request, came), 'with ghosts'),
@@ -133,7 +133,7 @@ export function foldMemory(
   };
 }
 
-const keepsNothing: FoldMemory['vault'] = {
+const keepsNothing: FoldMemory['encryptedStore'] = {
   keep: () => Promise.resolve(undefined),
   renewOriginals: () => undefined,
 };

@@ -2,8 +2,8 @@
  * The gateway's own paths: health, receipts, sums of them, memory. A caller sees what is of the tenant that a model call with the same head
  * would be of; the administrator's token, where one is set, sees all tenants.
  */
-import type { Vault } from '../store/vault.ts';
-import type { Aggregate, Named, Totals } from '../receipts/aggregate.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
+import type { ReceiptTotals, Named, Totals } from '../receipts/totals.ts';
 import { summaryOf } from '../receipts/compression.ts';
 import { isFrom } from './credentials.ts';
 import type { GatewayRequest, GatewayResponse } from './http.ts';
@@ -13,9 +13,9 @@ import { metricsPage, type MetricsRim } from './metrics-page.ts';
 import type { Tenant, TenantRule } from './tenant.ts';
 
 type AdminRim = MetricsRim & {
-  readonly vault: Pick<Vault, 'recall' | 'recallAny'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny'>;
   readonly receipts: ReceiptLog;
-  readonly totals: Aggregate;
+  readonly totals: ReceiptTotals;
   readonly tenants: TenantRule;
 };
 
@@ -63,7 +63,7 @@ function viewerOf(tenant: Tenant): { readonly tenant: string } | { readonly prob
 }
 
 /** Sums since the gateway started. Who sees all tenants is told whose each row is. */
-function sumsFor(totals: Aggregate, tenant: string | undefined, limit: number): unknown {
+function sumsFor(totals: ReceiptTotals, tenant: string | undefined, limit: number): unknown {
   const rows = (named: readonly Named[], kind: string) =>
     named.slice(0, limit).map((row) => ({
       ...(tenant === undefined ? { tenant: row.tenant } : {}),
@@ -86,7 +86,10 @@ function spelled({ compressions, ...totals }: Totals): object {
 /** The original exactly as it stood in the request: JSON. */
 async function memory(rim: AdminRim, tenant: string | undefined, id: string): Promise<GatewayResponse> {
   try {
-    const found = tenant === undefined ? await rim.vault.recallAny(id) : await rim.vault.recall(tenant, id);
+    const found =
+      tenant === undefined
+        ? await rim.encryptedStore.recallAny(id)
+        : await rim.encryptedStore.recall(tenant, id);
     if (found.status === 'missing') return notFound(`No memory ${id} for this tenant.`);
     return { status: 200, headers: [['content-type', 'application/json']], body: found.original };
   } catch {
@@ -97,7 +100,7 @@ async function memory(rim: AdminRim, tenant: string | undefined, id: string): Pr
 /** Ready means that the store answers: without it requests are folded only where they would not fit. */
 async function readiness(rim: AdminRim): Promise<GatewayResponse> {
   try {
-    await rim.vault.recallAny('mem_0000000000000000');
+    await rim.encryptedStore.recallAny('mem_0000000000000000');
     return jsonResponse(200, { status: 'ready' });
   } catch {
     return jsonResponse(503, {

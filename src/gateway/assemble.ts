@@ -17,8 +17,13 @@ import { createDefaultEngine, type FoldSettings } from '../engine/default-engine
 import type { Engine } from '../engine/engine.ts';
 import type { Store } from '../store/store.ts';
 import { createKeptReplies, type KeptReplies } from '../store/kept-replies.ts';
-import { createVault, isTenantLabel, tenantWords, type Vault } from '../store/vault.ts';
-import { createAggregate } from '../receipts/aggregate.ts';
+import {
+  createEncryptedStore,
+  isTenantLabel,
+  tenantWords,
+  type EncryptedStore,
+} from '../store/encrypted-store.ts';
+import { createReceiptTotals } from '../receipts/totals.ts';
 import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http.ts';
 import type { GatewayLog } from './gateway-log.ts';
@@ -70,7 +75,7 @@ export type EngineParts = {
   readonly secret: Uint8Array;
   /** Without a deadline. */
   readonly store: Store;
-  readonly vault: Vault;
+  readonly encryptedStore: EncryptedStore;
   /** What `near` knows of replies. */
   readonly keptReplies: KeptReplies;
   readonly log: GatewayLog;
@@ -80,9 +85,14 @@ export type EngineParts = {
 export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): Handler {
   checkSettings(gatewayCheck, settings);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
-  const vault = createVault({ store: rims.store, secret: rims.secret, ttlMs, storeDeadlineMs });
-  const keptReplies = createKeptReplies({ vault, ttlMs });
-  const near = createDefaultEngine(settings, vault, { keptReplies });
+  const encryptedStore = createEncryptedStore({
+    store: rims.store,
+    secret: rims.secret,
+    ttlMs,
+    storeDeadlineMs,
+  });
+  const keptReplies = createKeptReplies({ encryptedStore, ttlMs });
+  const near = createDefaultEngine(settings, encryptedStore, { keptReplies });
   const { store, secret, log, elsewhere } = rims;
   return createGateway({
     engine:
@@ -91,15 +101,15 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
         settings: foldSettings(settings),
         secret,
         store,
-        vault,
+        encryptedStore,
         keptReplies,
         log,
       }) ?? near,
-    vault,
+    encryptedStore,
     upstream: rims.upstream,
     urls: { ...defaultUpstreams, ...settings.urls },
     receipts: createReceiptLog(),
-    totals: createAggregate(),
+    totals: createReceiptTotals(),
     prices: pricesFrom(settings.prices),
     reckoner: createReckoner(),
     metrics: rims.metrics,
@@ -110,7 +120,7 @@ export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): H
     maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,
     prepareDeadlineMs: settings.prepareDeadlineMs ?? 2_000,
     adminToken: settings.adminToken,
-    tenants: createTenantRule(settings.tenant ?? 'credential', vault),
+    tenants: createTenantRule(settings.tenant ?? 'credential', encryptedStore),
     allowedHosts: settings.allowedHosts,
     clock: () => performance.timeOrigin + performance.now(),
     newId: () => crypto.randomUUID(),

@@ -1,6 +1,6 @@
 /** A receipt while its request is under way: collects what happens and is written once, at the end. */
 import type { Prepared } from '../engine/prepared.ts';
-import type { Aggregate } from '../receipts/aggregate.ts';
+import type { ReceiptTotals } from '../receipts/totals.ts';
 import type { PriceList } from '../receipts/prices.ts';
 import type { CountedPrompt, Receipt, RecallReport } from '../receipts/receipt.ts';
 import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../receipts/usage.ts';
@@ -46,7 +46,7 @@ type ReceiptRequest = {
 
 type ReceiptRim = {
   readonly receipts: ReceiptLog;
-  readonly totals: Aggregate;
+  readonly totals: ReceiptTotals;
   readonly metrics: GatewayMetrics | undefined;
   readonly reckoner: Reckoner;
   readonly log: GatewayLog;

@@ -1,7 +1,7 @@
 /** What the gateway's core is given: its parts, its limits, a clock and a source of ids. */
 import type { Engine } from '../engine/engine.ts';
-import type { Vault } from '../store/vault.ts';
-import type { Aggregate } from '../receipts/aggregate.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
+import type { ReceiptTotals } from '../receipts/totals.ts';
 import type { GatewayLog } from './gateway-log.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { Upstream } from './http.ts';
@@ -15,11 +15,11 @@ import type { TenantRule } from './tenant.ts';
 
 export type GatewayOptions = {
   readonly engine: Engine;
-  readonly vault: Pick<Vault, 'recall' | 'recallAny'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny'>;
   readonly upstream: Upstream;
   readonly urls: UpstreamUrls;
   readonly receipts: ReceiptLog;
-  readonly totals: Aggregate;
+  readonly totals: ReceiptTotals;
   readonly prices: Prices;
   readonly reckoner: Reckoner;
   /** Counts for whoever watches the gateway; undefined counts nothing. */

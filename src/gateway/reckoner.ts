@@ -3,7 +3,7 @@ import type { Prepared } from '../engine/prepared.ts';
 import { createEarlierRequests } from '../receipts/earlier-requests.ts';
 import { type Money, reckonMoney } from '../receipts/money.ts';
 import type { PriceList } from '../receipts/prices.ts';
-import { asEarlier, type Difference } from '../receipts/untouched.ts';
+import { asEarlier, type Difference } from '../receipts/baseline-cost.ts';
 import type { Usage } from '../receipts/usage.ts';
 
 export interface Reckoner {

@@ -1,5 +1,5 @@
 /** The receipt of a summary that was written ahead: what was asked of a model and paid for, used or not. */
-import type { Aggregate } from '../receipts/aggregate.ts';
+import type { ReceiptTotals } from '../receipts/totals.ts';
 import { costOf, type SummaryReceipt } from '../receipts/summary-receipt.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { Prices } from './prices.ts';
@@ -8,7 +8,7 @@ import type { SummaryEnd } from './summary-desk.ts';
 
 type SummaryRim = {
   readonly receipts: ReceiptLog;
-  readonly totals: Aggregate;
+  readonly totals: ReceiptTotals;
   readonly metrics: GatewayMetrics | undefined;
   readonly prices: Prices;
   readonly clock: () => number;

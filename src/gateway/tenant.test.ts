@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { createVault } from '../store/vault.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
 import type { HeaderList } from './http.ts';
 import { createTenantRule, type TenantSetting } from './tenant.ts';
 
-const vault = createVault({ store: inMemoryStore(), secret: new Uint8Array(32).fill(3) });
+const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32).fill(3) });
 
 function tenantOf(setting: TenantSetting, headers: HeaderList, target = '/v1/models') {
   const signal = new AbortController().signal;
-  return createTenantRule(setting, vault).tenantOf({
+  return createTenantRule(setting, encryptedStore).tenantOf({
     method: 'GET',
     target,
     headers,
@@ -26,8 +26,8 @@ const bearer = (token: string) => ['authorization', `Bearer ${token}`] as const;
 
 describe('the tenant of a request', () => {
   it('is its credential, the same label as ever', () => {
-    expect(labelOf('credential', [bearer('k')])).toBe(vault.tenantOf('k'));
-    expect(labelOf('credential', [])).toBe(vault.tenantOf(undefined));
+    expect(labelOf('credential', [bearer('k')])).toBe(encryptedStore.tenantOf('k'));
+    expect(labelOf('credential', [])).toBe(encryptedStore.tenantOf(undefined));
   });
 
   it('is one for all, where a label says so', () => {
@@ -37,7 +37,9 @@ describe('the tenant of a request', () => {
   it('is local for all that comes straight from this machine', () => {
     for (const headers of [[], [bearer('a')], [['x-api-key', 'b']]] as const)
       expect(labelOf('local', headers)).toBe('local');
-    expect(labelOf('local', [bearer('a'), ['x-forwarded-for', '203.0.113.9']])).toBe(vault.tenantOf('a'));
+    expect(labelOf('local', [bearer('a'), ['x-forwarded-for', '203.0.113.9']])).toBe(
+      encryptedStore.tenantOf('a'),
+    );
   });
 
   it('is what a header says, and never what a credential of the same text is', () => {
@@ -46,7 +48,7 @@ describe('the tenant of a request', () => {
     expect(alice).toBe(labelOf(rule, [bearer('b'), ['x-user', 'alice']]));
     expect(alice).toMatch(/^[0-9a-z]{16}$/);
     expect(alice).not.toBe(labelOf(rule, [['x-user', 'bob']]));
-    expect(alice).not.toBe(vault.tenantOf('alice'));
+    expect(alice).not.toBe(encryptedStore.tenantOf('alice'));
   });
 
   it('is unknown where the header is missing, empty or there twice', () => {
@@ -96,7 +98,7 @@ describe('the tenant of a request', () => {
     `a.${btoa('{')}.c`,
   ])('is the credential where %s has no such claim', (token) => {
     expect(tenantOf({ claim: 'sub' }, [bearer(token)])).toEqual({
-      label: vault.tenantOf(token),
+      label: encryptedStore.tenantOf(token),
       isVerified: true,
     });
   });
@@ -129,7 +131,7 @@ describe('a setting that is no tenant', () => {
       'tenant.header is "Authorization": it must be the name of a header that the proxy in front sets, such as x-tenant, and none that holds a credential.',
     ],
   ] as const)('%j is refused at the start', (setting, message) => {
-    expect(() => createTenantRule(setting, vault)).toThrow(
+    expect(() => createTenantRule(setting, encryptedStore)).toThrow(
       expect.objectContaining({ code: 'bad-config', message }),
     );
   });

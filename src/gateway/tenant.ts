@@ -1,6 +1,6 @@
 /** Decides whose data a request is, by the setting `tenant`. */
 import { LeporelloError } from '../errors.ts';
-import { isTenantLabel, type Vault } from '../store/vault.ts';
+import { isTenantLabel, type EncryptedStore } from '../store/encrypted-store.ts';
 import { credentialHeaders, credentialOf, credentialsOf } from './credentials.ts';
 import type { GatewayRequest, HeaderList } from './http.ts';
 
@@ -26,9 +26,12 @@ export type TenantRule = {
 };
 
 /** Throws `bad-config` for a setting that is none of those above. */
-export function createTenantRule(setting: TenantSetting, vault: Pick<Vault, 'tenantOf'>): TenantRule {
+export function createTenantRule(
+  setting: TenantSetting,
+  encryptedStore: Pick<EncryptedStore, 'tenantOf'>,
+): TenantRule {
   const byCredential = ({ headers, target }: GatewayRequest): Tenant => ({
-    label: vault.tenantOf(credentialOf(headers, target)),
+    label: encryptedStore.tenantOf(credentialOf(headers, target)),
     isVerified: true,
   });
   if (setting === 'credential') return { tenantOf: byCredential, forwarded: asTheyCame };
@@ -44,14 +47,14 @@ export function createTenantRule(setting: TenantSetting, vault: Pick<Vault, 'ten
   if (hasText(setting, 'header')) {
     const name = checkedHeader(setting.header);
     return {
-      tenantOf: ({ headers }) => tenantInHeader(headers, name, vault),
+      tenantOf: ({ headers }) => tenantInHeader(headers, name, encryptedStore),
       forwarded: (headers) => headers.filter((header) => header[0] !== name),
     };
   }
   if (hasText(setting, 'claim') && setting.claim !== '') {
     const { claim } = setting;
     const tenantOf = (request: GatewayRequest) =>
-      tenantInToken(request, claim, vault) ?? byCredential(request);
+      tenantInToken(request, claim, encryptedStore) ?? byCredential(request);
     return { tenantOf, forwarded: asTheyCame };
   }
   throw badTenant(setting);
@@ -69,11 +72,15 @@ function isForwarded({ headers }: GatewayRequest): boolean {
   return headers.some(([name]) => forwardedBy.includes(name));
 }
 
-function tenantInHeader(headers: HeaderList, name: string, vault: Pick<Vault, 'tenantOf'>): Tenant {
+function tenantInHeader(
+  headers: HeaderList,
+  name: string,
+  encryptedStore: Pick<EncryptedStore, 'tenantOf'>,
+): Tenant {
   const values = headers.filter((header) => header[0] === name).map(([, value]) => value.trim());
   const [value = ''] = values;
   if (values.length === 1 && value !== '')
-    return { label: vault.tenantOf(value, 'header'), isVerified: true };
+    return { label: encryptedStore.tenantOf(value, 'header'), isVerified: true };
   const came = values.length > 1 ? `${values.length} headers ${name}` : `no header ${name}`;
   const problem = `The request has ${came}: the proxy in front of this gateway must set one, to name the tenant, and remove any other.`;
   return { label: undefined, problem };
@@ -83,7 +90,7 @@ function tenantInHeader(headers: HeaderList, name: string, vault: Pick<Vault, 't
 function tenantInToken(
   { headers, target }: GatewayRequest,
   claim: string,
-  vault: Pick<Vault, 'tenantOf'>,
+  encryptedStore: Pick<EncryptedStore, 'tenantOf'>,
 ): Tenant | undefined {
   const credentials = credentialsOf(headers, target);
   const bearer = credentials.find(({ from }) => from === 'authorization')?.value;
@@ -93,7 +100,7 @@ function tenantInToken(
   const others = credentials.map((credential) => credential.value).filter((other) => other !== bearer);
   const issuer = claims?.['iss'];
   const name = JSON.stringify([typeof issuer === 'string' ? issuer : '', value, ...others.toSorted()]);
-  return { label: vault.tenantOf(name, 'claim'), isVerified: false };
+  return { label: encryptedStore.tenantOf(name, 'claim'), isVerified: false };
 }
 
 /** The payload of a JWT; undefined for any other text. */

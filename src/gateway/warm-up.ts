@@ -4,7 +4,7 @@
  */
 import { createDefaultEngine } from '../engine/default-engine.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { createVault } from '../store/vault.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
 import type { Outcome } from '../receipts/receipt.ts';
 import { defaultUpstreams } from './provider-of.ts';
 import { routeOf } from './routes.ts';
@@ -16,8 +16,8 @@ import { routeOf } from './routes.ts';
 export async function warmUp(model: string): Promise<readonly Outcome['status'][]> {
   const outcomes: Outcome['status'][] = [];
   try {
-    const vault = createVault({ store: inMemoryStore(), secret: new Uint8Array(32) });
-    const engine = createDefaultEngine({ models: { '*': { window: 24_000 } } }, vault);
+    const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32) });
+    const engine = createDefaultEngine({ models: { '*': { window: 24_000 } } }, encryptedStore);
     for (const { path, body } of formatsFor(model)) {
       const route = routeOf('POST', path, [], defaultUpstreams);
       if (route.kind !== 'model') continue;

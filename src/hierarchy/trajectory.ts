@@ -7,7 +7,12 @@ import type { RecallTool } from '../codecs/codec.ts';
 import { LeporelloError } from '../errors.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
-import { checkedTenant, createVault, secretFor, type Vault } from '../store/vault.ts';
+import {
+  checkedTenant,
+  createEncryptedStore,
+  secretFor,
+  type EncryptedStore,
+} from '../store/encrypted-store.ts';
 import {
   addCompression,
   type Compression,
@@ -126,7 +131,7 @@ export async function openTrajectory(options: TrajectoryOptions): Promise<Trajec
   const measure = measureOf(counter, settings.budget);
   const { summarizer, summarizerTimeoutMs: timeoutMs = 30_000 } = options;
   const tenant = checkedTenant(options.tenant ?? 'local');
-  const vault = vaultOf(options);
+  const encryptedStore = encryptedStoreOf(options);
   let state = checkedState(options.state) ?? emptyState(options.goal);
   let problem: string | undefined;
   let running: Promise<void> | undefined;
@@ -153,8 +158,8 @@ export async function openTrajectory(options: TrajectoryOptions): Promise<Trajec
   async function foldOne(work: FoldWork): Promise<void> {
     const { summary, compression } = await fold(work, state, { settings, measure, summarizer, timeoutMs });
     const original = bytesOf(recordOf(work, summary.id));
-    const memory = vault.idOf(tenant, original);
-    await vault.keep(tenant, [{ id: memory, original }]);
+    const memory = encryptedStore.idOf(tenant, original);
+    await encryptedStore.keep(tenant, [{ id: memory, original }]);
     const { level } = compression;
     const totals = addCompression(state.compressions[level] ?? noCompressions, compression);
     const counted = { ...state, compressions: { ...state.compressions, [level]: totals } };
@@ -183,7 +188,7 @@ export async function openTrajectory(options: TrajectoryOptions): Promise<Trajec
   }
 
   async function read(memory: string): Promise<Uint8Array | undefined> {
-    const recalled = await vault.recall(tenant, memory);
+    const recalled = await encryptedStore.recall(tenant, memory);
     return recalled.status === 'found' ? recalled.original : undefined;
   }
 
@@ -257,10 +262,10 @@ async function counterOf({ counter, model }: TrajectoryOptions): Promise<TokenCo
   );
 }
 
-function vaultOf(options: TrajectoryOptions): Vault {
+function encryptedStoreOf(options: TrajectoryOptions): EncryptedStore {
   const { store = inMemoryStore(), memoryTtlMs: ttlMs, storeDeadlineMs } = options;
   const secret = secretFor(options.store, options.secret);
-  return createVault({ store, secret, ttlMs, storeDeadlineMs });
+  return createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });
 }
 
 function recordOf(work: FoldWork, id: string) {

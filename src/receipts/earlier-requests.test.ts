@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createEarlierRequests } from './earlier-requests.ts';
-import type { EarlierRequest } from './untouched.ts';
+import type { EarlierRequest } from './baseline-cost.ts';
 
 const request = (at: number): EarlierRequest => ({
   at,

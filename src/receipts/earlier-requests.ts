@@ -3,7 +3,7 @@
  * apart. Bounded; in memory alone.
  */
 import { LRUCache } from 'lru-cache';
-import type { EarlierRequest } from './untouched.ts';
+import type { EarlierRequest } from './baseline-cost.ts';
 
 /** Where a request stands among others. */
 export type Standing = {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { reckonMoney } from './money.ts';
-import { type AnsweredRequest, asEarlier, type Difference, type EarlierRequest } from './untouched.ts';
+import { type AnsweredRequest, asEarlier, type Difference, type EarlierRequest } from './baseline-cost.ts';
 import type { Usage } from './usage.ts';
 
 /** A thousand tokens cost a cent, a tenth of it from the cache, a quarter more into it, five for the model's words. */

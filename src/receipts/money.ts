@@ -3,7 +3,7 @@
  * price list; all else is a reckoning, not a bill (untouched.ts says how). Pure.
  */
 import { addedBill, type Bill, billOf, type PriceOf, usd } from './bill.ts';
-import { type AnsweredRequest, untouchedPromptOf, untouchedUsageOf } from './untouched.ts';
+import { type AnsweredRequest, untouchedPromptOf, untouchedUsageOf } from './baseline-cost.ts';
 import type { Usage } from './usage.ts';
 
 /** USD. */

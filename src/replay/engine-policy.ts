@@ -1,7 +1,7 @@
 /** The engine itself as a policy: as it is made for every user, over a store of its own for each conversation. */
 import { createDefaultEngine, type FoldSettings, type OtherParts } from '../engine/default-engine.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { createVault } from '../store/vault.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { Policy } from './policy.ts';
 
@@ -26,10 +26,10 @@ export function enginePolicy(options: EnginePolicyOptions): Policy {
     name,
     hasMemory: true,
     open(codec) {
-      const vault = createVault({ store: inMemoryStore(), secret });
+      const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret });
       let now = 0;
       const parts = { clock: () => now, ...(strategies && { strategies }) };
-      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, vault, parts);
+      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, encryptedStore, parts);
       return {
         async send({ conversation, at }) {
           now = at;

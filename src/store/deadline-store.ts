@@ -1,5 +1,5 @@
 /**
- * Gives every call of a store a deadline, so that no caller waits for a store that hangs. The vault uses it, so it holds for the gateway
+ * Gives every call of a store a deadline, so that no caller waits for a store that hangs. The encrypted store uses it, so it holds for the gateway
  * and for the library. After several slow failures in a row the store rests: calls fail at once until one of them has been tried again.
  *
  * A call that was given up may still succeed later. Then what it read is dropped, and what it wrote stands in the store although its

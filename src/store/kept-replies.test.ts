@@ -3,11 +3,11 @@ import type { KeptReply } from '../conversation/kept-reply.ts';
 import { inMemoryStore } from './in-memory.ts';
 import { createKeptReplies, type KeptReplies } from './kept-replies.ts';
 import type { Store } from './store.ts';
-import { createVault } from './vault.ts';
+import { createEncryptedStore } from './encrypted-store.ts';
 
 const secret = new Uint8Array(32).fill(1);
 const open = (store: Store = inMemoryStore(), ttlMs?: number): KeptReplies =>
-  createKeptReplies({ vault: createVault({ store, secret }), ttlMs });
+  createKeptReplies({ encryptedStore: createEncryptedStore({ store, secret }), ttlMs });
 
 const call = { id: 'call_1', name: 'read_memory', argumentsJson: '{"id":"mem_1"}' };
 const reply: KeptReply = { name: 'resp_2', owed: [{ call, text: 'Line 1: "all is well" \u2028' }] };

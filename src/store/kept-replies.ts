@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import { sha256 } from './digest.ts';
 import type { Clock } from './store.ts';
-import type { Vault } from './vault.ts';
+import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 export interface KeptReplies {
@@ -19,7 +19,7 @@ export interface KeptReplies {
 }
 
 type KeptRepliesOptions = {
-  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany' | 'renewSealed'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'renewSealed'>;
   /** How long one is kept after it was last gone on from, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
   readonly clock?: Clock | undefined;
@@ -28,9 +28,9 @@ type KeptRepliesOptions = {
 /** With when it was written, in milliseconds since the epoch; earlier releases did not say. */
 type Stored = KeptReply & { readonly at?: number };
 
-/** Behind a vault. What this process learns is remembered, bounded, so that it goes on even while the store is down. */
+/** Behind an encrypted store. What this process learns is remembered, bounded, so that it goes on even while the store is down. */
 export function createKeptReplies({
-  vault,
+  encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
   clock = Date.now,
 }: KeptRepliesOptions): KeptReplies {
@@ -41,7 +41,7 @@ export function createKeptReplies({
 
   function findHere(tenant: string, knownAs: string): KeptReply | undefined {
     const here = known.get(`${tenant}/${knownAs}`);
-    if (here) vault.renewSealed(tenant, keyOf(knownAs), ttlMs);
+    if (here) encryptedStore.renewSealed(tenant, keyOf(knownAs), ttlMs);
     return here;
   }
 
@@ -50,19 +50,19 @@ export function createKeptReplies({
     async find(tenant, knownAs) {
       const here = findHere(tenant, knownAs);
       if (here) return here;
-      const [record] = await vault.getSealedMany(tenant, [keyOf(knownAs)]);
+      const [record] = await encryptedStore.getSealedMany(tenant, [keyOf(knownAs)]);
       const stored = record && (decodeRecord(record, 'A kept reply') as Stored | undefined);
       if (!stored) return undefined;
       const { at, ...reply } = stored;
       known.set(`${tenant}/${knownAs}`, reply);
-      vault.renewSealed(tenant, keyOf(knownAs), ttlMs, { writtenAt: at });
+      encryptedStore.renewSealed(tenant, keyOf(knownAs), ttlMs, { writtenAt: at });
       return reply;
     },
     async record(tenant, knownAs, reply) {
       // Before anything can fail.
       known.set(`${tenant}/${knownAs}`, reply);
       const content = encodeRecord({ ...reply, at: clock() });
-      await vault.putSealed(tenant, [keyOf(knownAs)], content, ttlMs);
+      await encryptedStore.putSealed(tenant, [keyOf(knownAs)], content, ttlMs);
     },
   };
 }

@@ -1,13 +1,13 @@
 /**
  * What a memory id looks like: `mem_` and 16 characters of Crockford's base32 (80 bits). Pure, so that code which has no
- * vault can recognise an id. Making ids takes the secret: see vault.ts.
+ * encrypted store can recognise an id. Making ids takes the secret: see encrypted-store.ts.
  */
 
 // https://www.crockford.com/base32.html, in lower case: no i, l, o, u.
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const shape = /^mem_[0-9a-hjkmnp-tv-z]{16}$/;
 
-/** True for text that has the form of a memory id; whether there is a memory behind it, only the vault knows. */
+/** True for text that has the form of a memory id; whether there is a memory behind it, only the encrypted store knows. */
 export function isMemoryId(text: string): boolean {
   return shape.test(text);
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from './in-memory.ts';
 import { createReadySummaries } from './ready-summaries.ts';
-import { createVault } from './vault.ts';
+import { createEncryptedStore } from './encrypted-store.ts';
 
-const vault = createVault({ store: inMemoryStore(), secret: new Uint8Array(32).fill(3) });
+const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32).fill(3) });
 /** A process of its own over the same store. */
-const open = () => createReadySummaries({ vault });
+const open = () => createReadySummaries({ encryptedStore });
 
 /** Links of a chain whose messages are named by these letters. */
 const chain = (letters: string) =>
@@ -35,13 +35,13 @@ describe('ready summaries', () => {
     const start = () => {
       let now = 1_000;
       const clock = () => now;
-      const shared = createVault({
+      const shared = createEncryptedStore({
         store: inMemoryStore({ clock }),
         secret: new Uint8Array(32).fill(3),
         clock,
       });
       return {
-        instance: () => createReadySummaries({ vault: shared, clock }),
+        instance: () => createReadySummaries({ encryptedStore: shared, clock }),
         pass: (ms: number) => void (now += ms),
       };
     };

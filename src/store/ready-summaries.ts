@@ -5,7 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from './store.ts';
-import type { Vault } from './vault.ts';
+import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 /** A summary of the messages from `from` to before `upTo`, of which none was folded away when it was written. */
@@ -39,7 +39,7 @@ export type FoundSummary = ReadySummary & { readonly matched: number };
 export type Place = { readonly foundBy: number; readonly known: number };
 
 type ReadySummariesOptions = {
-  readonly vault: Pick<Vault, 'putSealed' | 'getSealedMany' | 'keep'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'keep'>;
   /** How long one is kept, in milliseconds. Default a day: the fold it was written for comes within hours, or never. */
   readonly ttlMs?: number | undefined;
   readonly clock?: Clock | undefined;
@@ -49,11 +49,11 @@ type ReadySummariesOptions = {
 const mostLinks = 128;
 
 /**
- * Behind a vault. The store is asked once for each conversation that this process meets, and while another instance writes for it; what
+ * Behind an encrypted store. The store is asked once for each conversation that this process meets, and while another instance writes for it; what
  * others write besides it does not see.
  */
 export function createReadySummaries({
-  vault,
+  encryptedStore,
   ttlMs = 24 * 60 * 60 * 1_000,
   clock = Date.now,
 }: ReadySummariesOptions): ReadySummaries {
@@ -70,7 +70,7 @@ export function createReadySummaries({
       const isExpected = expected !== undefined && expected > clock();
       if (!isExpected && (here.length > 0 || expected !== undefined)) return here;
       const recent = links.slice(Math.max(1, links.length - mostLinks));
-      const records = await vault.getSealedMany(tenant, recent.map(keyOf));
+      const records = await encryptedStore.getSealedMany(tenant, recent.map(keyOf));
       if (!isExpected) asked.set(conversation, 0);
       for (const [at, record] of records.entries()) learn(tenant, recent[at]!, record);
       return newestOf(tenant, links);
@@ -79,7 +79,7 @@ export function createReadySummaries({
       const link = links[foundBy]!;
       const between = links.slice(Math.max(before + 1, foundBy - mostLinks + 1), foundBy + 1).toReversed();
       const mine = leaseOf(link);
-      const inTheWay = await vault.keep(tenant, [], {
+      const inTheWay = await encryptedStore.keep(tenant, [], {
         keys: [mine],
         content: encodeRecord({}),
         ttlMs: forMs,
@@ -94,7 +94,7 @@ export function createReadySummaries({
     async record(tenant, link, ready) {
       known.set(keyIn(tenant, link), ready);
       const content = encodeRecord(ready);
-      await vault.putSealed(tenant, [keyOf(link)], content, ttlMs);
+      await encryptedStore.putSealed(tenant, [keyOf(link)], content, ttlMs);
     },
   };
 

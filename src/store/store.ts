@@ -1,5 +1,5 @@
 /**
- * The interface of a store: bytes by key, with expiry. Memory (originals) and ledger (folds) are kept behind it.
+ * The interface of a store: bytes by key, with expiry. Memory (originals) and fold store (folds) are kept behind it.
  * Every store passes test/support/store-suite. Writes that have resolved survive a crash where the store is durable.
  */
 

@@ -8,7 +8,7 @@ import {
   type Part,
 } from '../conversation/conversation.ts';
 import { scanArray, scanObject } from '../conversation/json-scan.ts';
-import { byteLength } from './text-slots.ts';
+import { byteLength } from './editable-texts.ts';
 
 type Call = Part & { readonly type: 'tool-call' };
 type Span = Call['span'];

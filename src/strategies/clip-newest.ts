@@ -5,7 +5,7 @@
 import type { Edit } from '../conversation/edit.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { clipStub } from './stub.ts';
-import { openSlots, type TextSlot } from './text-slots.ts';
+import { openSlots, type TextSlot } from './editable-texts.ts';
 
 export const clipNewest: Strategy = { name: 'clip-newest', reach: 'everything', propose };
 

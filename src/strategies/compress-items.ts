@@ -10,10 +10,10 @@ import type { Edit } from '../conversation/edit.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import { turnStart } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
-import { showsFile } from './shown-file.ts';
+import { isFileContent } from './is-file-content.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { itemsNote } from './stub.ts';
-import { openSlots, type TextSlot } from './text-slots.ts';
+import { openSlots, type TextSlot } from './editable-texts.ts';
 import { isSearch } from './tool-words.ts';
 
 export const compressItems: Strategy = { name: 'compress-items', reach: 'newest', propose };
@@ -48,7 +48,7 @@ function listsOf(view: FoldView): readonly Listed[] {
   const calls = callsOf(view);
   return [...openSlots(view, 'tool-result')].flatMap((slot): readonly Listed[] => {
     const call = calls.get(placeKey(slot.at));
-    if (!call || showsFile(call) || !isCandidate(view, slot)) return [];
+    if (!call || isFileContent(call) || !isCandidate(view, slot)) return [];
     const list = itemsOf(slot.text());
     return list ? [{ slot, list, tool: call.name, smaller: new Map() }] : [];
   });

@@ -7,14 +7,14 @@ import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace } from '../conversation/pairing.ts';
 import { saysNoSuchTool } from './no-such-tool.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { touched } from './text-slots.ts';
+import { placesEdited } from './editable-texts.ts';
 
 export const dropFailedCalls: Strategy = { name: 'drop-failed-calls', reach: 'history', propose };
 
 function propose(view: FoldView): readonly Edit[] {
   const offered = new Set(view.conversation.toolNames);
   if (offered.size === 0) return [];
-  const gone = touched(view.edits);
+  const gone = placesEdited(view.edits);
   return pairCalls(view.conversation).pairs.flatMap((pair) => {
     if (offered.has(pair.name) || !pair.result || gone.parts.has(`${pair.call.message}.${pair.call.part}`))
       return [];

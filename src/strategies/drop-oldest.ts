@@ -11,12 +11,12 @@ import { keyValues } from './key-values.ts';
 import { remainingTokens } from './remaining-tokens.ts';
 import { repliesBegin } from './replies-begin.ts';
 import { messagesStub } from './stub.ts';
-import { touched } from './text-slots.ts';
+import { placesEdited } from './editable-texts.ts';
 
 export const dropOldest: Strategy = { name: 'drop-oldest', reach: 'history', propose };
 
 function propose(view: FoldView): readonly Edit[] {
-  const gone = touched(view.edits);
+  const gone = placesEdited(view.edits);
   const remaining = remainingTokens(view);
   const room = roomForValues(view, gone.messages, remaining);
   const dropped: number[] = [];

@@ -6,7 +6,7 @@ import type { Conversation, Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { touched } from './text-slots.ts';
+import { placesEdited } from './editable-texts.ts';
 
 export const dropRecalls: Strategy = { name: 'drop-recalls', reach: 'history', propose };
 
@@ -34,7 +34,7 @@ type Round = {
 
 /** The rounds in which the model recalled, where nothing of the recalls is pinned or gone. */
 function roundsOf(view: FoldView): readonly Round[] {
-  const gone = touched(view.edits).parts;
+  const gone = placesEdited(view.edits).parts;
   const rounds = new Map<number, PartPlace[]>();
   const startOfTurn = turnStarts(view.conversation);
   for (const pair of pairCalls(view.conversation).pairs) {
@@ -104,7 +104,7 @@ function isSealed(part: Part): boolean {
 
 /** Messages that are neither protected nor gone. */
 function freeMessages(view: FoldView): (message: number) => boolean {
-  const gone = touched(view.edits).messages;
+  const gone = placesEdited(view.edits).messages;
   return (message) => !view.protects.message(message) && !gone.has(message);
 }
 

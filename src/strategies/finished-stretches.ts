@@ -10,7 +10,7 @@ import type { SummaryStep } from '../outline/summarizer.ts';
 import { findSubgoals, type NeutralStep } from './find-subgoals.ts';
 import { freeUnits } from './free-units.ts';
 import type { FoldView } from './strategy.ts';
-import { touched } from './text-slots.ts';
+import { placesEdited } from './editable-texts.ts';
 import { summarySteps } from './summary-steps.ts';
 
 export type FinishedStretch = {
@@ -26,7 +26,7 @@ export type FinishedStretch = {
 export function finishedStretches(view: FoldView): readonly FinishedStretch[] {
   const { conversation, recallTool } = view;
   const free = new Map([...freeUnits(view)].map((unit) => [unit[0]!.index, unit]));
-  const gone = touched(view.edits).messages;
+  const gone = placesEdited(view.edits).messages;
   const goals = bordersOf(conversation, recallTool);
   const found: FinishedStretch[] = [];
   let run: Message[] = [];

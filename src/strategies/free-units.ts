@@ -2,11 +2,11 @@
 import type { Message } from '../conversation/conversation.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import type { FoldView } from './strategy.ts';
-import { touched } from './text-slots.ts';
+import { placesEdited } from './editable-texts.ts';
 
 /** Units of which all that is not gone may go, oldest first, each as it is asked for. */
 export function* freeUnits(view: FoldView): Generator<readonly Message[]> {
-  const gone = touched(view.edits).messages;
+  const gone = placesEdited(view.edits).messages;
   for (const unit of unitsOf(view.conversation)) {
     const open = unit.filter(({ index }) => !gone.has(index));
     if (open.length > 0 && open.every((message) => isFree(view, message))) yield open;

@@ -2,7 +2,7 @@
 import type { Edit } from '../conversation/edit.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { resultStub } from './stub.ts';
-import { byteLength, openSlots, type TextSlot } from './text-slots.ts';
+import { byteLength, openSlots, type TextSlot } from './editable-texts.ts';
 
 export const offloadResults: Strategy = { name: 'offload-results', reach: 'history', propose };
 

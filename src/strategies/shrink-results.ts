@@ -6,7 +6,7 @@
 import type { Shrunk, ShrinkOptions } from '../arrival/content.ts';
 import { shrink } from '../arrival/shrink.ts';
 import { bytesOf, type Conversation, type Message, type Part, textOf } from '../conversation/conversation.ts';
-import { showsFile } from './shown-file.ts';
+import { isFileContent } from './is-file-content.ts';
 import { shrunkNote } from './stub.ts';
 
 export type ShrinkSettings = Pick<ShrinkOptions, 'lossless' | 'lineNumbers' | 'without'> & {
@@ -43,7 +43,7 @@ export function shrinkResult(
   call: { readonly name: string; readonly input: string } | undefined,
 ): readonly SmallerText[] {
   const { conversation, recallTool, idOf } = view;
-  const mayBeEdited = call !== undefined && showsFile(call);
+  const mayBeEdited = call !== undefined && isFileContent(call);
   const lossless =
     settings.lossless || recallTool === undefined || result.isError === true || call === undefined;
   return result.texts.flatMap((span, text): readonly SmallerText[] => {

@@ -6,7 +6,7 @@ import { type Conversation, type Message, textOf, textsOf } from '../conversatio
 import { isSummary } from '../conversation/edit.ts';
 import type { FoldView } from './strategy.ts';
 import { readRecord, type SummaryRecord } from './summary-record.ts';
-import { touched } from './text-slots.ts';
+import { placesEdited } from './editable-texts.ts';
 
 export type Standing = {
   /** The message it stands in front of, or is. */
@@ -23,7 +23,7 @@ export function standingSummaries(view: FoldView): readonly Standing[] {
     return record ? [{ before, tokens: view.measure.text(text), record, isMessage: false }] : [];
   });
   if (!view.isHistoryKept) return put;
-  const gone = touched(view.edits).messages;
+  const gone = placesEdited(view.edits).messages;
   const kept = view.conversation.messages.flatMap((message): readonly Standing[] => {
     const record = gone.has(message.index) ? undefined : readRecord(userText(view.conversation, message));
     if (record === undefined || !view.mayEdit(dropOf(message))) return [];

@@ -9,7 +9,7 @@ import type { FinishedStretch } from './finished-stretches.ts';
 import { remainingTokens } from './remaining-tokens.ts';
 import type { FoldView } from './strategy.ts';
 import { linesOfRecord, quoteMark, stretchHead, stretchSteps } from './stretch-text.ts';
-import { touched } from './text-slots.ts';
+import { placesEdited } from './editable-texts.ts';
 
 type Ratio = number | 'adaptive';
 
@@ -30,7 +30,7 @@ export function openRecords(view: FoldView, ratio: Ratio) {
   const { conversation, excess, edits: sent } = view;
   const remaining = remainingTokens(view);
   const isInTokens = excess.unit === 'tokens';
-  const gone = touched(sent).messages;
+  const gone = placesEdited(sent).messages;
   const ids = new Set(sent.flatMap(idOf));
   const drops: Edit[] = [];
   const wasSent = new Set<Edit>(sent);

@@ -10,7 +10,7 @@ import { newestBatch } from '../conversation/turns.ts';
 import { longArguments } from './argument-values.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { argumentStub } from './stub.ts';
-import { touched } from './text-slots.ts';
+import { placesEdited } from './editable-texts.ts';
 
 export const stubArguments: Strategy = { name: 'stub-arguments', reach: 'history', propose };
 
@@ -30,7 +30,7 @@ function propose(view: FoldView): readonly Edit[] {
 
 /** Calls whose results are older than the newest batch, that are neither gone, stubbed, pinned nor recalls. */
 function finishedCalls(view: FoldView): readonly PartPlace[] {
-  const { messages, parts, inputs } = touched(view.edits);
+  const { messages, parts, inputs } = placesEdited(view.edits);
   const newest = newestBatch(view.conversation);
   return pairCalls(view.conversation).pairs.flatMap(({ call, result }) => {
     const key = placeKey(call);

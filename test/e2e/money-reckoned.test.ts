@@ -3,7 +3,7 @@
  * prefixes, and what receipts reckon for the untouched one is compared with what it really cost.
  */
 import { expect, it } from 'vitest';
-import type { SummedMoney, Totals } from '../../src/receipts/aggregate.ts';
+import type { SummedMoney, Totals } from '../../src/receipts/totals.ts';
 import type { JsonObject, ScriptRequest, Turn } from '../support/fake-provider/script.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { type Format, formats, longBody, post, shapes } from './bodies.ts';

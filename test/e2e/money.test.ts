@@ -3,7 +3,7 @@
  * nothing but the results makes the figures round.
  */
 import { describe, expect, it } from 'vitest';
-import type { Totals } from '../../src/receipts/aggregate.ts';
+import type { Totals } from '../../src/receipts/totals.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import type { ScriptedUsage, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';

@@ -3,7 +3,7 @@ import { Redis } from 'iovalkey';
 import { describe, expect, it, vi } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { redisStore } from '../../src/store/redis.ts';
-import { createVault } from '../../src/store/vault.ts';
+import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import { freshReading } from '../support/chat-conversation.ts';
 import type { NeutralTurn } from '../support/codec-suite/fixture.ts';
@@ -174,9 +174,9 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
     raw.disconnect();
     expect(keys.length).toBeGreaterThan(20);
     const store = await redisStore({ port: redis.port });
-    const vault = createVault({ store, secret });
+    const encryptedStore = createEncryptedStore({ store, secret });
     for (const id of keys) {
-      const recalled = await vault.recallAny(id);
+      const recalled = await encryptedStore.recallAny(id);
       const original = recalled.status === 'found' ? new TextDecoder().decode(recalled.original) : 'missing';
       expect(original).toMatch(/^"job \d+: step 0 took 0 ms\\n|^\[?\{"role":/);
     }

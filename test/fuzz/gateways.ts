@@ -2,7 +2,7 @@
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
 import type { Handler } from '../../src/gateway/http.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
-import { createVault, type Vault } from '../../src/store/vault.ts';
+import { createEncryptedStore, type EncryptedStore } from '../../src/store/encrypted-store.ts';
 import { strictProvider, type StrictProvider } from './strict-upstream.ts';
 
 const budget = { trigger: 900, target: 400, buffer: 100 };
@@ -26,7 +26,7 @@ const settings: readonly { readonly of: GatewaySettings; readonly isForced: bool
 export type Gateway = {
   readonly handler: Handler;
   readonly provider: StrictProvider;
-  readonly vault: Vault;
+  readonly encryptedStore: EncryptedStore;
   readonly isForced: boolean;
   readonly isLeveled: boolean;
 };
@@ -49,7 +49,7 @@ function openGateway({ of, isForced }: (typeof settings)[number]): Gateway {
     { store, secret, upstream: provider.upstream, log: { info: () => undefined, warn: () => undefined } },
   );
   const isLeveled = of.subgoals !== undefined || of.summaries !== undefined;
-  return { handler, provider, vault: createVault({ store, secret }), isForced, isLeveled };
+  return { handler, provider, encryptedStore: createEncryptedStore({ store, secret }), isForced, isLeveled };
 }
 
 const urls = { openai: 'http://p', anthropic: 'http://p', gemini: 'http://p' };

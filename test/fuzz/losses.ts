@@ -1,6 +1,6 @@
 /** Checks that a fold loses no loaded tool, no original and no answer to a recall. Each check returns what is lost, in words. */
 import { scanArray } from '../../src/conversation/json-scan.ts';
-import type { Vault } from '../../src/store/vault.ts';
+import type { EncryptedStore } from '../../src/store/encrypted-store.ts';
 import { isObject } from '../support/fake-provider/json.ts';
 import type { JsonObject } from '../support/fake-provider/script.ts';
 import type { SentBody } from './strict-upstream.ts';
@@ -39,14 +39,14 @@ function referencesIn(body: unknown): readonly string[] {
 /** Every id in what is sent is kept under the exact bytes that a client sent. */
 export async function lostOriginals(
   { bytes }: SentBody,
-  vault: Vault,
+  encryptedStore: EncryptedStore,
   seen: readonly string[],
   isOwn: boolean,
 ): Promise<readonly string[]> {
   const text = textOf(bytes);
   const failures: string[] = [];
   for (const id of new Set(text.match(/mem_[a-z0-9]{16}/g) ?? [])) {
-    const kept = await vault.recall('fuzz', id);
+    const kept = await encryptedStore.recall('fuzz', id);
     if (kept.status !== 'found') {
       failures.push(`${id} is ${kept.status}`);
       continue;

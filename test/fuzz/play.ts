@@ -141,7 +141,7 @@ type Outcome = {
 };
 
 async function exchange(
-  { handler, provider, vault, isForced, isLeveled }: Gateway,
+  { handler, provider, encryptedStore, isForced, isLeveled }: Gateway,
   route: Route,
   random: Random,
   bytes: Uint8Array,
@@ -206,7 +206,7 @@ async function exchange(
   const known = [...seen, ...sent.map((one) => textOf(one.bytes))];
   // What was recalled stands in the conversation from then on, in pieces that no client sent.
   const isOwn = !isLeveled && !hasRecalled && recalled.length === 0;
-  for (const one of sent) failures.push(...(await lostOriginals(one, vault, known, isOwn)));
+  for (const one of sent) failures.push(...(await lostOriginals(one, encryptedStore, known, isOwn)));
   failures.push(...missedRecalls(recalled, sent));
 
   // A body whose `stream` was changed is answered as it asks.

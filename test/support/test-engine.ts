@@ -3,18 +3,18 @@ import { createEngine, type Engine } from '../../src/engine/engine.ts';
 import type { EngineOptions } from '../../src/engine/options.ts';
 import { sha256 } from '../../src/store/digest.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
-import { createGhosts } from '../../src/store/ghosts.ts';
+import { createHiddenRecalls } from '../../src/store/hidden-recalls.ts';
 import { createKeptReplies } from '../../src/store/kept-replies.ts';
-import { createLedger } from '../../src/store/ledger.ts';
+import { createFoldStore } from '../../src/store/fold-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { createVault, type Vault } from '../../src/store/vault.ts';
+import { createEncryptedStore, type EncryptedStore } from '../../src/store/encrypted-store.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import { loadTokenCounter } from '../../src/tokens/load-counter.ts';
 import { defaultTriggers, type TriggerOptions } from '../../src/triggers/default-triggers.ts';
 
 const testSecret: Uint8Array = new Uint8Array(32).fill(7);
 
-export type TestEngine = { readonly engine: Engine; readonly vault: Vault };
+export type TestEngine = { readonly engine: Engine; readonly encryptedStore: EncryptedStore };
 
 export function testEngine(
   options: Partial<EngineOptions> & {
@@ -25,12 +25,12 @@ export function testEngine(
   } = {},
 ): TestEngine {
   const { window = 128_000, store = inMemoryStore(), triggerOptions, ...rest } = options;
-  const vault = createVault({ store, secret: testSecret, storeDeadlineMs: 60_000 });
+  const encryptedStore = createEncryptedStore({ store, secret: testSecret, storeDeadlineMs: 60_000 });
   const engine = createEngine({
-    vault,
-    ledger: createLedger({ vault }),
-    ghosts: createGhosts({ vault }),
-    keptReplies: createKeptReplies({ vault }),
+    encryptedStore,
+    foldStore: createFoldStore({ encryptedStore }),
+    hiddenRecalls: createHiddenRecalls({ encryptedStore }),
+    keptReplies: createKeptReplies({ encryptedStore }),
     digest: sha256,
     triggers: defaultTriggers(triggerOptions),
     strategies: defaultStrategies,
@@ -40,5 +40,5 @@ export function testEngine(
     offerRecall: 'with-fold',
     ...rest,
   });
-  return { engine, vault };
+  return { engine, encryptedStore };
 }

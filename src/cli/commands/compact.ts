@@ -3,7 +3,7 @@ import type { Codec } from '../../codecs/codec.ts';
 import { createDefaultEngine } from '../../engine/default-engine.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Prepared } from '../../engine/prepared.ts';
-import { createVault, type Vault } from '../../store/vault.ts';
+import { createEncryptedStore, type EncryptedStore } from '../../store/encrypted-store.ts';
 import type { CompactArgs } from '../args.ts';
 import { byteLines } from '../compact/byte-lines.ts';
 import { identify, type Wire } from '../compact/identify.ts';
@@ -30,10 +30,17 @@ export async function compact(args: CompactArgs, terminal: Terminal): Promise<nu
     const memory = await openMemory(dataDir, terminal.env, config.memory.redis);
     try {
       const settings = gatewaySettings(config, args.window);
-      const vault = withoutFolds(
-        createVault({ ...memory, ttlMs: settings.memoryTtlMs, storeDeadlineMs: settings.storeDeadlineMs }),
+      const encryptedStore = withoutFolds(
+        createEncryptedStore({
+          ...memory,
+          ttlMs: settings.memoryTtlMs,
+          storeDeadlineMs: settings.storeDeadlineMs,
+        }),
       );
-      const engine = createDefaultEngine({ ...settings, offerRecall: 'never', cacheMarks: false }, vault);
+      const engine = createDefaultEngine(
+        { ...settings, offerRecall: 'never', cacheMarks: false },
+        encryptedStore,
+      );
       const output = await openOutput(args.out, terminal);
       const run = { args, terminal, engine, input, output, maxBytes: config.limits.maxBodyBytes };
       return await compactAll(run, args.json ? receiptLines() : receiptTable());
@@ -130,13 +137,13 @@ function withModel({ codec, usualModel }: Wire, model: string | undefined): Code
 }
 
 /**
- * Originals are kept, folds are not: the ledger's own memory serves bodies of this run that go on from each other, and a run does
+ * Originals are kept, folds are not: the fold store's own memory serves bodies of this run that go on from each other, and a run does
  * not depend on what another one folded, with other settings perhaps.
  */
-function withoutFolds(vault: Vault): Vault {
+function withoutFolds(encryptedStore: EncryptedStore): EncryptedStore {
   return {
-    ...vault,
-    keep: (owner, originals) => vault.keep(owner, originals),
+    ...encryptedStore,
+    keep: (owner, originals) => encryptedStore.keep(owner, originals),
     putSealed: async () => undefined,
     getSealedMany: async (_, keys) => keys.map(() => undefined),
     getSealedFirst: async () => undefined,

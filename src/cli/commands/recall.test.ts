@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createVault } from '../../store/vault.ts';
+import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import { openMemory } from '../open-memory.ts';
 import { run } from '../run.ts';
 import { testTerminal, type TestTerminalOptions } from '../test-terminal.ts';
@@ -18,11 +18,11 @@ const messages = '[{"role":"user","content":"Hello"},{"role":"assistant","conten
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'leporello-recall-'));
   const memory = await openMemory(join(folder, 'data'), {});
-  const vault = createVault(memory);
+  const encryptedStore = createEncryptedStore(memory);
   const keep = async (original: string): Promise<string> => {
     const bytes = new TextEncoder().encode(original);
-    const id = vault.idOf('somebody', bytes);
-    await vault.keep('somebody', [{ id, original: bytes }]);
+    const id = encryptedStore.idOf('somebody', bytes);
+    await encryptedStore.keep('somebody', [{ id, original: bytes }]);
     return id;
   };
   textId = await keep(literal);

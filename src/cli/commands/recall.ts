@@ -5,7 +5,7 @@ import { isMemoryId } from '../../store/memory-id.ts';
 import { redisStore } from '../../store/redis.ts';
 import { givenSecret, loadSecret } from '../../store/secret.ts';
 import { sqliteStore } from '../../store/sqlite.ts';
-import { createVault } from '../../store/vault.ts';
+import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import { countLines, locate, parseRange } from '../../recall/lines.ts';
 import { readOriginal } from '../../recall/original.ts';
 import { findPassages } from '../../recall/passages.ts';
@@ -63,7 +63,7 @@ async function find(id: string, dataDir: string | undefined, redis: Redis, env: 
   const secret = await loadSecret({ dataDir: folder, env });
   const store = redis === false ? await sqliteStore({ file: storeFile(folder) }) : await redisStore(redis);
   try {
-    const recalled = await createVault({ store, secret }).recallAny(id);
+    const recalled = await createEncryptedStore({ store, secret }).recallAny(id);
     if (recalled.status === 'found') return recalled;
     return missing(
       redis === false

@@ -9,7 +9,7 @@ import { createDefaultEngine, type FoldSettings } from '../../engine/default-eng
 import type { EngineRequest } from '../../engine/request.ts';
 import { inMemoryStore } from '../../store/in-memory.ts';
 import { createKeptReplies } from '../../store/kept-replies.ts';
-import { createVault } from '../../store/vault.ts';
+import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import { asAnthropic } from '../../../test/support/as-anthropic.ts';
 import { asResponses } from '../../../test/support/as-responses.ts';
 import { chatBody, type Step } from '../../../test/support/chat-conversation.ts';
@@ -28,15 +28,15 @@ afterEach(async () => {
 /** An engine with a thread for everything, and the one in this thread. */
 function open(options: FoldThreadOptions = {}) {
   const store = inMemoryStore();
-  const vault = createVault({ store, secret });
-  const keptReplies = createKeptReplies({ vault });
-  const near = createDefaultEngine(settings, vault, { keptReplies });
+  const encryptedStore = createEncryptedStore({ store, secret });
+  const keptReplies = createKeptReplies({ encryptedStore });
+  const near = createDefaultEngine(settings, encryptedStore, { keptReplies });
   const warnings: unknown[] = [];
   const log = { info: () => {}, warn: (data: object) => warnings.push(data), error: () => {} };
   const thread = foldThread({ fromBytes: 1, ...options });
   opened.push(thread);
-  const engine = thread.engineFor({ near, settings, secret, store, vault, keptReplies, log });
-  return { thread, engine, near, vault, keptReplies, warnings };
+  const engine = thread.engineFor({ near, settings, secret, store, encryptedStore, keptReplies, log });
+  return { thread, engine, near, encryptedStore, keptReplies, warnings };
 }
 
 const listing = (name: string, lines: number) =>
@@ -118,12 +118,12 @@ describe('a thread that folds large bodies', () => {
   );
 
   it('folds by itself, keeps the originals in the store of this thread, and gives the very body back where nothing changes', async () => {
-    const { engine, vault } = open();
+    const { engine, encryptedStore } = open();
     const folded = await engine.prepare(requestOf(openaiChat, chat));
     expect(folded.report.trigger).toBe('token-budget');
     const [id] = folded.searched;
     await folded.known;
-    expect(await vault.recall('tenant', id!)).toEqual({
+    expect(await encryptedStore.recall('tenant', id!)).toEqual({
       status: 'found',
       original: await folded.lookUpOriginal!(id!),
     });
@@ -221,9 +221,17 @@ describe('a thread that ends', () => {
 
   it('cannot be started with settings that are no data', () => {
     const models = { '*': { tokenizer: { name: 'own', count: (text: string) => text.length } } } as never;
-    const { near, vault, keptReplies } = open();
+    const { near, encryptedStore, keptReplies } = open();
     const log = { info: () => {}, warn: () => {}, error: () => {} };
-    const parts = { near, settings: { models }, secret, store: inMemoryStore(), vault, keptReplies, log };
+    const parts = {
+      near,
+      settings: { models },
+      secret,
+      store: inMemoryStore(),
+      encryptedStore,
+      keptReplies,
+      log,
+    };
     expect(() => foldThread().engineFor(parts)).toThrow('cannot be sent to a thread');
   });
 });

@@ -89,7 +89,7 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
 type Folding = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine };
 
 function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldThreadOptions>): Folding {
-  const { near, store, keptReplies, vault, log, secret } = parts;
+  const { near, store, keptReplies, encryptedStore, log, secret } = parts;
   const settings = copied(parts.settings);
   const workerData: ThreadData = { settings, secret, storeName: store.name };
   const summarizers = new Map<
@@ -209,7 +209,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
         const here = await remote.original(kept.handle, id).catch(() => undefined);
         if (here) return here;
         if (!data.report.memories.includes(id)) return undefined;
-        const stored = await vault.recall(tenant, id);
+        const stored = await encryptedStore.recall(tenant, id);
         return stored.status === 'found' ? stored.original : undefined;
       },
       remember: (ghost) => remote.remember(kept.handle, ghost),

@@ -13,7 +13,7 @@ import type { GhostTurn } from '../../conversation/ghost-turn.ts';
 import type { KeptReply } from '../../conversation/kept-reply.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { Store } from '../../store/store.ts';
-import { createVault } from '../../store/vault.ts';
+import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import type { SummaryRequest } from '../../outline/summarizer.ts';
 import { codecOf } from '../routes.ts';
 import { warmUp } from '../warm-up.ts';
@@ -79,7 +79,10 @@ function openThread(data: ThreadData) {
   const { settings, secret } = data;
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
   const store = storeOf(data.storeName);
-  const engine = createDefaultEngine(settings, createVault({ store, secret, ttlMs, storeDeadlineMs }));
+  const engine = createDefaultEngine(
+    settings,
+    createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs }),
+  );
   const held = new LRUCache<number, Prepared>({
     maxSize: mostHeldBytes,
     sizeCalculation: ({ body }) => body.length + 10_000,

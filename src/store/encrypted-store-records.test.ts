@@ -6,15 +6,19 @@ import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from './in-memory.ts';
 import { sqliteStore } from './sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
-import { createVault } from './vault.ts';
-import type { Vault } from './vault.ts';
+import { createEncryptedStore } from './encrypted-store.ts';
+import type { EncryptedStore } from './encrypted-store.ts';
 
 const secret = new TextEncoder().encode('correct horse battery staple, 32+');
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-async function keepOne(vault: Vault, tenant: string, original: Uint8Array): Promise<string> {
-  const id = vault.idOf(tenant, original);
-  await vault.keep(tenant, [{ id, original }]);
+async function keepOne(
+  encryptedStore: EncryptedStore,
+  tenant: string,
+  original: Uint8Array,
+): Promise<string> {
+  const id = encryptedStore.idOf(tenant, original);
+  await encryptedStore.keep(tenant, [{ id, original }]);
   return id;
 }
 
@@ -37,10 +41,10 @@ describe('nothing readable reaches the store', () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(long, text), async (original) => {
         const { store, written } = watchedStore();
-        const vault = createVault({ store, secret });
-        const tenant = vault.tenantOf(credential);
-        await keepOne(vault, tenant, original);
-        await vault.putSealed(tenant, ['a'], original, 1_000);
+        const encryptedStore = createEncryptedStore({ store, secret });
+        const tenant = encryptedStore.tenantOf(credential);
+        await keepOne(encryptedStore, tenant, original);
+        await encryptedStore.putSealed(tenant, ['a'], original, 1_000);
         for (const { key, value } of written) {
           const raw = Buffer.concat([bytes(key), value]);
           expect(raw.includes(credential)).toBe(false);
@@ -54,13 +58,13 @@ describe('nothing readable reaches the store', () => {
   });
 
   it('nor the files of the database', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'leporello-vault-'));
+    const folder = mkdtempSync(join(tmpdir(), 'leporello-store-'));
     try {
       const store = await sqliteStore({ file: join(folder, 'memory.db') });
-      const vault = createVault({ store, secret });
-      const tenant = vault.tenantOf(credential);
+      const encryptedStore = createEncryptedStore({ store, secret });
+      const tenant = encryptedStore.tenantOf(credential);
       const original = bytes(JSON.stringify(`the password is swordfish ${'and so on '.repeat(2_000)}`));
-      const id = await keepOne(vault, tenant, original);
+      const id = await keepOne(encryptedStore, tenant, original);
       const raw = Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
       expect(raw.includes(id)).toBe(true);
       expect(raw.includes(tenant)).toBe(true);
@@ -75,9 +79,9 @@ describe('nothing readable reaches the store', () => {
 
   it('twice in the same form', async () => {
     const { store, written } = watchedStore();
-    const vault = createVault({ store, secret });
-    await keepOne(vault, 'one', bytes('"a"'));
-    await keepOne(vault, 'one', bytes('"a"'));
+    const encryptedStore = createEncryptedStore({ store, secret });
+    await keepOne(encryptedStore, 'one', bytes('"a"'));
+    await keepOne(encryptedStore, 'one', bytes('"a"'));
     expect(Buffer.compare(written[0]!.value, written[1]!.value)).not.toBe(0);
   });
 });
@@ -86,14 +90,14 @@ describe('what the first version wrote', () => {
   // If this fails, an update loses the memories of running gateways: keep reading the old form as well.
   it('is named and read in the same way by this one', async () => {
     const store = inMemoryStore();
-    const vault = createVault({ store, secret });
-    expect(vault.tenantOf('sk-1')).toBe('72wf017myzepedp0');
-    expect(vault.tenantOf(undefined)).toBe('gmbrwer02dzjt25b');
+    const encryptedStore = createEncryptedStore({ store, secret });
+    expect(encryptedStore.tenantOf('sk-1')).toBe('72wf017myzepedp0');
+    expect(encryptedStore.tenantOf(undefined)).toBe('gmbrwer02dzjt25b');
 
     const stored = bytes('"an original"');
     const compressed = bytes(JSON.stringify('an original '.repeat(20)));
-    expect(vault.idOf('one', stored)).toBe('mem_tw71779z56bkw7hv');
-    expect(vault.idOf('one', compressed)).toBe('mem_ny22q40r2ntmxpsz');
+    expect(encryptedStore.idOf('one', stored)).toBe('mem_tw71779z56bkw7hv');
+    expect(encryptedStore.idOf('one', compressed)).toBe('mem_ny22q40r2ntmxpsz');
     await store.putMany([
       record(
         'memory/mem_tw71779z56bkw7hv',
@@ -104,8 +108,11 @@ describe('what the first version wrote', () => {
         'EgNvbmULRoTUq3v7eADGR1rifZG38/L2jM4SlNhYp20dsur5e3LJKEu3cR4Cj2SlIFY0RONa8sI5hVcnSsv3',
       ),
     ]);
-    expect(await vault.recall('one', 'mem_tw71779z56bkw7hv')).toEqual({ status: 'found', original: stored });
-    expect(await vault.recall('one', 'mem_ny22q40r2ntmxpsz')).toEqual({
+    expect(await encryptedStore.recall('one', 'mem_tw71779z56bkw7hv')).toEqual({
+      status: 'found',
+      original: stored,
+    });
+    expect(await encryptedStore.recall('one', 'mem_ny22q40r2ntmxpsz')).toEqual({
       status: 'found',
       original: compressed,
     });

@@ -47,7 +47,7 @@ export type SummedMoney = {
 export type Named = { readonly tenant: string; readonly name: string; readonly totals: Totals };
 
 /** A tenant of undefined is the administrator, who sees all. Lists begin with what was heard of last. */
-export interface Aggregate {
+export interface ReceiptTotals {
   add(tenant: string, receipt: Receipt): void;
   addSummary(tenant: string, receipt: SummaryReceipt): void;
   total(tenant: string | undefined): Totals;
@@ -74,7 +74,7 @@ export const noTotals: Totals = {
 type Rows = LRUCache<string, Named>;
 
 /** `rows`: at most so many tenants, models and sessions each. */
-export function createAggregate({ rows: max = 5_000 }: { readonly rows?: number } = {}): Aggregate {
+export function createReceiptTotals({ rows: max = 5_000 }: { readonly rows?: number } = {}): ReceiptTotals {
   const tenants: Rows = new LRUCache({ max });
   const models: Rows = new LRUCache({ max });
   const sessions: Rows = new LRUCache({ max });

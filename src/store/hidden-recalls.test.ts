@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { GhostTurn } from '../conversation/ghost-turn.ts';
 import { LeporelloError } from '../errors.ts';
-import { createGhosts, type Ghosts, type Reply } from './ghosts.ts';
+import { createHiddenRecalls, type HiddenRecalls, type Reply } from './hidden-recalls.ts';
 import { inMemoryStore } from './in-memory.ts';
 import type { Store } from './store.ts';
-import { createVault } from './vault.ts';
+import { createEncryptedStore } from './encrypted-store.ts';
 
 const secret = new Uint8Array(32).fill(1);
-const vaultOn = (store: Store) => createVault({ store, secret });
-const open = (store: Store = inMemoryStore(), ttlMs?: number): Ghosts =>
-  createGhosts({ vault: vaultOn(store), ttlMs });
+const encryptedStoreOn = (store: Store) => createEncryptedStore({ store, secret });
+const open = (store: Store = inMemoryStore(), ttlMs?: number): HiddenRecalls =>
+  createHiddenRecalls({ encryptedStore: encryptedStoreOn(store), ttlMs });
 
 const encoder = new TextEncoder();
 
@@ -33,7 +33,7 @@ const ghost = (id: string, closing?: string): GhostTurn => ({
 const reply = (before: string, copy = 'copy'): Reply => ({ before, through: `${before} ${copy}` });
 
 /** What is found for each of these replies of one conversation. */
-async function find(ghosts: Ghosts, tenant: string, replies: readonly Reply[]) {
+async function find(ghosts: HiddenRecalls, tenant: string, replies: readonly Reply[]) {
   const found = await ghosts.find(tenant, replies.toReversed());
   return replies.map((one) => found.find(({ reply: other }) => other === one)?.turns ?? []);
 }
@@ -222,7 +222,7 @@ describe('ghost turns whose store fails', () => {
 describe('a record of ghost turns', () => {
   const withRecord = async (content: string) => {
     const store = inMemoryStore();
-    await vaultOn(store).putSealed('t', ['ghost/a'], encoder.encode(content), 60_000);
+    await encryptedStoreOn(store).putSealed('t', ['ghost/a'], encoder.encode(content), 60_000);
     return store;
   };
 

@@ -21,7 +21,7 @@ export type TextSlot = {
 
 /** Slots of the messages that are still there, in order; those with a stub in place of the text are left out. */
 export function* openSlots(view: FoldView, type: Part['type']): Generator<TextSlot> {
-  const gone = touched(view.edits);
+  const gone = placesEdited(view.edits);
   for (const message of view.conversation.messages) {
     if (gone.messages.has(message.index)) continue;
     for (const [index, part] of message.parts.entries()) {
@@ -41,23 +41,23 @@ export function* openSlots(view: FoldView, type: Part['type']): Generator<TextSl
 }
 
 /** What edits have taken away or replaced: messages by index, all else by key of place. */
-export type Touched = {
+export type EditedPlaces = {
   readonly messages: ReadonlySet<number>;
   readonly parts: ReadonlySet<string>;
   readonly texts: ReadonlySet<string>;
   readonly inputs: ReadonlySet<string>;
 };
 
-export function touched(edits: readonly Edit[]): Touched {
-  const gone = known.get(edits) ?? touchedBy(edits);
+export function placesEdited(edits: readonly Edit[]): EditedPlaces {
+  const gone = known.get(edits) ?? placesOf(edits);
   known.set(edits, gone);
   return gone;
 }
 
 /** By list of edits: a fold's is the same with every request it is replayed on. */
-const known = new WeakMap<readonly Edit[], Touched>();
+const known = new WeakMap<readonly Edit[], EditedPlaces>();
 
-function touchedBy(edits: readonly Edit[]): Touched {
+function placesOf(edits: readonly Edit[]): EditedPlaces {
   const messages = new Set<number>();
   const parts = new Set<string>();
   const texts = new Set<string>();

@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
 import { sha256 } from './digest.ts';
-import type { FirstSealed, Sealed, Vault } from './vault.ts';
+import type { FirstSealed, Sealed, EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 /** A recorded set of edits over the first `length` messages, complete: it holds those of the folds before it too. */
@@ -67,7 +67,7 @@ export type RecordOptions = {
 /** Undefined; or, with nothing written, what stands under one of the keys in `unless`. */
 export type Write = (record: Sealed) => Promise<FirstSealed | undefined>;
 
-export interface Ledger {
+export interface FoldStore {
   /** `links[j]` stands for the first j messages as the client sent them. One round trip at most. Rejects with `store-failed`. */
   find(tenant: string, links: readonly string[]): Promise<Found>;
   /** The same from the memory of this process alone, for when the store does not answer. */
@@ -98,8 +98,8 @@ export interface Ledger {
   ): void;
 }
 
-type LedgerOptions = {
-  readonly vault: Pick<Vault, 'keep' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed'>;
+type FoldStoreOptions = {
+  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed'>;
   /** How long a fold is kept after it was last used, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
 };
@@ -130,8 +130,11 @@ type Known = {
   readonly near?: Fold | undefined;
 };
 
-/** A ledger behind a vault. What this process learns of links is remembered, bounded, so a turn that goes on asks for a few. */
-export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: LedgerOptions): Ledger {
+/** A fold store behind an encrypted store. What this process learns of links is remembered, bounded, so a turn that goes on asks for a few. */
+export function createFoldStore({
+  encryptedStore,
+  ttlMs = 30 * 24 * 60 * 60 * 1_000,
+}: FoldStoreOptions): FoldStore {
   const known = new LRUCache<string, Known>({
     maxSize: 400_000,
     sizeCalculation: ({ fold, near }) => 1 + (fold?.edits.length ?? 0) + (near?.edits.length ?? 0),
@@ -141,7 +144,7 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
   const writeAlone =
     (tenant: string): Write =>
     (record) =>
-      vault.keep(tenant, [], record);
+      encryptedStore.keep(tenant, [], record);
 
   return {
     async find(tenant, links) {
@@ -198,7 +201,7 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     },
     renew(tenant, links, { fold, matched }, originals) {
       const kind = matched < fold.length ? 'near' : 'fold';
-      vault.renewSealed(tenant, keyOf[kind](links[matched]!), ttlMs, {
+      encryptedStore.renewSealed(tenant, keyOf[kind](links[matched]!), ttlMs, {
         writtenAt: fold.at,
         // Those that it may have been recorded under besides, as far as they are of this conversation.
         along: () =>
@@ -270,13 +273,13 @@ export function createLedger({ vault, ttlMs = 30 * 24 * 60 * 60 * 1_000 }: Ledge
     // Started at once, so that both are one round trip.
     const [records, first] = await Promise.all([
       newest.length > 0
-        ? vault.getSealedMany(
+        ? encryptedStore.getSealedMany(
             tenant,
             newest.flatMap((link) => kinds.map((kind) => keyOf[kind](link))),
           )
         : [],
       older.length > 0
-        ? vault.getSealedFirst(
+        ? encryptedStore.getSealedFirst(
             tenant,
             older.flatMap((link) => [keyOf.near(link), keyOf.fold(link)]),
           )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AnsweredRequest, asEarlier, type Difference, untouchedUsageOf } from './untouched.ts';
+import { type AnsweredRequest, asEarlier, type Difference, untouchedUsageOf } from './baseline-cost.ts';
 
 /** A counter that counts twice what the provider counts, and was never corrected. */
 const difference: Difference = {

@@ -7,8 +7,8 @@ import { inMemoryStore } from './in-memory.ts';
 import { isMemoryId } from './memory-id.ts';
 import { sqliteStore } from './sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
-import { createVault } from './vault.ts';
-import type { Vault } from './vault.ts';
+import { createEncryptedStore } from './encrypted-store.ts';
+import type { EncryptedStore } from './encrypted-store.ts';
 
 const secret = new TextEncoder().encode('correct horse battery staple, 32+');
 const missing = { status: 'missing' };
@@ -17,13 +17,17 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 
 function open(
   options: { store?: Store; secret?: Uint8Array; clock?: () => number; ttlMs?: number } = {},
-): Vault {
-  return createVault({ store: inMemoryStore(), secret, ...options });
+): EncryptedStore {
+  return createEncryptedStore({ store: inMemoryStore(), secret, ...options });
 }
 
-async function keepOne(vault: Vault, tenant: string, original: Uint8Array): Promise<string> {
-  const id = vault.idOf(tenant, original);
-  await vault.keep(tenant, [{ id, original }]);
+async function keepOne(
+  encryptedStore: EncryptedStore,
+  tenant: string,
+  original: Uint8Array,
+): Promise<string> {
+  const id = encryptedStore.idOf(tenant, original);
+  await encryptedStore.keep(tenant, [{ id, original }]);
   return id;
 }
 
@@ -52,14 +56,14 @@ function repeated([unit, times]: readonly [Uint8Array, number]): Uint8Array {
 
 describe('keep and recall', () => {
   it('give back exactly the bytes, whatever they are', async () => {
-    const vault = open();
+    const encryptedStore = open();
     await fc.assert(
       fc.asyncProperty(anyTenant, fc.array(anyOriginal, { maxLength: 5 }), async (tenant, originals) => {
-        const kept = originals.map((original) => ({ id: vault.idOf(tenant, original), original }));
-        await vault.keep(tenant, kept);
+        const kept = originals.map((original) => ({ id: encryptedStore.idOf(tenant, original), original }));
+        await encryptedStore.keep(tenant, kept);
         for (const { id, original } of kept) {
-          expect(await vault.recall(tenant, id)).toEqual(found(original));
-          expect(await vault.recallAny(id)).toEqual(found(original));
+          expect(await encryptedStore.recall(tenant, id)).toEqual(found(original));
+          expect(await encryptedStore.recallAny(id)).toEqual(found(original));
         }
       }),
       { numRuns: 100 },
@@ -67,7 +71,7 @@ describe('keep and recall', () => {
   });
 
   it('give back 5 MB of text and of noise', async () => {
-    const vault = open();
+    const encryptedStore = open();
     const text = repeated([bytes('"line of a log\\n"'), 300_000]);
     let state = 1;
     const noise = Uint8Array.from(
@@ -75,21 +79,21 @@ describe('keep and recall', () => {
       () => (state = (state * 48_271) % 2_147_483_647) & 255,
     );
     for (const original of [text, noise]) {
-      const recalled = await vault.recall('one', await keepOne(vault, 'one', original));
+      const recalled = await encryptedStore.recall('one', await keepOne(encryptedStore, 'one', original));
       expect(recalled.status === 'found' && Buffer.compare(recalled.original, original)).toBe(0);
     }
   });
 
   it('work for nothing at all', async () => {
-    const vault = open();
-    await vault.keep('one', []);
-    expect(await vault.recall('one', await keepOne(vault, 'one', new Uint8Array(0)))).toEqual(
-      found(new Uint8Array(0)),
-    );
+    const encryptedStore = open();
+    await encryptedStore.keep('one', []);
+    expect(
+      await encryptedStore.recall('one', await keepOne(encryptedStore, 'one', new Uint8Array(0))),
+    ).toEqual(found(new Uint8Array(0)));
   });
 
   it('work across processes that share store and secret', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'leporello-vault-'));
+    const folder = mkdtempSync(join(tmpdir(), 'leporello-store-'));
     const file = join(folder, 'memory.db');
     try {
       const before = await sqliteStore({ file });
@@ -105,15 +109,19 @@ describe('keep and recall', () => {
 
   it('forget after the time to live, which keeping again renews', async () => {
     let now = 0;
-    const vault = open({ store: inMemoryStore({ clock: () => now }), clock: () => now, ttlMs: 1_000 });
-    const id = await keepOne(vault, 'one', bytes('"a"'));
+    const encryptedStore = open({
+      store: inMemoryStore({ clock: () => now }),
+      clock: () => now,
+      ttlMs: 1_000,
+    });
+    const id = await keepOne(encryptedStore, 'one', bytes('"a"'));
     now = 900;
-    await keepOne(vault, 'one', bytes('"a"'));
+    await keepOne(encryptedStore, 'one', bytes('"a"'));
     now = 1_899;
-    expect(await vault.recall('one', id)).toEqual(found(bytes('"a"')));
+    expect(await encryptedStore.recall('one', id)).toEqual(found(bytes('"a"')));
     now = 1_900;
-    expect(await vault.recall('one', id)).toEqual(missing);
-    expect(await vault.recallAny(id)).toEqual(missing);
+    expect(await encryptedStore.recall('one', id)).toEqual(missing);
+    expect(await encryptedStore.recallAny(id)).toEqual(missing);
   });
 
   it('keep for 30 days unless told otherwise', async () => {
@@ -124,12 +132,12 @@ describe('keep and recall', () => {
 
   it('reject with store-failed when the store does', async () => {
     const store = inMemoryStore();
-    const vault = open({ store });
+    const encryptedStore = open({ store });
     await store.close();
     const failed = { code: 'store-failed' };
-    await expect(keepOne(vault, 'one', bytes('"a"'))).rejects.toMatchObject(failed);
-    await expect(vault.recall('one', 'mem_0123456789abcdef')).rejects.toMatchObject(failed);
-    await expect(vault.getSealedMany('one', ['a'])).rejects.toMatchObject(failed);
+    await expect(keepOne(encryptedStore, 'one', bytes('"a"'))).rejects.toMatchObject(failed);
+    await expect(encryptedStore.recall('one', 'mem_0123456789abcdef')).rejects.toMatchObject(failed);
+    await expect(encryptedStore.getSealedMany('one', ['a'])).rejects.toMatchObject(failed);
   });
 });
 
@@ -139,14 +147,14 @@ describe('recall finds nothing', () => {
   );
 
   it("for an id that is absent, malformed or another tenant's, without a difference", async () => {
-    const vault = open();
-    const id = await keepOne(vault, 'one', original);
-    expect(await vault.recall('two', id)).toEqual(missing);
-    expect(await vault.recall('one', vault.idOf('two', original))).toEqual(missing);
-    expect(await vault.recall('one', 'mem_0123456789abcdef')).toEqual(missing);
+    const encryptedStore = open();
+    const id = await keepOne(encryptedStore, 'one', original);
+    expect(await encryptedStore.recall('two', id)).toEqual(missing);
+    expect(await encryptedStore.recall('one', encryptedStore.idOf('two', original))).toEqual(missing);
+    expect(await encryptedStore.recall('one', 'mem_0123456789abcdef')).toEqual(missing);
     for (const text of ['', 'mem_', id.toUpperCase(), `${id} `, `../${id}`, 'x'.repeat(10_000)]) {
-      expect(await vault.recall('one', text)).toEqual(missing);
-      expect(await vault.recallAny(text)).toEqual(missing);
+      expect(await encryptedStore.recall('one', text)).toEqual(missing);
+      expect(await encryptedStore.recallAny(text)).toEqual(missing);
     }
   });
 
@@ -160,8 +168,8 @@ describe('recall finds nothing', () => {
 
   it('in a record with any bit changed, cut anywhere, or grown', async () => {
     const { store, written } = watchedStore();
-    const vault = open({ store });
-    const id = await keepOne(vault, 'one', original);
+    const encryptedStore = open({ store });
+    const id = await keepOne(encryptedStore, 'one', original);
     const { key, value } = written[0]!;
     const damaged = [
       ...Array.from({ length: value.length * 8 }, (_, bit) =>
@@ -172,33 +180,33 @@ describe('recall finds nothing', () => {
     ];
     for (const record of damaged) {
       await store.putMany([{ key, value: record, expiresAt: undefined }]);
-      expect(await vault.recallAny(id)).toEqual(missing);
-      expect(await vault.recall('one', id)).toEqual(missing);
+      expect(await encryptedStore.recallAny(id)).toEqual(missing);
+      expect(await encryptedStore.recall('one', id)).toEqual(missing);
     }
     await store.putMany([{ key, value, expiresAt: undefined }]);
-    expect(await vault.recall('one', id)).toEqual(found(original));
+    expect(await encryptedStore.recall('one', id)).toEqual(found(original));
   });
 
   it('in a record that was moved to another key', async () => {
     const { store, written } = watchedStore();
-    const vault = open({ store });
-    await keepOne(vault, 'one', original);
-    const other = await keepOne(vault, 'one', bytes('"other"'));
+    const encryptedStore = open({ store });
+    await keepOne(encryptedStore, 'one', original);
+    const other = await keepOne(encryptedStore, 'one', bytes('"other"'));
     await store.putMany([{ key: written[1]!.key, value: written[0]!.value, expiresAt: undefined }]);
-    expect(await vault.recall('one', other)).toEqual(missing);
+    expect(await encryptedStore.recall('one', other)).toEqual(missing);
   });
 });
 
 describe('ids', () => {
   it('are equal exactly when tenant and original are', () => {
-    const vault = open();
+    const encryptedStore = open();
     const again = open();
     const pair = fc.tuple(anyTenant, fc.uint8Array({ maxLength: 3, max: 2 }));
     fc.assert(
       fc.property(pair, pair, ([tenant, original], [otherTenant, other]) => {
         const same = tenant === otherTenant && Buffer.compare(original, other) === 0;
-        expect(vault.idOf(tenant, original) === again.idOf(otherTenant, other)).toBe(same);
-        expect(isMemoryId(vault.idOf(tenant, original))).toBe(true);
+        expect(encryptedStore.idOf(tenant, original) === again.idOf(otherTenant, other)).toBe(same);
+        expect(isMemoryId(encryptedStore.idOf(tenant, original))).toBe(true);
       }),
       { numRuns: 1_000 },
     );
@@ -213,51 +221,55 @@ describe('ids', () => {
 
 describe('tenantOf', () => {
   it('gives each credential its own label, and none its own too', () => {
-    const vault = open();
+    const encryptedStore = open();
     const credentials = [undefined, '', 'none', 'some ', 'sk-1', 'sk-2', 'Bearer sk-1'];
-    const labels = credentials.map((credential) => vault.tenantOf(credential));
+    const labels = credentials.map((credential) => encryptedStore.tenantOf(credential));
     expect(new Set(labels).size).toBe(credentials.length);
     for (const label of labels) expect(label).toMatch(/^[0-9a-z]{16}$/);
   });
 
   it('gives what a header or a claim says a label that no credential has', () => {
-    const vault = open();
+    const encryptedStore = open();
     const labels = [
-      ...(['credential', 'header', 'claim'] as const).map((source) => vault.tenantOf('alice', source)),
-      ...['header alice', 'claim alice', 'some alice'].map((credential) => vault.tenantOf(credential)),
+      ...(['credential', 'header', 'claim'] as const).map((source) =>
+        encryptedStore.tenantOf('alice', source),
+      ),
+      ...['header alice', 'claim alice', 'some alice'].map((credential) =>
+        encryptedStore.tenantOf(credential),
+      ),
     ];
     expect(new Set(labels).size).toBe(labels.length);
-    expect(vault.tenantOf('alice', 'credential')).toBe(vault.tenantOf('alice'));
+    expect(encryptedStore.tenantOf('alice', 'credential')).toBe(encryptedStore.tenantOf('alice'));
   });
 });
 
 describe('putSealed and getSealedMany', () => {
   it('keep bytes by tenant and key, in the order asked for', async () => {
-    const vault = open();
-    await vault.putSealed('one', ['a'], bytes('1a'), 1_000);
-    await vault.putSealed('one', ['b/c'], bytes('1bc'), 1_000);
-    await vault.putSealed('two', ['a'], bytes('2a'), 1_000);
-    expect(await vault.getSealedMany('one', ['b/c', 'x', 'a', 'a'])).toEqual([
+    const encryptedStore = open();
+    await encryptedStore.putSealed('one', ['a'], bytes('1a'), 1_000);
+    await encryptedStore.putSealed('one', ['b/c'], bytes('1bc'), 1_000);
+    await encryptedStore.putSealed('two', ['a'], bytes('2a'), 1_000);
+    expect(await encryptedStore.getSealedMany('one', ['b/c', 'x', 'a', 'a'])).toEqual([
       bytes('1bc'),
       undefined,
       bytes('1a'),
       bytes('1a'),
     ]);
-    expect(await vault.getSealedMany('two', ['b/c', 'a'])).toEqual([undefined, bytes('2a')]);
-    expect(await vault.getSealedFirst('two', ['b/c', 'a'])).toEqual({ at: 1, content: bytes('2a') });
-    expect(await vault.getSealedFirst('two', ['b/c'])).toBeUndefined();
-    expect(await vault.getSealedMany('two', [])).toEqual([]);
+    expect(await encryptedStore.getSealedMany('two', ['b/c', 'a'])).toEqual([undefined, bytes('2a')]);
+    expect(await encryptedStore.getSealedFirst('two', ['b/c', 'a'])).toEqual({ at: 1, content: bytes('2a') });
+    expect(await encryptedStore.getSealedFirst('two', ['b/c'])).toBeUndefined();
+    expect(await encryptedStore.getSealedMany('two', [])).toEqual([]);
   });
 
   it('overwrite, and forget after the time to live', async () => {
     let now = 0;
-    const vault = open({ store: inMemoryStore({ clock: () => now }), clock: () => now });
-    await vault.putSealed('one', ['a'], bytes('old'), 1_000);
-    await vault.putSealed('one', ['a'], bytes('new'), 2_000);
+    const encryptedStore = open({ store: inMemoryStore({ clock: () => now }), clock: () => now });
+    await encryptedStore.putSealed('one', ['a'], bytes('old'), 1_000);
+    await encryptedStore.putSealed('one', ['a'], bytes('new'), 2_000);
     now = 1_999;
-    expect(await vault.getSealedMany('one', ['a'])).toEqual([bytes('new')]);
+    expect(await encryptedStore.getSealedMany('one', ['a'])).toEqual([bytes('new')]);
     now = 2_000;
-    expect(await vault.getSealedMany('one', ['a'])).toEqual([undefined]);
+    expect(await encryptedStore.getSealedMany('one', ['a'])).toEqual([undefined]);
   });
 
   it('stand beside originals in one call to the store, each for its own time', async () => {
@@ -265,24 +277,28 @@ describe('putSealed and getSealedMany', () => {
     let puts = 0;
     const store = inMemoryStore({ clock: () => now });
     const putMany: Store['putMany'] = (entries) => ((puts += 1), store.putMany(entries));
-    const vault = open({ store: { ...store, putMany }, clock: () => now, ttlMs: 3_000 });
-    const [id, original] = [vault.idOf('one', bytes('whole')), bytes('whole')];
-    await vault.keep('one', [{ id, original }], { keys: ['a', 'b'], content: bytes('fold'), ttlMs: 2_000 });
+    const encryptedStore = open({ store: { ...store, putMany }, clock: () => now, ttlMs: 3_000 });
+    const [id, original] = [encryptedStore.idOf('one', bytes('whole')), bytes('whole')];
+    await encryptedStore.keep('one', [{ id, original }], {
+      keys: ['a', 'b'],
+      content: bytes('fold'),
+      ttlMs: 2_000,
+    });
     expect(puts).toBe(1);
-    expect(await vault.getSealedMany('one', ['a', 'b'])).toEqual([bytes('fold'), bytes('fold')]);
+    expect(await encryptedStore.getSealedMany('one', ['a', 'b'])).toEqual([bytes('fold'), bytes('fold')]);
     now = 2_000;
-    expect(await vault.getSealedMany('one', ['a', 'b'])).toEqual([undefined, undefined]);
-    expect(await vault.recall('one', id)).toEqual(found(original));
+    expect(await encryptedStore.getSealedMany('one', ['a', 'b'])).toEqual([undefined, undefined]);
+    expect(await encryptedStore.recall('one', id)).toEqual(found(original));
   });
 
   it('do not mix with memories', async () => {
-    const vault = open();
-    await vault.putSealed('one', ['mem_0123456789abcdef'], bytes('x'), 1_000);
-    expect(await vault.recall('one', 'mem_0123456789abcdef')).toEqual(missing);
+    const encryptedStore = open();
+    await encryptedStore.putSealed('one', ['mem_0123456789abcdef'], bytes('x'), 1_000);
+    expect(await encryptedStore.recall('one', 'mem_0123456789abcdef')).toEqual(missing);
   });
 });
 
-describe('createVault', () => {
+describe('createEncryptedStore', () => {
   it('refuses a short secret', () => {
     expect(() => open({ secret: new Uint8Array(31) })).toThrow(
       'The secret has 31 bytes, but must have at least 32.',
@@ -290,14 +306,16 @@ describe('createVault', () => {
   });
 
   it.each(['', 'a/b', 'a b', 'É', 'a\n', 'x'.repeat(65)])('refuses the tenant label %j', async (tenant) => {
-    const vault = open();
+    const encryptedStore = open();
     const refused = {
       code: 'bad-config',
       message: expect.stringContaining('but must be 1 to 64 of'),
     };
-    expect(() => vault.idOf(tenant, new Uint8Array(0))).toThrow(expect.objectContaining(refused));
-    await expect(vault.recall(tenant, 'mem_0123456789abcdef')).rejects.toMatchObject(refused);
-    await expect(vault.putSealed(tenant, ['a'], new Uint8Array(0), 1)).rejects.toMatchObject(refused);
-    await expect(vault.getSealedMany(tenant, ['a'])).rejects.toMatchObject(refused);
+    expect(() => encryptedStore.idOf(tenant, new Uint8Array(0))).toThrow(expect.objectContaining(refused));
+    await expect(encryptedStore.recall(tenant, 'mem_0123456789abcdef')).rejects.toMatchObject(refused);
+    await expect(encryptedStore.putSealed(tenant, ['a'], new Uint8Array(0), 1)).rejects.toMatchObject(
+      refused,
+    );
+    await expect(encryptedStore.getSealedMany(tenant, ['a'])).rejects.toMatchObject(refused);
   });
 });

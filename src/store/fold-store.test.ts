@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../conversation/edit.ts';
 import { inMemoryStore } from './in-memory.ts';
-import { createLedger, type FoundFold, type Ledger } from './ledger.ts';
+import { createFoldStore, type FoundFold, type FoldStore } from './fold-store.ts';
 import type { Store } from './store.ts';
-import { createVault } from './vault.ts';
+import { createEncryptedStore } from './encrypted-store.ts';
 
 const secret = new Uint8Array(32).fill(1);
-const open = (store: Store = inMemoryStore()): Ledger =>
-  createLedger({ vault: createVault({ store, secret }) });
+const open = (store: Store = inMemoryStore()): FoldStore =>
+  createFoldStore({ encryptedStore: createEncryptedStore({ store, secret }) });
 
 /** Links of a conversation of messages named by letters: two conversations share links as far as they share letters. */
 const links = (letters: string): readonly string[] =>
   Array.from({ length: letters.length + 1 }, (_, at) => `l-${letters.slice(0, at)}`);
 
-const newest = async (ledger: Ledger, letters: string, tenant = 't'): Promise<FoundFold | undefined> =>
-  (await ledger.find(tenant, links(letters))).folds[0];
+const newest = async (foldStore: FoldStore, letters: string, tenant = 't'): Promise<FoundFold | undefined> =>
+  (await foldStore.find(tenant, links(letters))).folds[0];
 
 const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: `mem_${message}` });
 const fold = (...messages: number[]) => ({ edits: messages.map(drop), alone: false });
@@ -24,63 +24,63 @@ const made = (length: number, ...messages: number[]) => ({
   id: expect.any(String) as string,
 });
 
-describe('the ledger', () => {
+describe('the foldStore', () => {
   it('finds a fold for every conversation that goes on from where it was made', async () => {
-    const ledger = open();
-    await ledger.record('t', links('abcdef'), fold(0, 1), { from: 2 });
+    const foldStore = open();
+    await foldStore.record('t', links('abcdef'), fold(0, 1), { from: 2 });
     const found = { fold: made(6, 0, 1), matched: 6 };
-    expect(await newest(ledger, 'abcdef')).toEqual(found);
-    expect(await newest(ledger, 'abcdefghijk')).toEqual(found);
+    expect(await newest(foldStore, 'abcdef')).toEqual(found);
+    expect(await newest(foldStore, 'abcdefghijk')).toEqual(found);
   });
 
   it('finds the newest of several', async () => {
-    const ledger = open();
-    await ledger.record('t', links('abcd'), fold(0), { from: 2 });
-    await ledger.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
-    expect((await newest(ledger, 'abcdefghi'))?.fold.length).toBe(8);
-    expect((await newest(ledger, 'abcdexy'))?.fold).toEqual(made(8, 0, 4));
-    expect((await newest(ledger, 'abcdxy'))?.fold).toEqual(made(4, 0));
+    const foldStore = open();
+    await foldStore.record('t', links('abcd'), fold(0), { from: 2 });
+    await foldStore.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
+    expect((await newest(foldStore, 'abcdefghi'))?.fold.length).toBe(8);
+    expect((await newest(foldStore, 'abcdexy'))?.fold).toEqual(made(8, 0, 4));
+    expect((await newest(foldStore, 'abcdxy'))?.fold).toEqual(made(4, 0));
   });
 
   it('finds nothing for a conversation that ends where the fold was not made yet', async () => {
-    const ledger = open();
-    await ledger.record('t', links('abcdef'), fold(0, 1), { from: 2 });
+    const foldStore = open();
+    await foldStore.record('t', links('abcdef'), fold(0, 1), { from: 2 });
     for (const shorter of ['abcde', 'abcd', 'abc', 'ab', 'a', ''])
-      expect(await newest(ledger, shorter)).toBeUndefined();
+      expect(await newest(foldStore, shorter)).toBeUndefined();
     // Nor does a look at a shorter one hide the fold from the longer.
-    expect((await newest(ledger, 'abcdefg'))?.matched).toBe(6);
+    expect((await newest(foldStore, 'abcdefg'))?.matched).toBe(6);
   });
 
   it('finds it where only the newest messages differ, and says how many are the same', async () => {
-    const ledger = open();
-    await ledger.record('t', links('abcdef'), fold(0, 1), { from: 2 });
-    expect((await newest(ledger, 'abcdeX'))?.matched).toBe(5);
-    expect(await newest(ledger, 'aXcdef')).toBeUndefined();
+    const foldStore = open();
+    await foldStore.record('t', links('abcdef'), fold(0, 1), { from: 2 });
+    expect((await newest(foldStore, 'abcdeX'))?.matched).toBe(5);
+    expect(await newest(foldStore, 'aXcdef')).toBeUndefined();
   });
 
   it('goes back to the fold before for a request that was sent before the newest', async () => {
-    const ledger = open();
-    await ledger.record('t', links('abcd'), fold(0), { from: 2 });
-    await ledger.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
-    expect((await newest(ledger, 'abcdefg'))?.fold.length).toBe(4);
+    const foldStore = open();
+    await foldStore.record('t', links('abcd'), fold(0), { from: 2 });
+    await foldStore.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
+    expect((await newest(foldStore, 'abcdefg'))?.fold.length).toBe(4);
   });
 
   it('leaves it to the caller what a fold is written with, and knows it only once that is done', async () => {
     const store = inMemoryStore();
-    const vault = createVault({ store, secret });
-    const ledger = open(store);
+    const encryptedStore = createEncryptedStore({ store, secret });
+    const foldStore = open(store);
     const failing = () => Promise.reject(new Error('the store is down'));
-    const record = ledger.record('t', links('abc'), fold(0), { from: 1, write: failing });
+    const record = foldStore.record('t', links('abc'), fold(0), { from: 1, write: failing });
     await expect(record).rejects.toThrow('the store is down');
-    expect(await newest(ledger, 'abcd')).toBeUndefined();
+    expect(await newest(foldStore, 'abcd')).toBeUndefined();
     const original = new Uint8Array([1, 2, 3]);
-    const id = vault.idOf('t', original);
-    await ledger.record('t', links('abc'), fold(0), {
+    const id = encryptedStore.idOf('t', original);
+    await foldStore.record('t', links('abc'), fold(0), {
       from: 1,
-      write: (beside) => vault.keep('t', [{ id, original }], beside),
+      write: (beside) => encryptedStore.keep('t', [{ id, original }], beside),
     });
     expect((await newest(open(store), 'abcd'))?.fold).toEqual(made(3, 0));
-    expect(await vault.recall('t', id)).toEqual({ status: 'found', original });
+    expect(await encryptedStore.recall('t', id)).toEqual({ status: 'found', original });
   });
 
   it('asks the store for a long conversation at once, and for no more folds of long ago than one', async () => {
@@ -93,27 +93,27 @@ describe('the ledger', () => {
     };
     await open(store).record('t', links('abc'), fold(0), { from: 1 });
     await open(store).record('t', links('abcdef'), fold(0, 3), { from: 4 });
-    const ledger = open(counted);
-    const found = ledger.find('t', links(`abcdef${'x'.repeat(300)}`));
+    const foldStore = open(counted);
+    const found = foldStore.find('t', links(`abcdef${'x'.repeat(300)}`));
     expect(asked).toEqual(['192 keys', 'the first of 484']);
     expect((await found).folds.map(({ matched, fold: { length } }) => [matched, length])).toEqual([[6, 6]]);
     // What is known of it is not asked again.
-    expect((await newest(ledger, `abcdef${'x'.repeat(302)}`))?.matched).toBe(6);
+    expect((await newest(foldStore, `abcdef${'x'.repeat(302)}`))?.matched).toBe(6);
     expect(asked.slice(2)).toEqual(['9 keys', 'the first of 2']);
   });
 
   it('has those before the newest at hand, for when it was made of another conversation', async () => {
-    const ledger = open();
-    await ledger.record('t', links('abcd'), fold(0), { from: 2 });
-    await ledger.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
-    const found = await ledger.find('t', links('abcdefghi'));
+    const foldStore = open();
+    await foldStore.record('t', links('abcd'), fold(0), { from: 2 });
+    await foldStore.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
+    const found = await foldStore.find('t', links('abcdefghi'));
     expect([...new Set(found.folds.map((one) => one.fold.length))]).toEqual([8, 4]);
   });
 
   it('keeps tenants apart', async () => {
-    const ledger = open();
-    await ledger.record('t', links('abc'), fold(0), { from: 1 });
-    expect(await newest(ledger, 'abc', 'u')).toBeUndefined();
+    const foldStore = open();
+    await foldStore.record('t', links('abc'), fold(0), { from: 1 });
+    expect(await newest(foldStore, 'abc', 'u')).toBeUndefined();
   });
 
   it('is the same in another process, also after that one looked in vain', async () => {
@@ -132,16 +132,16 @@ describe('the ledger', () => {
   });
 
   it('remembers conversations that are to be left alone', async () => {
-    const ledger = open();
-    await ledger.record('t', links('abc'), fold(0), { from: 2 });
-    await ledger.record('t', links('abcde'), { edits: [], alone: true }, { from: 5 });
-    expect((await newest(ledger, 'abcdef'))?.fold.alone).toBe(true);
-    expect((await newest(ledger, 'abcX'))?.fold.alone).toBe(false);
+    const foldStore = open();
+    await foldStore.record('t', links('abc'), fold(0), { from: 2 });
+    await foldStore.record('t', links('abcde'), { edits: [], alone: true }, { from: 5 });
+    expect((await newest(foldStore, 'abcdef'))?.fold.alone).toBe(true);
+    expect((await newest(foldStore, 'abcX'))?.fold.alone).toBe(false);
   });
 
   describe('among instances', () => {
-    const settle = (ledger: Ledger, letters: string, found?: FoundFold) =>
-      ledger.settle('t', links(letters), found, { at: 1, limit: 9 });
+    const settle = (foldStore: FoldStore, letters: string, found?: FoundFold) =>
+      foldStore.settle('t', links(letters), found, { at: 1, limit: 9 });
 
     it('has a request go out as it did, whatever was folded since on what begins like it', async () => {
       const store = inMemoryStore();
@@ -149,16 +149,16 @@ describe('the ledger', () => {
       await one.find('t', links('abcdX'));
       await settle(one, 'abcdX');
       await one.record('t', links('abcde'), fold(0), { from: 2 });
-      for (const ledger of [one, other, open(store)]) {
-        expect(await ledger.find('t', links('abcdX'))).toEqual({
+      for (const foldStore of [one, other, open(store)]) {
+        expect(await foldStore.find('t', links('abcdX'))).toEqual({
           folds: [],
           settled: { limit: 9 },
           sent: { matched: 5, at: 1 },
         });
         // Nor does what goes on from it take that fold over.
-        expect((await ledger.find('t', links('abcdXyz'))).folds).toEqual([]);
+        expect((await foldStore.find('t', links('abcdXyz'))).folds).toEqual([]);
         // What begins anew behind the fold does.
-        expect((await newest(ledger, 'abcdY'))?.fold).toEqual(made(5, 0));
+        expect((await newest(foldStore, 'abcdY'))?.fold).toEqual(made(5, 0));
       }
     });
 
@@ -192,32 +192,33 @@ describe('the ledger', () => {
       await one.record('t', links('abcde'), fold(0), { from: 2 });
       await settle(one, 'abcXY', await newest(one, 'abcXY'));
       await one.record('t', links('abcdefg'), fold(0, 1), { from: 2 });
-      for (const ledger of [one, open(store)])
-        expect((await newest(ledger, 'abcXYZ'))?.fold).toEqual({ ...made(5, 0), at: 1, limit: 9 });
+      for (const foldStore of [one, open(store)])
+        expect((await newest(foldStore, 'abcXYZ'))?.fold).toEqual({ ...made(5, 0), at: 1, limit: 9 });
     });
 
     it('lets the first of two folds of one request stand, and tells the other of it', async () => {
       const store = inMemoryStore();
       const [one, other] = [open(store), open(store)];
-      for (const ledger of [one, other]) await ledger.find('t', links('abc'));
+      for (const foldStore of [one, other]) await foldStore.find('t', links('abc'));
       expect(await one.record('t', links('abc'), fold(0), { from: 1, givesWayTo: 'folds' })).toBe('recorded');
       const answer = await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'all' });
       expect(answer).toMatchObject({ settled: { folds: [{ fold: made(3, 0), matched: 3 }] } });
-      for (const ledger of [one, other, open(store)])
-        expect((await newest(ledger, 'abcd'))?.fold).toEqual(made(3, 0));
+      for (const foldStore of [one, other, open(store)])
+        expect((await newest(foldStore, 'abcd'))?.fold).toEqual(made(3, 0));
     });
 
     it('lets a fold that is only wished for give way to a request sent without, and one that must be not', async () => {
       const store = inMemoryStore();
       const [one, other] = [open(store), open(store)];
-      for (const ledger of [one, other]) await ledger.find('t', links('abc'));
+      for (const foldStore of [one, other]) await foldStore.find('t', links('abc'));
       await settle(one, 'abc');
       const wished = await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'all' });
       expect(wished).toMatchObject({ settled: { folds: [], settled: { limit: 9 } } });
       expect(await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'folds' })).toBe(
         'recorded',
       );
-      for (const ledger of [one, other]) expect((await newest(ledger, 'abcd'))?.fold).toEqual(made(3, 1));
+      for (const foldStore of [one, other])
+        expect((await newest(foldStore, 'abcd'))?.fold).toEqual(made(3, 1));
     });
 
     it('hears of a fold that took the place of another, refused by its provider', async () => {

@@ -5,10 +5,10 @@
 import { LRUCache } from 'lru-cache';
 import type { GhostTurn } from '../conversation/ghost-turn.ts';
 import type { Clock } from './store.ts';
-import type { Vault } from './vault.ts';
+import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
-export interface Ghosts {
+export interface HiddenRecalls {
   /**
    * The replies of one conversation for which something was recalled, with that, the newest turn first; none for most conversations.
    * No more of them are looked at than need be. What is found is kept for as long again. Rejects with `store-failed`.
@@ -25,8 +25,8 @@ export type Reply = { readonly before: string; readonly through: string };
 
 export type Found<R extends Reply> = { readonly reply: R; readonly turns: readonly GhostTurn[] };
 
-type GhostsOptions = {
-  readonly vault: Pick<Vault, 'keep' | 'getSealedMany' | 'renewSealed'>;
+type HiddenRecallsOptions = {
+  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'renewSealed'>;
   /** How long a ghost turn is kept after it was last put back, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
   readonly clock?: Clock | undefined;
@@ -38,12 +38,12 @@ const mostTurns = 4;
 /** Further ones are remembered here alone. */
 const mostVersions = 16;
 
-/** Behind a vault. What this process learns is remembered, bounded, so that a turn that goes on asks for its newest reply alone. */
-export function createGhosts({
-  vault,
+/** Behind an encrypted store. What this process learns is remembered, bounded, so that a turn that goes on asks for its newest reply alone. */
+export function createHiddenRecalls({
+  encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
   clock = Date.now,
-}: GhostsOptions): Ghosts {
+}: HiddenRecallsOptions): HiddenRecalls {
   // By the link behind the copy: another reply to the same prefix may have been recalled for later, by another instance.
   const known = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
   const made = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
@@ -65,7 +65,7 @@ export function createGhosts({
       }
       const unknown = met.filter(({ turns }) => turns === undefined);
       if (unknown.length > 0) {
-        const kept = await vault.getSealedMany(
+        const kept = await encryptedStore.getSealedMany(
           tenant,
           unknown.map(({ reply }) => keyOf(reply.before)),
         );
@@ -102,7 +102,7 @@ export function createGhosts({
   /** Its marks, too: a version that is recorded later must meet those that stand there. */
   function renew(tenant: string, link: string, writtenAt?: number): void {
     const marks = () => Array.from({ length: mostVersions }, (_, at) => markOf(link, at + 1));
-    vault.renewSealed(tenant, keyOf(link), ttlMs, { writtenAt, along: marks });
+    encryptedStore.renewSealed(tenant, keyOf(link), ttlMs, { writtenAt, along: marks });
   }
 
   /** Other instances may record for the same prefix at once: each version is written once, and the next begins with what it holds. */
@@ -111,7 +111,7 @@ export function createGhosts({
     for (let version = 1; version <= mostVersions; version++) {
       const mark = markOf(link, version);
       const keys = [keyOf(link), mark];
-      const there = await vault.keep(tenant, [], {
+      const there = await encryptedStore.keep(tenant, [], {
         keys,
         content: bytesOf(turns, clock()),
         ttlMs,

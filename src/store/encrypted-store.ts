@@ -12,7 +12,7 @@ import { createSealer, deriveKey } from './sealing.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
 /** Everything that touches the store rejects with `store-failed` when the store does. */
-export interface Vault {
+export interface EncryptedStore {
   /**
    * The label of a tenant: 16 characters, the same in every process with this secret. No credential has a label too. What a header or a
    * claim says has a label of its own, which no credential of the same text has.
@@ -73,7 +73,7 @@ export type Recalled =
   | { readonly status: 'found'; readonly original: Uint8Array }
   | { readonly status: 'missing' };
 
-export type VaultOptions = {
+export type EncryptedStoreOptions = {
   readonly store: Store;
   /** At least 32 bytes; see secret.ts. With another secret everything kept so far is missing. */
   readonly secret: Uint8Array;
@@ -85,7 +85,7 @@ export type VaultOptions = {
 };
 
 /** Throws `bad-config` for a secret that is too short and for a deadline out of range. */
-export function createVault(options: VaultOptions): Vault {
+export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedStore {
   const { secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
   const store = storeWithDeadline(options.store, { deadlineMs: options.storeDeadlineMs });
   if (secret.length < 32) {
@@ -178,7 +178,7 @@ export function createVault(options: VaultOptions): Vault {
   };
 }
 
-function createNames(secret: Uint8Array): Pick<Vault, 'tenantOf' | 'idOf'> {
+function createNames(secret: Uint8Array): Pick<EncryptedStore, 'tenantOf' | 'idOf'> {
   const tenantKey = deriveKey(secret, 'tenant');
   const idKey = deriveKey(secret, 'id');
   return {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { showsFile } from './shown-file.ts';
+import { isFileContent } from './is-file-content.ts';
 
 const call = (name: string, input: unknown = {}) => ({ name, input: JSON.stringify(input) });
 
-describe('showsFile', () => {
+describe('isFileContent', () => {
   it.each([
     call('Read'),
     call('read_file'),
@@ -17,7 +17,7 @@ describe('showsFile', () => {
     call('shell', { command: ['bash', '-lc', 'cat a.ts'] }),
     call('exec_command', { cmd: 'tail -20 a.ts' }),
   ])('is true for what prints a file: $name $input', (one) => {
-    expect(showsFile(one)).toBe(true);
+    expect(isFileContent(one)).toBe(true);
   });
 
   it.each([
@@ -31,6 +31,6 @@ describe('showsFile', () => {
     { name: 'Bash', input: 'null' },
     { name: 'Bash', input: '' },
   ])('is false for what does not: $name $input', (one) => {
-    expect(showsFile(one)).toBe(false);
+    expect(isFileContent(one)).toBe(false);
   });
 });

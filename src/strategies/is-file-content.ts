@@ -6,7 +6,7 @@ import { argumentsIn } from '../conversation/arguments.ts';
 import { wordsOf } from './tool-words.ts';
 
 /** `input` is the JSON text of the call's arguments. */
-export function showsFile({ name, input }: { readonly name: string; readonly input: string }): boolean {
+export function isFileContent({ name, input }: { readonly name: string; readonly input: string }): boolean {
   if (wordsOf(name).some((word) => fileWords.has(word))) return true;
   const command = commandIn(input);
   return command !== undefined && printsFile.test(command) && !machineWritten.test(command);

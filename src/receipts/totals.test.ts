@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createAggregate, type Named, noTotals, type Totals } from './aggregate.ts';
+import { createReceiptTotals, type Named, noTotals, type Totals } from './totals.ts';
 import { compressionOf } from './compression.ts';
 import type { Receipt } from './receipt.ts';
 import type { SummaryReceipt } from './summary-receipt.ts';
@@ -94,7 +94,7 @@ const brief = (rows: readonly Named[]) =>
 
 describe('sums of receipts', () => {
   it('are those of one receipt when there is one', () => {
-    const sums = createAggregate();
+    const sums = createReceiptTotals();
     sums.add('t1', receipt);
     expect(sums.total('t1')).toEqual(once);
     expect(sums.models('t1')).toEqual([{ tenant: 't1', name: 'm', totals: once }]);
@@ -102,7 +102,7 @@ describe('sums of receipts', () => {
   });
 
   it('add up, without rounding noise', () => {
-    const sums = createAggregate();
+    const sums = createReceiptTotals();
     for (let at = 0; at < 3; at++) sums.add('t1', receipt);
     expect(sums.total('t1')).toEqual({
       requests: 3,
@@ -136,7 +136,7 @@ describe('sums of receipts', () => {
   });
 
   it('know what they are not of: requests that failed, that nobody counted, whose price nobody knows', () => {
-    const sums = createAggregate();
+    const sums = createReceiptTotals();
     expect(sums.total('t1')).toEqual(noTotals);
     const uncompressed = { ...receipt, compressions: [] };
     sums.add('t1', { ...uncompressed, usage: undefined, rounds: [], money: undefined, recalls: [] });
@@ -155,7 +155,7 @@ describe('sums of receipts', () => {
   });
 
   it('hold what summaries by a model cost, also those that came to nothing, so that savings are net of them', () => {
-    const sums = createAggregate();
+    const sums = createReceiptTotals();
     const summary: SummaryReceipt = {
       kind: 'summary',
       id: 's',
@@ -195,7 +195,7 @@ describe('sums of receipts', () => {
   });
 
   it('count a fold where one was made: not where it is replayed, was refused or is only observed', () => {
-    const sums = createAggregate();
+    const sums = createReceiptTotals();
     sums.add('t1', { ...receipt, steps: [], replayed: 3 });
     sums.add('t1', {
       ...receipt,
@@ -206,7 +206,7 @@ describe('sums of receipts', () => {
   });
 
   it('are kept by tenant, model and session, with what was heard of last in front', () => {
-    const sums = createAggregate();
+    const sums = createReceiptTotals();
     sums.add('t1', receipt);
     sums.add('t2', receipt);
     sums.add('t1', { ...receipt, model: undefined, session: undefined });
@@ -225,7 +225,7 @@ describe('sums of receipts', () => {
   });
 
   it('let go of what was quiet the longest; the sums of the tenant stay whole', () => {
-    const sums = createAggregate({ rows: 2 });
+    const sums = createReceiptTotals({ rows: 2 });
     for (const session of ['one', 'two', 'three']) sums.add('t1', { ...receipt, session });
     expect(brief(sums.sessions('t1'))).toEqual(['t1 three 1', 't1 two 1']);
     expect(sums.total('t1').requests).toBe(3);
