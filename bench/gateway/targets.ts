@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { assembleGateway } from '../../src/gateway/assemble.ts';
-import { headersToClient, headersToUpstream } from '../../src/gateway/headers.ts';
-import { readBody } from '../../src/gateway/http.ts';
-import { serveNode } from '../../src/gateway/node-server.ts';
-import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
+import { headersToClient, headersToUpstream } from '../../src/gateway/http/headers.ts';
+import { readBody } from '../../src/gateway/http/http.ts';
+import { serveNode } from '../../src/gateway/http/node-server.ts';
+import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 
 /** Starts a server in front of `upstream` (an origin) and gives its port. */

@@ -5,12 +5,12 @@
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals, Named, Totals } from '../receipts/totals.ts';
 import { summaryOf } from '../receipts/compression.ts';
-import { isFrom } from './credentials.ts';
-import type { GatewayRequest, GatewayResponse } from './http.ts';
-import { jsonResponse } from './json-response.ts';
-import type { ReceiptLog } from './receipts.ts';
+import { isFrom } from './routing/credentials.ts';
+import type { GatewayRequest, GatewayResponse } from './http/http.ts';
+import { jsonResponse } from './http/json-response.ts';
+import type { ReceiptLog } from './receipts/receipt-log.ts';
 import { metricsPage, type MetricsRim } from './metrics-page.ts';
-import type { Tenant, TenantRule } from './tenant.ts';
+import type { Tenant, TenantRule } from './routing/tenant.ts';
 
 type AdminRim = MetricsRim & {
   readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny'>;

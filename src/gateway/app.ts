@@ -4,14 +4,14 @@
  */
 import type { Codec, GatewayProblem } from '../codecs/codec.ts';
 import { answerOwn } from './admin.ts';
-import { problemResponse, upstreamProblem } from './answers.ts';
+import { problemResponse, upstreamProblem } from './http/answers.ts';
 import { refuseForeign } from './browser-guard.ts';
-import { carriesToken } from './credentials.ts';
-import { headersToClient, headersToUpstream } from './headers.ts';
-import type { GatewayRequest, GatewayResponse, Handler } from './http.ts';
+import { carriesToken } from './routing/credentials.ts';
+import { headersToClient, headersToUpstream } from './http/headers.ts';
+import type { GatewayRequest, GatewayResponse, Handler } from './http/http.ts';
 import { serveModel } from './model-call.ts';
 import type { GatewayOptions } from './options.ts';
-import { routeOf } from './routes.ts';
+import { routeOf } from './routing/routes.ts';
 
 export function createGateway(options: GatewayOptions): Handler {
   return async function handle(request) {

@@ -1,7 +1,7 @@
 /** One call of a model for a summary, in the wire format of the conversation. */
 import type { Codec, ModelReply, Prompt } from '../codecs/codec.ts';
 import { LeporelloError } from '../errors.ts';
-import { readBody, type UpstreamResponse } from './http.ts';
+import { readBody, type UpstreamResponse } from './http/http.ts';
 
 /** A reply that holds a summary is small. */
 const maxReplyBytes = 4 * 1024 * 1024;

@@ -25,16 +25,16 @@ import {
 } from '../store/encrypted-store.ts';
 import { createReceiptTotals } from '../receipts/totals.ts';
 import { createGateway } from './app.ts';
-import type { Handler, Upstream } from './http.ts';
-import type { GatewayLog } from './gateway-log.ts';
-import type { GatewayMetrics } from './gateway-metrics.ts';
-import { pricesFrom } from './prices.ts';
-import { createReceiptLog } from './receipts.ts';
-import { createReckoner } from './reckoner.ts';
+import type { Handler, Upstream } from './http/http.ts';
+import type { GatewayLog } from './receipts/gateway-log.ts';
+import type { GatewayMetrics } from './receipts/gateway-metrics.ts';
+import { pricesFrom } from './receipts/prices.ts';
+import { createReceiptLog } from './receipts/receipt-log.ts';
+import { createReckoner } from './receipts/cost-tracker.ts';
 import { loadModelInfo } from '../tokens/models.ts';
-import { createSummaryDesk, type SummaryDesk } from './summary-desk.ts';
-import { createTenantRule, type TenantSetting } from './tenant.ts';
-import { defaultUpstreams, type UpstreamUrls } from './provider-of.ts';
+import { createSummaryDesk, type SummaryDesk } from './background-summarizer.ts';
+import { createTenantRule, type TenantSetting } from './routing/tenant.ts';
+import { defaultUpstreams, type UpstreamUrls } from './routing/provider-of.ts';
 
 export type GatewaySettings = FoldSettings & {
   readonly urls?: Partial<UpstreamUrls>;

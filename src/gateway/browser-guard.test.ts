@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { refuseForeign } from './browser-guard.ts';
-import type { HeaderList } from './http.ts';
+import type { HeaderList } from './http/http.ts';
 
 const allowed = ['localhost', '127.0.0.1', '[::1]'];
 const statusOf = (headers: HeaderList, hosts: readonly string[] | undefined = allowed) =>

@@ -2,9 +2,9 @@
  * Keeps web pages away from a gateway on the loopback. A page can make a browser send requests to 127.0.0.1, and, by a name of its own
  * that resolves there (DNS rebinding), even read the answers. Programs send no Origin, and address the host they mean.
  */
-import { headerOf } from './headers.ts';
-import type { GatewayRequest, GatewayResponse, HeaderList } from './http.ts';
-import { jsonResponse } from './json-response.ts';
+import { headerOf } from './http/headers.ts';
+import type { GatewayRequest, GatewayResponse, HeaderList } from './http/http.ts';
+import { jsonResponse } from './http/json-response.ts';
 
 /** The refusal of a request that was addressed to a foreign name or sent by a foreign page; undefined when it may pass. */
 export function refuseForeign(

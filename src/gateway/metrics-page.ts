@@ -1,8 +1,8 @@
 /** `/metrics`: counts of all tenants together, so for the administrator, or for whoever may see all of them anyway. */
-import type { GatewayMetrics } from './gateway-metrics.ts';
-import type { GatewayResponse } from './http.ts';
-import { jsonResponse } from './json-response.ts';
-import type { SummaryDesk } from './summary-desk.ts';
+import type { GatewayMetrics } from './receipts/gateway-metrics.ts';
+import type { GatewayResponse } from './http/http.ts';
+import { jsonResponse } from './http/json-response.ts';
+import type { SummaryDesk } from './background-summarizer.ts';
 
 export type MetricsRim = {
   readonly metrics: GatewayMetrics | undefined;

@@ -2,20 +2,20 @@
 import type { EngineRequest } from '../engine/request.ts';
 import { type Prepared, unprepared } from '../engine/prepared.ts';
 import { LeporelloError } from '../errors.ts';
-import { answer, problemResponse, upstreamProblem } from './answers.ts';
-import { type Sent, sendPrepared } from './first-response.ts';
-import { headerOf, headersToUpstream, withHeaders } from './headers.ts';
-import { type GatewayRequest, type GatewayResponse, type HeaderList, readBody } from './http.ts';
-import { longestName, openReceipt, type OpenReceipt } from './open-receipt.ts';
+import { answer, problemResponse, upstreamProblem } from './http/answers.ts';
+import { type Sent, sendPrepared } from './send-with-retries.ts';
+import { headerOf, headersToUpstream, withHeaders } from './http/headers.ts';
+import { type GatewayRequest, type GatewayResponse, type HeaderList, readBody } from './http/http.ts';
+import { longestName, openReceipt, type OpenReceipt } from './receipts/request-receipt.ts';
 import type { GatewayOptions } from './options.ts';
-import { peekBody } from './peek-body.ts';
+import { peekBody } from './http/peek-body.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
-import { promptUrl, type Route, sessionOf } from './routes.ts';
-import { splitUrl } from './split-url.ts';
+import { promptUrl, type Route, sessionOf } from './routing/routes.ts';
+import { splitUrl } from './http/split-url.ts';
 import { pauseUnless } from './send-continuation.ts';
-import { addSummaryReceipt } from './summary-receipts.ts';
-import { tellCompressions } from './tell-compressions.ts';
-import { type Arrived, unpackBody } from './unpack-body.ts';
+import { addSummaryReceipt } from './receipts/summary-receipts.ts';
+import { tellCompressions } from './receipts/tell-compressions.ts';
+import { type Arrived, unpackBody } from './http/unpack-body.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 

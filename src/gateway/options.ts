@@ -2,16 +2,16 @@
 import type { Engine } from '../engine/engine.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
-import type { GatewayLog } from './gateway-log.ts';
-import type { GatewayMetrics } from './gateway-metrics.ts';
-import type { Upstream } from './http.ts';
-import type { Prices } from './prices.ts';
+import type { GatewayLog } from './receipts/gateway-log.ts';
+import type { GatewayMetrics } from './receipts/gateway-metrics.ts';
+import type { Upstream } from './http/http.ts';
+import type { Prices } from './receipts/prices.ts';
 import type { RecallLimits } from './recall-budget.ts';
-import type { ReceiptLog } from './receipts.ts';
-import type { Reckoner } from './reckoner.ts';
-import type { UpstreamUrls } from './provider-of.ts';
-import type { SummaryDesk } from './summary-desk.ts';
-import type { TenantRule } from './tenant.ts';
+import type { ReceiptLog } from './receipts/receipt-log.ts';
+import type { Reckoner } from './receipts/cost-tracker.ts';
+import type { UpstreamUrls } from './routing/provider-of.ts';
+import type { SummaryDesk } from './background-summarizer.ts';
+import type { TenantRule } from './routing/tenant.ts';
 
 export type GatewayOptions = {
   readonly engine: Engine;

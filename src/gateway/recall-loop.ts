@@ -9,12 +9,12 @@ import type { Prepared } from '../engine/prepared.ts';
 import { LeporelloError } from '../errors.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
 import { addedUsage, noUsage } from '../receipts/usage.ts';
-import { type GhostRecorder, recordGhosts } from './ghost-recorder.ts';
-import type { UpstreamResponse } from './http.ts';
-import { peekBody, peekBytes } from './peek-body.ts';
+import { type GhostRecorder, recordGhosts } from './hidden-recall-recorder.ts';
+import type { UpstreamResponse } from './http/http.ts';
+import { peekBody, peekBytes } from './http/peek-body.ts';
 import { openBudget, type RecallBudget, type RecallLimits } from './recall-budget.ts';
 import { type Continuing, sendContinuation } from './send-continuation.ts';
-import { splitEvents } from './sse.ts';
+import { splitEvents } from './http/sse.ts';
 
 /** One model call with all it needs to be continued. */
 export type Exchange = Continuing & {

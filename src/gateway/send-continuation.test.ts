@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
-import type { HeaderList, UpstreamResponse } from './http.ts';
+import type { HeaderList, UpstreamResponse } from './http/http.ts';
 import { type Continuing, pauseUnless, sendContinuation } from './send-continuation.ts';
 
 type Answer = UpstreamResponse | LeporelloError | Error;

@@ -3,8 +3,8 @@
  * recall there would have been no second request, so its client must not see it fail for what passes in a moment.
  */
 import { LeporelloError } from '../errors.ts';
-import { headerOf } from './headers.ts';
-import type { UpstreamResponse } from './http.ts';
+import { headerOf } from './http/headers.ts';
+import type { UpstreamResponse } from './http/http.ts';
 
 export type Continuing = {
   /** Rejects like an upstream. */

@@ -6,8 +6,8 @@ import { createDefaultEngine } from '../engine/default-engine.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import type { Outcome } from '../receipts/receipt.ts';
-import { defaultUpstreams } from './provider-of.ts';
-import { routeOf } from './routes.ts';
+import { defaultUpstreams } from './routing/provider-of.ts';
+import { routeOf } from './routing/routes.ts';
 
 /**
  * Takes about 600 ms of CPU, and saves the first request of 2.3 MB about 350 ms. `model` names a model with the tokenizer that most

@@ -3,7 +3,7 @@
  * whole behind its ids, with the checked summary or an extract in front, and its receipt says which of them, and why.
  */
 import { describe, expect, it, vi } from 'vitest';
-import type { AnyReceipt } from '../../src/gateway/receipts.ts';
+import type { AnyReceipt } from '../../src/gateway/receipts/receipt-log.ts';
 import type { Compression } from '../../src/receipts/compression.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import type { SummaryReceipt } from '../../src/receipts/summary-receipt.ts';

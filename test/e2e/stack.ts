@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
 import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
-import { serveNode } from '../../src/gateway/node-server.ts';
-import { prometheusMetrics } from '../../src/gateway/prometheus.ts';
-import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
+import { serveNode } from '../../src/gateway/http/node-server.ts';
+import { prometheusMetrics } from '../../src/gateway/receipts/prometheus.ts';
+import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TenantSetting } from '../../src/gateway/tenant.ts';
+import type { TenantSetting } from '../../src/gateway/routing/tenant.ts';
 import type { ScriptRequest, Turn } from '../support/fake-provider/script.ts';
 import { type Format, formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';

@@ -2,9 +2,9 @@ import { connect } from 'node:net';
 import { array, assert, asyncProperty, constantFrom } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { assembleGateway } from '../../src/gateway/assemble.ts';
-import { fetchUpstream } from '../../src/gateway/fetch-upstream.ts';
-import { serveNode } from '../../src/gateway/node-server.ts';
-import { undiciUpstream } from '../../src/gateway/undici-upstream.ts';
+import { fetchUpstream } from '../../src/gateway/http/fetch-upstream.ts';
+import { serveNode } from '../../src/gateway/http/node-server.ts';
+import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
 
 const adminToken = 'administrator-16';

@@ -1,6 +1,6 @@
 /** Gateways within the process that fold early, each in its own way, before a strict provider of their own. */
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
-import type { Handler } from '../../src/gateway/http.ts';
+import type { Handler } from '../../src/gateway/http/http.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
 import { createEncryptedStore, type EncryptedStore } from '../../src/store/encrypted-store.ts';
 import { strictProvider, type StrictProvider } from './strict-upstream.ts';

@@ -2,7 +2,7 @@
  * A strict provider of all four formats within the process: it refuses what the real ones refuse, by rules that read with `JSON.parse` and
  * share no code with the product, and answers what a script says.
  */
-import type { Upstream } from '../../src/gateway/http.ts';
+import type { Upstream } from '../../src/gateway/http/http.ts';
 import { chatFormat } from '../support/fake-provider/chat-format.ts';
 import { countFormats } from '../support/fake-provider/counts.ts';
 import { endpointOf } from '../support/fake-provider/endpoints.ts';

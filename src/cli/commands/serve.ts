@@ -1,9 +1,9 @@
 /** `leporello serve`: the gateway on a port, until it is asked to stop. */
 import { assembleGateway } from '../../gateway/assemble.ts';
 import { foldThread } from '../../gateway/fold-thread/fold-thread.ts';
-import { type NodeServer, serveNode } from '../../gateway/node-server.ts';
-import { prometheusMetrics } from '../../gateway/prometheus.ts';
-import { undiciUpstream } from '../../gateway/undici-upstream.ts';
+import { type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
+import { prometheusMetrics } from '../../gateway/receipts/prometheus.ts';
+import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import { warmUp } from '../../gateway/warm-up.ts';
 import type { ServeArgs } from '../args.ts';
 import { loadConfig } from '../config.ts';

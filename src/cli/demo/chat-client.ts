@@ -1,5 +1,5 @@
 /** The client of the demo: it streams Chat Completions with plain `fetch`, and puts the message together. */
-import { splitEvents } from '../../gateway/sse.ts';
+import { splitEvents } from '../../gateway/http/sse.ts';
 import type { ChatBody, ChatCall, ChatMessage } from './chat.ts';
 
 export interface ChatClient {

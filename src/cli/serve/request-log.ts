@@ -1,7 +1,7 @@
 /** One line of log for each request, when its response begins: what was asked, what became of it, how long it took to get there. */
-import { headerOf } from '../../gateway/headers.ts';
-import type { GatewayRequest, GatewayResponse, Handler } from '../../gateway/http.ts';
-import { isOwnPath } from '../../gateway/routes.ts';
+import { headerOf } from '../../gateway/http/headers.ts';
+import type { GatewayRequest, GatewayResponse, Handler } from '../../gateway/http/http.ts';
+import { isOwnPath } from '../../gateway/routing/routes.ts';
 import type { Log } from './log.ts';
 
 /** The handler with a log around it. Paths go in without their query, which can hold keys. */

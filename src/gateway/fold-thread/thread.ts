@@ -15,7 +15,7 @@ import { LeporelloError } from '../../errors.ts';
 import type { Store } from '../../store/store.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import type { SummaryRequest } from '../../outline/summarizer.ts';
-import { codecOf } from '../routes.ts';
+import { codecOf } from '../routing/routes.ts';
 import { warmUp } from '../warm-up.ts';
 import { begin, type Calls, openCalls, type Turn } from './calls.ts';
 

@@ -9,8 +9,8 @@ import type { CallUsage } from '../receipts/summary-receipt.ts';
 import { createModelSummarizer } from '../outline/model.ts';
 import type { ModelInfo } from '../tokens/models.ts';
 import { askForSummary } from './ask-for-summary.ts';
-import type { GatewayLog } from './gateway-log.ts';
-import type { UpstreamResponse } from './http.ts';
+import type { GatewayLog } from './receipts/gateway-log.ts';
+import type { UpstreamResponse } from './http/http.ts';
 
 export interface SummaryDesk {
   /** Which model is asked where a conversation is with `model`. */

@@ -2,7 +2,7 @@
  * HTTP as the gateway's core sees it: values and byte streams, no sockets and no library of any transport.
  * The rims (node-server, fetch-handler) turn what they speak into these shapes; the upstreams do the sending.
  */
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError } from '../../errors.ts';
 
 /** Names in lower case; several values of one name are several entries, in order. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];

@@ -1,10 +1,10 @@
 /** The receipt of a summary that was written ahead: what was asked of a model and paid for, used or not. */
-import type { ReceiptTotals } from '../receipts/totals.ts';
-import { costOf, type SummaryReceipt } from '../receipts/summary-receipt.ts';
+import type { ReceiptTotals } from '../../receipts/totals.ts';
+import { costOf, type SummaryReceipt } from '../../receipts/summary-receipt.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { Prices } from './prices.ts';
-import type { ReceiptLog } from './receipts.ts';
-import type { SummaryEnd } from './summary-desk.ts';
+import type { ReceiptLog } from './receipt-log.ts';
+import type { SummaryEnd } from '../background-summarizer.ts';
 
 type SummaryRim = {
   readonly receipts: ReceiptLog;

@@ -1,5 +1,5 @@
 /** Tells the log what a fold compressed: a warning where that came out far from what was asked for. */
-import type { FoldReport } from '../receipts/receipt.ts';
+import type { FoldReport } from '../../receipts/receipt.ts';
 import type { GatewayLog } from './gateway-log.ts';
 
 export function tellCompressions(log: GatewayLog, receipt: string, { compressions }: FoldReport): void {

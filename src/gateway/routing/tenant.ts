@@ -1,8 +1,8 @@
 /** Decides whose data a request is, by the setting `tenant`. */
-import { LeporelloError } from '../errors.ts';
-import { isTenantLabel, type EncryptedStore } from '../store/encrypted-store.ts';
+import { LeporelloError } from '../../errors.ts';
+import { isTenantLabel, type EncryptedStore } from '../../store/encrypted-store.ts';
 import { credentialHeaders, credentialOf, credentialsOf } from './credentials.ts';
-import type { GatewayRequest, HeaderList } from './http.ts';
+import type { GatewayRequest, HeaderList } from '../http/http.ts';
 
 /**
  * - `'local'`: one tenant for all requests that come straight from this machine. One that a proxy has forwarded counts by its credential.

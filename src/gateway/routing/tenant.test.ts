@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { inMemoryStore } from '../store/in-memory.ts';
-import { createEncryptedStore } from '../store/encrypted-store.ts';
-import type { HeaderList } from './http.ts';
+import { inMemoryStore } from '../../store/in-memory.ts';
+import { createEncryptedStore } from '../../store/encrypted-store.ts';
+import type { HeaderList } from '../http/http.ts';
 import { createTenantRule, type TenantSetting } from './tenant.ts';
 
 const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32).fill(3) });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { carriesToken, credentialOf, isFrom } from './credentials.ts';
-import type { HeaderList } from './http.ts';
+import type { HeaderList } from '../http/http.ts';
 
 describe('the credential of a request', () => {
   it('is the key alone, however it is sent', () => {

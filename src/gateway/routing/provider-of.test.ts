@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HeaderList } from './http.ts';
+import type { HeaderList } from '../http/http.ts';
 import { defaultUpstreams, type UpstreamUrls } from './provider-of.ts';
 import { routeOf } from './routes.ts';
 

@@ -3,7 +3,7 @@
  * that ended it. Only framing happens here, one pass over the bytes; fields are read by eventsource-parser.
  */
 import { createParser } from 'eventsource-parser';
-import type { StreamEvent } from '../codecs/codec.ts';
+import type { StreamEvent } from '../../codecs/codec.ts';
 
 /** `isPiece`: these are bytes of an event that was too long to be read. */
 export type SplitEvent = StreamEvent & { readonly isPiece?: true };

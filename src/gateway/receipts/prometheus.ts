@@ -1,6 +1,6 @@
 /** Metrics in the text format of Prometheus. Kept in this process, since it started. */
 import { Registry } from 'prom-client';
-import type { Receipt } from '../receipts/receipt.ts';
+import type { Receipt } from '../../receipts/receipt.ts';
 import { createBoundedNames } from './bounded-names.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { type Series, seriesIn } from './prometheus-series.ts';

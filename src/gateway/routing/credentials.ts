@@ -1,5 +1,5 @@
 /** The credentials that a request carries, and whether one of them is the gateway's own token. Pure. */
-import type { GatewayRequest, HeaderList } from './http.ts';
+import type { GatewayRequest, HeaderList } from '../http/http.ts';
 
 /** One credential; `from` is the header, or `?key` for the query, that it came in. */
 export type Credential = { readonly from: string; readonly value: string };

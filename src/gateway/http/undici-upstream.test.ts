@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError } from '../../errors.ts';
 import { readBody } from './http.ts';
 import type { Handler, HeaderList, Upstream, UpstreamRequest } from './http.ts';
 import { serveNode } from './node-server.ts';

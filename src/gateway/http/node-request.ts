@@ -3,7 +3,7 @@
  * to read when the core answers without having read it all.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError } from '../../errors.ts';
 import type { GatewayRequest, HeaderList } from './http.ts';
 
 /** How much of an unwanted body is still taken after the answer, so that a client that is still sending can read it. */

@@ -3,8 +3,8 @@
  * provider is not certain is refused, because sending it would hand one provider's credential to another. Pure.
  */
 import { type Credential, credentialsOf, percentDecoded } from './credentials.ts';
-import { headerOf } from './headers.ts';
-import type { HeaderList } from './http.ts';
+import { headerOf } from '../http/headers.ts';
+import type { HeaderList } from '../http/http.ts';
 
 /** Base URLs of the upstreams, with or without their version segment (`/v1`). */
 export type UpstreamUrls = { readonly openai: string; readonly anthropic: string; readonly gemini: string };

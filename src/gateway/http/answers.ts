@@ -1,6 +1,6 @@
 /** Responses of the gateway: an upstream's, with what the receipt tells in front, or our own error in the provider's shape. Pure. */
-import type { Codec, GatewayProblem } from '../codecs/codec.ts';
-import { LeporelloError } from '../errors.ts';
+import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
+import { LeporelloError } from '../../errors.ts';
 import { headersToClient } from './headers.ts';
 import type { GatewayResponse, HeaderList, UpstreamResponse } from './http.ts';
 

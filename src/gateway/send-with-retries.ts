@@ -7,8 +7,8 @@ import type { Codec } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/overflow.ts';
 import type { Refusal as EngineRefusal } from '../engine/request.ts';
 import { type Prepared, unprepared } from '../engine/prepared.ts';
-import type { UpstreamResponse } from './http.ts';
-import { peekBody } from './peek-body.ts';
+import type { UpstreamResponse } from './http/http.ts';
+import { peekBody } from './http/peek-body.ts';
 import { waitAtMost } from './wait-at-most.ts';
 
 /** One request of a client with the ways to send it. */

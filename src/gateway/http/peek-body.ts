@@ -1,5 +1,5 @@
 /** Looks at a short body without taking it away: what was read is given again, and what was not read follows. */
-import { concatBytes } from '../conversation/splice.ts';
+import { concatBytes } from '../../conversation/splice.ts';
 
 export type Peeked = {
   /** The whole body as text; undefined when it is longer than the limit or broke off. */

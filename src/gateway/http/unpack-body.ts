@@ -4,7 +4,7 @@
  * the request changes.
  */
 import type * as zlibTypes from 'node:zlib';
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError } from '../../errors.ts';
 import type { HeaderList } from './http.ts';
 import { readBody } from './http.ts';
 import { iterate } from './web-streams.ts';

@@ -1,15 +1,15 @@
 /** A receipt while its request is under way: collects what happens and is written once, at the end. */
-import type { Prepared } from '../engine/prepared.ts';
-import type { ReceiptTotals } from '../receipts/totals.ts';
-import type { PriceList } from '../receipts/prices.ts';
-import type { CountedPrompt, Receipt, RecallReport } from '../receipts/receipt.ts';
-import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../receipts/usage.ts';
+import type { Prepared } from '../../engine/prepared.ts';
+import type { ReceiptTotals } from '../../receipts/totals.ts';
+import type { PriceList } from '../../receipts/prices.ts';
+import type { CountedPrompt, Receipt, RecallReport } from '../../receipts/receipt.ts';
+import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../../receipts/usage.ts';
 import type { GatewayLog } from './gateway-log.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
-import type { HeaderList } from './http.ts';
-import type { ExchangeNotes } from './recall-loop.ts';
-import type { ReceiptLog } from './receipts.ts';
-import type { Reckoner } from './reckoner.ts';
+import type { HeaderList } from '../http/http.ts';
+import type { ExchangeNotes } from '../recall-loop.ts';
+import type { ReceiptLog } from './receipt-log.ts';
+import type { Reckoner } from './cost-tracker.ts';
 
 export type OpenReceipt = {
   readonly id: string;

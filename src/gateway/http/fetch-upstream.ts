@@ -2,7 +2,7 @@
  * Sends requests to providers with fetch, for runtimes without sockets. Fetch unpacks compressed responses, so the headers that
  * spoke of the packing are dropped; everything else comes as it is. No retries, no redirects.
  */
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError } from '../../errors.ts';
 import type { HeaderList, Upstream, UpstreamRequest } from './http.ts';
 import { splitUrl } from './split-url.ts';
 import { upstreamError } from './upstream-error.ts';

@@ -1,6 +1,6 @@
 /** The prices receipts reckon with. The catalogue takes a moment to load, so it is asked for with the first request. */
-import { createPriceList, type PriceList, type PriceOverrides } from '../receipts/prices.ts';
-import { loadCatalog } from '../tokens/catalog.ts';
+import { createPriceList, type PriceList, type PriceOverrides } from '../../receipts/prices.ts';
+import { loadCatalog } from '../../tokens/catalog.ts';
 
 /** Never rejects: without a catalogue nobody knows a price. */
 export type Prices = () => Promise<PriceList>;

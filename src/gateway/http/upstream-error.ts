@@ -1,5 +1,5 @@
 /** What went wrong on the way to a provider, as one of our errors. Names the origin alone: paths and queries can hold secrets. */
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError } from '../../errors.ts';
 
 const deadlines: ReadonlySet<unknown> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',

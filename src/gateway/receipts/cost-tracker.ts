@@ -1,10 +1,10 @@
 /** Reckons the money of requests as they end: remembers of each conversation what the next one is measured against. */
-import type { Prepared } from '../engine/prepared.ts';
-import { createEarlierRequests } from '../receipts/earlier-requests.ts';
-import { type Money, reckonMoney } from '../receipts/money.ts';
-import type { PriceList } from '../receipts/prices.ts';
-import { asEarlier, type Difference } from '../receipts/baseline-cost.ts';
-import type { Usage } from '../receipts/usage.ts';
+import type { Prepared } from '../../engine/prepared.ts';
+import { createEarlierRequests } from '../../receipts/earlier-requests.ts';
+import { type Money, reckonMoney } from '../../receipts/money.ts';
+import type { PriceList } from '../../receipts/prices.ts';
+import { asEarlier, type Difference } from '../../receipts/baseline-cost.ts';
+import type { Usage } from '../../receipts/usage.ts';
 
 export interface Reckoner {
   /** The money of an answered request; undefined where usage or price are not known. Called once for each request. */

@@ -1,6 +1,6 @@
 /** Where the gateway counts for whoever watches it, and how that is shown. Holds counts, sums and names of models, never content. */
-import type { Receipt } from '../receipts/receipt.ts';
-import type { SummaryReceipt } from '../receipts/summary-receipt.ts';
+import type { Receipt } from '../../receipts/receipt.ts';
+import type { SummaryReceipt } from '../../receipts/summary-receipt.ts';
 
 export interface GatewayMetrics {
   /** Told of each model call when its receipt is written. `format` is the wire format. */

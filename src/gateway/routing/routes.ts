@@ -1,12 +1,12 @@
 /** Which path speaks which wire format, and where it goes. Pure. */
-import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
-import type { Codec, GatewayProblem } from '../codecs/codec.ts';
-import { geminiFor, gemini } from '../codecs/gemini/index.ts';
-import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
+import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
+import { geminiFor, gemini } from '../../codecs/gemini/index.ts';
+import { openaiChat } from '../../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import { percentDecoded, queryOf } from './credentials.ts';
-import { headerOf } from './headers.ts';
-import type { HeaderList } from './http.ts';
+import { headerOf } from '../http/headers.ts';
+import type { HeaderList } from '../http/http.ts';
 import { destinationOf, type Provider, type UpstreamUrls } from './provider-of.ts';
 
 export type Route =
