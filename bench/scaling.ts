@@ -26,7 +26,7 @@ import { sqliteStore } from '../src/store/sqlite.ts';
 import { asAnthropic } from '../test/support/as-anthropic.ts';
 import { loadExactCounter } from '../src/tokens/exact.ts';
 import { joined, recordedSessions, smallTalk, toolLoop } from './scaling/bodies.ts';
-import { recallForEach, talkOf } from './scaling/ghosts.ts';
+import { recallForEach, talkOf } from './scaling/hidden-recalls.ts';
 import { type Case, measureWarmTurns, type Row } from './scaling/warm-turns.ts';
 
 const sizes = [10_000, 30_000, 100_000, 300_000, 1_000_000];

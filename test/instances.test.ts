@@ -44,15 +44,15 @@ function begins(one: Act): Act {
 }
 
 /** That there was something to get wrong. */
-function expectMuch({ folds, ghosts, branches }: Played): void {
+function expectMuch({ folds, hiddenRecalls, branches }: Played): void {
   expect(folds).toBeGreaterThan(10);
-  expect(ghosts).toBeGreaterThan(10);
+  expect(hiddenRecalls).toBeGreaterThan(10);
   expect(branches).toBeGreaterThan(10);
 }
 
 describe('several instances on one store send one history', () => {
   it('in this process, however their calls of the store come in between each other', async () => {
-    const played: Played = { folds: 0, ghosts: 0, branches: 0 };
+    const played: Played = { folds: 0, hiddenRecalls: 0, branches: 0 };
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), history, async (scheduler, acts) => {
         const store = inMemoryStore();
@@ -73,7 +73,7 @@ describe('several instances on one store send one history', () => {
 
   it('in SQLite', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'leporello-instances-'));
-    const played: Played = { folds: 0, ghosts: 0, branches: 0 };
+    const played: Played = { folds: 0, hiddenRecalls: 0, branches: 0 };
     let files = 0;
     try {
       await fc.assert(
@@ -100,7 +100,7 @@ describe('several instances on one store send one history', () => {
     afterAll(() => redis[Symbol.asyncDispose]());
 
     it('in Redis', async () => {
-      const played: Played = { folds: 0, ghosts: 0, branches: 0 };
+      const played: Played = { folds: 0, hiddenRecalls: 0, branches: 0 };
       let prefixes = 0;
       await fc.assert(
         fc.asyncProperty(history, async (acts) => {

@@ -52,7 +52,7 @@ export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
   let consumed = 0;
   let edits = 0;
   let shrinks = 0;
-  let ghosts = 0;
+  let hiddenRecalls = 0;
   if (one.before) await one.before(engine);
   else await engine.prepare({ codec, body: spell(chatBody(messages, model)), tenant });
   for (let turn = -warmUp; turn < rounds; turn++) {
@@ -63,7 +63,7 @@ export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
     if (prepared.report.steps.length > 0) for (const taken of Object.values(times.prepare)) taken.pop();
     edits = prepared.report.replayed;
     shrinks = prepared.report.shrunk;
-    ghosts = prepared.report.ghosts;
+    hiddenRecalls = prepared.report.hiddenRecalls;
     consumed += prepared.body.length;
     consumed += (await timed(times.read, () => codec.read(body, reading))).messages.length;
     consumed += (await timed(times.parse, () => rewritten(body))).length;
@@ -72,7 +72,7 @@ export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
   const body = bodyAt(rounds);
   const count = codec.read(body, reading).messages.length;
   if (consumed === 0) throw new Error('Nothing was measured.');
-  return rowOf(one.name, { bytes: body.length, count, edits, shrinks, ghosts, times });
+  return rowOf(one.name, { bytes: body.length, count, edits, shrinks, hiddenRecalls, times });
 }
 
 /** Milliseconds: by the clock, and of work of this thread. The kernel may count that in ticks of 4 ms: means of many tell, medians do not. */
@@ -103,11 +103,11 @@ type Found = {
   readonly count: number;
   readonly edits: number;
   readonly shrinks: number;
-  readonly ghosts: number;
+  readonly hiddenRecalls: number;
   readonly times: Times;
 };
 
-function rowOf(name: string, { bytes, count, edits, shrinks, ghosts, times }: Found) {
+function rowOf(name: string, { bytes, count, edits, shrinks, hiddenRecalls, times }: Found) {
   const cpu = (key: keyof Times) => round(sum(times[key].cpu) / times[key].cpu.length, 2);
   const { wall } = times.prepare;
   return {
@@ -116,7 +116,7 @@ function rowOf(name: string, { bytes, count, edits, shrinks, ghosts, times }: Fo
     messages: count,
     edits,
     shrinks,
-    ghosts,
+    hiddenRecalls,
     'warm turn ms': cpu('prepare'),
     'of it reading': cpu('read'),
     'by the clock': round(quantile(wall, 0.5), 2),

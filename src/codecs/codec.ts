@@ -4,12 +4,12 @@
  */
 import type { Block, Conversation, Part, Role } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { GhostTurn, RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
+import type { HiddenRecall, RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { Overflow } from './overflow.ts';
 import type { SeenBodies } from './seen-bodies.ts';
 
-export type { RecallAnswer, ToolCall } from '../conversation/ghost-turn.ts';
+export type { RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
 
 export interface Codec {
   readonly name: string;
@@ -46,7 +46,7 @@ export interface Codec {
    * The body with private rounds put back, byte for byte as they were sent, where they stood in the client's copies of the replies.
    * Left out is what has no place there any more: a copy the client changed, or one of another reply.
    */
-  insertGhosts(conversation: Conversation, ghosts: readonly PlacedGhost[]): Uint8Array;
+  insertHiddenRecalls(conversation: Conversation, hiddenRecalls: readonly PlacedHiddenRecall[]): Uint8Array;
   /**
    * The body of a request with `goesOnFrom` that goes on from another reply, with the answers owed in front of what the client says.
    * Only where providers keep replies; everywhere else a request has its whole history.
@@ -191,7 +191,7 @@ export type ModelReply = {
 };
 
 /** What may have been recalled for the reply whose copy begins at message `at`: newest first, of several replies to one request. */
-export type PlacedGhost = { readonly at: number; readonly turns: readonly GhostTurn[] };
+export type PlacedHiddenRecall = { readonly at: number; readonly turns: readonly HiddenRecall[] };
 
 export type StreamOptions = {
   /** Name of the recall tool in this request; undefined when it was not injected. */

@@ -30,7 +30,7 @@ export type SeenBodiesOptions = {
 const shortest = 32 * 1024;
 /** Lists are looked up by their first bytes, which many sessions of one client may share; more are told apart by comparing. */
 const keyBytes = 16 * 1024;
-/** A conversation is read as it came and as it is sent, perhaps with ghost turns as well; and it may branch. */
+/** A conversation is read as it came and as it is sent, perhaps with hidden recalls as well; and it may branch. */
 const mostAlike = 4;
 
 /** `bytes` may be longer than what is held, so that it need not grow each turn. */

@@ -76,7 +76,8 @@ export async function compactRequest(
     recallTool: result.offers ? input.recallTool?.name : undefined,
     original: originalFinder(asSent, edits),
     searched: searchedOf(result.edits, result.shrinks),
-    remember: (ghost) => workshop.options.hiddenRecalls.record(request.tenant, links.at(-1)!, ghost),
+    remember: (hiddenRecall) =>
+      workshop.options.hiddenRecalls.record(request.tenant, links.at(-1)!, hiddenRecall),
     keepReply: (knownAs, reply) => workshop.options.keptReplies.record(request.tenant, knownAs, reply),
     room:
       window.tokens === undefined

@@ -45,7 +45,7 @@ export function foldReport(
     compressions: compressionsOf(kept, input, correction),
     shrunk: result.shrinks.length,
     memories: memoriesOf([...result.edits, ...result.shrinks]),
-    ghosts: asSent === conversation ? 0 : callsOf(asSent, recallTool),
+    hiddenRecalls: asSent === conversation ? 0 : callsOf(asSent, recallTool),
     tokensBefore: correction.correct(before),
     tokensAfter: correction.correct(result.tokens),
     tokensKept: isToolNew ? 0 : planned && tokensKept(start, planned.draft, counter, correction),

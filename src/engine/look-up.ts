@@ -2,7 +2,7 @@
  * All that the store knows of one request, asked at once: by what the client itself sent, so that nothing waits for anything else. One
  * round trip, wherever the store is.
  */
-import { type Copy, copiesIn } from './ghosts.ts';
+import { type Copy, copiesIn } from './hidden-recalls.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { Found } from '../store/hidden-recalls.ts';
@@ -20,7 +20,7 @@ export type LookUp = {
 
 export type KnownBefore = {
   /** The client's copies of replies for which something was recalled in private, the newest first. */
-  readonly ghosts: readonly Found<Copy>[];
+  readonly hiddenRecalls: readonly Found<Copy>[];
   readonly foldStore: FoundFolds;
   /** Summaries written ahead for what the conversation begins with, the longest first. */
   readonly ready: readonly FoundSummary[];
@@ -61,12 +61,12 @@ export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): Lo
         foldStore.find(tenant, links),
         summaries?.ready.find(tenant, links) ?? [],
       ]);
-      const [foundGhosts, foundFolds, ready] = await inTime(asked, all);
-      return { ghosts: foundGhosts, foldStore: foundFolds, ready };
+      const [foundRecalls, foundFolds, ready] = await inTime(asked, all);
+      return { hiddenRecalls: foundRecalls, foldStore: foundFolds, ready };
     } catch (error) {
       if (!LeporelloError.isInstance(error)) throw error;
       return {
-        ghosts: hiddenRecalls.findHere(tenant, offersRecall ? copiesIn(messages, links) : []),
+        hiddenRecalls: hiddenRecalls.findHere(tenant, offersRecall ? copiesIn(messages, links) : []),
         foldStore: foldStore.findHere(tenant, links),
         ready: [],
         problem: error,

@@ -5,7 +5,7 @@ import type { WindowKey } from '../tokens/learned-windows.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 import { type Gauge, gaugeOf } from './corrected.ts';
-import { withGhosts } from './ghosts.ts';
+import { withHiddenRecalls } from './hidden-recalls.ts';
 import type { KnownBefore } from './look-up.ts';
 import { preambleOf } from './last-sent.ts';
 import { isOfferedAlways } from './offer-recall.ts';
@@ -130,7 +130,7 @@ function wholeOf(
   const isAlone = folds[0]?.fold.alone ?? false;
   const whole = isAlone
     ? conversation
-    : withGhosts({ codec, reading: workshop.reading }, conversation, known.ghosts, added);
+    : withHiddenRecalls({ codec, reading: workshop.reading }, conversation, known.hiddenRecalls, added);
   const memory = foldMemory(workshop, request, came, whole);
   return { whole, memory, found: foldFor(folds, whole, memory.whole) };
 }

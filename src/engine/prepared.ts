@@ -1,6 +1,6 @@
 /** A request ready to be sent, with what is needed to answer recalls from it. */
 import type { Conversation } from '../conversation/conversation.ts';
-import type { GhostTurn } from '../conversation/ghost-turn.ts';
+import type { HiddenRecall } from '../conversation/hidden-recall.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { SummaryJob } from './summary-ahead.ts';
@@ -27,7 +27,7 @@ export type Prepared = {
   /** The ids to search where none is named, what is likelier to be asked for first. */
   readonly searched: readonly string[];
   /** Keeps what was recalled for the reply to this request, to be put back into later ones. Rejects with `store-failed`. */
-  readonly remember: (ghost: GhostTurn) => Promise<void>;
+  readonly remember: (hiddenRecall: HiddenRecall) => Promise<void>;
   /** Keeps how to go on from the reply that the client knows by this name. Rejects with `store-failed`. */
   readonly keepReply: (knownAs: string, reply: KeptReply) => Promise<void>;
   /** Tokens the window has left beside what is sent and the reply; undefined where nobody knows the window. */
@@ -80,7 +80,7 @@ export function unprepared(
       trigger: undefined,
       replayed: 0,
       shrunk: 0,
-      ghosts: 0,
+      hiddenRecalls: 0,
       steps: [],
       compressions: [],
       memories: [],

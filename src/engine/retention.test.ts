@@ -191,10 +191,10 @@ describe('a memory that is kept for 30 days', () => {
       const steps = [...jobs, { assistant: 'Seven.' }, { user: 'Sure?' }];
       for (const day of [20, 40, 60]) {
         const { report, body } = await on(day, ({ prepare }) => prepare(steps));
-        expect([day, report.ghosts]).toEqual([day, 1]);
+        expect([day, report.hiddenRecalls]).toEqual([day, 1]);
         expect(new TextDecoder().decode(body)).toContain('It was 7.');
       }
-      expect((await on(91, ({ prepare }) => prepare(steps))).report.ghosts).toBe(0);
+      expect((await on(91, ({ prepare }) => prepare(steps))).report.hiddenRecalls).toBe(0);
     });
 
     it.skipIf(isMissing)('keeps how to go on from a reply as long as somebody does', async () => {

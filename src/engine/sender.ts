@@ -24,7 +24,7 @@ export type Outgoing = {
   /** As the client sent it, with the links of its prefix chain. */
   readonly conversation: Conversation;
   readonly links: readonly string[];
-  /** With ghost turns: what the draft was made of. */
+  /** With hidden recalls: what the draft was made of. */
   readonly whole: Conversation;
   /** Its tokens are those that the provider is expected to count. */
   readonly draft: Draft;

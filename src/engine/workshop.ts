@@ -128,7 +128,7 @@ export function foldMemory(
     foldStore,
     tenant,
     links,
-    whole: isSame ? links : linksOf(workshop, whole, rootOf(workshop, request, came), 'with ghosts'),
+    whole: isSame ? links : linksOf(workshop, whole, rootOf(workshop, request, came), 'with hidden recalls'),
     same: isSame ? came.messages.length : sameAtEnd(came, whole),
   };
 }
@@ -160,7 +160,7 @@ function sameAtEnd({ messages: one }: Conversation, { messages: other }: Convers
   return same;
 }
 
-/** A conversation that goes on starts as it did the turn before; so does the `kind` of it that has ghost turns. */
+/** A conversation that goes on starts as it did the turn before; so does the `kind` of it that has hidden recalls. */
 function linksOf(
   { options, chains }: Workshop,
   conversation: Conversation,

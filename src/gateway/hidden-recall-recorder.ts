@@ -2,7 +2,7 @@
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
 import { recallsBeside } from '../codecs/recalls.ts';
 import type { Prepared } from '../engine/prepared.ts';
-import type { GhostRound } from '../conversation/ghost-turn.ts';
+import type { RecallRound } from '../conversation/hidden-recall.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
 import { storeWaitMs, waitAtMost } from './wait-at-most.ts';
 
@@ -30,7 +30,7 @@ export function recordGhosts(
   knows: 'first' | 'last',
   waitMs = storeWaitMs,
 ): GhostRecorder {
-  let rounds: GhostRound[] = [];
+  let rounds: RecallRound[] = [];
   let known: string | undefined;
   let kept: KeptReply | undefined;
 

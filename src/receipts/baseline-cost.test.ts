@@ -7,7 +7,7 @@ const difference: Difference = {
   tokensBefore: 200_000,
   tokensAfter: 80_000,
   edits: 3,
-  ghosts: 1,
+  hiddenRecalls: 1,
   cacheMarks: 0,
   tokensKept: undefined,
 };
@@ -18,7 +18,7 @@ const earlier = {
   untouched: 90_000,
   counted: 180_000,
   edits: 3,
-  ghosts: 1,
+  hiddenRecalls: 1,
   cached: true,
   lifetimeMs: 300_000,
 } as const;
@@ -40,7 +40,7 @@ describe('the length of the untouched request', () => {
   });
 
   it('grows in the share in which counts grow, where more is folded away or more was put back', () => {
-    const changes = [{ tokensKept: 10_000, edits: 9 }, { edits: 9 }, { ghosts: 2 }];
+    const changes = [{ tokensKept: 10_000, edits: 9 }, { edits: 9 }, { hiddenRecalls: 2 }];
     for (const change of changes)
       expect(lengthOf({ difference: { ...difference, ...change } })).toBe(100_000);
   });
@@ -59,12 +59,12 @@ describe('the length of the untouched request', () => {
 
   it('is the length sent where nothing was changed, but for the tool that was offered', () => {
     expect(lengthOf({ difference: undefined })).toBe(40_000);
-    const offered = { ...difference, tokensBefore: 39_800, tokensAfter: 40_000, edits: 0, ghosts: 0 };
+    const offered = { ...difference, tokensBefore: 39_800, tokensAfter: 40_000, edits: 0, hiddenRecalls: 0 };
     expect(lengthOf({ difference: offered })).toBe(39_800);
   });
 
   it('does not go on from what a client has rewritten', () => {
-    const rewritten = { ...difference, counted: 80_000, tokensBefore: 80_000, edits: 0, ghosts: 0 };
+    const rewritten = { ...difference, counted: 80_000, tokensBefore: 80_000, edits: 0, hiddenRecalls: 0 };
     expect(lengthOf({ difference: rewritten, continues: false })).toBe(40_000);
   });
 });
@@ -88,7 +88,7 @@ describe('what is remembered of a request', () => {
       untouched: 95_000,
       counted: 200_000,
       edits: 3,
-      ghosts: 1,
+      hiddenRecalls: 1,
       cached: true,
       lifetimeMs: 300_000,
     });

@@ -29,7 +29,7 @@ export type Difference = {
   readonly tokensAfter: number;
   /** What was edited, and how many recalls of earlier requests were put back. */
   readonly edits: number;
-  readonly ghosts: number;
+  readonly hiddenRecalls: number;
   /** Marks that were set for a client that sets none: without them nothing would have been cached. */
   readonly cacheMarks: number;
   /** Set where a fold was made in this request, or the recall tool came with it: tokens of what was sent that stand as they stood. */
@@ -45,7 +45,7 @@ export type EarlierRequest = {
   /** Those of its `difference`. */
   readonly counted: number | undefined;
   readonly edits: number;
-  readonly ghosts: number;
+  readonly hiddenRecalls: number;
   /** Whether the provider reported that it read from its cache, or wrote to it. */
   readonly cached: boolean;
   /** How long it keeps what is cached, in milliseconds. */
@@ -94,7 +94,7 @@ export function asEarlier(request: AnsweredRequest): EarlierRequest {
     untouched: untouchedPrompt(request),
     counted: difference?.counted,
     edits: difference?.edits ?? 0,
-    ghosts: difference?.ghosts ?? 0,
+    hiddenRecalls: difference?.hiddenRecalls ?? 0,
     cached: cacheRead + cacheWrite > 0,
     lifetimeMs: cacheWriteLong > 0 ? longLifetimeMs : (earlier?.lifetimeMs ?? usualLifetimeMs),
   };
@@ -102,12 +102,13 @@ export function asEarlier(request: AnsweredRequest): EarlierRequest {
 
 function untouchedPrompt({ rounds: [{ input }], difference, earlier, continues }: AnsweredRequest): number {
   if (!difference) return input;
-  const { counted, tokensBefore, tokensAfter, edits, ghosts, tokensKept } = difference;
+  const { counted, tokensBefore, tokensAfter, edits, hiddenRecalls, tokensKept } = difference;
   const saved = tokensBefore - tokensAfter;
   // Only longer, by the tool that was offered.
-  if (edits === 0 && ghosts === 0) return Math.max(0, input + saved);
+  if (edits === 0 && hiddenRecalls === 0) return Math.max(0, input + saved);
   if (earlier && continues) {
-    const isSameFold = tokensKept === undefined && edits === earlier.edits && ghosts === earlier.ghosts;
+    const isSameFold =
+      tokensKept === undefined && edits === earlier.edits && hiddenRecalls === earlier.hiddenRecalls;
     if (isSameFold) return Math.max(0, earlier.untouched + input - earlier.prompt);
     if (earlier.counted) return earlier.untouched * (counted / earlier.counted);
   }

@@ -8,7 +8,7 @@ const request = (at: number): EarlierRequest => ({
   untouched: 10,
   counted: 10,
   edits: 0,
-  ghosts: 0,
+  hiddenRecalls: 0,
   cached: false,
   lifetimeMs: 1,
 });

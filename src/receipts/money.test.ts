@@ -23,7 +23,7 @@ const replayed: Difference = {
   tokensBefore: 94_000,
   tokensAfter: 40_000,
   edits: 3,
-  ghosts: 0,
+  hiddenRecalls: 0,
   cacheMarks: 0,
   tokensKept: undefined,
 };
@@ -35,7 +35,7 @@ const folded: EarlierRequest = {
   untouched: 90_000,
   counted: 90_000,
   edits: 3,
-  ghosts: 0,
+  hiddenRecalls: 0,
   cached: true,
   lifetimeMs: 5 * minute,
 };

@@ -26,7 +26,7 @@ export type FoldReport = {
   /** Texts of tool results that stand there smaller than they came. */
   readonly shrunk: number;
   /** Private recalls of earlier requests that were put back. */
-  readonly ghosts: number;
+  readonly hiddenRecalls: number;
   readonly steps: readonly FoldStep[];
   /** Summaries, and lists made shorter, that this request's own fold put in: how much smaller each is, and whose words it has. */
   readonly compressions: readonly Compression[];

@@ -37,7 +37,7 @@ const receipt: Receipt = {
   trigger: 'must-fit',
   replayed: 0,
   shrunk: 0,
-  ghosts: 0,
+  hiddenRecalls: 0,
   steps: [{ strategy: 'offload-results', edits: 3, tokensSaved: 4_000 }],
   compressions: [compression],
   memories: ['mem_1'],

@@ -4,7 +4,7 @@
  * At each reply of the model the policy makes the context that is sent. What the recorded calls of that reply used and the context does
  * not show has to be had back before the reply can be made:
  * - from memory, where the policy has one: the model calls the recall tool, once for each original that is missing. The answer comes from
- *   the real recall code, goes into a continuation that the codec writes, and is remembered as a ghost turn, so that it stands in later
+ *   the real recall code, goes into a continuation that the codec writes, and is remembered as a hidden recall, so that it stands in later
  *   requests where the engine puts it. A value that `read_memory` does not bring is lost.
  * - else by running the tool again: call and whole result go behind what was sent, and are part of the conversation as the client has
  *   it, where the policy sees them in every later request. The value counts as lost all the same: in life the file may have changed, and

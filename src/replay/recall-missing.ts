@@ -5,7 +5,7 @@
 import type { ModelReply } from '../codecs/codec.ts';
 import { answerRecall } from '../engine/answer-recall.ts';
 import type { Prepared } from '../engine/prepared.ts';
-import type { GhostRound } from '../conversation/ghost-turn.ts';
+import type { RecallRound } from '../conversation/hidden-recall.ts';
 import { readOriginal } from '../recall/original.ts';
 import { holds, type Value } from './needs.ts';
 import type { Sent } from './policy.ts';
@@ -100,7 +100,7 @@ function queryOf(values: readonly Remembered[]): string {
 /** The private rounds of one reply, as the gateway would hold them. */
 function openTalk({ recording, step, sent, prepared }: RecallRequest) {
   const { format, conversation } = recording;
-  const rounds: GhostRound[] = [];
+  const rounds: RecallRound[] = [];
   const bodies: Uint8Array[] = [];
   let room = prepared.room ?? Number.POSITIVE_INFINITY;
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { GhostTurn } from '../conversation/ghost-turn.ts';
+import type { HiddenRecall } from '../conversation/hidden-recall.ts';
 import { LeporelloError } from '../errors.ts';
 import { createHiddenRecalls, type HiddenRecalls, type Reply } from './hidden-recalls.ts';
 import { inMemoryStore } from './in-memory.ts';
@@ -14,7 +14,7 @@ const open = (store: Store = inMemoryStore(), ttlMs?: number): HiddenRecalls =>
 const encoder = new TextEncoder();
 
 /** A round in which the model asked for `id`, spelled as no JavaScript object would be. */
-const ghost = (id: string, closing?: string): GhostTurn => ({
+const ghost = (id: string, closing?: string): HiddenRecall => ({
   rounds: [
     {
       turn: encoder.encode(`{ "n": 12345678901234567890, "é": "\\ud83d", "asks": "${id}" }`),

@@ -3,7 +3,7 @@
  * client sends that reply back. No session id is needed, and branches cannot mix.
  */
 import { LRUCache } from 'lru-cache';
-import type { GhostTurn } from '../conversation/ghost-turn.ts';
+import type { HiddenRecall } from '../conversation/hidden-recall.ts';
 import type { Clock } from './store.ts';
 import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
@@ -17,13 +17,13 @@ export interface HiddenRecalls {
   /** The same from the memory of this process alone, for when the store does not answer. */
   findHere<R extends Reply>(tenant: string, newestFirst: Iterable<R>): readonly Found<R>[];
   /** Keeps what was recalled for a reply to the prefix `link` stands for. Rejects with `store-failed`, but remembers it here. */
-  record(tenant: string, link: string, ghost: GhostTurn): Promise<void>;
+  record(tenant: string, link: string, ghost: HiddenRecall): Promise<void>;
 }
 
 /** A reply in a client's copy: the link of the prefix before it, and the one behind the whole copy. */
 export type Reply = { readonly before: string; readonly through: string };
 
-export type Found<R extends Reply> = { readonly reply: R; readonly turns: readonly GhostTurn[] };
+export type Found<R extends Reply> = { readonly reply: R; readonly turns: readonly HiddenRecall[] };
 
 type HiddenRecallsOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'renewSealed'>;
@@ -45,8 +45,8 @@ export function createHiddenRecalls({
   clock = Date.now,
 }: HiddenRecallsOptions): HiddenRecalls {
   // By the link behind the copy: another reply to the same prefix may have been recalled for later, by another instance.
-  const known = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
-  const made = new LRUCache<string, readonly GhostTurn[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
+  const known = new LRUCache<string, readonly HiddenRecall[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
+  const made = new LRUCache<string, readonly HiddenRecall[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
   // By the same link: how many records there were when nothing was recalled for this reply nor for any before it.
   const without = new LRUCache<string, number>({ maxSize: 400_000, sizeCalculation: () => 1 });
   let records = 0;
@@ -54,7 +54,8 @@ export function createHiddenRecalls({
   return {
     async find<R extends Reply>(tenant: string, newestFirst: Iterable<R>) {
       const now = records;
-      const met: { readonly reply: R; readonly key: string; turns: readonly GhostTurn[] | undefined }[] = [];
+      const met: { readonly reply: R; readonly key: string; turns: readonly HiddenRecall[] | undefined }[] =
+        [];
       for (const reply of newestFirst) {
         const key = keyIn(tenant, reply.through);
         if (without.get(key) === now) break;
@@ -106,7 +107,7 @@ export function createHiddenRecalls({
   }
 
   /** Other instances may record for the same prefix at once: each version is written once, and the next begins with what it holds. */
-  async function add(tenant: string, link: string, mine: readonly GhostTurn[]): Promise<void> {
+  async function add(tenant: string, link: string, mine: readonly HiddenRecall[]): Promise<void> {
     let turns = mine;
     for (let version = 1; version <= mostVersions; version++) {
       const mark = markOf(link, version);
@@ -125,16 +126,16 @@ export function createHiddenRecalls({
 
 /** The newest turns, each once: of those that stand in both lists the later decides, which all instances share. */
 function merged(
-  newer: readonly GhostTurn[] | undefined = [],
-  older: readonly GhostTurn[] | undefined = [],
-): readonly GhostTurn[] {
+  newer: readonly HiddenRecall[] | undefined = [],
+  older: readonly HiddenRecall[] | undefined = [],
+): readonly HiddenRecall[] {
   if (newer.length === 0 || older.length === 0) return older.length === 0 ? newer : older;
   const there = new Set(older.map((turn) => JSON.stringify(storedOf(turn))));
   const fresh = newer.filter((turn) => !there.has(JSON.stringify(storedOf(turn))));
   return [...fresh, ...older].slice(0, mostTurns);
 }
 
-function sizeCalculation(turns: readonly GhostTurn[]): number {
+function sizeCalculation(turns: readonly HiddenRecall[]): number {
   const bytes = turns.flatMap(({ rounds, closing }) => [
     closing?.length ?? 0,
     ...rounds.flatMap(({ turn, answers }) => [turn.length, ...answers.map(({ text }) => text.length)]),
@@ -164,7 +165,7 @@ type Stored = {
 type StoredTurn = {
   readonly rounds: readonly {
     readonly turn: string;
-    readonly answers: GhostTurn['rounds'][0]['answers'];
+    readonly answers: HiddenRecall['rounds'][0]['answers'];
   }[];
   readonly closing?: string;
 };
@@ -172,12 +173,12 @@ type StoredTurn = {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-function bytesOf(turns: readonly GhostTurn[], at: number): Uint8Array {
+function bytesOf(turns: readonly HiddenRecall[], at: number): Uint8Array {
   const stored: Stored = { turns: turns.map(storedOf), at };
   return encodeRecord(stored);
 }
 
-function storedOf({ rounds, closing }: GhostTurn): StoredTurn {
+function storedOf({ rounds, closing }: HiddenRecall): StoredTurn {
   return {
     rounds: rounds.map(({ turn, answers }) => ({ turn: decoder.decode(turn), answers })),
     ...(closing ? { closing: decoder.decode(closing) } : {}),
@@ -186,7 +187,7 @@ function storedOf({ rounds, closing }: GhostTurn): StoredTurn {
 
 function parseTurns(
   record: Uint8Array | undefined,
-): { readonly turns: readonly GhostTurn[]; readonly at: number | undefined } | undefined {
+): { readonly turns: readonly HiddenRecall[]; readonly at: number | undefined } | undefined {
   const stored = record && (decodeRecord(record, 'A ghost turn') as Stored | undefined);
   const turns = stored?.turns.map(({ rounds, closing }) => ({
     rounds: rounds.map(({ turn, answers }) => ({ turn: encoder.encode(turn), answers })),

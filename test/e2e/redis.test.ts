@@ -34,8 +34,8 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
       const { receipt } = await agent.request(url);
       const folded = receipt.steps.some(({ edits }) => edits > 0) ? ', a fold' : '';
       const recalled = receipt.recalls.length > 0 ? ', a recall' : '';
-      const ghosts = receipt.ghosts > 0 ? ' with recalls before' : '';
-      const kind = `${where}${ghosts}${folded}${recalled}`;
+      const hiddenRecalls = receipt.hiddenRecalls > 0 ? ' with recalls before' : '';
+      const kind = `${where}${hiddenRecalls}${folded}${recalled}`;
       trips.set(kind, (trips.get(kind) ?? new Set()).add(proxy.taken()));
     };
     for (let at = 0; at < 62; at++) {

@@ -6,10 +6,10 @@ import { expect } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Prepared } from '../../src/engine/prepared.ts';
-import type { GhostTurn } from '../../src/conversation/ghost-turn.ts';
+import type { HiddenRecall } from '../../src/conversation/hidden-recall.ts';
 import type { Store } from '../../src/store/store.ts';
 import { chatBody, freshReading, type Step } from '../support/chat-conversation.ts';
-import { ghostOf } from '../support/codec-suite/with-ghosts.ts';
+import { hiddenRecallOf } from '../support/codec-suite/with-hidden-recalls.ts';
 import { testEngine } from '../support/test-engine.ts';
 
 /** What a client does next. Numbers choose among what there is, whatever there is. */
@@ -33,14 +33,14 @@ type Sent = {
   /** The tools, which stand in front of all, and the messages. */
   readonly sent: readonly string[];
   readonly folded: boolean;
-  readonly ghosts: number;
+  readonly hiddenRecalls: number;
 };
 
 /** `last`: its newest request, to whose reply the next one goes on. */
 type Branch = { steps: readonly Step[]; last: Prepared | undefined };
 
 /** Added up over all that is played. */
-export type Played = { folds: number; ghosts: number; branches: number };
+export type Played = { folds: number; hiddenRecalls: number; branches: number };
 
 const noAct: Act = {
   kind: 'begins',
@@ -91,7 +91,7 @@ export async function play(
       const steps = [...asked.slice(0, end), ...next(act)];
       // What was recalled is kept before the client has the reply.
       const recalls = act.recalls && end === asked.length && last?.recallTool !== undefined;
-      const recalled = recalls ? last.remember(ghost(said)) : undefined;
+      const recalled = recalls ? last.remember(hiddenRecall(said)) : undefined;
       // Two that go on from the same reply are two branches.
       const isNew = act.kind === 'forks' || act.kind === 'begins' || busy.has(branch);
       if (act.kind !== 'begins') busy.add(branch);
@@ -114,7 +114,7 @@ export async function play(
     }
     sent.push(...now);
     played.folds += now.filter(({ folded }) => folded).length;
-    played.ghosts += now.filter(({ ghosts }) => ghosts > 0).length;
+    played.hiddenRecalls += now.filter(({ hiddenRecalls }) => hiddenRecalls > 0).length;
   }
   played.branches += branches.length;
 }
@@ -141,7 +141,7 @@ async function request(
       came: messagesOf(body),
       sent: [toolsOf(prepared.body), ...messagesOf(prepared.body)],
       folded,
-      ghosts: prepared.report.ghosts,
+      hiddenRecalls: prepared.report.hiddenRecalls,
     },
   };
 }
@@ -202,10 +202,10 @@ function logOf(job: number, lines: number): string {
 }
 
 /** The model read memory before it said what the client has of it. */
-function ghost(said: number): GhostTurn {
+function hiddenRecall(said: number): HiddenRecall {
   const id = `memory_${said}`;
   const call = { id, type: 'function', function: { name: 'read_memory', arguments: '{"id":"mem_a"}' } };
-  return ghostOf([[{ role: 'assistant', content: null, tool_calls: [call] }, { [id]: 'all of it' }]], {
+  return hiddenRecallOf([[{ role: 'assistant', content: null, tool_calls: [call] }, { [id]: 'all of it' }]], {
     role: 'assistant',
     content: `Found ${said}.`,
   });

@@ -2,7 +2,7 @@
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { cacheMarks } from './cache-marks.ts';
-import { insertGhosts } from './ghosts.ts';
+import { insertHiddenRecalls } from './hidden-recalls.ts';
 import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
 import {
@@ -30,7 +30,7 @@ export const anthropicMessages: Codec = {
   writeResponse,
   openStream,
   continueWith,
-  insertGhosts,
+  insertHiddenRecalls,
   cacheMarks,
   promptBody,
   errorBody,

@@ -1,5 +1,5 @@
 /** Writes edits and the recall tool into an Anthropic Messages body, byte by byte. */
-import type { GhostRound } from '../../conversation/ghost-turn.ts';
+import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import type { Codec, ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
 import { appendMessages } from '../append.ts';
@@ -17,7 +17,7 @@ export function continueWith(
   return appendMessages(sent, 'messages', roundMessages({ turn, answers }));
 }
 
-export function roundMessages({ turn, answers }: GhostRound): readonly Uint8Array[] {
+export function roundMessages({ turn, answers }: RecallRound): readonly Uint8Array[] {
   const content = jsonList(answerBlocks(answers));
   return [turnMessage(turn), withMembers(jsonBytes({ role: 'user' }), { content })];
 }

@@ -1,7 +1,7 @@
 /** The codec of Gemini generateContent. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
-import { insertGhosts } from './ghosts.ts';
+import { insertHiddenRecalls } from './hidden-recalls.ts';
 import { promptBody } from './prompt.ts';
 import { readOn, type Route } from './read.ts';
 import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
@@ -23,7 +23,7 @@ export function geminiFor(route: Route): Codec {
     writeResponse,
     openStream,
     continueWith,
-    insertGhosts,
+    insertHiddenRecalls,
     promptBody,
     errorBody,
     overflowIn,

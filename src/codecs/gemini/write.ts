@@ -1,7 +1,7 @@
 /** Writes edits and the recall tool into a generateContent body, byte by byte. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import type { GhostRound } from '../../conversation/ghost-turn.ts';
+import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { applySplices, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages } from '../append.ts';
 import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
@@ -47,7 +47,7 @@ export function continueWith(
   return appendMessages(sent, 'contents', roundContents({ turn, answers }));
 }
 
-export function roundContents(round: GhostRound): readonly Uint8Array[] {
+export function roundContents(round: RecallRound): readonly Uint8Array[] {
   const parts = jsonList(answerParts(round));
   return [turnContent(round.turn), withMembers(jsonBytes({ role: 'user' }), { parts })];
 }
@@ -58,7 +58,7 @@ export function turnContent(turn: Uint8Array): Uint8Array {
 }
 
 /** One response for each answer. Ids that we made stand in no call and go into no body. */
-export function answerParts({ turn, answers }: GhostRound): readonly Uint8Array[] {
+export function answerParts({ turn, answers }: RecallRound): readonly Uint8Array[] {
   const given = new Set(partsOf(turn).flatMap(({ value }) => callIn(value)?.id ?? []));
   return answers.map(({ call, text }) => {
     const id = given.has(call.id) ? { id: call.id } : {};

@@ -1,7 +1,7 @@
 /** The codec of OpenAI Chat Completions. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
-import { insertGhosts } from './ghosts.ts';
+import { insertHiddenRecalls } from './hidden-recalls.ts';
 import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
 import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
@@ -21,7 +21,7 @@ export const openaiChat: Codec = {
   writeResponse,
   openStream,
   continueWith,
-  insertGhosts,
+  insertHiddenRecalls,
   promptBody,
   errorBody,
   overflowIn,

@@ -1,6 +1,6 @@
 /** Writes edits and the recall tool into a Chat Completions body, byte by byte. */
 import type { Conversation } from '../../conversation/conversation.ts';
-import type { GhostRound } from '../../conversation/ghost-turn.ts';
+import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages } from '../append.ts';
@@ -19,7 +19,7 @@ export function continueWith(
 }
 
 /** The assistant message as it was, and one tool message for each answer. */
-export function roundMessages({ turn, answers }: GhostRound): readonly Uint8Array[] {
+export function roundMessages({ turn, answers }: RecallRound): readonly Uint8Array[] {
   const results = answers.map(({ call, text }) =>
     isFunctionId(call.id)
       ? { role: 'function', name: call.name, content: text }

@@ -2,7 +2,7 @@
 import type { Codec } from '../codec.ts';
 import { explainError } from '../explain-error.ts';
 import { errorBody, overflowIn } from './errors.ts';
-import { insertGhosts } from './ghosts.ts';
+import { insertHiddenRecalls } from './hidden-recalls.ts';
 import { goOnFrom } from './kept.ts';
 import { promptBody } from './prompt.ts';
 import { read } from './read.ts';
@@ -23,7 +23,7 @@ export const openaiResponses: Codec = {
   writeResponse,
   openStream,
   continueWith,
-  insertGhosts,
+  insertHiddenRecalls,
   goOnFrom,
   promptBody,
   errorBody,

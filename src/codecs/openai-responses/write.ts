@@ -1,7 +1,7 @@
 /** Writes edits and the recall tool into an OpenAI Responses body, byte by byte. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import type { GhostRound } from '../../conversation/ghost-turn.ts';
+import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages, appendTool } from '../append.ts';
@@ -36,7 +36,7 @@ export function continueWith(
  * The items of the reply as they were, sealed reasoning included, and one output for each answer. Reasoning that led to nothing stays
  * behind: no request may hold it. `body` is a request of the same conversation.
  */
-export function roundItems(body: Uint8Array, { turn, answers }: GhostRound): readonly Uint8Array[] {
+export function roundItems(body: Uint8Array, { turn, answers }: RecallRound): readonly Uint8Array[] {
   const items = itemsOf(turn).filter((item) => isKnownNextTime(body, item));
   return [...withoutStrayReasoning(items).map(({ bytes }) => bytes), ...answers.map(answerItem)];
 }

@@ -9,7 +9,7 @@ import { createDefaultEngine, type FoldSettings } from '../../engine/default-eng
 import type { Prepared } from '../../engine/prepared.ts';
 import type { EngineRequest } from '../../engine/request.ts';
 import type { SummaryJob } from '../../engine/summary-ahead.ts';
-import type { GhostTurn } from '../../conversation/ghost-turn.ts';
+import type { HiddenRecall } from '../../conversation/hidden-recall.ts';
 import type { KeptReply } from '../../conversation/kept-reply.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { Store } from '../../store/store.ts';
@@ -111,7 +111,7 @@ function openThread(data: ThreadData) {
     },
     known: (handle: number): Promise<void> => held.get(handle)?.known ?? Promise.resolve(),
     learn: (handle: number, reported: number): void => held.get(handle)?.learn(reported),
-    remember: (handle: number, ghost: GhostTurn): Promise<void> => heldBy(handle).remember(ghost),
+    remember: (handle: number, ghost: HiddenRecall): Promise<void> => heldBy(handle).remember(ghost),
     keepReply: (handle: number, knownAs: string, reply: KeptReply): Promise<void> =>
       heldBy(handle).keepReply(knownAs, reply),
     claimSummary: (handle: number, forMs: number): Promise<boolean> => summaryBy(handle).claim(forMs),

@@ -42,9 +42,10 @@ export function createReckoner(): Reckoner {
 
 /** What was only observed went out as it came, and so did what nobody counted. */
 function differenceOf({ outcome, prompt, report }: Prepared): Difference | undefined {
-  const { tokensBefore, tokensAfter, tokensKept, replayed, shrunk, steps, ghosts, cacheMarks } = report;
+  const { tokensBefore, tokensAfter, tokensKept, replayed, shrunk, steps, hiddenRecalls, cacheMarks } =
+    report;
   if (outcome.status === 'observed' || !prompt) return undefined;
   if (tokensBefore === undefined || tokensAfter === undefined) return undefined;
   const edits = steps.reduce((sum, step) => sum + step.edits, replayed + shrunk);
-  return { counted: prompt.came, tokensBefore, tokensAfter, edits, ghosts, cacheMarks, tokensKept };
+  return { counted: prompt.came, tokensBefore, tokensAfter, edits, hiddenRecalls, cacheMarks, tokensKept };
 }

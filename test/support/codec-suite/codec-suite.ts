@@ -7,7 +7,7 @@ import { appendingCases } from './appending-cases.ts';
 import { chunkingCases } from './chunking-cases.ts';
 import { editingCases } from './editing-cases.ts';
 import type { CodecFixture } from './fixture.ts';
-import { ghostCases } from './ghost-cases.ts';
+import { hiddenRecallCases } from './hidden-recall-cases.ts';
 import { hostileCases } from './hostile-cases.ts';
 import { prefixCases } from './prefix-cases.ts';
 import { promptCases } from './prompt-cases.ts';
@@ -30,5 +30,5 @@ export function codecSuite(codec: Codec, fixture: CodecFixture): void {
   chunkingCases(codec, fixture);
   recallPlaceCases(codec, fixture);
   usageCases(codec, fixture);
-  ghostCases(codec, fixture);
+  hiddenRecallCases(codec, fixture);
 }

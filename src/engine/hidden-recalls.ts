@@ -2,27 +2,29 @@
  * The conversation as the model knows it: with what it recalled in private put back where it stood in the client's copies of its
  * replies. Everything after this step (folds, counts, recalls) sees that conversation.
  */
-import type { Codec, PlacedGhost, Reading } from '../codecs/codec.ts';
+import type { Codec, PlacedHiddenRecall, Reading } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Found, Reply } from '../store/hidden-recalls.ts';
 import { newProblems } from './check.ts';
 
-export type GhostRequest = { readonly codec: Codec; readonly reading: Reading };
+export type HiddenRecallRequest = { readonly codec: Codec; readonly reading: Reading };
 
 /**
  * The conversation itself where nothing was recalled. Hidden recalls that would make it invalid are left out. `added`: how many messages stand in
  * front of those the client sent.
  */
-export function withGhosts(
-  request: GhostRequest,
+export function withHiddenRecalls(
+  request: HiddenRecallRequest,
   conversation: Conversation,
   found: readonly Found<Copy>[],
   added = 0,
 ): Conversation {
   if (found.length === 0) return conversation;
-  const ghosts = found.map(({ reply, turns }) => ({ at: reply.at + added, turns })).toReversed();
-  const whole = inserted(request, conversation, ghosts);
-  return whole ?? inserted(request, conversation, validOnes(request, conversation, ghosts)) ?? conversation;
+  const hiddenRecalls = found.map(({ reply, turns }) => ({ at: reply.at + added, turns })).toReversed();
+  const whole = inserted(request, conversation, hiddenRecalls);
+  return (
+    whole ?? inserted(request, conversation, validOnes(request, conversation, hiddenRecalls)) ?? conversation
+  );
 }
 
 /** A client's copy of a reply, and the index of its first message. */
@@ -42,25 +44,25 @@ export function* copiesIn(messages: Conversation['messages'], links: readonly st
 
 /** Undefined when the result breaks a rule that the client's own conversation keeps. */
 function inserted(
-  { codec, reading }: GhostRequest,
+  { codec, reading }: HiddenRecallRequest,
   conversation: Conversation,
-  ghosts: readonly PlacedGhost[],
+  hiddenRecalls: readonly PlacedHiddenRecall[],
 ): Conversation | undefined {
-  const body = codec.insertGhosts(conversation, ghosts);
+  const body = codec.insertHiddenRecalls(conversation, hiddenRecalls);
   if (body === conversation.body) return conversation;
   const whole = codec.read(body, reading);
   return newProblems(codec.rules, conversation, whole).length > 0 ? undefined : whole;
 }
 
-/** Of ghosts that cannot all be put back those that can, looked for by halves: most often all but one can. */
+/** Of hidden recalls that cannot all be put back those that can, looked for by halves: most often all but one can. */
 function validOnes(
-  request: GhostRequest,
+  request: HiddenRecallRequest,
   conversation: Conversation,
-  ghosts: readonly PlacedGhost[],
-): readonly PlacedGhost[] {
-  if (ghosts.length <= 1) return [];
-  const middle = Math.floor(ghosts.length / 2);
-  return [ghosts.slice(0, middle), ghosts.slice(middle)].flatMap((half) =>
+  hiddenRecalls: readonly PlacedHiddenRecall[],
+): readonly PlacedHiddenRecall[] {
+  if (hiddenRecalls.length <= 1) return [];
+  const middle = Math.floor(hiddenRecalls.length / 2);
+  return [hiddenRecalls.slice(0, middle), hiddenRecalls.slice(middle)].flatMap((half) =>
     inserted(request, conversation, half) ? half : validOnes(request, conversation, half),
   );
 }

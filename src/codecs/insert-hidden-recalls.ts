@@ -1,12 +1,12 @@
 /**
- * Puts ghost turns back into a body: each private round as it was sent, in front of what is left of the client's copy. How a codec
+ * Puts hidden recalls back into a body: each private round as it was sent, in front of what is left of the client's copy. How a codec
  * spells a round, and what tells one part from another, is its own.
  */
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { GhostRound, GhostTurn } from '../conversation/ghost-turn.ts';
+import type { RecallRound, HiddenRecall } from '../conversation/hidden-recall.ts';
 import { applySplices, type Insertion, type Splice } from '../conversation/splice.ts';
-import type { Codec, PlacedGhost } from './codec.ts';
+import type { Codec, PlacedHiddenRecall } from './codec.ts';
 import {
   type Mark,
   maybeSame,
@@ -15,17 +15,17 @@ import {
   type Said,
   type Taken,
   takeRound,
-} from './ghost-copy.ts';
-import { type GhostReader, saidInCopy, shownOf } from './ghost-sayings.ts';
+} from './match-copy.ts';
+import { type HiddenRecallReader, saidInCopy, shownOf } from './reply-pieces.ts';
 import { remembered } from './remembered.ts';
 import { messageSplices, type MessageWriter } from './write-body.ts';
 
-/** What only a codec knows of ghost turns. */
-export type GhostWriter = GhostReader & {
+/** What only a codec knows of hidden recalls. */
+export type HiddenRecallWriter = HiddenRecallReader & {
   /** A round as messages: the model's turn, and the answers behind it. Asked in every request, so it should be remembered. */
-  round(conversation: Conversation, round: GhostRound): readonly Uint8Array[];
+  round(conversation: Conversation, round: RecallRound): readonly Uint8Array[];
   /** A round whose answers stand beside the client's own results, which begin at message `results`. Undefined where they cannot. */
-  besideResults(conversation: Conversation, round: GhostRound, results: number): BesideResults | undefined;
+  besideResults(conversation: Conversation, round: RecallRound, results: number): BesideResults | undefined;
 };
 
 /** Messages in place of the client's copy, and what is spliced into its results. */
@@ -40,17 +40,25 @@ type Placement = {
   readonly splices: readonly Splice[];
 };
 
-/** What the client was shown of a ghost turn, round by round and at last. */
+/** What the client was shown of a hidden recall, round by round and at last. */
 type Shown = { readonly rounds: readonly Said[]; readonly closing: Said | undefined };
 
-type Placer = GhostWriter & { shown(ghost: GhostTurn): Shown };
+type Placer = HiddenRecallWriter & { shown(hiddenRecall: HiddenRecall): Shown };
 
-/** The `insertGhosts` of a codec. */
-export function ghostInserter(writer: GhostWriter, messages: MessageWriter): Codec['insertGhosts'] {
-  // A ghost turn stands in every later request of its conversation.
-  const placer = { ...writer, shown: remembered((ghost: GhostTurn) => readShown(writer, ghost)) };
-  return function insertGhosts(conversation, ghosts) {
-    const placed = ghosts.flatMap((ghost) => placeFirst(placer, conversation, ghost) ?? []);
+/** The `insertHiddenRecalls` of a codec. */
+export function hiddenRecallInserter(
+  writer: HiddenRecallWriter,
+  messages: MessageWriter,
+): Codec['insertHiddenRecalls'] {
+  // A hidden recall stands in every later request of its conversation.
+  const placer = {
+    ...writer,
+    shown: remembered((hiddenRecall: HiddenRecall) => readShown(writer, hiddenRecall)),
+  };
+  return function insertHiddenRecalls(conversation, hiddenRecalls) {
+    const placed = hiddenRecalls.flatMap(
+      (hiddenRecall) => placeFirst(placer, conversation, hiddenRecall) ?? [],
+    );
     if (placed.length === 0) return conversation.body;
     const edits = placed.flatMap((placement) => placement.edits);
     const added = placed.flatMap((placement) => placement.added);
@@ -61,7 +69,7 @@ export function ghostInserter(writer: GhostWriter, messages: MessageWriter): Cod
   };
 }
 
-function readShown(reader: GhostReader, { rounds, closing }: GhostTurn): Shown {
+function readShown(reader: HiddenRecallReader, { rounds, closing }: HiddenRecall): Shown {
   const recallTool = rounds.at(-1)?.answers[0]?.call.name;
   return {
     rounds: rounds.map(({ turn }) => shownOf(reader, turn, recallTool)),
@@ -72,11 +80,11 @@ function readShown(reader: GhostReader, { rounds, closing }: GhostTurn): Shown {
 function placeFirst(
   placer: Placer,
   conversation: Conversation,
-  { at, turns }: PlacedGhost,
+  { at, turns }: PlacedHiddenRecall,
 ): Placement | undefined {
   const copy = copyAt(conversation, at);
-  for (const ghost of turns) {
-    const placement = placementOf(placer, conversation, copy, ghost);
+  for (const hiddenRecall of turns) {
+    const placement = placementOf(placer, conversation, copy, hiddenRecall);
     if (placement) return placement;
   }
   return undefined;
@@ -86,18 +94,18 @@ function placementOf(
   placer: Placer,
   conversation: Conversation,
   copy: readonly Message[],
-  ghost: GhostTurn,
+  hiddenRecall: HiddenRecall,
 ): Placement | undefined {
-  const shown = placer.shown(ghost);
-  const said = saidInCopy(placer, conversation, copy, ghost);
+  const shown = placer.shown(hiddenRecall);
+  const said = saidInCopy(placer, conversation, copy, hiddenRecall);
   const taken = takenBy(shown, said);
   const [first] = copy;
-  const last = ghost.rounds.at(-1);
+  const last = hiddenRecall.rounds.at(-1);
   if (!first || !last || !taken) return undefined;
   const isBeside = shown.rounds.at(-1)!.calls.length > 0;
   const beside = isBeside ? placer.besideResults(conversation, last, first.index + copy.length) : undefined;
   if (isBeside && (!beside || !isAllTaken(said, taken))) return undefined;
-  const whole = isBeside ? ghost.rounds.slice(0, -1) : ghost.rounds;
+  const whole = isBeside ? hiddenRecall.rounds.slice(0, -1) : hiddenRecall.rounds;
   const bytes = [...whole.flatMap((round) => placer.round(conversation, round)), ...(beside?.messages ?? [])];
   return {
     edits: takenAway(said, isBeside ? everything(said) : taken),

@@ -1,12 +1,12 @@
 /** What a reply says, in words in which the model's own turn and a client's copy of it can be compared. */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, decodeLiteral, textOf, textsOf } from '../conversation/conversation.ts';
-import type { GhostTurn } from '../conversation/ghost-turn.ts';
+import type { HiddenRecall } from '../conversation/hidden-recall.ts';
 import { isRecord } from '../conversation/arguments.ts';
-import type { Piece, Said } from './ghost-copy.ts';
+import type { Piece, Said } from './match-copy.ts';
 
 /** What only a codec knows of reading replies. */
-export type GhostReader = {
+export type HiddenRecallReader = {
   /** A turn of the model, recorded from a response, as the view of a request that holds nothing else. */
   readTurn(turn: Uint8Array): Conversation;
   /** What tells one reasoning from another, best first: clients may leave some of it out. None where its words do. */
@@ -16,14 +16,14 @@ export type GhostReader = {
     conversation: Conversation,
     message: Message,
     part: Part,
-    ghost: GhostTurn,
+    hiddenRecall: HiddenRecall,
   ): Uint8Array | undefined;
 };
 
 type Saying = { readonly kind: keyof Said } & Pick<Piece, 'text' | 'isWhole'>;
 
 /** What the client was shown of a recorded turn: all but the calls of the recall tool. */
-export function shownOf(reader: GhostReader, turn: Uint8Array, recallTool: string | undefined): Said {
+export function shownOf(reader: HiddenRecallReader, turn: Uint8Array, recallTool: string | undefined): Said {
   const view = reader.readTurn(turn);
   return collect(view.messages, (message, part) =>
     part.type === 'tool-call' && part.name === recallTool ? [] : sayingsOf(reader, view, message, part),
@@ -31,19 +31,19 @@ export function shownOf(reader: GhostReader, turn: Uint8Array, recallTool: strin
 }
 
 export function saidInCopy(
-  reader: GhostReader,
+  reader: HiddenRecallReader,
   conversation: Conversation,
   copy: readonly Message[],
-  ghost: GhostTurn,
+  hiddenRecall: HiddenRecall,
 ): Said {
   return collect(copy, (message, part) => {
-    const referred = reader.referred?.(conversation, message, part, ghost);
+    const referred = reader.referred?.(conversation, message, part, hiddenRecall);
     if (referred) return sayingsOfReferred(reader, referred);
     return sayingsOf(reader, conversation, message, part).slice(0, 1);
   });
 }
 
-function sayingsOfReferred(reader: GhostReader, turn: Uint8Array): readonly Saying[] {
+function sayingsOfReferred(reader: HiddenRecallReader, turn: Uint8Array): readonly Saying[] {
   const view = reader.readTurn(turn);
   return view.messages.flatMap((message) =>
     message.parts.flatMap((part) =>
@@ -73,7 +73,7 @@ const known = new WeakMap<Part, readonly Saying[]>();
 
 /** One saying, or several ways to tell the same reasoning. */
 function sayingsOf(
-  reader: GhostReader,
+  reader: HiddenRecallReader,
   conversation: Conversation,
   message: Message,
   part: Part,
@@ -84,7 +84,7 @@ function sayingsOf(
 }
 
 function readSayings(
-  reader: GhostReader,
+  reader: HiddenRecallReader,
   { body }: Conversation,
   message: Message,
   part: Part,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
-  ghostOf,
-  linesWithGhosts,
+  hiddenRecallOf,
+  linesWithHiddenRecalls,
   type Step,
-  withGhosts,
-} from '../../../test/support/codec-suite/with-ghosts.ts';
+  withHiddenRecalls,
+} from '../../../test/support/codec-suite/with-hidden-recalls.ts';
 import { openaiResponses } from './index.ts';
 
 const reasoning = (id: string, text: string) => ({
@@ -43,15 +43,15 @@ const user = (content: string) => ({ role: 'user', content });
 
 /** Words around a recall and a call of the client's; words around a recall; a recall before the first word. */
 const replies = [
-  ghostOf(
+  hiddenRecallOf(
     [[[reasoning('rs_0_0', 'hmm one'), message('msg_0_1', 'I look. '), recall('m1')], { m1: 'one' }]],
     [reasoning('rs_1_0', 'hmm two'), message('msg_1_1', 'Now the file. '), readFile],
   ),
-  ghostOf(
+  hiddenRecallOf(
     [[[reasoning('rs_2_0', 'hmm three'), message('msg_2_1', 'Again. '), recall('m2')], { m2: 'two' }]],
     [reasoning('rs_3_0', 'hmm four'), message('msg_3_1', 'It is 5.')],
   ),
-  ghostOf(
+  hiddenRecallOf(
     [[[reasoning('rs_4_0', 'hmm five'), recall('m3')], { m3: 'three' }]],
     [reasoning('rs_5_0', 'hmm six'), message('msg_5_1', 'Still 5.')],
   ),
@@ -173,13 +173,13 @@ const clients: Readonly<Record<string, Copies>> = {
 
 describe('the copy of', () => {
   it.each(Object.entries(clients))('%s', (_, [[one, two, three], left]) => {
-    const lines = linesWithGhosts(openaiResponses, 'input', [
+    const lines = linesWithHiddenRecalls(openaiResponses, 'input', [
       [user('What?')],
-      { copy: one, ghost: replies[0] },
+      { copy: one, hiddenRecall: replies[0] },
       [result],
-      { copy: two, ghost: replies[1] },
+      { copy: two, hiddenRecall: replies[1] },
       [{ type: 'message', role: 'user', content: 'Sure?' }],
-      { copy: three, ghost: replies[2] },
+      { copy: three, hiddenRecall: replies[2] },
       [user('Thanks.')],
     ]);
     expect(lines).toEqual([
@@ -205,12 +205,14 @@ describe('the copy of', () => {
   });
 
   it('ai where the model did not think: words without ids', () => {
-    const ghost = ghostOf(
+    const hiddenRecall = hiddenRecallOf(
       [[[message('msg_0_0', 'I look. '), recall('m1')], { m1: 'one' }]],
       [message('msg_1_0', 'Now the file. '), readFile],
     );
     const copy = [words('I look. '), words('Now the file. '), readFileSpelledOut];
-    expect(linesWithGhosts(openaiResponses, 'input', [[user('What?')], { copy, ghost }, [result]])).toEqual([
+    expect(
+      linesWithHiddenRecalls(openaiResponses, 'input', [[user('What?')], { copy, hiddenRecall }, [result]]),
+    ).toEqual([
       'user: "What?"',
       'assistant: "I look. "',
       'assistant: call m1 read_memory("{\\"id\\":\\"mem_a\\"}")',
@@ -225,9 +227,9 @@ describe('the copy of', () => {
     ['as given', readFile],
     ['spelled out', readFileSpelledOut],
   ])('any, where nothing but a recall came before a call %s', (_, copied) => {
-    const ghost = ghostOf([[[recall('m1')], { m1: 'one' }]], [readFile]);
-    const steps = [[user('What?')], { copy: [copied], ghost }, [result]];
-    expect(linesWithGhosts(openaiResponses, 'input', steps).slice(0, 3)).toEqual([
+    const hiddenRecall = hiddenRecallOf([[[recall('m1')], { m1: 'one' }]], [readFile]);
+    const steps = [[user('What?')], { copy: [copied], hiddenRecall }, [result]];
+    expect(linesWithHiddenRecalls(openaiResponses, 'input', steps).slice(0, 3)).toEqual([
       'user: "What?"',
       'assistant: call m1 read_memory("{\\"id\\":\\"mem_a\\"}")',
       'tool: result m1 ["one"]',
@@ -236,8 +238,8 @@ describe('the copy of', () => {
 });
 
 /** Ids of what is sent, in order; undefined for what has none. */
-function idsWithGhosts(steps: readonly Step[], fields = {}): readonly (string | undefined)[] {
-  const { body } = withGhosts(openaiResponses, 'input', steps, fields);
+function idsWithHiddenRecalls(steps: readonly Step[], fields = {}): readonly (string | undefined)[] {
+  const { body } = withHiddenRecalls(openaiResponses, 'input', steps, fields);
   const { input } = JSON.parse(new TextDecoder().decode(body)) as { input: readonly { id?: string }[] };
   return input.map(({ id }) => id);
 }
@@ -245,7 +247,7 @@ function idsWithGhosts(steps: readonly Step[], fields = {}): readonly (string | 
 describe('an item', () => {
   it('that stands in a round is not referred to again', () => {
     const copy = ['rs_2_0', 'msg_2_1', 'rs_3_0', 'msg_3_1'].map(reference);
-    expect(idsWithGhosts([[user('What?')], { copy, ghost: replies[1] }])).toEqual([
+    expect(idsWithHiddenRecalls([[user('What?')], { copy, hiddenRecall: replies[1] }])).toEqual([
       undefined,
       'rs_2_0',
       'msg_2_1',
@@ -257,12 +259,12 @@ describe('an item', () => {
   });
 
   it('is another where its id only begins as that of the round', () => {
-    const ghost = ghostOf(
+    const hiddenRecall = hiddenRecallOf(
       [[[reasoning('rs_1', 'hmm one'), recall('m1')], { m1: 'one' }]],
       [reasoning('rs_10', 'hmm two'), message('msg_1', 'It is 5.')],
     );
     const copy = [reasoning('rs_10', 'hmm two'), message('msg_1', 'It is 5.')];
-    expect(idsWithGhosts([[user('What?')], { copy, ghost }])).toEqual([
+    expect(idsWithHiddenRecalls([[user('What?')], { copy, hiddenRecall }])).toEqual([
       undefined,
       'rs_1',
       'fc_m1',
@@ -273,20 +275,23 @@ describe('an item', () => {
   });
 
   it('that a reference stands for is not cut: then nothing is put back', () => {
-    const ghost = ghostOf(
+    const hiddenRecall = hiddenRecallOf(
       [[[message('msg_0', 'It is'), recall('m1')], { m1: 'one' }]],
       [message('msg_1', 'It is 5.')],
     );
     const copy = [reference('msg_1')];
-    expect(idsWithGhosts([[user('What?')], { copy, ghost }])).toEqual([undefined, 'msg_1']);
+    expect(idsWithHiddenRecalls([[user('What?')], { copy, hiddenRecall }])).toEqual([undefined, 'msg_1']);
   });
 
   it('that the provider kept is sent as it was, reasoning that it did not keep is left behind', () => {
     const { encrypted_content: _, ...unsealed } = reasoning('rs_0', 'hmm one');
-    const ghost = ghostOf([[[unsealed, recall('m1')], { m1: 'one' }]], [message('msg_1', 'It is 5.')]);
-    const steps: readonly Step[] = [[user('What?')], { copy: [message('msg_1', 'It is 5.')], ghost }];
-    expect(idsWithGhosts(steps)).toEqual([undefined, 'rs_0', 'fc_m1', undefined, 'msg_1']);
-    expect(idsWithGhosts(steps, { store: false })).toEqual([undefined, 'fc_m1', undefined, 'msg_1']);
+    const hiddenRecall = hiddenRecallOf(
+      [[[unsealed, recall('m1')], { m1: 'one' }]],
+      [message('msg_1', 'It is 5.')],
+    );
+    const steps: readonly Step[] = [[user('What?')], { copy: [message('msg_1', 'It is 5.')], hiddenRecall }];
+    expect(idsWithHiddenRecalls(steps)).toEqual([undefined, 'rs_0', 'fc_m1', undefined, 'msg_1']);
+    expect(idsWithHiddenRecalls(steps, { store: false })).toEqual([undefined, 'fc_m1', undefined, 'msg_1']);
   });
 });
 
@@ -297,8 +302,10 @@ describe('a recall comes back beside', () => {
     ['in words', [words('Both.'), readFileSpelledOut]],
   ])('a call of the client, whose copy is %s', (_, copy) => {
     const turn = [reasoning('rs_0', 'hmm one'), message('msg_0', 'Both.'), readFile, recall('m1')];
-    const ghost = ghostOf([[turn, { m1: 'one' }]]);
-    expect(linesWithGhosts(openaiResponses, 'input', [[user('What?')], { copy, ghost }, [result]])).toEqual([
+    const hiddenRecall = hiddenRecallOf([[turn, { m1: 'one' }]]);
+    expect(
+      linesWithHiddenRecalls(openaiResponses, 'input', [[user('What?')], { copy, hiddenRecall }, [result]]),
+    ).toEqual([
       'user: "What?"',
       'assistant: signed reasoning "hmm one"',
       'assistant: "Both."',
@@ -319,8 +326,11 @@ describe('a recall comes back beside', () => {
     ['as given', [search, cited, message('msg_1', 'It is 5.')]],
     ['referred to', ['ws_0', 'msg_0', 'msg_1'].map(reference)],
   ])('what the provider ran itself, which the client has %s', (_, copy) => {
-    const ghost = ghostOf([[[search, cited, recall('m1')], { m1: 'one' }]], [message('msg_1', 'It is 5.')]);
-    expect(idsWithGhosts([[user('What?')], { copy, ghost }])).toEqual([
+    const hiddenRecall = hiddenRecallOf(
+      [[[search, cited, recall('m1')], { m1: 'one' }]],
+      [message('msg_1', 'It is 5.')],
+    );
+    expect(idsWithHiddenRecalls([[user('What?')], { copy, hiddenRecall }])).toEqual([
       undefined,
       'ws_0',
       'msg_0',

@@ -1,10 +1,10 @@
-/** Cases of ghost turns: what was recalled for a reply stands in later requests where the model left it, with the bytes it was sent with. */
+/** Cases of hidden recalls: what was recalled for a reply stands in later requests where the model left it, with the bytes it was sent with. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RecallAnswer } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
 import { bytesOf, textOf, textsOf } from '../../../src/conversation/conversation.ts';
-import type { GhostRound, GhostTurn } from '../../../src/conversation/ghost-turn.ts';
+import type { RecallRound, HiddenRecall } from '../../../src/conversation/hidden-recall.ts';
 import { pairCalls } from '../../../src/conversation/pairing.ts';
 import { anyReply, recallName, replyWithRecallsOnly } from './arbitrary.ts';
 import type { CodecFixture, NeutralTurn, ScriptedPart, ScriptedTurn } from './fixture.ts';
@@ -13,15 +13,15 @@ import { bytesOfBlock, view } from './views.ts';
 /** What a model said in the rounds of one reply, and what the client makes of it. */
 type Told = { readonly rounds: readonly ScriptedTurn[]; readonly copy: readonly NeutralTurn[] };
 
-export function ghostCases(codec: Codec, fixture: CodecFixture): void {
+export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
   const asked: NeutralTurn = { say: 'user', text: 'What does the log say?' };
   const thanks: NeutralTurn = { say: 'user', text: 'Thanks. And now?' };
 
-  /** The last request of the reply, as far as the model had it, and a later one of the client with the ghost put back. */
-  function later({ rounds, copy }: Told, others: readonly GhostTurn[] = []) {
+  /** The last request of the reply, as far as the model had it, and a later one of the client with the hidden recall put back. */
+  function later({ rounds, copy }: Told, others: readonly HiddenRecall[] = []) {
     const first = fixture.body({ turns: [asked], tools: ['read'] });
     let sent = first;
-    const ghosts: GhostRound[] = [];
+    const hiddenRecalls: RecallRound[] = [];
     let closing: Uint8Array | undefined;
     for (const [number, turn] of rounds.entries()) {
       const reply = codec.readResponse(fixture.response(turn), recallName);
@@ -29,15 +29,15 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
         (call, at): RecallAnswer => ({ call, text: `memory ${number}.${at}` }),
       );
       if (answers.length === 0) closing = reply.turn;
-      else ghosts.push({ turn: reply.turn, answers });
+      else hiddenRecalls.push({ turn: reply.turn, answers });
       if (answers.length > 0 && reply.calls.length === 0) sent = codec.continueWith(sent, reply, answers);
     }
     const body = fixture.body({ turns: [asked, ...copy, thanks], tools: ['read'] });
     const client = view(codec, body);
     const at = view(codec, first).messages.length;
-    const turns = [...others, { rounds: ghosts, closing }];
-    const after = view(codec, codec.insertGhosts(client, [{ at, turns }]));
-    return { client, after, model: view(codec, sent), ghost: turns.at(-1)! };
+    const turns = [...others, { rounds: hiddenRecalls, closing }];
+    const after = view(codec, codec.insertHiddenRecalls(client, [{ at, turns }]));
+    return { client, after, model: view(codec, sent), hiddenRecall: turns.at(-1)! };
   }
 
   function expectPutBack(told: Told, lines: readonly string[]): void {
@@ -172,7 +172,7 @@ export function ghostCases(codec: Codec, fixture: CodecFixture): void {
       const other = later({
         rounds: [turnOf(recall), turnOf(text('No error.'))],
         copy: [said('No error.')],
-      }).ghost;
+      }).hiddenRecall;
       const rounds = [turnOf(callOf('m2', recallName, '{"id":"mem_b"}')), turnOf(text('Two errors.'))];
       const { after } = later({ rounds, copy: [said('Two errors.')] }, [other]);
       expect(linesOf(after)).toContain('call read_memory {"id":"mem_b"}');

@@ -1,11 +1,11 @@
 /**
- * A ghost turn: what the model recalled in private while it made one reply. The client saw one message; a ghost turn remembers what it
+ * A hidden recall: what the model recalled in private while it made one reply. The client saw one message; a hidden recall remembers what it
  * was made of, so that later requests can hold the private calls and answers where they stood. Data: the fold store keeps it, codecs write it.
  */
 
-export type GhostTurn = {
+export type HiddenRecall = {
   /** The rounds in which the model recalled, in order: each ends in recalls. The last may hold calls of the client's beside them. */
-  readonly rounds: readonly GhostRound[];
+  readonly rounds: readonly RecallRound[];
   /**
    * What the model said at last, as the provider's own JSON: by it the client's copy is told from another reply to the same request.
    * Undefined when the last round was the end, and when nobody knows (the client left).
@@ -14,7 +14,7 @@ export type GhostTurn = {
 };
 
 /** The model's turn as the provider's own JSON bytes, and what memory answered. */
-export type GhostRound = { readonly turn: Uint8Array; readonly answers: readonly RecallAnswer[] };
+export type RecallRound = { readonly turn: Uint8Array; readonly answers: readonly RecallAnswer[] };
 
 export type ToolCall = { readonly id: string; readonly name: string; readonly argumentsJson: string };
 

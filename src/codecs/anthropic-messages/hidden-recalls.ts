@@ -1,10 +1,10 @@
-/** Ghost turns in Anthropic Messages: the model's content as it was, and the answers in the user message behind it. */
+/** Hidden recalls in Anthropic Messages: the model's content as it was, and the answers in the user message behind it. */
 import type { Conversation } from '../../conversation/conversation.ts';
-import type { GhostRound } from '../../conversation/ghost-turn.ts';
+import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { jsonList, stringIn, withMembers } from '../event-json.ts';
-import { ghostInserter } from '../insert-ghosts.ts';
+import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
 import { remembered } from '../remembered.ts';
 import { read } from './read.ts';
@@ -12,7 +12,7 @@ import { answerBlocks, roundMessages, turnMessage, writer } from './write.ts';
 
 const messagesOf = remembered(roundMessages);
 
-export const insertGhosts = ghostInserter(
+export const insertHiddenRecalls = hiddenRecallInserter(
   {
     readTurn: (turn) =>
       read(withMembers(jsonBytes({}), { messages: jsonList([turnMessage(turn)]) }), unremembered),
@@ -33,7 +33,7 @@ export const insertGhosts = ghostInserter(
 /** In front of the client's results: "all parallel results together", and before other content. */
 function resultsSplice(
   { body, messages }: Conversation,
-  { answers }: GhostRound,
+  { answers }: RecallRound,
   results: number,
 ): Splice | undefined {
   const message = messages[results];

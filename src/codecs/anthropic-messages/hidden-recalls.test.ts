@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ghostOf, linesWithGhosts, withGhosts } from '../../../test/support/codec-suite/with-ghosts.ts';
+import {
+  hiddenRecallOf,
+  linesWithHiddenRecalls,
+  withHiddenRecalls,
+} from '../../../test/support/codec-suite/with-hidden-recalls.ts';
 import { anthropicMessages } from './index.ts';
 
 const thinking = (text: string) => ({ type: 'thinking', thinking: text, signature: `seal of ${text}` });
@@ -12,15 +16,18 @@ const result = { type: 'tool_result', tool_use_id: 'c1', content: 'ok' };
 
 /** Words around a recall and a call of the client's; words around a recall; a recall before the first word. */
 const replies = [
-  ghostOf(
+  hiddenRecallOf(
     [[[thinking('hmm one'), text('I look. '), recall('m1')], { m1: 'one' }]],
     [thinking('hmm two'), text('Now the file. '), readFile],
   ),
-  ghostOf(
+  hiddenRecallOf(
     [[[thinking('hmm three'), text('Again. '), recall('m2')], { m2: 'two' }]],
     [thinking('hmm four'), text('It is 5.')],
   ),
-  ghostOf([[[thinking('hmm five'), recall('m3')], { m3: 'three' }]], [thinking('hmm six'), text('Still 5.')]),
+  hiddenRecallOf(
+    [[[thinking('hmm five'), recall('m3')], { m3: 'three' }]],
+    [thinking('hmm six'), text('Still 5.')],
+  ),
 ] as const;
 
 /** What clients keep of the three replies, and what is left of it behind the recalls. */
@@ -85,13 +92,13 @@ const clients: Readonly<Record<string, Copies>> = {
 describe('the copy of', () => {
   it.each(Object.entries(clients))('%s', (_, [copies, left]) => {
     const [one, two, three] = copies.map(copyOf);
-    const lines = linesWithGhosts(anthropicMessages, 'messages', [
+    const lines = linesWithHiddenRecalls(anthropicMessages, 'messages', [
       [{ role: 'user', content: 'What?' }],
-      { copy: [one], ghost: replies[0] },
+      { copy: [one], hiddenRecall: replies[0] },
       [user(result)],
-      { copy: [two], ghost: replies[1] },
+      { copy: [two], hiddenRecall: replies[1] },
       [user(text('Sure?'))],
-      { copy: [three], ghost: replies[2] },
+      { copy: [three], hiddenRecall: replies[2] },
       [user(text('Thanks.'))],
     ]);
     expect(lines).toEqual([
@@ -112,12 +119,12 @@ describe('the copy of', () => {
   });
 
   it('langchain, plain, where a reply is one text: a string', () => {
-    const ghost = ghostOf([[[recall('m1')], { m1: 'one' }]], [text('Still 5.')]);
+    const hiddenRecall = hiddenRecallOf([[[recall('m1')], { m1: 'one' }]], [text('Still 5.')]);
     for (const copy of ['Still 5.', [text('Still 5.')]])
       expect(
-        linesWithGhosts(anthropicMessages, 'messages', [
+        linesWithHiddenRecalls(anthropicMessages, 'messages', [
           [user(text('What?'))],
-          { copy: [copyOf(copy)], ghost },
+          { copy: [copyOf(copy)], hiddenRecall },
           [user(text('Thanks.'))],
         ]),
       ).toEqual([
@@ -132,11 +139,11 @@ describe('the copy of', () => {
 
 describe('what is left of a copy', () => {
   it('keeps the bytes of its blocks', () => {
-    const { body, messages } = withGhosts(anthropicMessages, 'messages', [
+    const { body, messages } = withHiddenRecalls(anthropicMessages, 'messages', [
       [user(text('What?'))],
       {
         copy: [copyOf([{ ...text('Again. It is 5.'), x: [1], cache_control: { type: 'ephemeral' } }])],
-        ghost: replies[1],
+        hiddenRecall: replies[1],
       },
       [user(text('Thanks.'))],
     ]);
@@ -147,10 +154,10 @@ describe('what is left of a copy', () => {
   });
 
   it('is nothing where the client left within the recall', () => {
-    const left = ghostOf([[[text('Again. '), recall('m2')], { m2: 'two' }]]);
-    const lines = linesWithGhosts(anthropicMessages, 'messages', [
+    const left = hiddenRecallOf([[[text('Again. '), recall('m2')], { m2: 'two' }]]);
+    const lines = linesWithHiddenRecalls(anthropicMessages, 'messages', [
       [user(text('What?'))],
-      { copy: [copyOf('Again.')], ghost: left },
+      { copy: [copyOf('Again.')], hiddenRecall: left },
       [user(text('Go on.'))],
     ]);
     expect(lines).toEqual([
@@ -163,15 +170,17 @@ describe('what is left of a copy', () => {
 });
 
 describe('beside calls of the client', () => {
-  const ghost = ghostOf([[[thinking('hmm one'), text('Both. '), readFile, recall('m1')], { m1: 'one' }]]);
+  const hiddenRecall = hiddenRecallOf([
+    [[thinking('hmm one'), text('Both. '), readFile, recall('m1')], { m1: 'one' }],
+  ]);
   const copy = [copyOf([thinking('hmm one'), text('Both. '), readFile])];
 
   it('the answer stands with the results, before what else the client says', () => {
     for (const words of [[], [text('Be quick.')]])
       expect(
-        linesWithGhosts(anthropicMessages, 'messages', [
+        linesWithHiddenRecalls(anthropicMessages, 'messages', [
           [user(text('What?'))],
-          { copy, ghost },
+          { copy, hiddenRecall },
           [user(result, ...words)],
         ]),
       ).toEqual([
@@ -186,10 +195,10 @@ describe('beside calls of the client', () => {
     ['the client gave no result', [user(text('Never mind.'))]],
     ['what the client says is no list', [{ role: 'user', content: 'Never mind.' }]],
   ])('nothing is put back where %s', (_, next) => {
-    const steps = [[user(text('What?'))], { copy, ghost }, next] as const;
+    const steps = [[user(text('What?'))], { copy, hiddenRecall }, next] as const;
     const without = [[user(text('What?'))], copy, next] as const;
-    expect(linesWithGhosts(anthropicMessages, 'messages', steps)).toEqual(
-      linesWithGhosts(anthropicMessages, 'messages', without),
+    expect(linesWithHiddenRecalls(anthropicMessages, 'messages', steps)).toEqual(
+      linesWithHiddenRecalls(anthropicMessages, 'messages', without),
     );
   });
 });
@@ -197,15 +206,18 @@ describe('beside calls of the client', () => {
 describe('beside what the provider ran itself', () => {
   const search = { type: 'server_tool_use', id: 'srv_1', name: 'web_search', input: { query: 'x' } };
   const found = { type: 'web_search_tool_result', tool_use_id: 'srv_1', content: [] };
-  const ghost = ghostOf([[[search, found, text('Hm. '), recall('m1')], { m1: 'one' }]], [text('It is 5.')]);
+  const hiddenRecall = hiddenRecallOf(
+    [[[search, found, text('Hm. '), recall('m1')], { m1: 'one' }]],
+    [text('It is 5.')],
+  );
 
   it.each([
     ['kept', [search, found, text('Hm. '), text('It is 5.')]],
     ['dropped', [text('Hm. It is 5.')]],
   ])('a recall comes back, where the client %s that', (_, content) => {
-    const lines = linesWithGhosts(anthropicMessages, 'messages', [
+    const lines = linesWithHiddenRecalls(anthropicMessages, 'messages', [
       [user(text('What?'))],
-      { copy: [copyOf(content)], ghost },
+      { copy: [copyOf(content)], hiddenRecall },
       [user(text('Thanks.'))],
     ]);
     expect(lines).toEqual([

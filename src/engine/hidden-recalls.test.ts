@@ -3,7 +3,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { outline } from '../../test/support/codec-suite/outline.ts';
-import { ghostOf } from '../../test/support/codec-suite/with-ghosts.ts';
+import { hiddenRecallOf } from '../../test/support/codec-suite/with-hidden-recalls.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import { answerRecall } from './answer-recall.ts';
 import type { Engine } from './engine.ts';
@@ -36,7 +36,7 @@ const asks = (id: string, content: string | null = null) => ({
 
 const asked: readonly Step[] = [{ user: 'What does the log say?' }];
 const told: readonly Step[] = [...asked, { assistant: 'Let me look. Two errors.' }, { user: 'And now?' }];
-const ghost = ghostOf([[asks('m1', 'Let me look. '), { m1: 'all of it' }]], {
+const hiddenRecall = hiddenRecallOf([[asks('m1', 'Let me look. '), { m1: 'all of it' }]], {
   role: 'assistant',
   content: 'Two errors.',
 });
@@ -46,7 +46,7 @@ const toldLines = [
   'assistant: "Let me look. Two errors."',
   'user: "And now?"',
 ];
-const ghostLines = [
+const hiddenRecallLines = [
   'user: "What does the log say?"',
   'assistant: "Let me look. ", call m1 read_memory("{\\"id\\":\\"mem_a\\"}")',
   'tool: result m1 ["all of it"]',
@@ -56,7 +56,7 @@ const ghostLines = [
 
 /** The model recalled while it answered the first request. */
 async function recalled(engine: Engine): Promise<void> {
-  await (await prepare(engine, asked)).remember(ghost);
+  await (await prepare(engine, asked)).remember(hiddenRecall);
 }
 
 describe('what was recalled in private', () => {
@@ -64,10 +64,10 @@ describe('what was recalled in private', () => {
     const { engine } = testEngine();
     await recalled(engine);
     const second = await prepare(engine, told);
-    expect(linesOf(second)).toEqual(ghostLines);
-    expect(second.report.ghosts).toBe(1);
+    expect(linesOf(second)).toEqual(hiddenRecallLines);
+    expect(second.report.hiddenRecalls).toBe(1);
     const third = await prepare(engine, [...told, { assistant: 'None.' }, { user: 'Thanks.' }]);
-    expect(linesOf(third)).toEqual([...ghostLines, 'assistant: "None."', 'user: "Thanks."']);
+    expect(linesOf(third)).toEqual([...hiddenRecallLines, 'assistant: "None."', 'user: "Thanks."']);
     expect(messagesOf(third).slice(0, 5)).toEqual(messagesOf(second));
   });
 
@@ -126,17 +126,20 @@ describe('what was recalled in private', () => {
 
   it('comes back where the client left within the reply and goes on', async () => {
     const { engine } = testEngine();
-    await (await prepare(engine, asked)).remember({ ...ghost, closing: undefined });
+    await (await prepare(engine, asked)).remember({ ...hiddenRecall, closing: undefined });
     const cut = await prepare(engine, [...asked, { assistant: 'Let me look. Two er' }, { user: 'Go on.' }]);
-    expect(linesOf(cut)).toEqual([...ghostLines.slice(0, 3), 'assistant: "Two er"', 'user: "Go on."']);
+    expect(linesOf(cut)).toEqual([...hiddenRecallLines.slice(0, 3), 'assistant: "Two er"', 'user: "Go on."']);
   });
 
   it('is of the reply that the client went on from, of several to one request', async () => {
     const { engine } = testEngine();
     await recalled(engine);
-    const other = ghostOf([[asks('m2'), { m2: 'nothing' }]], { role: 'assistant', content: 'No error.' });
+    const other = hiddenRecallOf([[asks('m2'), { m2: 'nothing' }]], {
+      role: 'assistant',
+      content: 'No error.',
+    });
     await (await prepare(engine, asked)).remember(other);
-    expect(linesOf(await prepare(engine, told))).toEqual(ghostLines);
+    expect(linesOf(await prepare(engine, told))).toEqual(hiddenRecallLines);
     const otherTold: readonly Step[] = [...asked, { assistant: 'No error.' }, { user: 'And now?' }];
     expect(linesOf(await prepare(engine, otherTold))).toEqual([
       'user: "What does the log say?"',
@@ -148,7 +151,7 @@ describe('what was recalled in private', () => {
   });
 });
 
-describe('a ghost turn that would break a rule', () => {
+describe('a hidden recall that would break a rule', () => {
   it('is left out, and all others are sent', async () => {
     const { engine } = testEngine();
     let steps = asked;
@@ -156,7 +159,7 @@ describe('a ghost turn that would break a rule', () => {
       // The fifth lacks the answer to its call.
       const answers = at === 4 ? { other: 'of no call' } : { [`m${at}`]: 'all of it' };
       const closing = { role: 'assistant', content: `Step ${at}.` };
-      await (await prepare(engine, steps)).remember(ghostOf([[asks(`m${at}`), answers]], closing));
+      await (await prepare(engine, steps)).remember(hiddenRecallOf([[asks(`m${at}`), answers]], closing));
       steps = [...steps, { assistant: `Step ${at}.` }, { user: 'Next.' }];
     }
     const prepared = await prepare(engine, steps);
@@ -171,11 +174,11 @@ describe('a ghost turn that would break a rule', () => {
     await recalled(engine);
     const unanswered: Step = { calls: [{ name: 'run' }] };
     const prepared = await prepare(engine, [...told, unanswered, { user: 'Hm.' }]);
-    expect(linesOf(prepared).slice(0, 5)).toEqual(ghostLines);
+    expect(linesOf(prepared).slice(0, 5)).toEqual(hiddenRecallLines);
   });
 });
 
-describe('a fold over ghost turns', () => {
+describe('a fold over hidden recalls', () => {
   /** About 1,000 tokens. */
   const log = (name: string) =>
     Array.from({ length: 100 }, (_, at) => `${name}: step ${at} took ${at * 7} ms\n`).join('');
@@ -204,11 +207,11 @@ describe('a fold over ghost turns', () => {
     expect(folds).toBeGreaterThan(2);
   });
 
-  it('is recalled from by id, what stands behind a ghost turn too', async () => {
+  it('is recalled from by id, what stands behind a hidden recall too', async () => {
     const { engine, encryptedStore } = testEngine({ window: 20_000 });
     await recalled(engine);
     const prepared = await prepare(engine, jobs(30));
-    expect(linesOf(prepared).slice(0, 5)).toEqual(ghostLines);
+    expect(linesOf(prepared).slice(0, 5)).toEqual(hiddenRecallLines);
     const ids = [...new TextDecoder().decode(prepared.body).matchAll(/mem_[0-9a-z]{16}/g)].map(([id]) => id);
     expect(ids.length).toBeGreaterThan(10);
     for (const [at, id] of ids.entries()) {
@@ -223,7 +226,7 @@ describe('a fold over ghost turns', () => {
 
   it('takes recalls away as a whole where they are old, and what they brought can be recalled again', async () => {
     const { engine } = testEngine({ window: 20_000 });
-    const large = ghostOf([[asks('m1', 'Let me look. '), { m1: log('memory').repeat(8) }]], {
+    const large = hiddenRecallOf([[asks('m1', 'Let me look. '), { m1: log('memory').repeat(8) }]], {
       role: 'assistant',
       content: 'Two errors.',
     });
@@ -258,6 +261,6 @@ describe('a store that fails', () => {
     const { engine } = testEngine({ store });
     const prepared = await prepare(engine, asked);
     await store.close();
-    await expect(prepared.remember(ghost)).rejects.toMatchObject({ code: 'store-failed' });
+    await expect(prepared.remember(hiddenRecall)).rejects.toMatchObject({ code: 'store-failed' });
   });
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { maybeSame, nothingTaken, type Piece, type Said, type Taken, takeRound } from './ghost-copy.ts';
+import { maybeSame, nothingTaken, type Piece, type Said, type Taken, takeRound } from './match-copy.ts';
 
 type Words = { readonly [Kind in keyof Said]?: readonly string[] };
 

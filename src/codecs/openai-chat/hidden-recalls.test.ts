@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ghostOf, linesWithGhosts, withGhosts } from '../../../test/support/codec-suite/with-ghosts.ts';
+import {
+  hiddenRecallOf,
+  linesWithHiddenRecalls,
+  withHiddenRecalls,
+} from '../../../test/support/codec-suite/with-hidden-recalls.ts';
 import { openaiChat } from './index.ts';
 
 const functionCall = (id: string, name: string, args: string) => ({
@@ -14,7 +18,7 @@ const model = (fields: object) => ({ role: 'assistant', ...fields });
 
 /** Words around a recall and a call of the client's; words around a recall; a recall before the first word. */
 const replies = [
-  ghostOf(
+  hiddenRecallOf(
     [
       [
         model({ content: 'I look. ', reasoning_content: 'hmm one', tool_calls: [recall('m1')] }),
@@ -23,7 +27,7 @@ const replies = [
     ],
     model({ content: 'Now the file. ', reasoning_content: 'hmm two', tool_calls }),
   ),
-  ghostOf(
+  hiddenRecallOf(
     [
       [
         model({ content: 'Again. ', reasoning_content: 'hmm three', tool_calls: [recall('m2')] }),
@@ -32,7 +36,7 @@ const replies = [
     ],
     model({ content: 'It is 5.', reasoning_content: 'hmm four' }),
   ),
-  ghostOf(
+  hiddenRecallOf(
     [[model({ content: null, reasoning_content: 'hmm five', tool_calls: [recall('m3')] }), { m3: 'three' }]],
     model({ content: 'Still 5.', reasoning_content: 'hmm six' }),
   ),
@@ -149,13 +153,13 @@ const clients: Readonly<Record<string, Copies>> = {
 describe('the copy of', () => {
   it.each(Object.entries(clients))('%s', (_, [copies, left]) => {
     const [one, two, three] = copies.map(model);
-    const lines = linesWithGhosts(openaiChat, 'messages', [
+    const lines = linesWithHiddenRecalls(openaiChat, 'messages', [
       [user('What?')],
-      { copy: [one], ghost: replies[0] },
+      { copy: [one], hiddenRecall: replies[0] },
       [{ role: 'tool', tool_call_id: 'c1', content: 'ok' }],
-      { copy: [two], ghost: replies[1] },
+      { copy: [two], hiddenRecall: replies[1] },
       [user('Sure?')],
-      { copy: [three], ghost: replies[2] },
+      { copy: [three], hiddenRecall: replies[2] },
       [user('Thanks.')],
     ]);
     expect(lines).toEqual([
@@ -194,9 +198,9 @@ describe('what is left of a copy', () => {
       '{"role":"assistant","content":[{"type":"text","text":"It is 5.","cache_control":{"type":"ephemeral"}}]}',
     ],
   ])('%s', (_, copy, left) => {
-    const { body, messages } = withGhosts(openaiChat, 'messages', [
+    const { body, messages } = withHiddenRecalls(openaiChat, 'messages', [
       [user('What?')],
-      { copy: [model(copy)], ghost: replies[1] },
+      { copy: [model(copy)], hiddenRecall: replies[1] },
       [user('Thanks.')],
     ]);
     const { start, end } = messages[3]!.span;
@@ -208,13 +212,13 @@ describe('what is left of a copy', () => {
     ['an empty text', ''],
     ['an empty list', []],
   ])('has its call where nothing was said before the recall, and the content is %s', (_, content) => {
-    const bare = ghostOf(
+    const bare = hiddenRecallOf(
       [[model({ content: null, tool_calls: [recall('m1')] }), { m1: 'one' }]],
       model({ content: null, tool_calls }),
     );
-    const lines = linesWithGhosts(openaiChat, 'messages', [
+    const lines = linesWithHiddenRecalls(openaiChat, 'messages', [
       [user('What?')],
-      { copy: [model({ content, tool_calls })], ghost: bare },
+      { copy: [model({ content, tool_calls })], hiddenRecall: bare },
       [{ role: 'tool', tool_call_id: 'c1', name: 'read_file', content: 'ok' }],
     ]);
     expect(lines).toEqual([
@@ -227,7 +231,7 @@ describe('what is left of a copy', () => {
   });
 
   it('is nothing beside a call of the client, whatever it spelled anew', () => {
-    const beside = ghostOf([
+    const beside = hiddenRecallOf([
       [model({ content: 'Both. ', tool_calls: [recall('m1'), ...tool_calls] }), { m1: 'one' }],
     ]);
     for (const copy of [
@@ -239,9 +243,9 @@ describe('what is left of a copy', () => {
         tool_calls: [functionCall('c1', 'read_file', '{ "path": "a.log" }')],
       },
     ]) {
-      const lines = linesWithGhosts(openaiChat, 'messages', [
+      const lines = linesWithHiddenRecalls(openaiChat, 'messages', [
         [user('What?')],
-        { copy: [model(copy)], ghost: beside },
+        { copy: [model(copy)], hiddenRecall: beside },
         [{ role: 'tool', tool_call_id: 'c1', content: 'ok' }],
       ]);
       expect(lines).toEqual([
@@ -254,13 +258,16 @@ describe('what is left of a copy', () => {
   });
 
   it('has the call that the model made without arguments, however the client says so', () => {
-    const noArguments = ghostOf(
+    const noArguments = hiddenRecallOf(
       [[model({ content: null, tool_calls: [recall('m1')] }), { m1: 'one' }]],
       model({ content: null, tool_calls: [functionCall('c1', 'now', '')] }),
     );
-    const lines = linesWithGhosts(openaiChat, 'messages', [
+    const lines = linesWithHiddenRecalls(openaiChat, 'messages', [
       [user('What?')],
-      { copy: [model({ content: null, tool_calls: [functionCall('c1', 'now', '{}')] })], ghost: noArguments },
+      {
+        copy: [model({ content: null, tool_calls: [functionCall('c1', 'now', '{}')] })],
+        hiddenRecall: noArguments,
+      },
       [{ role: 'tool', tool_call_id: 'c1', content: 'ok' }],
     ]);
     expect(lines.slice(1, 4)).toEqual([

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
-  ghostOf,
-  linesWithGhosts,
+  hiddenRecallOf,
+  linesWithHiddenRecalls,
   type Step,
-  withGhosts,
-} from '../../../test/support/codec-suite/with-ghosts.ts';
+  withHiddenRecalls,
+} from '../../../test/support/codec-suite/with-hidden-recalls.ts';
 import { geminiFor } from './index.ts';
 
 /** A model that wants its calls signed. */
@@ -26,15 +26,15 @@ const user = (...parts: readonly object[]) => ({ role: 'user', parts });
 
 /** Words around a recall and a call of the client's; words around a recall; a recall before the first word. */
 const replies = [
-  ghostOf(
+  hiddenRecallOf(
     [[model(thought('hmm one'), text('I look. '), signed(recall('m1'), 's0')), { m1: 'one' }]],
     model(thought('hmm two'), text('Now the file. '), signed(readFile('c1'), 's1')),
   ),
-  ghostOf(
+  hiddenRecallOf(
     [[model(thought('hmm three'), text('Again. '), signed(recall('m2'), 's2')), { m2: 'two' }]],
     model(thought('hmm four'), text('It is 5.'), signed(text(''), 's3')),
   ),
-  ghostOf(
+  hiddenRecallOf(
     [[model(thought('hmm five'), signed(recall('m3'), 's4')), { m3: 'three' }]],
     model(thought('hmm six'), text('Still 5.'), signed(text(''), 's5')),
   ),
@@ -167,13 +167,13 @@ const clients: Readonly<Record<string, Copies>> = {
 
 describe('the copy of', () => {
   it.each(Object.entries(clients))('%s', (_, [[one, two, three], left]) => {
-    const lines = linesWithGhosts(codec, 'contents', [
+    const lines = linesWithHiddenRecalls(codec, 'contents', [
       [user(text('What?'))],
-      { copy: one, ghost: replies[0] },
+      { copy: one, hiddenRecall: replies[0] },
       [user(result('c1'))],
-      { copy: two, ghost: replies[1] },
+      { copy: two, hiddenRecall: replies[1] },
       [user(text('Sure?'))],
-      { copy: three, ghost: replies[2] },
+      { copy: three, hiddenRecall: replies[2] },
       [user(text('Thanks.'))],
     ]);
     expect(lines).toEqual([
@@ -195,9 +195,9 @@ describe('the copy of', () => {
 });
 
 describe('what is left of a copy', () => {
-  const ghost = replies[1];
+  const hiddenRecall = replies[1];
   const sent = (copy: Contents) => {
-    const { body } = withGhosts(codec, 'contents', [[user(text('What?'))], { copy, ghost }]);
+    const { body } = withHiddenRecalls(codec, 'contents', [[user(text('What?'))], { copy, hiddenRecall }]);
     const { contents } = JSON.parse(new TextDecoder().decode(body)) as { contents: Contents };
     return contents.slice(3);
   };
@@ -216,9 +216,15 @@ describe('what is left of a copy', () => {
   });
 
   it('keeps a signed end in which nothing was said before the recall', () => {
-    const bare = ghostOf([[model(signed(recall('m1'), 's0')), { m1: 'one' }]], model(signed(text(''), 's1')));
+    const bare = hiddenRecallOf(
+      [[model(signed(recall('m1'), 's0')), { m1: 'one' }]],
+      model(signed(text(''), 's1')),
+    );
     const copy = [model(signed(text(''), 's1')), model(text(''))];
-    const { body } = withGhosts(codec, 'contents', [[user(text('What?'))], { copy, ghost: bare }]);
+    const { body } = withHiddenRecalls(codec, 'contents', [
+      [user(text('What?'))],
+      { copy, hiddenRecall: bare },
+    ]);
     expect(JSON.parse(new TextDecoder().decode(body))).toEqual({
       contents: [
         user(text('What?')),
@@ -231,7 +237,7 @@ describe('what is left of a copy', () => {
 });
 
 describe('beside calls of the client', () => {
-  const withoutIds = ghostOf([
+  const withoutIds = hiddenRecallOf([
     [model(text('Both. '), signed(readFile(), 's0'), recall(), readFile()), { '#2': 'one' }],
   ]);
 
@@ -241,11 +247,14 @@ describe('beside calls of the client', () => {
   ])('a recall comes back with %s, in the order of the calls', (_, first, second) => {
     const steps: readonly Step[] = [
       [user(text('What?'))],
-      { copy: [model(text('Both. '), signed(readFile(first), 's0'), readFile(second))], ghost: withoutIds },
+      {
+        copy: [model(text('Both. '), signed(readFile(first), 's0'), readFile(second))],
+        hiddenRecall: withoutIds,
+      },
       [user(result(first), result(second))],
     ];
     const id = first ?? '#read_file';
-    expect(linesWithGhosts(codec, 'contents', steps)).toEqual([
+    expect(linesWithHiddenRecalls(codec, 'contents', steps)).toEqual([
       'user: "What?"',
       `assistant: "Both. ", call ${id} read_file({"path":"a.log"}), call #read_memory read_memory({"id":"mem_a"}), call ${second ?? '#read_file'} read_file({"path":"a.log"})`,
       `tool: result ${id} ["ok"], result #read_memory ["one"], result ${second ?? '#read_file'} ["ok"]`,
@@ -259,11 +268,11 @@ describe('beside calls of the client', () => {
       // Without the private call the client's carries the signature.
       {
         copy: [model(signed(readFile('c1'), 's0')), model(text(''))],
-        ghost: ghostOf([[turn, { m1: 'one' }]]),
+        hiddenRecall: hiddenRecallOf([[turn, { m1: 'one' }]]),
       },
       [user(result('c1'))],
     ];
-    const { body } = withGhosts(codec, 'contents', steps);
+    const { body } = withHiddenRecalls(codec, 'contents', steps);
     expect(JSON.parse(new TextDecoder().decode(body))).toEqual({
       contents: [
         user(text('What?')),
@@ -278,13 +287,13 @@ describe('beside calls of the client', () => {
   });
 
   it('random ids in calls and results of the client stay where nothing was beside them', () => {
-    const ghost = ghostOf(
+    const hiddenRecall = hiddenRecallOf(
       [[model(text('I look. '), signed(recall(), 's0')), { '#1': 'one' }]],
       model(signed(readFile(), 's1')),
     );
     const copy = [model(text('I look. '), signed(readFile('x7'), 's1'))];
-    const steps: readonly Step[] = [[user(text('What?'))], { copy, ghost }, [user(result('x7'))]];
-    expect(linesWithGhosts(codec, 'contents', steps)).toEqual([
+    const steps: readonly Step[] = [[user(text('What?'))], { copy, hiddenRecall }, [user(result('x7'))]];
+    expect(linesWithHiddenRecalls(codec, 'contents', steps)).toEqual([
       'user: "What?"',
       'assistant: "I look. ", call #read_memory read_memory({"id":"mem_a"})',
       'tool: result #read_memory ["one"]',

@@ -1,10 +1,10 @@
-/** Ghost turns in generateContent: the model's content as it was, and the answers in the user's content behind it. */
+/** Hidden recalls in generateContent: the model's content as it was, and the answers in the user's content behind it. */
 import type { Conversation, Part } from '../../conversation/conversation.ts';
-import type { GhostRound } from '../../conversation/ghost-turn.ts';
+import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { jsonList, memberBytes, withMembers } from '../event-json.ts';
-import { ghostInserter } from '../insert-ghosts.ts';
+import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
 import { remembered } from '../remembered.ts';
 import { namedMembers, spellings } from './names.ts';
@@ -17,7 +17,7 @@ const read = readOn({ model: undefined, streaming: false });
 
 const contentsOf = remembered(roundContents);
 
-export const insertGhosts = ghostInserter(
+export const insertHiddenRecalls = hiddenRecallInserter(
   {
     readTurn: (turn) =>
       read(withMembers(jsonBytes({}), { contents: jsonList([turnContent(turn)]) }), unremembered),
@@ -49,7 +49,7 @@ function isCall(part: Part): part is Part & { readonly type: 'tool-call' } {
  * The model's content, with the client's ids in calls that the provider gave none: some clients make ids up, and their responses name
  * those. The client's calls stand in the order of the ids.
  */
-function withIds({ turn, answers }: GhostRound, ids: readonly (string | undefined)[]): Uint8Array {
+function withIds({ turn, answers }: RecallRound, ids: readonly (string | undefined)[]): Uint8Array {
   const recallTool = answers[0]?.call.name;
   const parts = partsOf(turn);
   let next = 0;
@@ -71,7 +71,7 @@ function withId(part: Uint8Array, id: string): Uint8Array {
 /** Among the client's responses, which stand in the order of the calls: "the same order and count". */
 function resultSplices(
   { body, messages }: Conversation,
-  round: GhostRound,
+  round: RecallRound,
   results: number,
 ): readonly Splice[] | undefined {
   const message = messages[results];
@@ -90,7 +90,7 @@ function resultSplices(
 }
 
 /** How many calls of the client's stand before the private call of this answer. */
-function callsBefore({ turn, answers }: GhostRound, answer: number): number {
+function callsBefore({ turn, answers }: RecallRound, answer: number): number {
   const recallTool = answers[answer]?.call.name;
   let recalls = 0;
   let others = 0;
