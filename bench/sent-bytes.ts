@@ -11,7 +11,7 @@ import type { Codec } from '../src/codecs/codec.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { createDefaultEngine, type FoldSettings } from '../src/engine/default-engine.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
-import { createVault } from '../src/store/vault.ts';
+import { createEncryptedStore } from '../src/store/encrypted-store.ts';
 import { asAnthropic } from '../test/support/as-anthropic.ts';
 import { type BenchRecord, longHorizon, readConversations } from './replay/data.ts';
 
@@ -71,8 +71,8 @@ if (all === undefined) {
 }
 
 async function play(record: BenchRecord, way: Way, sent: (body: Uint8Array) => unknown): Promise<number> {
-  const vault = createVault({ store: inMemoryStore(), secret: new Uint8Array(32).fill(7) });
-  const engine = createDefaultEngine(way.settings, vault, { clock: () => 1_700_000_000_000 });
+  const store = createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32).fill(7) });
+  const engine = createDefaultEngine(way.settings, store, { clock: () => 1_700_000_000_000 });
   const { messages } = record;
   let requests = 0;
   for (const [index, message] of messages.entries()) {
