@@ -3,14 +3,15 @@
  * would be of; the administrator's token, where one is set, sees all tenants.
  */
 import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { ReceiptTotals, Named, Totals } from '../receipts/totals.ts';
+import type { Named, ReceiptTotals, Totals } from '../receipts/totals.ts';
 import { summaryOf } from '../receipts/compression.ts';
 import { isFrom } from './routing/credentials.ts';
 import type { GatewayRequest, GatewayResponse } from './http/http.ts';
-import { jsonResponse } from './http/json-response.ts';
+import { jsonResponse } from './http/responses.ts';
 import type { ReceiptLog } from './receipts/receipt-log.ts';
-import { metricsPage, type MetricsRim } from './metrics-page.ts';
 import type { Tenant, TenantRule } from './routing/tenant.ts';
+import type { GatewayMetrics } from './receipts/reporting.ts';
+import type { SummaryDesk } from './background-summarizer.ts';
 
 type AdminRim = MetricsRim & {
   readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny'>;
@@ -111,4 +112,31 @@ async function readiness(rim: AdminRim): Promise<GatewayResponse> {
 
 function notFound(message: string): GatewayResponse {
   return jsonResponse(404, { error: { type: 'not_found_error', message } });
+}
+
+export type MetricsRim = {
+  readonly metrics: GatewayMetrics | undefined;
+  readonly openMetrics: boolean;
+  readonly summaries: SummaryDesk | undefined;
+  readonly adminToken: string | undefined;
+};
+
+export async function metricsPage(
+  { metrics, openMetrics, summaries, adminToken }: MetricsRim,
+  isAdmin: boolean,
+): Promise<GatewayResponse> {
+  if (!metrics) return problem(404, 'This gateway keeps no metrics: it was put together without any.');
+  if (!isAdmin && adminToken !== undefined)
+    return problem(401, 'Metrics are of all tenants: ask with the adminToken as credential.');
+  if (!isAdmin && !openMetrics)
+    return problem(
+      403,
+      'Metrics are of all tenants, and other machines can reach this address: set an adminToken and ask with it.',
+    );
+  const { contentType, text } = await metrics.page({ summariesRunning: summaries?.running() ?? 0 });
+  return { status: 200, headers: [['content-type', contentType]], body: new TextEncoder().encode(text) };
+}
+
+function problem(status: number, message: string): GatewayResponse {
+  return jsonResponse(status, { error: { type: 'metrics_error', message } });
 }

@@ -4,11 +4,10 @@
  */
 import type { Codec, GatewayProblem } from '../codecs/codec.ts';
 import { answerOwn } from './admin.ts';
-import { problemResponse, upstreamProblem } from './http/answers.ts';
-import { refuseForeign } from './browser-guard.ts';
+import { jsonResponse, problemResponse, upstreamProblem } from './http/responses.ts';
 import { carriesToken } from './routing/credentials.ts';
-import { headersToClient, headersToUpstream } from './http/headers.ts';
-import type { GatewayRequest, GatewayResponse, Handler } from './http/http.ts';
+import { headerOf, headersToClient, headersToUpstream } from './http/headers.ts';
+import type { GatewayRequest, GatewayResponse, Handler, HeaderList } from './http/http.ts';
 import { serveModel } from './model-call.ts';
 import type { GatewayOptions } from './options.ts';
 import { routeOf } from './routing/routes.ts';
@@ -76,4 +75,46 @@ async function pass(
   } catch (error) {
     return problemResponse(codec, upstreamProblem(error), []);
   }
+}
+
+/** The refusal of a request that was addressed to a foreign name or sent by a foreign page; undefined when it may pass. */
+export function refuseForeign(
+  { headers }: GatewayRequest,
+  allowedHosts: readonly string[] | undefined,
+): GatewayResponse | undefined {
+  if (allowedHosts === undefined) return undefined;
+  const host = hostName(headerOf(headers, 'host') ?? '');
+  if (!allowedHosts.includes(host)) {
+    return refusal(
+      421,
+      `This gateway does not answer for the host ${JSON.stringify(host.slice(0, 100))}. Add it to allowedHosts if it should.`,
+    );
+  }
+  const origin = headerOf(headers, 'origin');
+  // Desktop programs have schemes of their own; the web's are http, https and, for what hides it, null.
+  const isForeign =
+    origin === 'null' ||
+    (/^https?:/.test(origin ?? '') && !allowedHosts.includes(hostName(origin!.replace(/^https?:\/\//, ''))));
+  return isForeign || isLoadedByPage(headers)
+    ? refusal(403, 'This gateway does not answer web pages of other hosts.')
+    : undefined;
+}
+
+/**
+ * True when a page of another site loads this as an image, a script or a frame, for which browsers send no Origin. A link that a person
+ * follows is no such thing.
+ */
+function isLoadedByPage(headers: HeaderList): boolean {
+  if (headerOf(headers, 'origin') !== undefined) return false;
+  return (
+    headerOf(headers, 'sec-fetch-site') === 'cross-site' && headerOf(headers, 'sec-fetch-dest') !== 'document'
+  );
+}
+
+function hostName(authority: string): string {
+  return authority.replace(/:\d+$/, '').toLowerCase();
+}
+
+function refusal(status: number, message: string): GatewayResponse {
+  return jsonResponse(status, { error: { type: 'permission_error', message } });
 }

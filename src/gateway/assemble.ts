@@ -26,11 +26,9 @@ import {
 import { createReceiptTotals } from '../receipts/totals.ts';
 import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http/http.ts';
-import type { GatewayLog } from './receipts/gateway-log.ts';
-import type { GatewayMetrics } from './receipts/gateway-metrics.ts';
-import { pricesFrom } from './receipts/prices.ts';
+import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
+import { createReckoner, pricesFrom } from './receipts/request-receipt.ts';
 import { createReceiptLog } from './receipts/receipt-log.ts';
-import { createReckoner } from './receipts/cost-tracker.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 import { createSummaryDesk, type SummaryDesk } from './background-summarizer.ts';
 import { createTenantRule, type TenantSetting } from './routing/tenant.ts';

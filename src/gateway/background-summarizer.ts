@@ -2,15 +2,18 @@
  * Has summaries written ahead, off the path of any request: one at a time for each conversation, a few at a time in all, with the
  * credential of the conversation they are for. What fails is told to the log, and an extract stands in at the fold.
  */
-import type { Codec } from '../codecs/codec.ts';
+import type { Codec, ModelReply, Prompt } from '../codecs/codec.ts';
 import type { SummaryJob } from '../engine/summary-ahead.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
-import type { CallUsage } from '../receipts/summary-receipt.ts';
 import { createModelSummarizer } from '../outline/model.ts';
 import type { ModelInfo } from '../tokens/models.ts';
-import { askForSummary } from './ask-for-summary.ts';
-import type { GatewayLog } from './receipts/gateway-log.ts';
+import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
 import type { UpstreamResponse } from './http/http.ts';
+import { readBody } from './http/body.ts';
+import type { ReceiptTotals } from '../receipts/totals.ts';
+import { type CallUsage, costOf, type SummaryReceipt } from '../receipts/summary-receipt.ts';
+import type { ReceiptLog } from './receipts/receipt-log.ts';
+import type { Prices } from './receipts/request-receipt.ts';
 
 export interface SummaryDesk {
   /** Which model is asked where a conversation is with `model`. */
@@ -138,4 +141,58 @@ export function createSummaryDesk({
 
 function nameOf(model: string | undefined): string {
   return model ?? 'the model of the URL';
+}
+
+/** A reply that holds a summary is small. */
+const maxReplyBytes = 4 * 1024 * 1024;
+
+/** Rejects with `upstream-failed` where the provider does not answer 200, with `bad-response` where it answers something else. */
+export async function askForSummary(
+  prompt: Prompt,
+  codec: Codec,
+  send: (body: Uint8Array) => Promise<UpstreamResponse>,
+): Promise<ModelReply> {
+  const response = await send(codec.promptBody(prompt));
+  const body = await readBody(response.body, maxReplyBytes);
+  if (response.status === 200) return codec.readResponse(body, undefined);
+  throw new LeporelloError(
+    'upstream-failed',
+    `The upstream answered ${response.status} to a request for a summary.`,
+  );
+}
+
+type SummaryRim = {
+  readonly receipts: ReceiptLog;
+  readonly totals: ReceiptTotals;
+  readonly metrics: GatewayMetrics | undefined;
+  readonly prices: Prices;
+  readonly clock: () => number;
+  readonly newId: () => string;
+};
+
+/** What is known when it is begun. */
+export type BegunSummary = Pick<
+  SummaryReceipt,
+  'at' | 'path' | 'session' | 'behind' | 'model' | 'tokensBefore'
+> & { readonly tenant: string };
+
+export async function addSummaryReceipt(
+  rim: SummaryRim,
+  { tenant, ...begun }: BegunSummary,
+  { result, calls, usages }: SummaryEnd,
+): Promise<void> {
+  const isWritten = 'tokens' in result;
+  const receipt: SummaryReceipt = {
+    kind: 'summary',
+    id: rim.newId(),
+    ...begun,
+    outcome: isWritten ? { status: 'written' } : { status: 'failed', reason: result.reason },
+    calls,
+    tokensAfter: isWritten ? result.tokens : undefined,
+    ...costOf(usages, await rim.prices(), begun.model),
+    ms: rim.clock() - begun.at,
+  };
+  rim.receipts.add(tenant, receipt);
+  rim.totals.addSummary(tenant, receipt);
+  rim.metrics?.summaryEnded(receipt);
 }

@@ -4,7 +4,7 @@ import { recallsBeside } from '../codecs/recalls.ts';
 import type { Prepared } from '../engine/prepared.ts';
 import type { RecallRound } from '../conversation/hidden-recall.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
-import { storeWaitMs, waitAtMost } from './wait-at-most.ts';
+import { storeWaitMs, waitAtMost } from './waiting.ts';
 
 export interface GhostRecorder {
   answered(reply: ModelReply, answers: readonly RecallAnswer[]): void;

@@ -2,19 +2,17 @@
 import type { EngineRequest } from '../engine/request.ts';
 import { type Prepared, unprepared } from '../engine/prepared.ts';
 import { LeporelloError } from '../errors.ts';
-import { answer, problemResponse, upstreamProblem } from './http/answers.ts';
-import { type Sent, sendPrepared } from './send-with-retries.ts';
+import { answer, problemResponse, upstreamProblem } from './http/responses.ts';
+import { sendPrepared, type Sent } from './send-with-retries.ts';
+import { pauseUnless } from './waiting.ts';
 import { headerOf, headersToUpstream, withHeaders } from './http/headers.ts';
-import { type GatewayRequest, type GatewayResponse, type HeaderList, readBody } from './http/http.ts';
-import { longestName, openReceipt, type OpenReceipt } from './receipts/request-receipt.ts';
+import { type GatewayRequest, type GatewayResponse, type HeaderList, splitUrl } from './http/http.ts';
+import { peekBody, readBody } from './http/body.ts';
+import { longestName, openReceipt, type OpenReceipt, tellCompressions } from './receipts/request-receipt.ts';
 import type { GatewayOptions } from './options.ts';
-import { peekBody } from './http/peek-body.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { promptUrl, type Route, sessionOf } from './routing/routes.ts';
-import { splitUrl } from './http/split-url.ts';
-import { pauseUnless } from './send-continuation.ts';
-import { addSummaryReceipt } from './receipts/summary-receipts.ts';
-import { tellCompressions } from './receipts/tell-compressions.ts';
+import { addSummaryReceipt } from './background-summarizer.ts';
 import { type Arrived, unpackBody } from './http/unpack-body.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };

@@ -2,13 +2,11 @@
 import type { Engine } from '../engine/engine.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
-import type { GatewayLog } from './receipts/gateway-log.ts';
-import type { GatewayMetrics } from './receipts/gateway-metrics.ts';
+import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
 import type { Upstream } from './http/http.ts';
-import type { Prices } from './receipts/prices.ts';
-import type { RecallLimits } from './recall-budget.ts';
+import type { Prices, Reckoner } from './receipts/request-receipt.ts';
+import type { RecallLimits } from './recall-loop.ts';
 import type { ReceiptLog } from './receipts/receipt-log.ts';
-import type { Reckoner } from './receipts/cost-tracker.ts';
 import type { UpstreamUrls } from './routing/provider-of.ts';
 import type { SummaryDesk } from './background-summarizer.ts';
 import type { TenantRule } from './routing/tenant.ts';

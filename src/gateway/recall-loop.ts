@@ -11,9 +11,8 @@ import type { RecallReport } from '../receipts/receipt.ts';
 import { addedUsage, noUsage } from '../receipts/usage.ts';
 import { type GhostRecorder, recordGhosts } from './hidden-recall-recorder.ts';
 import type { UpstreamResponse } from './http/http.ts';
-import { peekBody, peekBytes } from './http/peek-body.ts';
-import { openBudget, type RecallBudget, type RecallLimits } from './recall-budget.ts';
-import { type Continuing, sendContinuation } from './send-continuation.ts';
+import { peekBody, peekBytes } from './http/body.ts';
+import { type Continuing, sendContinuation } from './send-with-retries.ts';
 import { splitEvents } from './http/sse.ts';
 
 /** One model call with all it needs to be continued. */
@@ -230,4 +229,47 @@ function sumUsage(replies: readonly ModelReply[]): Usage | undefined {
   const known = replies.flatMap((reply) => reply.usage ?? []);
   // A sum does not say what was sent: the usage of one reply stays as it is.
   return known.length > 1 ? known.reduce(addedUsage, noUsage) : known[0];
+}
+
+export type RecallLimits = {
+  /** Rounds of recalls in one request; in one more the model is told that there are no more. */
+  readonly maxRounds: number;
+  /** Tokens one answer may have. */
+  readonly maxTokens: number;
+};
+
+export interface RecallBudget {
+  /** Tokens each of so many answers may have, or what to tell the model instead. */
+  forEach(round: number, calls: number): number | string;
+  /** Takes a text that the request grows by. */
+  spend(text: string): void;
+  /** True when the model goes on calling after it was told to stop. */
+  isSpent(round: number): boolean;
+}
+
+/** Fewer tokens than this hold no more than the way to the rest. */
+const leastAnswer = 200;
+
+export function openBudget({
+  prepared,
+  recall,
+}: {
+  readonly prepared: Prepared;
+  readonly recall: RecallLimits;
+}): RecallBudget {
+  let left = prepared.room ?? Number.POSITIVE_INFINITY;
+  return {
+    forEach(round, calls) {
+      if (round > recall.maxRounds)
+        return 'No more memory can be read in this answer. Go on with what is there.';
+      const each = Math.min(recall.maxTokens, Math.floor(left / calls));
+      return each < leastAnswer
+        ? 'The context window has no room left to read memory. Go on with what is there.'
+        : each;
+    },
+    spend(text) {
+      left -= prepared.counter?.count(text) ?? text.length;
+    },
+    isSpent: (round) => round > recall.maxRounds + 1,
+  };
 }

@@ -1,6 +1,6 @@
 /** The gateway's log on standard error: JSON lines for machines, short lines for a person at a terminal. Never content, never keys. */
 import { pino } from 'pino';
-import type { GatewayLog } from '../../gateway/receipts/gateway-log.ts';
+import type { GatewayLog } from '../../gateway/receipts/reporting.ts';
 import type { Terminal } from '../terminal.ts';
 
 export type Log = GatewayLog & {

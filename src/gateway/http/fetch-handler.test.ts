@@ -1,9 +1,8 @@
 import { Hono } from 'hono';
 import { describe, expect, it } from 'vitest';
-import { createFetchHandler, honoApp } from './fetch-handler.ts';
-import { fetchUpstream } from './fetch-upstream.ts';
-import { readBody } from './http.ts';
+import { createFetchHandler, fetchUpstream, honoApp } from './fetch.ts';
 import type { GatewayRequest, Handler, HeaderList } from './http.ts';
+import { readBody } from './body.ts';
 
 const utf8 = new TextEncoder();
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { fetchUpstream } from './fetch-upstream.ts';
-import { readBody } from './http.ts';
+import { fetchUpstream } from './fetch.ts';
 import type { Handler, UpstreamRequest } from './http.ts';
+import { readBody } from './body.ts';
 import { serveNode } from './node-server.ts';
 import type { NodeServer } from './node-server.ts';
 

@@ -53,47 +53,39 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
-/**
- * The whole body as one array; a body of a single chunk comes back without copying. Stops reading (ends the iteration) and
- * throws `body-too-large` as soon as more than `maxBytes` bytes have come. What the iteration throws goes through.
- */
-export async function readBody(
-  body: AsyncIterable<Uint8Array> | undefined,
-  maxBytes: number,
-): Promise<Uint8Array> {
-  if (body === undefined) return new Uint8Array(0);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    if (size > maxBytes) {
-      throw new LeporelloError(
-        'body-too-large',
-        `The body is larger than the ${maxBytes} bytes that are taken. Send a smaller one or raise the limit.`,
-      );
-    }
-    chunks.push(chunk);
-  }
-  const [only] = chunks;
-  return chunks.length === 1 && only !== undefined ? only : joinBytes(chunks, size);
+/** Origin and the rest of an absolute URL, cut by hand: parsing would rewrite the path, and a gateway passes it on as it came. */
+export function splitUrl(url: string): { readonly origin: string; readonly target: string } {
+  const slash = url.indexOf('/', url.indexOf('://') + 3);
+  return slash < 0 ? { origin: url, target: '/' } : { origin: url.slice(0, slash), target: url.slice(slash) };
 }
 
-/** What a rim answers for a handler that failed: nothing of the request, nothing of the error. */
-export function internalError(): GatewayResponse {
-  const error = { type: 'internal_error', message: 'The gateway failed on this request. Its log says why.' };
-  return {
-    status: 500,
-    headers: [['content-type', 'application/json']],
-    body: new TextEncoder().encode(JSON.stringify({ error })),
-  };
+const deadlines: ReadonlySet<unknown> = new Set([
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+]);
+
+/** `deadline` or `upstream-failed`; an error of ours that the signal was aborted with comes back itself. */
+export function upstreamError(error: unknown, origin: string, signal: AbortSignal): LeporelloError {
+  if (signal.aborted) {
+    const { reason } = signal as { reason: unknown };
+    if (LeporelloError.isInstance(reason)) return reason;
+    return new LeporelloError('upstream-failed', `The request to ${origin} was cancelled.`, { cause: error });
+  }
+  const code = codeOf(error);
+  if (deadlines.has(code)) {
+    return new LeporelloError('deadline', `${origin} took too long to answer (${code}).`, { cause: error });
+  }
+  return new LeporelloError(
+    'upstream-failed',
+    `${origin} could not be reached or broke off (${code}). Check that it is up and its URL is right.`,
+    { cause: error },
+  );
 }
 
-function joinBytes(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const all = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return all;
+/** fetch hides the reason in `cause`. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error';
+  const found = [error, error.cause].find((one) => one instanceof Error && 'code' in one);
+  return found instanceof Error && 'code' in found ? String(found.code) : error.name;
 }

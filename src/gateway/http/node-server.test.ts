@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { readBody } from './http.ts';
 import type { GatewayRequest, GatewayResponse, Handler, HeaderList } from './http.ts';
+import { readBody } from './body.ts';
 import { serveNode } from './node-server.ts';
 import type { NodeServer } from './node-server.ts';
 

@@ -6,10 +6,9 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import { internalError } from './http.ts';
 import type { GatewayResponse, Handler } from './http.ts';
-import { toGatewayRequest } from './node-request.ts';
-import { breakOff, sendResponse } from './node-response.ts';
+import { internalError } from './responses.ts';
+import { breakOff, sendResponse, toGatewayRequest } from './node-exchange.ts';
 
 export type NodeServerOptions = {
   /** 0 takes any free port. */

@@ -2,13 +2,12 @@
  * Sends requests to providers over undici's keep-alive pool, one pool per origin. Bytes go out and come back as they are; only
  * where a request says `decode` are compressed responses unpacked. No retries, no redirects, no cookies: a gateway passes those on.
  */
-import type { Readable } from 'node:stream';
-import { Agent } from 'undici';
-import { decoded } from './decode-body.ts';
-import type { HeaderList, Upstream, UpstreamRequest } from './http.ts';
-import { connectorThatSkips100 } from './skip-continue.ts';
-import { splitUrl } from './split-url.ts';
-import { upstreamError } from './upstream-error.ts';
+import { type Duplex, pipeline, type Readable } from 'node:stream';
+import { Agent, buildConnector } from 'undici';
+import { type HeaderList, splitUrl, type Upstream, upstreamError, type UpstreamRequest } from './http.ts';
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import { subscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
 
 export type UndiciUpstreamOptions = {
   /** Connections per origin; no bound by default, as a model call can hold one for minutes. */
@@ -104,6 +103,135 @@ function bytesOf(stream: Readable, errorOf: (error: unknown) => unknown): AsyncI
           return { done: true, value: undefined };
         },
       };
+    },
+  };
+}
+
+const decoders: Readonly<Record<string, () => Duplex>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+  deflate: createInflate,
+};
+
+type Encoded = { readonly headers: HeaderList; readonly body: Readable };
+
+/**
+ * The response unpacked, without the headers that spoke of the packed one. What has no encoding, or one that is not known
+ * here, comes back as it is. Destroying the stream that comes back destroys the one that went in.
+ */
+export function decoded(headers: HeaderList, body: Readable): Encoded {
+  const applied = headers
+    .filter(([name]) => name === 'content-encoding')
+    .flatMap(([, value]) => value.toLowerCase().split(','))
+    .map((encoding) => encoding.trim())
+    .filter((encoding) => encoding !== 'identity' && encoding !== '');
+  if (applied.length === 0 || !applied.every((name) => Object.hasOwn(decoders, name))) {
+    return { headers, body };
+  }
+  const stages = applied.toReversed().map((name) => decoders[name]!());
+  const last = stages.at(-1)!;
+  // Errors come out of `last`, where the reader stands.
+  pipeline([body, ...stages], () => undefined);
+  return {
+    headers: headers.filter(([name]) => name !== 'content-encoding' && name !== 'content-length'),
+    body: last,
+  };
+}
+
+/** Reads the bytes of one connection before undici does. */
+type StatusReader = {
+  /** The next bytes are the status line of a response. */
+  expectResponse(): void;
+  /** Changes the status of a 100 in place. */
+  read(chunk: Uint8Array): void;
+};
+
+const readers = new WeakMap<object, StatusReader>();
+let isSubscribed = false;
+
+/** Connects as undici does by itself. */
+export function connectorThatSkips100(options: buildConnector.BuildOptions): buildConnector.connector {
+  // One subscription for the process: undici tells there of every request, just before it writes the first byte.
+  if (!isSubscribed) subscribe('undici:client:sendHeaders', onRequest);
+  isSubscribed = true;
+  const connect = buildConnector(options);
+  return (target, callback) => {
+    connect(target, (...[error, socket]) => {
+      if (error) callback(error, null);
+      else callback(null, watched(socket));
+    });
+  };
+}
+
+function onRequest(message: unknown): void {
+  const { socket } = message as { readonly socket: object };
+  readers.get(socket)?.expectResponse();
+}
+
+/** undici takes the bytes of a socket by `read`, so that is where they are seen first. */
+function watched(socket: Socket): Socket {
+  const reader = createStatusReader();
+  readers.set(socket, reader);
+  const read = socket.read.bind(socket);
+  socket.read = (size?: number) => {
+    const chunk: unknown = read(size);
+    if (chunk instanceof Uint8Array) reader.read(chunk);
+    return chunk;
+  };
+  return socket;
+}
+
+const LF = 10;
+const CR = 13;
+const DIGIT_2 = 50;
+/** The bytes before the status, and the offset of its three digits. */
+const version = new TextEncoder().encode('HTTP/1.1 ');
+const minorVersion = version.length - 2;
+
+function createStatusReader(): StatusReader {
+  let state: 'status' | 'interim' | 'final' = 'status';
+  /** So many bytes of the status line have come. */
+  let at = 0;
+  let digits = '';
+  let isLineEmpty = false;
+
+  function readStatus(chunk: Uint8Array, place: number): void {
+    const byte = chunk[place]!;
+    if (at === 0 && (byte === CR || byte === LF)) return;
+    if (at < version.length) {
+      if (at !== minorVersion && byte !== version[at]) state = 'final';
+      at += 1;
+      return;
+    }
+    digits += String.fromCharCode(byte);
+    if (digits.length < 3) return;
+    if (digits === '100') chunk[place] = DIGIT_2;
+    // Behind a 101 another protocol is spoken.
+    state = digits.startsWith('1') && digits !== '101' ? 'interim' : 'final';
+    isLineEmpty = false;
+  }
+
+  function readInterim(byte: number): void {
+    if (byte === LF && isLineEmpty) restart();
+    else if (byte === LF) isLineEmpty = true;
+    else if (byte !== CR) isLineEmpty = false;
+  }
+
+  function restart(): void {
+    state = 'status';
+    at = 0;
+    digits = '';
+  }
+
+  return {
+    expectResponse: restart,
+    read(chunk) {
+      for (let place = 0; place < chunk.length && state !== 'final'; place++) {
+        if (state === 'status') readStatus(chunk, place);
+        else readInterim(chunk[place]!);
+      }
     },
   };
 }

@@ -6,8 +6,7 @@
 import type * as zlibTypes from 'node:zlib';
 import { LeporelloError } from '../../errors.ts';
 import type { HeaderList } from './http.ts';
-import { readBody } from './http.ts';
-import { iterate } from './web-streams.ts';
+import { iterate, readBody } from './body.ts';
 
 /** A request body as it came, and as it reads. */
 export type Arrived = {

@@ -1,15 +1,17 @@
 /** A receipt while its request is under way: collects what happens and is written once, at the end. */
 import type { Prepared } from '../../engine/prepared.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
-import type { PriceList } from '../../receipts/prices.ts';
-import type { CountedPrompt, Receipt, RecallReport } from '../../receipts/receipt.ts';
+import { createPriceList, type PriceList, type PriceOverrides } from '../../receipts/prices.ts';
+import type { CountedPrompt, FoldReport, RecallReport, Receipt } from '../../receipts/receipt.ts';
 import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../../receipts/usage.ts';
-import type { GatewayLog } from './gateway-log.ts';
-import type { GatewayMetrics } from './gateway-metrics.ts';
+import type { GatewayLog, GatewayMetrics } from './reporting.ts';
 import type { HeaderList } from '../http/http.ts';
 import type { ExchangeNotes } from '../recall-loop.ts';
 import type { ReceiptLog } from './receipt-log.ts';
-import type { Reckoner } from './cost-tracker.ts';
+import { createEarlierRequests } from '../../receipts/earlier-requests.ts';
+import { type Money, reckonMoney } from '../../receipts/money.ts';
+import { asEarlier, type Difference } from '../../receipts/baseline-cost.ts';
+import { loadCatalog } from '../../tokens/catalog.ts';
 
 export type OpenReceipt = {
   readonly id: string;
@@ -186,4 +188,74 @@ function watched(
       };
     },
   };
+}
+
+export interface Reckoner {
+  /** The money of an answered request; undefined where usage or price are not known. Called once for each request. */
+  reckon(request: EndedRequest): Money | undefined;
+}
+
+export type EndedRequest = {
+  readonly tenant: string;
+  readonly prepared: Prepared;
+  readonly prices: PriceList;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Round by round; empty where one was not reported. */
+  readonly rounds: readonly Usage[];
+};
+
+export function createReckoner(): Reckoner {
+  const earlierRequests = createEarlierRequests();
+  return {
+    reckon({ tenant, prepared, prices, at, rounds: [first, ...further] }) {
+      if (!first) return undefined;
+      const { identity, report } = prepared;
+      const standing = { tenant, links: identity.links, beginning: identity.beginning };
+      const request = {
+        at,
+        rounds: [first, ...further] as const,
+        difference: differenceOf(prepared),
+        ...earlierRequests.find(standing),
+      };
+      earlierRequests.note(standing, asEarlier(request));
+      return reckonMoney(request, (promptTokens) => prices.priceOf(report.model, promptTokens));
+    },
+  };
+}
+
+/** What was only observed went out as it came, and so did what nobody counted. */
+function differenceOf({ outcome, prompt, report }: Prepared): Difference | undefined {
+  const { tokensBefore, tokensAfter, tokensKept, replayed, shrunk, steps, hiddenRecalls, cacheMarks } =
+    report;
+  if (outcome.status === 'observed' || !prompt) return undefined;
+  if (tokensBefore === undefined || tokensAfter === undefined) return undefined;
+  const edits = steps.reduce((sum, step) => sum + step.edits, replayed + shrunk);
+  return { counted: prompt.came, tokensBefore, tokensAfter, edits, hiddenRecalls, cacheMarks, tokensKept };
+}
+
+/** Never rejects: without a catalogue nobody knows a price. */
+export type Prices = () => Promise<PriceList>;
+
+export function pricesFrom(overrides: PriceOverrides | undefined): Prices {
+  return async function prices() {
+    try {
+      return createPriceList(await loadCatalog(), overrides);
+    } catch {
+      return { priceOf: () => undefined };
+    }
+  };
+}
+
+export function tellCompressions(log: GatewayLog, receipt: string, { compressions }: FoldReport): void {
+  for (const { ratio, target, ...one } of compressions) {
+    const fields = { receipt, ...one, ratio: toTenths(ratio), target: target && toTenths(target) };
+    if (one.warning === 'under') log.warn(fields, 'a compression saved far less than was asked for');
+    else if (one.warning === 'over') log.warn(fields, 'a compression left far less than was asked for');
+    else log.info(fields, 'compressed');
+  }
+}
+
+function toTenths(ratio: number): number {
+  return Math.round(ratio * 10) / 10;
 }

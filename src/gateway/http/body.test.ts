@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { readBody } from './http.ts';
-import { peekBody } from './peek-body.ts';
+import { peekBody, readBody } from './body.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 async function* chunks(texts: readonly string[], ending?: Error): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield bytes(text);
   if (ending) throw ending;
+}
+
+async function* chunksOf(...parts: Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) yield await Promise.resolve(part);
 }
 
 describe('peeking into a body', () => {
@@ -41,5 +44,38 @@ describe('peeking into a body', () => {
     const { body } = await peekBody(source, 3);
     await body[Symbol.asyncIterator]().return?.();
     expect(ended).toBe(1);
+  });
+});
+
+describe('readBody', () => {
+  it('joins the chunks in order', async () => {
+    expect(await readBody(chunksOf(bytes('ab'), bytes(''), bytes('c')), 3)).toEqual(bytes('abc'));
+  });
+
+  it('gives a single chunk back without copying it', async () => {
+    const only = bytes('abc');
+    expect(await readBody(chunksOf(only), 3)).toBe(only);
+  });
+
+  it('reads no body and an empty body as no bytes', async () => {
+    expect(await readBody(undefined, 0)).toEqual(new Uint8Array(0));
+    expect(await readBody(chunksOf(), 0)).toEqual(new Uint8Array(0));
+  });
+
+  it('stops at the chunk that passes the limit and ends the iteration', async () => {
+    let given = 0;
+    let ended = false;
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      try {
+        for (;;) {
+          given += 1;
+          yield await Promise.resolve(bytes('0123456789'));
+        }
+      } finally {
+        ended = true;
+      }
+    }
+    await expect(readBody(endless(), 25)).rejects.toMatchObject({ code: 'body-too-large' });
+    expect({ given, ended }).toEqual({ given: 3, ended: true });
   });
 });

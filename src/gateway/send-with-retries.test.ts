@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
 import type { HeaderList, UpstreamResponse } from './http/http.ts';
-import { type Continuing, pauseUnless, sendContinuation } from './send-continuation.ts';
+import { type Continuing, sendContinuation } from './send-with-retries.ts';
+import { pauseUnless } from './waiting.ts';
 
 type Answer = UpstreamResponse | LeporelloError | Error;
 

@@ -18,3 +18,17 @@ export async function waitAtMost(
   await Promise.race([work, late.promise]).catch(() => undefined);
   timer.stop();
 }
+
+/** Resolves after so many milliseconds, or as soon as the signal aborts. */
+export async function pauseUnless(signal: AbortSignal, ms: number): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
+}

@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { readBody } from './http.ts';
 import type { Handler } from './http.ts';
+import { readBody } from './body.ts';
 import { serveNode } from './node-server.ts';
 
 const utf8 = new TextEncoder();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createBoundedNames } from './bounded-names.ts';
+import { createBoundedNames } from './prometheus.ts';
 
 it('names that clients send are labels once somebody answered to them, and no more than so many', () => {
   const names = createBoundedNames(2);

@@ -1,6 +1,11 @@
-/** Where the gateway counts for whoever watches it, and how that is shown. Holds counts, sums and names of models, never content. */
+/** Where the gateway reports; fields hold names, counts and ids, never content and never credentials. */
 import type { Receipt } from '../../receipts/receipt.ts';
 import type { SummaryReceipt } from '../../receipts/summary-receipt.ts';
+
+export interface GatewayLog {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
 
 export interface GatewayMetrics {
   /** Told of each model call when its receipt is written. `format` is the wire format. */

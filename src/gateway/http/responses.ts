@@ -29,3 +29,21 @@ export function upstreamProblem(error: unknown): GatewayProblem {
     return { status: 502, message: 'The upstream could not be reached.' };
   return { status: error.code === 'deadline' ? 504 : 502, message: error.message };
 }
+
+export function jsonResponse(status: number, value: unknown): GatewayResponse {
+  return {
+    status,
+    headers: [['content-type', 'application/json']],
+    body: new TextEncoder().encode(`${JSON.stringify(value)}\n`),
+  };
+}
+
+/** What a rim answers for a handler that failed: nothing of the request, nothing of the error. */
+export function internalError(): GatewayResponse {
+  const error = { type: 'internal_error', message: 'The gateway failed on this request. Its log says why.' };
+  return {
+    status: 500,
+    headers: [['content-type', 'application/json']],
+    body: new TextEncoder().encode(JSON.stringify({ error })),
+  };
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { waitAtMost } from './wait-at-most.ts';
+import { waitAtMost } from './waiting.ts';
 
 /** Waits for the work under a timer that rings when the test says so. */
 function waiting(work: Promise<unknown>) {
