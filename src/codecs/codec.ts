@@ -6,7 +6,7 @@ import type { Block, Conversation, Part, Role } from '../conversation/conversati
 import type { Edit } from '../conversation/edit.ts';
 import type { HiddenRecall, RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
-import type { Overflow } from './overflow.ts';
+import type { Overflow } from './provider-errors.ts';
 import type { SeenBodies } from './seen-bodies.ts';
 
 export type { RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
@@ -239,3 +239,13 @@ export type GatewayProblem = {
   readonly status: number;
   readonly message: string;
 };
+
+/** True when the model waits for memory alone: nothing is there for the client to run. */
+export function awaitsRecall(reply: ModelReply): boolean {
+  return reply.recalls.length > 0 && reply.calls.length === 0;
+}
+
+/** True when the model asked memory beside calls that the client runs. */
+export function recallsBeside(reply: ModelReply): boolean {
+  return reply.recalls.length > 0 && reply.calls.length > 0;
+}

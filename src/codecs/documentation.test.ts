@@ -10,9 +10,9 @@ const page = readFileSync('docs/wire-formats.md', 'utf8');
 const overflow = page.slice(page.indexOf('## Overflow'));
 
 const formats: readonly (readonly [title: string, codec: Codec, sources: readonly string[]])[] = [
-  ['Chat Completions', openaiChat, ['openai-chat/response.ts', 'overflow.ts']],
+  ['Chat Completions', openaiChat, ['openai-chat/response.ts', 'provider-errors.ts']],
   ['Messages', anthropicMessages, ['anthropic-messages/response.ts']],
-  ['Responses', openaiResponses, ['openai-responses/errors.ts', 'overflow.ts']],
+  ['Responses', openaiResponses, ['openai-responses/response.ts', 'provider-errors.ts']],
   ['generateContent', gemini, ['gemini/response.ts']],
 ];
 

@@ -1,7 +1,8 @@
 /** Small changes to the JSON of responses and stream events that leave every other byte as it came. */
 import { isRecord } from '../conversation/arguments.ts';
-import { scanObject, skipSpace } from '../conversation/json-scan.ts';
+import { ScanError, parseSpan, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { applySplices, concatBytes, listSplices, type Splice } from '../conversation/splice.ts';
+import { LeporelloError } from '../errors.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -103,4 +104,14 @@ export function numberAt(value: unknown, key: string): number {
 export function stringIn(value: unknown, key: string): string | undefined {
   const found = isRecord(value) ? value[key] : undefined;
   return typeof found === 'string' ? found : undefined;
+}
+
+/** Throws `bad-response`. */
+export function parseResponse(body: Uint8Array): unknown {
+  try {
+    return parseSpan(body, { start: 0, end: body.length });
+  } catch (cause) {
+    if (!(cause instanceof ScanError)) throw cause;
+    throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
+  }
 }

@@ -7,7 +7,7 @@ import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import type { FormatRules } from './codec.ts';
-import { remembered } from './remembered.ts';
+import { memoized } from './memoize.ts';
 
 type Standing = {
   /** Messages that stay as a whole message; single parts of them may change. */
@@ -31,7 +31,7 @@ function touchesWhatStays(conversation: Conversation, edit: Edit): boolean {
 }
 
 /** Asked for every edit that is considered, and empty for nearly every conversation. */
-const standing: (conversation: Conversation) => Standing = remembered((conversation) => {
+const standing: (conversation: Conversation) => Standing = memoized((conversation) => {
   const messages = new Set<number>();
   const parts = new Set<string>();
   const keep = (message: number, part: number) => {

@@ -2,11 +2,25 @@
  * What every codec does when it writes: orders the edits, refuses what names no place, and turns drops and insertions of messages
  * into splices. How a part is dropped or a message is spelled is the codec's own.
  */
-import type { Conversation, Message, Part, Place, Span } from '../conversation/conversation.ts';
-import { textsOf } from '../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { type Insertion, listSplices, literalBytes, type Splice } from '../conversation/splice.ts';
+import {
+  textsOf,
+  type Conversation,
+  type Message,
+  type Part,
+  type Place,
+  type Span,
+} from '../conversation/conversation.ts';
+import { lastMessageOf, type Edit } from '../conversation/edit.ts';
+import { scanObject, skipSpace } from '../conversation/json-scan.ts';
+import {
+  applySplices,
+  listSplices,
+  literalBytes,
+  type Insertion,
+  type Splice,
+} from '../conversation/splice.ts';
 import { LeporelloError } from '../errors.ts';
+import type { Codec, RecallTool } from './codec.ts';
 import { startsWith } from './read-body.ts';
 
 const encoder = new TextEncoder();
@@ -192,4 +206,57 @@ function inputAt(conversation: Conversation, at: { readonly message: number; rea
     'bad-edit',
     `An edit names the arguments of part ${at.part} of message ${at.message}, which has none.`,
   );
+}
+
+/** The body with messages added at the end of the array field `key`. */
+export function appendMessages(body: Uint8Array, key: string, messages: readonly Uint8Array[]): Uint8Array {
+  const field = scanObject(body, skipSpace(body, 0)).members.find((member) => member.key === key);
+  if (!field) throw new LeporelloError('not-this-format', `The body has no '${key}' to append to.`);
+  const close = field.value.end - 1;
+  const last = lastElement(body, field.value);
+  const splices = listSplices(
+    last ? [last] : [],
+    close,
+    () => false,
+    messages.map((bytes) => ({ before: last ? 1 : 0, bytes })),
+  );
+  return applySplices(body, splices);
+}
+
+/** Where the last element ends matters, not where it starts: white space before the bracket stays behind what is added. */
+function lastElement(body: Uint8Array, array: Span): Span | undefined {
+  let end = array.end - 1;
+  while (isSpace(body[end - 1])) end--;
+  return end === array.start + 1 ? undefined : { start: array.start + 1, end };
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 32 || byte === 10 || byte === 13 || byte === 9;
+}
+
+/** A splice that adds a tool definition behind the client's own. The conversation must offer at least one tool. */
+export function appendTool(conversation: Conversation, definition: Uint8Array): Splice {
+  for (const block of conversation.preamble) {
+    const tools = block.parts
+      .filter((part) => part.type === 'tool-definition')
+      .map((part) => shift(part.span, block.span.start));
+    const [splice] =
+      tools.length === 0
+        ? []
+        : listSplices(tools, block.span.end - 1, () => false, [{ before: tools.length, bytes: definition }]);
+    if (splice) return splice;
+  }
+  throw new LeporelloError('bad-edit', 'The recall tool was to be added to a request that offers no tools.');
+}
+
+/** The `write` of such a codec: edits and the recall tool spliced in, every other byte as it came. */
+export function bodyWriter(
+  writer: MessageWriter,
+  toolDefinition: (tool: RecallTool) => Uint8Array,
+): Codec['write'] {
+  return function write(conversation, edits, extra = {}) {
+    const splices = [...messageSplices(conversation, edits, writer)];
+    if (extra.recallTool) splices.push(appendTool(conversation, toolDefinition(extra.recallTool)));
+    return applySplices(conversation.body, splices);
+  };
 }

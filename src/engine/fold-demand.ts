@@ -1,5 +1,5 @@
 /** Whether this request is to be folded anew, and how far. */
-import type { Overflow } from '../codecs/overflow.ts';
+import type { Overflow } from '../codecs/provider-errors.ts';
 import type { Found } from '../store/fold-store.ts';
 import { newestGoal } from '../triggers/newest-goal.ts';
 import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';

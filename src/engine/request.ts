@@ -1,6 +1,6 @@
 /** The request of an engine, and the time it may take. */
 import type { Codec } from '../codecs/codec.ts';
-import type { Overflow } from '../codecs/overflow.ts';
+import type { Overflow } from '../codecs/provider-errors.ts';
 import { LeporelloError } from '../errors.ts';
 
 export type EngineRequest = {

@@ -1,6 +1,5 @@
 /** Collects what is recalled while one reply is made, and keeps it for later requests of the conversation. */
-import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
-import { recallsBeside } from '../codecs/recalls.ts';
+import { type ModelReply, type RecallAnswer, recallsBeside } from '../codecs/codec.ts';
 import type { Prepared } from '../engine/prepared.ts';
 import type { RecallRound } from '../conversation/hidden-recall.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';

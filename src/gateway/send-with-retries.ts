@@ -4,7 +4,7 @@
  * ones. Bounded; any other answer stands.
  */
 import type { Codec } from '../codecs/codec.ts';
-import type { Overflow } from '../codecs/overflow.ts';
+import type { Overflow } from '../codecs/provider-errors.ts';
 import type { Refusal as EngineRefusal } from '../engine/request.ts';
 import { type Prepared, unprepared } from '../engine/prepared.ts';
 import type { UpstreamResponse } from './http/http.ts';

@@ -5,8 +5,8 @@
  */
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { placeKey } from '../../conversation/pairing.ts';
-import { remembered } from '../remembered.ts';
-import { isDirective } from './system-messages.ts';
+import { memoized } from '../memoize.ts';
+import { isDirective } from './problems.ts';
 
 type AroundSystem = {
   /** Messages that stay. */
@@ -28,7 +28,7 @@ type Turn = {
 };
 
 /** Asked for every edit that a strategy considers. */
-export const aroundSystem: (conversation: Conversation) => AroundSystem = remembered((conversation) => {
+export const aroundSystem: (conversation: Conversation) => AroundSystem = memoized((conversation) => {
   const turns = turnsOf(conversation);
   const held = turns.flatMap((turn, index) =>
     turn.firstSystem === undefined ? [] : heldIn(turn, index === turns.length - 1),

@@ -1,9 +1,8 @@
 /** The codec of Anthropic Messages. */
 import type { Codec } from '../codec.ts';
-import { explainError } from '../explain-error.ts';
+import { explainError } from '../provider-errors.ts';
 import { cacheMarks } from './cache-marks.ts';
-import { insertHiddenRecalls } from './hidden-recalls.ts';
-import { promptBody } from './prompt.ts';
+import { insertHiddenRecalls, promptBody, continueWith, write } from './write.ts';
 import { read } from './read.ts';
 import {
   errorBody,
@@ -16,7 +15,6 @@ import {
 } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
-import { continueWith, write } from './write.ts';
 
 /** Anthropic Messages: `POST /v1/messages`. */
 export const anthropicMessages: Codec = {

@@ -4,9 +4,17 @@ import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
-import { addUsage, jsonList, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
-import { type Overflow, type OverflowWording, readOverflow } from '../overflow.ts';
-import { parseResponse } from '../parse-response.ts';
+import {
+  addUsage,
+  jsonList,
+  memberBytes,
+  numberAt,
+  recordAt,
+  setMembers,
+  stringIn,
+  parseResponse,
+} from '../event-json.ts';
+import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
 
 const decoder = new TextDecoder();
 

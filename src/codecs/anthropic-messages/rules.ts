@@ -3,14 +3,13 @@
  * https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
  */
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
-import { type PartPlace, placeKey } from '../../conversation/pairing.ts';
+import { lastMessageOf, type Edit } from '../../conversation/edit.ts';
+import { placeKey, type PartPlace } from '../../conversation/pairing.ts';
 import { lastAssistant } from '../../conversation/turns.ts';
 import type { FormatRules } from '../codec.ts';
-import { remembered } from '../remembered.ts';
-import { aroundSystem } from './around-system.ts';
-import { bindsReasoning } from './bound-reasoning.ts';
+import { memoized } from '../memoize.ts';
 import { sparing } from '../what-stays.ts';
+import { aroundSystem } from './around-system.ts';
 import { faults } from './faults.ts';
 import { problems } from './problems.ts';
 
@@ -57,7 +56,7 @@ function mustStand(message: Message): boolean {
 }
 
 /** Index of the newest message that must stay as it is and where it is; -1 without one. Asked for every edit. */
-const newestFixed = remembered(({ messages }: Conversation) => messages.findLastIndex(mustStand));
+const newestFixed = memoized(({ messages }: Conversation) => messages.findLastIndex(mustStand));
 
 /** What is put in stands where no system message is parted from the assistant's. */
 function complete(
@@ -129,7 +128,7 @@ function isBefore(edit: Edit, place: PartPlace): boolean {
  * First message of the stretch whose thinking the provider still wants: the newest user turn that answers no call. Asked for every edit of
  * reasoning.
  */
-const thinkingStart = remembered((conversation: Conversation): number => {
+const thinkingStart = memoized((conversation: Conversation): number => {
   let start = 0;
   let turn: { readonly index: number; readonly startBefore: number; answers: boolean } | undefined;
   for (const { index, role, parts } of conversation.messages) {
@@ -141,3 +140,14 @@ const thinkingStart = remembered((conversation: Conversation): number => {
   }
   return start;
 });
+
+/**
+ * Models whose thinking signatures are bound to everything before them: system, tools and every earlier message.
+ * "Invalid `signature` in `thinking` block … bound to a different conversation" (docs, preserved thinking, 2026-08).
+ */
+const bound = /(?:fable|mythos)-5[-.][12]|(?:opus|sonnet|haiku)-5[-.]5/;
+
+/** True for a model that refuses thinking whose prefix was edited. */
+function bindsReasoning(model: string | undefined): boolean {
+  return bound.test(model ?? '');
+}

@@ -3,7 +3,14 @@
  * When continuations follow, the client sees one message: one start, block indices without gaps, one stop, usage of all rounds.
  */
 import { jsonBytes } from '../../conversation/splice.ts';
-import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
+import {
+  type GatewayProblem,
+  type ModelReply,
+  type StreamEvent,
+  type StreamOptions,
+  type StreamRelay,
+  awaitsRecall,
+} from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
 import {
   addUsage,
@@ -15,8 +22,7 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
-import { providerError } from '../provider-error.ts';
-import { awaitsRecall } from '../recalls.ts';
+import { providerError } from '../provider-errors.ts';
 import { clientStop, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 

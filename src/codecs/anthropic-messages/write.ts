@@ -1,12 +1,16 @@
 /** Writes edits and the recall tool into an Anthropic Messages body, byte by byte. */
+import type { Conversation } from '../../conversation/conversation.ts';
 import type { RecallRound } from '../../conversation/hidden-recall.ts';
+import { scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
-import type { Codec, ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
-import { appendMessages } from '../append.ts';
-import { bodyWriter } from '../body-writer.ts';
+import { appendMessages, bodyWriter, shift, type MessageWriter } from '../write-body.ts';
+import type { Codec, ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
 import { jsonList, stringIn, withMembers } from '../event-json.ts';
+import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
+import { startsWith, unremembered } from '../read-body.ts';
+import { memoized } from '../memoize.ts';
+import { read } from './read.ts';
 import { elementsOf } from './response.ts';
-import { type MessageWriter, shift } from '../write-body.ts';
 
 /** The sent body, the model's turn as it was (signatures included), and one user message with the answers. */
 export function continueWith(
@@ -58,3 +62,48 @@ function toolDefinition(tool: RecallTool): Uint8Array {
 }
 
 export const write: Codec['write'] = bodyWriter(writer, toolDefinition);
+
+const messagesOf = memoized(roundMessages);
+
+export const insertHiddenRecalls = hiddenRecallInserter(
+  {
+    readTurn: (turn) =>
+      read(withMembers(jsonBytes({}), { messages: jsonList([turnMessage(turn)]) }), unremembered),
+    reasoningKeys(bytes) {
+      const block: unknown = JSON.parse(new TextDecoder().decode(bytes));
+      const key = stringIn(block, 'signature') ?? stringIn(block, 'data');
+      return key === undefined ? [] : [key];
+    },
+    round: (_, round) => messagesOf(round),
+    besideResults(conversation, round, results) {
+      const splice = resultsSplice(conversation, round, results);
+      return splice && { messages: [turnMessage(round.turn)], splices: [splice] };
+    },
+  },
+  writer,
+);
+
+/** In front of the client's results: "all parallel results together", and before other content. */
+function resultsSplice(
+  { body, messages }: Conversation,
+  { answers }: RecallRound,
+  results: number,
+): Splice | undefined {
+  const message = messages[results];
+  if (!message?.parts.some((part) => part.type === 'tool-result')) return undefined;
+  const content = scanObject(body, message.span.start).members.find(({ key }) => key === 'content')?.value;
+  if (!content || !startsWith(body, content, '[')) return undefined;
+  const { elements, span } = scanArray(body, content.start);
+  const insertions = answerBlocks(answers).map((bytes) => ({ before: 0, bytes }));
+  return listSplices(elements, span.end - 1, () => false, insertions)[0];
+}
+
+export function promptBody({ model, system, text, maxOutputTokens }: Prompt): Uint8Array {
+  const body = {
+    model,
+    max_tokens: maxOutputTokens,
+    system,
+    messages: [{ role: 'user', content: text }],
+  };
+  return new TextEncoder().encode(JSON.stringify(body));
+}

@@ -6,7 +6,7 @@ import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.t
 import { jsonList, memberBytes, withMembers } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
-import { remembered } from '../remembered.ts';
+import { memoized } from '../memoize.ts';
 import { namedMembers, spellings } from './names.ts';
 import { nameInId } from './read-part.ts';
 import { readOn } from './read.ts';
@@ -15,7 +15,7 @@ import { answerParts, roundContents, turnContent, writer } from './write.ts';
 
 const read = readOn({ model: undefined, streaming: false });
 
-const contentsOf = remembered(roundContents);
+const contentsOf = memoized(roundContents);
 
 export const insertHiddenRecalls = hiddenRecallInserter(
   {

@@ -1,13 +1,12 @@
 /** The codec of Gemini generateContent. */
 import type { Codec } from '../codec.ts';
-import { explainError } from '../explain-error.ts';
+import { explainError } from '../provider-errors.ts';
 import { insertHiddenRecalls } from './hidden-recalls.ts';
-import { promptBody } from './prompt.ts';
+import { promptBody, continueWith, write } from './write.ts';
 import { readOn, type Route } from './read.ts';
 import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
-import { continueWith, write } from './write.ts';
 
 /** Gemini generateContent on one route: `POST /v1beta/models/MODEL:generateContent`, or `:streamGenerateContent?alt=sse`. */
 export function geminiFor(route: Route): Codec {

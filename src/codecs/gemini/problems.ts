@@ -2,13 +2,13 @@
  * The invariants of generateContent that a compressor could break, each with the provider's words.
  * https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/gemini-api/docs/thought-signatures
  */
+import { isRecord } from '../../conversation/arguments.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { parseSpan } from '../../conversation/json-scan.ts';
-import { isRecord } from '../../conversation/arguments.ts';
 import type { Problem } from '../codec.ts';
+import { memoized } from '../memoize.ts';
 import { stringOf, valueOf } from './names.ts';
 import { isSigned, nameInId } from './read-part.ts';
-import { currentTurn } from './turn.ts';
 
 /** Neighbouring contents of one side are one turn: pairing holds between turns. */
 type Turn = { readonly isModel: boolean; readonly said: Said[] };
@@ -197,3 +197,11 @@ function countsOf(turn: Turn | undefined, idOf: (part: Part) => string | undefin
 function problem(rule: string, message: Message, detail: string): Problem {
   return { rule, message: message.index, detail };
 }
+
+/** Index of that content; 0 where there is none. Asked for every edit. */
+export const currentTurn: (conversation: Conversation) => number = memoized(({ messages }) => {
+  const begins = messages.findLast(
+    ({ role, parts }) => role === 'user' && !parts.some((part) => part.type === 'tool-result'),
+  );
+  return begins?.index ?? 0;
+});

@@ -2,13 +2,12 @@
  * Reads a Gemini generateContent request body into the conversation view. https://ai.google.dev/api/generate-content
  * The model and whether the reply streams stand in the URL, so whoever knows the URL says them.
  */
-import type { Conversation, Part, Role, Span } from '../../conversation/conversation.ts';
+import type { Conversation, Message, Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
 import type { Codec, Outline, Reading } from '../codec.ts';
 import {
   carriedWithStep,
-  type Fields,
   parseOtherFields,
   readFields,
   readMessages,
@@ -16,10 +15,10 @@ import {
   startsWith,
   stringAt,
   toolNamesOf,
+  type Fields,
 } from '../read-body.ts';
 import { byName, namedMembers, numberOf, spellings, stringOf, valueOf } from './names.ts';
-import { pairByName } from './pair-by-name.ts';
-import { outlinePart } from './read-part.ts';
+import { nameInId, outlinePart } from './read-part.ts';
 
 /** What the URL says: `…/models/MODEL:generateContent` or `…:streamGenerateContent?alt=sse`. */
 export type Route = { readonly model: string | undefined; readonly streaming: boolean };
@@ -140,4 +139,64 @@ function outlineTool(bytes: Uint8Array, entry: Span): readonly Part[] {
       return { type: 'tool-definition', span: declared, name: stringAt(bytes, member) };
     });
   });
+}
+
+type OpenCall = { readonly id: string; readonly name: string; answered: boolean };
+
+/** Calls of one turn that wait for their results: in order, by id and by name. */
+type OpenCalls = { readonly callsById: Map<string, Waiting>; readonly callsByName: Map<string, Waiting> };
+
+/** Calls in their order; the first `done` of them are answered. */
+type Waiting = { readonly calls: OpenCall[]; done: number };
+
+/** The messages themselves where nothing is to be paired so. */
+function pairByName(messages: readonly Message[]): readonly Message[] {
+  let open = noCalls();
+  let speaker: Message['role'] | undefined;
+  return messages.map((message) => {
+    if (message.role === 'assistant' && speaker !== 'assistant') open = noCalls();
+    speaker = message.role;
+    for (const part of message.parts) if (part.type === 'tool-call') addCall(open, part);
+    const parts = message.parts.map((part) => (part.type === 'tool-result' ? answering(part, open) : part));
+    return parts.every((part, index) => part === message.parts[index]) ? message : { ...message, parts };
+  });
+}
+
+function noCalls(): OpenCalls {
+  return { callsById: new Map(), callsByName: new Map() };
+}
+
+function addCall(
+  { callsById, callsByName }: OpenCalls,
+  { id, name }: { readonly id: string; readonly name: string },
+): void {
+  const call = { id, name, answered: false };
+  for (const [calls, key] of [
+    [callsById, id],
+    [callsByName, name],
+  ] as const) {
+    const waiting = calls.get(key);
+    if (waiting) waiting.calls.push(call);
+    else calls.set(key, { calls: [call], done: 0 });
+  }
+}
+
+function answering(
+  part: Part & { readonly type: 'tool-result' },
+  { callsById, callsByName }: OpenCalls,
+): Part {
+  const name = nameInId(part.callId);
+  const call =
+    firstWaiting(callsById.get(part.callId)) ??
+    (name === undefined ? undefined : firstWaiting(callsByName.get(name)));
+  if (!call) return part;
+  call.answered = true;
+  return call.id === part.callId ? part : { ...part, callId: call.id };
+}
+
+/** Each call that is answered is passed by once. */
+function firstWaiting(waiting: Waiting | undefined): OpenCall | undefined {
+  if (!waiting) return undefined;
+  while (waiting.calls[waiting.done]?.answered === true) waiting.done++;
+  return waiting.calls[waiting.done];
 }

@@ -5,9 +5,8 @@ import { scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
-import { addUsage, jsonList, memberBytes, numberAt, withMembers } from '../event-json.ts';
-import { type Overflow, type OverflowWording, readOverflow } from '../overflow.ts';
-import { parseResponse } from '../parse-response.ts';
+import { addUsage, jsonList, memberBytes, numberAt, withMembers, parseResponse } from '../event-json.ts';
+import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
 import { stringOf, valueOf } from './names.ts';
 import { callIn, hideRecalls, type PartBytes, partsOf, saidIn } from './reply-parts.ts';
 

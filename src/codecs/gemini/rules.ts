@@ -7,9 +7,8 @@ import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
 import { sparing } from '../what-stays.ts';
 import { faults } from './faults.ts';
-import { problems } from './problems.ts';
+import { problems, currentTurn } from './problems.ts';
 import { isSigned } from './read-part.ts';
-import { currentTurn } from './turn.ts';
 
 export const rules: FormatRules = {
   problems,

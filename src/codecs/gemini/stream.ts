@@ -3,16 +3,17 @@
  * follow, the client sees one reply: one id, one finish, usage of all rounds. The JSON array that streams without `alt=sse` is not
  * server-sent events and never gets here.
  */
-import { jsonBytes } from '../../conversation/splice.ts';
-import type {
-  GatewayProblem,
-  ModelReply,
-  RelayEnd,
-  StreamEvent,
-  StreamOptions,
-  StreamRelay,
-} from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
+import { jsonBytes } from '../../conversation/splice.ts';
+import {
+  type GatewayProblem,
+  type ModelReply,
+  type RelayEnd,
+  type StreamEvent,
+  type StreamOptions,
+  type StreamRelay,
+  awaitsRecall,
+} from '../codec.ts';
 import {
   addUsage,
   eventBytes,
@@ -23,9 +24,8 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
-import { providerError } from '../provider-error.ts';
-import { awaitsRecall } from '../recalls.ts';
-import { callIn, hideRecalls, type PartBytes, partsOf } from './reply-parts.ts';
+import { providerError } from '../provider-errors.ts';
+import { callIn, hideRecalls, partsOf, saidIn, type PartBytes } from './reply-parts.ts';
 import {
   candidateContent,
   changeCandidate,
@@ -36,7 +36,6 @@ import {
   replyFrom,
   usageFrom,
 } from './response.ts';
-import { type ContentRecorder, recordContent } from './stream-content.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -186,4 +185,40 @@ function parseChunk(data: string): Fields | undefined {
   } catch {
     return undefined;
   }
+}
+
+interface ContentRecorder {
+  add(parts: readonly PartBytes[]): void;
+  /** The content as JSON bytes. */
+  turn(): Uint8Array;
+}
+
+function recordContent(): ContentRecorder {
+  const done: Uint8Array[] = [];
+  let open: { text: string; readonly isThought: boolean } | undefined;
+  const close = () => {
+    if (open && open.text !== '')
+      done.push(jsonBytes({ text: open.text, ...(open.isThought ? { thought: true } : {}) }));
+    open = undefined;
+  };
+  return {
+    add(parts) {
+      for (const { bytes, value } of parts) {
+        const piece = isOnlyText(value) ? saidIn(value) : undefined;
+        if (piece?.text === '') continue;
+        if (!piece || piece.isThought !== open?.isThought) close();
+        if (!piece) done.push(bytes);
+        else open = { text: (open?.text ?? '') + piece.text, isThought: piece.isThought };
+      }
+    },
+    turn() {
+      close();
+      return withMembers(jsonBytes({ role: 'model' }), { parts: jsonList(done) });
+    },
+  };
+}
+
+/** Text or thought, and nothing beside. */
+function isOnlyText(value: unknown): boolean {
+  return isRecord(value) && Object.keys(value).every((key) => key === 'text' || key === 'thought');
 }

@@ -1,13 +1,11 @@
 /** The codec of OpenAI Chat Completions. */
 import type { Codec } from '../codec.ts';
-import { explainError } from '../explain-error.ts';
-import { insertHiddenRecalls } from './hidden-recalls.ts';
-import { promptBody } from './prompt.ts';
+import { explainError } from '../provider-errors.ts';
+import { insertHiddenRecalls, promptBody, continueWith, write } from './write.ts';
 import { read } from './read.ts';
 import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
-import { continueWith, write } from './write.ts';
 
 /** OpenAI Chat Completions, and every server that speaks it: `POST /v1/chat/completions`. */
 export const openaiChat: Codec = {

@@ -1,19 +1,21 @@
 /** Reads an OpenAI Chat Completions request body into the conversation view. https://platform.openai.com/docs/api-reference/chat */
 import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
-import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
+import { ScanError, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { memberPieces } from '../canonical.ts';
 import {
   blocksMarkedForMs,
   longestOf,
-  markedForMs,
   markMs,
+  markedForMs,
   retentionMs,
   writesLong,
 } from '../client-marks.ts';
 import type { Outline, Reading } from '../codec.ts';
 import {
+  carriedWithStep,
   isNull,
+  lastMembers,
   parseOtherFields,
   readFields,
   readMessages,
@@ -21,12 +23,9 @@ import {
   startsWith,
   stringAt,
   textMember,
-  carriedWithStep,
-  type LastMembers,
-  lastMembers,
   toolNamesOf,
+  type LastMembers,
 } from '../read-body.ts';
-import { functionId } from './function-calls.ts';
 
 /** Fields that are read as blocks; every other one is parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'tools', 'functions']);
@@ -249,4 +248,19 @@ function outlineFunctions(bytes: Uint8Array, reading: Reading): Outline {
     return { type: 'tool-definition', span, name: stringAt(bytes, byKey.get('name')) };
   });
   return { role: 'system', parts, canonical: canonicalDigest('functions', [bytes], reading.digest) };
+}
+
+/**
+ * Calls of the form before tools (`function_call`, answered by a message of role `function`). They have no ids: a message holds one call
+ * at most, and the result behind it names the function. The ids here are ours, and stand in no body.
+ */
+const mark = '#function ';
+
+export function functionId(name: string): string {
+  return `${mark}${name}`;
+}
+
+/** True for the id of a call that has none. */
+export function isFunctionId(id: string): boolean {
+  return id.startsWith(mark);
 }

@@ -12,10 +12,15 @@ import {
   setMembers,
   stringIn,
   withMembers,
+  parseResponse,
 } from '../event-json.ts';
-import { contextLengthWordings, type Overflow, type OverflowWording, readOverflow } from '../overflow.ts';
-import { functionId, isFunctionId } from './function-calls.ts';
-import { parseResponse } from '../parse-response.ts';
+import {
+  contextLengthWordings,
+  type Overflow,
+  type OverflowWording,
+  readOverflow,
+} from '../provider-errors.ts';
+import { functionId, isFunctionId } from './read.ts';
 
 const decoder = new TextDecoder();
 

@@ -3,14 +3,31 @@
  * When continuations follow, the client sees one message: one role, call indices without gaps, one finish, usage of all rounds.
  */
 import { jsonBytes } from '../../conversation/splice.ts';
-import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
+import {
+  type GatewayProblem,
+  type ModelReply,
+  type StreamEvent,
+  type StreamOptions,
+  type StreamRelay,
+  awaitsRecall,
+} from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
 import { addUsage, eventBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
-import { providerError } from '../provider-error.ts';
-import { awaitsRecall } from '../recalls.ts';
+import { providerError } from '../provider-errors.ts';
 import { clientFinish, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
-import { changeChoice, closedChoice, firstChoice, hasText, parseChunk, withCalls } from './stream-chunk.ts';
-import { type CallKey, callsOf, type Fields, type MessageRecorder, recordMessage } from './stream-message.ts';
+import {
+  changeChoice,
+  closedChoice,
+  firstChoice,
+  hasText,
+  parseChunk,
+  withCalls,
+  type CallKey,
+  callsOf,
+  type Fields,
+  type MessageRecorder,
+  recordMessage,
+} from './stream-message.ts';
 
 /** What the client has got by now, over all rounds. */
 type Relaying = {

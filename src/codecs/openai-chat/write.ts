@@ -3,11 +3,13 @@ import type { Conversation } from '../../conversation/conversation.ts';
 import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
-import { appendMessages } from '../append.ts';
-import { bodyWriter } from '../body-writer.ts';
-import type { Codec, ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
-import { isFunctionId } from './function-calls.ts';
-import { type MessageEdits, type MessageWriter, shift } from '../write-body.ts';
+import { appendMessages, bodyWriter, shift, type MessageEdits, type MessageWriter } from '../write-body.ts';
+import type { Codec, ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
+import { jsonList, withMembers } from '../event-json.ts';
+import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
+import { unremembered } from '../read-body.ts';
+import { memoized } from '../memoize.ts';
+import { isFunctionId, read } from './read.ts';
 
 /** The sent body, the assistant message as it was, and one tool message for each answer. */
 export function continueWith(
@@ -82,4 +84,30 @@ function hasFunctions({ body, preamble }: Conversation): boolean {
   const [first] = block?.parts ?? [];
   if (!block || !first) return false;
   return scanObject(body, block.span.start + first.span.start).members.some(({ key }) => key === 'name');
+}
+
+const messagesOf = memoized(roundMessages);
+
+export const insertHiddenRecalls = hiddenRecallInserter(
+  {
+    readTurn: (turn) => read(withMembers(jsonBytes({}), { messages: jsonList([turn]) }), unremembered),
+    // Servers of this format say it in the open, and a client that keeps it joins that of all rounds in one text.
+    reasoningKeys: () => [],
+    round: (_, round) => messagesOf(round),
+    besideResults: (_, round) => ({ messages: messagesOf(round), splices: [] }),
+  },
+  writer,
+);
+
+export function promptBody({ model, system, text, maxOutputTokens }: Prompt): Uint8Array {
+  const body = {
+    model,
+    messages: [
+      { role: 'system', content: system },
+      { role: 'user', content: text },
+    ],
+    // Models that reason refuse `max_tokens`.
+    max_completion_tokens: maxOutputTokens,
+  };
+  return new TextEncoder().encode(JSON.stringify(body));
 }

@@ -1,15 +1,11 @@
 /** The codec of OpenAI Responses. */
 import type { Codec } from '../codec.ts';
-import { explainError } from '../explain-error.ts';
-import { errorBody, overflowIn } from './errors.ts';
-import { insertHiddenRecalls } from './hidden-recalls.ts';
-import { goOnFrom } from './kept.ts';
-import { promptBody } from './prompt.ts';
+import { explainError } from '../provider-errors.ts';
+import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
+import { insertHiddenRecalls, goOnFrom, promptBody, continueWith, write } from './write.ts';
 import { read } from './read.ts';
-import { isCut, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
-import { continueWith, write } from './write.ts';
 
 /** OpenAI Responses, and every server that speaks it: `POST /v1/responses`. */
 export const openaiResponses: Codec = {

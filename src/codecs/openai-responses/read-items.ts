@@ -1,10 +1,10 @@
 /** What one input item is: a message, a call, an output, reasoning, or something that is carried untouched. */
 import type { Part, Role, Span } from '../../conversation/conversation.ts';
-import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/prefix.ts';
+import { ScanError, parseSpan, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
+import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
+import { concatBytes } from '../../conversation/splice.ts';
 import type { Outline, Reading } from '../codec.ts';
 import { carriedWithStep, isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
-import { itemPieces } from './canonical.ts';
 import { outlineContent, outlineOutput } from './read-content.ts';
 
 type Members = ReadonlyMap<string, Member>;
@@ -148,4 +148,49 @@ const bringsTools: ReadonlySet<string> = new Set([
 
 function whole(bytes: Uint8Array): Span {
   return { start: 0, end: bytes.length };
+}
+
+/** Marks where the provider should keep a prefix; the newest 80 count, so clients move them along. */
+const moving: ReadonlySet<string> = new Set(['prompt_cache_breakpoint']);
+
+const encoder = new TextEncoder();
+
+function itemPieces(bytes: Uint8Array, members: readonly Member[], role: Role): readonly Uint8Array[] {
+  const plain = role === 'assistant' ? 'output_text' : 'input_text';
+  return members
+    .filter((member) => !moving.has(member.key))
+    .map((member) =>
+      member.key === 'content' || member.key === 'output'
+        ? concatBytes([encoder.encode(`"${member.key}":[`), ...contentPieces(bytes, member.value, plain)])
+        : significantBytes(bytes, [member], moving),
+    );
+}
+
+function contentPieces(bytes: Uint8Array, content: Span, plain: string): readonly Uint8Array[] {
+  if (isText(bytes, content)) return [textPiece(bytes, content)];
+  if (!startsWith(bytes, content, '[')) return [bytes.subarray(content.start, content.end)];
+  return scanArray(bytes, content.start).elements.map((element) => partPiece(bytes, element, plain));
+}
+
+function partPiece(bytes: Uint8Array, span: Span, plain: string): Uint8Array {
+  if (!startsWith(bytes, span, '{')) return bytes.subarray(span.start, span.end);
+  const still = scanObject(bytes, span.start).members.filter((member) => !moving.has(member.key));
+  const type = still.find((member) => member.key === 'type');
+  const text = still.find((member) => member.key === 'text');
+  const isPlain =
+    type && text && still.length === 2 && parseSpan(bytes, type.value) === plain && isText(bytes, text.value);
+  return isPlain ? textPiece(bytes, text.value) : significantBytes(bytes, still, moving);
+}
+
+function textPiece(bytes: Uint8Array, literal: Span): Uint8Array {
+  return concatBytes([
+    encoder.encode('text:'),
+    bytes.subarray(literal.start, literal.end),
+    encoder.encode(','),
+  ]);
+}
+
+/** The empty string stands apart: a list with one empty text is a part more than it. */
+function isText(bytes: Uint8Array, span: Span): boolean {
+  return startsWith(bytes, span, '"') && span.end - span.start > 2;
 }

@@ -1,11 +1,25 @@
 /** Reads and rewrites complete responses of OpenAI Responses. https://platform.openai.com/docs/api-reference/responses/object */
+import { isRecord } from '../../conversation/arguments.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { ModelReply, ToolCall, Usage } from '../codec.ts';
-import { isRecord } from '../../conversation/arguments.ts';
-import { addUsage, jsonList, memberBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
-import { parseResponse } from '../parse-response.ts';
-import { callsOfItems, didProviderWork, type Item, itemsOf, textOfItems, visibleItems } from './output.ts';
+import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
+import {
+  addUsage,
+  jsonList,
+  memberBytes,
+  numberAt,
+  recordAt,
+  setMembers,
+  stringIn,
+  parseResponse,
+} from '../event-json.ts';
+import {
+  contextLengthWordings,
+  readOverflow,
+  type Overflow,
+  type OverflowWording,
+} from '../provider-errors.ts';
+import { callsOfItems, didProviderWork, itemsOf, textOfItems, visibleItems, type Item } from './output.ts';
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const response = parseResponse(body);
@@ -82,4 +96,30 @@ export function usageFrom(raw: unknown, items: readonly Item[]): Usage | undefin
     output: numberAt(raw, 'output_tokens'),
     ...(didProviderWork(items) ? { sentPrompt: 'unknown' as const } : {}),
   };
+}
+
+export function errorBody(problem: GatewayProblem): Uint8Array {
+  return jsonBytes({ error: errorOf(problem) });
+}
+
+/** The event that ends a stream: the SDK, and with it most clients, read `message` and `code` from its top level. */
+export function errorEvent(error: Readonly<Record<string, unknown>>, sequenceNumber: number): Uint8Array {
+  const { message, param = null, code, type } = error;
+  return jsonBytes({ type: 'error', code: code ?? type, message, param, sequence_number: sequenceNumber });
+}
+
+export function errorOf({ status, message }: GatewayProblem) {
+  if (status === 429) return { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' };
+  const type = status < 500 ? 'invalid_request_error' : 'server_error';
+  return { message, type, param: null, code: status === 413 ? 'request_too_large' : null };
+}
+
+const overflowWordings: readonly OverflowWording[] = [
+  ...contextLengthWordings,
+  // The code alone, from servers with a wording of their own
+  /"code"\s*:\s*"context_length_exceeded"/,
+];
+
+export function overflowIn(status: number, body: string): Overflow | undefined {
+  return readOverflow(status, body, overflowWordings);
 }

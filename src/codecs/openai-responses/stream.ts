@@ -10,16 +10,17 @@
  * The first id must stay, for clients take another for another response. What the provider keeps under it ends with the private call:
  * a request that goes on from it by `previous_response_id` must name the last response instead (kept.ts).
  */
-import { jsonBytes } from '../../conversation/splice.ts';
-import type {
-  GatewayProblem,
-  ModelReply,
-  RelayEnd,
-  StreamEvent,
-  StreamOptions,
-  StreamRelay,
-} from '../codec.ts';
 import { isRecord } from '../../conversation/arguments.ts';
+import { jsonBytes } from '../../conversation/splice.ts';
+import {
+  type GatewayProblem,
+  type ModelReply,
+  type RelayEnd,
+  type StreamEvent,
+  type StreamOptions,
+  type StreamRelay,
+  awaitsRecall,
+} from '../codec.ts';
 import {
   addUsage,
   eventBytes,
@@ -32,12 +33,9 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
-import { providerError } from '../provider-error.ts';
-import { awaitsRecall } from '../recalls.ts';
-import { errorEvent, errorOf } from './errors.ts';
-import { type Item, itemsOf, visibleItems } from './output.ts';
-import { replyFrom, usageFrom } from './response.ts';
-import { type ItemRecorder, recordItems } from './stream-items.ts';
+import { providerError } from '../provider-errors.ts';
+import { isPrivate, itemsOf, visibleItems, type Item } from './output.ts';
+import { errorEvent, errorOf, replyFrom, usageFrom } from './response.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -232,4 +230,37 @@ function parseData(data: string): Fields | undefined {
   } catch {
     return undefined;
   }
+}
+
+interface ItemRecorder {
+  /** An item begins, of which only the head is known. */
+  begin(index: number, head: unknown): void;
+  finish(index: number, item: Item): void;
+  /** True for a private call: its events are kept from the client. */
+  isHeld(index: number): boolean;
+  anyHeld(): boolean;
+  isFinished(index: number): boolean;
+  /** The finished items, in order of their index. */
+  items(): readonly Item[];
+}
+
+function recordItems(recallTool: string | undefined): ItemRecorder {
+  const finished = new Map<number, Item>();
+  const held = new Set<number>();
+
+  function begin(index: number, head: unknown): void {
+    if (isPrivate(head, recallTool)) held.add(index);
+  }
+
+  return {
+    begin,
+    finish(index, item) {
+      begin(index, item.value);
+      finished.set(index, item);
+    },
+    isHeld: (index) => held.has(index),
+    anyHeld: () => held.size > 0,
+    isFinished: (index) => finished.has(index),
+    items: () => [...finished].toSorted(([a], [b]) => a - b).map(([, item]) => item),
+  };
 }

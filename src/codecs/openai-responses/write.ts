@@ -1,15 +1,26 @@
 /** Writes edits and the recall tool into an OpenAI Responses body, byte by byte. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import type { RecallRound } from '../../conversation/hidden-recall.ts';
-import { scanObject, skipSpace } from '../../conversation/json-scan.ts';
+import type { HiddenRecall, RecallRound } from '../../conversation/hidden-recall.ts';
+import { scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
+import type { KeptReply } from '../../conversation/kept-reply.ts';
 import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
-import { appendMessages, appendTool } from '../append.ts';
-import type { ModelReply, RecallAnswer, RecallTool } from '../codec.ts';
-import { jsonList, memberBytes, stringIn } from '../event-json.ts';
-import { startsWith } from '../read-body.ts';
-import { droppedMessages, type MessageWriter, messageSplices, shift } from '../write-body.ts';
-import { isReasoning, type Item, itemsOf, withoutStrayReasoning } from './output.ts';
+import {
+  appendMessages,
+  appendTool,
+  droppedMessages,
+  messageSplices,
+  shift,
+  type MessageWriter,
+} from '../write-body.ts';
+import type { ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
+import { jsonList, memberBytes, setMembers, stringIn, withMembers } from '../event-json.ts';
+import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
+import { startsWith, unremembered } from '../read-body.ts';
+import { memoized } from '../memoize.ts';
+import { isReasoning, itemsOf, withoutStrayReasoning, type Item } from './output.ts';
+import { read } from './read.ts';
+import { itemText } from './structure.ts';
 
 const encoder = new TextEncoder();
 
@@ -113,4 +124,65 @@ function toolSplice(conversation: Conversation, definition: Uint8Array): Splice 
 /** Not strict: a strict schema must require every argument. */
 function toolDefinition({ name, description, parameters }: RecallTool): Uint8Array {
   return jsonBytes({ type: 'function', name, description, parameters, strict: false });
+}
+
+/** A small body that stands for those of a conversation: whether the provider keeps what it says is all that a round asks of one. */
+const kept = jsonBytes({});
+const notKept = jsonBytes({ store: false });
+const itemsWhereKept = memoized((round: RecallRound) => roundItems(kept, round));
+const itemsWhereNotKept = memoized((round: RecallRound) => roundItems(notKept, round));
+const isKept = memoized(({ body }: Conversation) => memberBytes(body, 'store')?.[0] !== 'f'.charCodeAt(0));
+
+function itemsFor(conversation: Conversation, round: RecallRound): readonly Uint8Array[] {
+  return isKept(conversation) ? itemsWhereKept(round) : itemsWhereNotKept(round);
+}
+
+export const insertHiddenRecalls = hiddenRecallInserter(
+  {
+    readTurn: (turn) => read(withMembers(jsonBytes({}), { input: turn }), unremembered),
+    reasoningKeys(bytes) {
+      const item: unknown = JSON.parse(new TextDecoder().decode(bytes));
+      return ['id', 'encrypted_content'].flatMap((key) => stringIn(item, key) ?? []);
+    },
+    round: itemsFor,
+    besideResults: (conversation, round) => ({ messages: itemsFor(conversation, round), splices: [] }),
+    referred(conversation, message, part, hiddenRecall) {
+      if (part.type !== 'opaque' || part.kind !== 'item_reference') return undefined;
+      return saidBefore(hiddenRecall).get(itemText(conversation, message, 'id') ?? '');
+    },
+  },
+  writer,
+);
+
+/** Items by id, each as a turn. A client whose history the provider keeps sends references in place of what the model said. */
+const saidBefore = memoized(({ rounds, closing }: HiddenRecall): ReadonlyMap<string, Uint8Array> => {
+  const turns = [...rounds.map(({ turn }) => turn), ...(closing ? [closing] : [])];
+  const items = turns.flatMap(itemsOf);
+  return new Map(items.map(({ bytes, value }) => [stringIn(value, 'id') ?? '', jsonList([bytes])]));
+});
+
+/** The outputs that are still owed stand in front of the client's own; an input that is one text stays one where none are. */
+export function goOnFrom({ body }: Pick<Conversation, 'body'>, { name, owed }: KeptReply): Uint8Array {
+  const named = setMembers(body, { previous_response_id: jsonBytes(name) });
+  if (owed.length === 0) return named;
+  const listed = asList(named);
+  const input = scanObject(listed, skipSpace(listed, 0)).members.find(({ key }) => key === 'input')!.value;
+  const outputs = owed.map((answer) => ({ before: 0, bytes: answerItem(answer) }));
+  const { elements } = scanArray(listed, input.start);
+  return applySplices(
+    listed,
+    listSplices(elements, input.end - 1, () => false, outputs),
+  );
+}
+
+export function promptBody({ model, system, text, maxOutputTokens }: Prompt): Uint8Array {
+  const body = {
+    model,
+    instructions: system,
+    input: [{ role: 'user', content: text }],
+    max_output_tokens: maxOutputTokens,
+    // Nothing goes on from it.
+    store: false,
+  };
+  return new TextEncoder().encode(JSON.stringify(body));
 }

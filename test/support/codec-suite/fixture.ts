@@ -4,7 +4,7 @@
  * here in neutral words.
  */
 import type { Codec, ToolCall, Usage } from '../../../src/codecs/codec.ts';
-import type { Overflow } from '../../../src/codecs/overflow.ts';
+import type { Overflow } from '../../../src/codecs/provider-errors.ts';
 
 export interface CodecFixture extends RequestFixture, ResponseFixture, StreamFixture, ErrorFixture {
   readonly usage: UsageFixture;

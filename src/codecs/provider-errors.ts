@@ -2,6 +2,10 @@
  * Reads a provider's refusal of a request that is too long: that it is one, and the numbers it names. Each wire format brings the
  * wordings of its providers. Pure.
  */
+import { isRecord } from '../conversation/arguments.ts';
+import { ScanError, parseSpan } from '../conversation/json-scan.ts';
+import { concatBytes, jsonBytes } from '../conversation/splice.ts';
+import { memberBytes, setMembers, stringIn } from './event-json.ts';
 
 /** A request was refused because it is too long. */
 export type Overflow =
@@ -63,3 +67,52 @@ export const contextLengthWordings: readonly OverflowWording[] = [
   // "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens."
   /input tokens exceed the configured limit(?: of (?<limit>[\d,]+) tokens(?:.{0,40}resulted in (?<prompt>[\d,]+))?)?/i,
 ];
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+type ProviderError = {
+  /** `{"error": {…}}` with all that the provider put beside it, in the provider's own bytes, on one line. */
+  readonly whole: Uint8Array;
+  /** The same as a value. */
+  readonly error: Readonly<Record<string, unknown>>;
+};
+
+/** Undefined where the body is no such error: a page of a proxy, say. */
+export function providerError(body: Uint8Array | undefined): ProviderError | undefined {
+  try {
+    // A line break of JSON stands between its words only, so a space does as well.
+    const text = decoder
+      .decode(body)
+      .replaceAll(/[\r\n]+/g, ' ')
+      .trim();
+    const [, listed] = /^\[(.*)\]$/.exec(text) ?? [];
+    const spelled = listed ?? text;
+    const value: unknown = JSON.parse(spelled);
+    if (!isRecord(value)) return undefined;
+    const whole = encoder.encode(spelled);
+    if (isRecord(value['error'])) return { whole, error: value['error'] };
+    if (typeof value['error'] === 'string')
+      return wrapped(jsonBytes({ message: value['error'] }), { message: value['error'] });
+    return stringIn(value, 'message') === undefined ? undefined : wrapped(whole, value);
+  } catch {
+    return undefined;
+  }
+}
+
+function wrapped(bytes: Uint8Array, error: Readonly<Record<string, unknown>>): ProviderError {
+  return { whole: concatBytes([encoder.encode('{"error":'), bytes, encoder.encode('}')]), error };
+}
+
+export function explainError(body: Uint8Array, sentence: string): Uint8Array {
+  try {
+    const error = memberBytes(body, 'error');
+    const message = error && memberBytes(error, 'message');
+    const text = message && parseSpan(message, { start: 0, end: message.length });
+    if (!error || typeof text !== 'string') return body;
+    return setMembers(body, { error: setMembers(error, { message: jsonBytes(`${text} ${sentence}`) }) });
+  } catch (problem) {
+    if (problem instanceof ScanError) return body;
+    throw problem;
+  }
+}

@@ -1,5 +1,5 @@
 /** Remembers what was made of an object for as long as somebody holds the object, which must not change. */
-export function remembered<Key extends WeakKey, Made>(make: (key: Key) => Made): (key: Key) => Made {
+export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (key: Key) => Made {
   const known = new WeakMap<Key, { readonly made: Made }>();
   return (key) => {
     const before = known.get(key);

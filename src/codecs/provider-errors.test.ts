@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explainError } from './explain-error.ts';
+import { explainError } from './provider-errors.ts';
 
 const explained = (body: string) =>
   new TextDecoder().decode(explainError(new TextEncoder().encode(body), 'Tools have 9000.'));
