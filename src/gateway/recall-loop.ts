@@ -2,7 +2,15 @@
  * Answers the model's private recalls and asks it to go on, until it has something for the client. For complete responses and for
  * live streams alike: in a stream only the private call is held back, everything else goes on as it comes.
  */
-import { type Codec, type ModelReply, type RecallAnswer, type StreamRelay, type Usage, awaitsRecall, recallsBeside } from '../codecs/codec.ts';
+import {
+  type Codec,
+  type ModelReply,
+  type RecallAnswer,
+  type StreamRelay,
+  type Usage,
+  awaitsRecall,
+  recallsBeside,
+} from '../codecs/codec.ts';
 import { answerRecall } from '../engine/answer-recall.ts';
 import type { Prepared } from '../engine/prepared.ts';
 import { LeporelloError } from '../errors.ts';
