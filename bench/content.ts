@@ -10,7 +10,7 @@
  * first texts pay for compilation. (6) Web pages and base64 are hardly in the recordings: their rows say nothing about pages.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import type { Kind, Shrunk, ShrinkOptions } from '../src/arrival/content.ts';
+import type { Kind, Shrunk, ShrinkOptions } from '../src/arrival/kind.ts';
 import { LONGEST, shrink } from '../src/arrival/shrink.ts';
 import { loadExactCounter } from '../src/tokens/exact.ts';
 import { hostileTexts } from './content/hostile.ts';

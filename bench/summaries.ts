@@ -16,7 +16,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { FoldSettings } from '../src/engine/default-engine.ts';
-import { summarySteps } from '../src/strategies/summary-steps.ts';
+import { summarySteps } from '../src/strategies/lib/summary-steps.ts';
 import { loadExactCounter } from '../src/tokens/exact.ts';
 import { longHorizon, readConversations } from './replay/data.ts';
 import { plantAndFold } from './summaries/constraints.ts';

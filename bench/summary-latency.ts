@@ -9,7 +9,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Totals } from '../src/receipts/totals.ts';
-import type { SummaryReceipt } from '../src/receipts/summary-receipt.ts';
+import type { SummaryReceipt } from '../src/receipts/receipt.ts';
 import { difference, type Estimate, quantiles } from './first-token/statistics.ts';
 import { type Played, play, type Round } from './summary-latency/play.ts';
 import { startAll } from './summary-latency/processes.ts';

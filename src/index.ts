@@ -14,16 +14,16 @@ export type { Prepared } from './engine/prepared.ts';
 export type { Conversation, Message, Part } from './conversation/conversation.ts';
 export type { Edit } from './conversation/edit.ts';
 export { type ErrorCode, LeporelloError } from './errors.ts';
-export type { HierarchyOptions } from './hierarchy/settings.ts';
-export type { Action, TrajectoryState } from './hierarchy/state.ts';
+export type { HierarchyOptions } from './trajectory/plan.ts';
+export type { Action, TrajectoryState } from './trajectory/state.ts';
 export {
   openTrajectory,
   type Trajectory,
   type TrajectoryOptions,
   type TrajectoryReport,
-} from './hierarchy/trajectory.ts';
-export type { TrajectoryRecord } from './hierarchy/records.ts';
-export type { Context, ContextMessage } from './hierarchy/view.ts';
+} from './trajectory/trajectory.ts';
+export type { TrajectoryRecord } from './trajectory/records.ts';
+export type { Context, ContextMessage } from './trajectory/view.ts';
 export { sha256 } from './store/digest.ts';
 export { createEncryptedStore, type EncryptedStore } from './store/encrypted-store.ts';
 export { createFoldStore, type FoldStore } from './store/fold-store.ts';
@@ -32,13 +32,13 @@ export type { Clock, FirstFound, Store, StoreEntry } from './store/store.ts';
 export type { Compression, CompressionTotals } from './receipts/compression.ts';
 export type { FoldReport, FoldStep, Outcome, Receipt } from './receipts/receipt.ts';
 export { defaultStrategies } from './strategies/default-strategies.ts';
-export { findSubgoals, type FoundSubgoal, type NeutralStep } from './strategies/find-subgoals.ts';
+export { findSubgoals, type FoundSubgoal, type NeutralStep } from './outline/finder.ts';
 export { createFoldSubgoals, type SubgoalOptions } from './strategies/fold-subgoals.ts';
 export type { FoldView, Strategy } from './strategies/strategy.ts';
 export { createSummarizeHistory, type SummaryOptions } from './strategies/summarize-history.ts';
-export { extractiveSummarizer } from './outline/extractive.ts';
+export { extractiveSummarizer } from './outline/extract.ts';
 export { createModelSummarizer, type ModelSummarizerOptions } from './outline/model.ts';
-export type { Preset } from './outline/presets.ts';
+export type { Preset } from './outline/levels.ts';
 export type { Summarizer, SummaryRequest, SummaryStep } from './outline/summarizer.ts';
 export { type Calibration, type CalibrationOptions, createCalibration } from './tokens/calibration.ts';
 export { loadTokenCounter } from './tokens/load-counter.ts';

@@ -1,5 +1,5 @@
 /** What is turned off, one thing a row. Kinds and triggers are complete by their types, strategies by the list that is used. */
-import type { Kind } from '../../src/arrival/content.ts';
+import type { Kind } from '../../src/arrival/kind.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import type { TriggerOptions } from '../../src/triggers/default-triggers.ts';
 import type { BenchEngine } from '../replay/policies.ts';

@@ -1,5 +1,5 @@
 /** Says what a lossless shrink of a recorded result lost, if anything. Texts that were also cleaned as a terminal are not judged here. */
-import type { Shrunk } from '../../src/arrival/content.ts';
+import type { Shrunk } from '../../src/arrival/kind.ts';
 import { spellings, undoLines, undoNumberedLines, undoSearch, withoutPadding } from './undo.ts';
 import { undoJson } from './undo-json.ts';
 

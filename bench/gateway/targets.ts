@@ -9,7 +9,7 @@ import { headersToClient, headersToUpstream } from '../../src/gateway/http/heade
 import { readBody } from '../../src/gateway/http/body.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
-import { sqliteStore } from '../../src/store/sqlite.ts';
+import { sqliteStore } from '../../src/store/sqlite/sqlite.ts';
 
 /** Starts a server in front of `upstream` (an origin) and gives its port. */
 export type Target = (upstream: string) => Promise<number>;

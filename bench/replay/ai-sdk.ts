@@ -1,6 +1,6 @@
 /** The AI SDK's pruneMessages as policies: as its two pages of documentation use it. */
 import { type ModelMessage, pruneMessages } from 'ai';
-import type { Policy } from '../../src/replay/policy.ts';
+import type { Policy } from '../../src/replay/policies.ts';
 import { type ChatMessage, createChatState } from './chat-state.ts';
 
 /** "Compaction" in `prepareStep`: over 100,000 tokens by length / 4; what it returns is the state of later steps. */

@@ -7,7 +7,7 @@ import {
   ToolMessage,
 } from '@langchain/core/messages';
 import { contextEditingMiddleware } from 'langchain';
-import type { Policy } from '../../src/replay/policy.ts';
+import type { Policy } from '../../src/replay/policies.ts';
 import { type ChatMessage, createChatState } from './chat-state.ts';
 
 /** Over 100,000 tokens all tool results but the last three are cleared. It edits the state itself, so what is cleared stays so. */

@@ -5,11 +5,10 @@
 import { conversationBody, type ConversationRecord } from '../../src/cli/replay/conversation-body.ts';
 import { chat } from '../../src/cli/replay/formats.ts';
 import type { FoldSettings } from '../../src/engine/default-engine.ts';
-import { enginePolicy } from '../../src/replay/engine-policy.ts';
+import { enginePolicy, type Policy } from '../../src/replay/policies.ts';
 import { sha256 } from '../../src/store/digest.ts';
-import { messageText } from '../../src/replay/message-text.ts';
+import { messageText } from '../../src/replay/needs.ts';
 import { play } from '../../src/replay/play.ts';
-import type { Policy } from '../../src/replay/policy.ts';
 import { readRecording } from '../../src/replay/recording.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 

@@ -8,8 +8,8 @@ import { chat } from '../../src/cli/replay/formats.ts';
 import { originalOfMessages } from '../../src/conversation/original.ts';
 import { holds } from '../../src/replay/needs.ts';
 import { readRecording, type Need, type Recording } from '../../src/replay/recording.ts';
-import { extract } from '../../src/outline/extractive.ts';
-import { summarySteps } from '../../src/strategies/summary-steps.ts';
+import { extract } from '../../src/outline/extract.ts';
+import { summarySteps } from '../../src/strategies/lib/summary-steps.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import type { Recorded } from '../tokens/recorded.ts';
 

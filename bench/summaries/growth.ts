@@ -1,6 +1,6 @@
 /** How the time of an extractive summary grows with what it reads: recorded steps, over and over, until there are so many. */
 import type { SummaryStep } from '../../src/outline/summarizer.ts';
-import { extract } from '../../src/outline/extractive.ts';
+import { extract } from '../../src/outline/extract.ts';
 import { median, round } from '../tokens/arithmetic.ts';
 
 export type GrowthRow = {

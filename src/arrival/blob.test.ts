@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withoutBlobs } from './blob.ts';
+import { withoutBlobs } from './shrink.ts';
 
 const bytes = Uint8Array.from({ length: 1_501 }, (_, at) => (at * at * 31 + at * 7) % 251);
 const base64 = Buffer.from(bytes).toString('base64');

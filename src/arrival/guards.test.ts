@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isChange, isCode, isDocument, mayLose, reportsFailure } from './guards.ts';
+import { isChange, isCode, isDocument, mayLose, reportsFailure } from './kind.ts';
 
 const calm = 'All 214 tests are done.\n'.repeat(60);
 

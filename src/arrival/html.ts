@@ -2,9 +2,7 @@
  * The main text of a web page that was fetched: headings, paragraphs, lists, tables, code and links, without scripts, styles, navigation
  * and forms. Lossy. A page that looks written by hand is somebody's source, and is left alone.
  */
-import type { Reader } from './content.ts';
-import { reportsFailure } from './guards.ts';
-import { createPageText } from './html-text.ts';
+import { reportsFailure, type Reader } from './kind.ts';
 import { MAIN_TEXT } from './markers.ts';
 
 /** UTF-16 units. Of less main text than this, the page is made by its scripts. */
@@ -56,15 +54,15 @@ const raw = new Set([
   'object',
 ]);
 
-const tag = /<(?:!--|[!?]|(\/?)([a-zA-Z][a-zA-Z0-9:-]*))/g;
+const tagPattern = /<(?:!--|[!?]|(\/?)([a-zA-Z][a-zA-Z0-9:-]*))/g;
 
 /** One pass. A tag, comment or script that never ends takes the rest of the page with it, so nothing is looked for twice. */
 function mainText(text: string): string {
   const page = createPageText(text);
   let at = 0;
   for (;;) {
-    tag.lastIndex = at;
-    const match = tag.exec(text);
+    tagPattern.lastIndex = at;
+    const match = tagPattern.exec(text);
     const start = match?.index ?? text.length;
     if (start > at) page.text(text.slice(at, start));
     if (!match) return page.result();
@@ -87,4 +85,159 @@ function behindElement(text: string, element: string, from: number): number {
   const end = new RegExp(`</${element}[^>]*>`, 'gi');
   end.lastIndex = from;
   return end.test(text) ? end.lastIndex : text.length;
+}
+
+type PageText = {
+  open(element: string, tag: string): void;
+  close(element: string): void;
+  text(piece: string): void;
+  result(): string;
+};
+
+const blocks = new Set(
+  'p div section article main ul ol table thead tbody tr blockquote dl dt dd figure figcaption details summary address hr br title'.split(
+    ' ',
+  ),
+);
+/** What stands around the text of a page. */
+const around = new Set(['nav', 'aside', 'footer', 'form', 'button', 'select', 'dialog', 'menu']);
+
+function createPageText(page: string): PageText {
+  const out: string[] = [];
+  const whole = ['main', 'article'].find((element) => new RegExp(`<${element}[\\s>]`, 'i').test(page));
+  let inside = 0;
+  /** The element that is being left out, and how deep it lies in others of its name. */
+  let skipped: { element: string; depth: number } | undefined;
+  let preformatted = 0;
+  let list = 0;
+  let link: { href: string; at: number } | undefined;
+
+  const isSilent = (): boolean => skipped !== undefined || (whole !== undefined && inside === 0);
+  const write = (piece: string): void => {
+    if (!isSilent()) out.push(piece);
+  };
+  /** Begins a line, where none has begun. */
+  const line = (): void => {
+    if (out.at(-1)?.endsWith('\n') === false) write('\n');
+  };
+  const closeLink = (): void => {
+    if (!link) return;
+    const label = out.splice(link.at).join('').trim();
+    out.push(label === '' ? '' : `[${label}](${link.href})`);
+    link = undefined;
+  };
+
+  return {
+    open(element, tag) {
+      if (skipped?.element === element) skipped.depth++;
+      if (skipped) return;
+      if (element === whole) inside++;
+      if (around.has(element)) {
+        skipped = { element, depth: 1 };
+        return;
+      }
+      const heading = /^h([1-6])$/.exec(element);
+      if (heading) write(`\n\n${'#'.repeat(Number(heading[1]))} `);
+      else if (element === 'li') {
+        line();
+        write(`${'  '.repeat(Math.max(0, Math.min(list, 6) - 1))}- `);
+      } else if (element === 'td' || element === 'th') write(' | ');
+      else if (element === 'code' && preformatted === 0) write('`');
+      else if (element === 'pre') write('\n\n```\n');
+      else if (element === 'img') write(attribute(tag, 'alt'));
+      else if (blocks.has(element)) line();
+      if (element === 'pre') preformatted++;
+      if (element === 'ul' || element === 'ol') list++;
+      if (element !== 'a' || isSilent()) return;
+      closeLink();
+      const href = attribute(tag, 'href');
+      if (/^(?!javascript:|data:|#).{1,300}$/i.test(href)) link = { href, at: out.length };
+    },
+    close(element) {
+      if (skipped) {
+        if (skipped.element === element && --skipped.depth === 0) skipped = undefined;
+        return;
+      }
+      if (element === 'a') closeLink();
+      if (element === 'code' && preformatted === 0) write('`');
+      if (element === 'pre' && preformatted > 0 && --preformatted === 0) write('\n```\n\n');
+      if ((element === 'ul' || element === 'ol') && list > 0) list--;
+      if (element === 'p' || /^h[1-6]$/.test(element)) write('\n\n');
+      else if (blocks.has(element)) line();
+      if (element === whole && inside > 0) inside--;
+    },
+    text(piece) {
+      let plain = piece;
+      if (preformatted === 0) {
+        plain = piece.replace(/\s+/g, ' ');
+        if (out.at(-1)?.endsWith('\n') === true) plain = plain.trimStart();
+      }
+      if (plain !== '') write(plain.replace(entity, decode));
+    },
+    result() {
+      closeLink();
+      return out
+        .join('')
+        .split('\n')
+        .map(withoutBlanksAtEnd)
+        .join('\n')
+        .replace(/\n{3,}/g, '\n\n')
+        .trim();
+    },
+  };
+}
+
+/** By hand: a pattern would try each blank of a long run that ends in something else. */
+function withoutBlanksAtEnd(line: string): string {
+  let end = line.length;
+  while (end > 0 && (line[end - 1] === ' ' || line[end - 1] === '\t')) end--;
+  return line.slice(0, end);
+}
+
+function attribute(tag: string, name: string): string {
+  const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s>]*))`, 'i').exec(
+    tag.slice(0, 2_000),
+  );
+  return (match?.[1] ?? match?.[2] ?? match?.[3] ?? '').replace(entity, decode).trim();
+}
+
+const entity = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]{2,8}));/g;
+
+/** Of the 2,231 names of HTML those that pages use; another one stays as it is written. */
+const named: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  nbsp: ' ',
+  ndash: '\u2013',
+  mdash: '\u2014',
+  lsquo: '\u2018',
+  rsquo: '\u2019',
+  ldquo: '\u201c',
+  rdquo: '\u201d',
+  laquo: '\u00ab',
+  raquo: '\u00bb',
+  hellip: '\u2026',
+  bull: '\u2022',
+  middot: '\u00b7',
+  copy: '\u00a9',
+  reg: '\u00ae',
+  trade: '\u2122',
+  times: '\u00d7',
+  deg: '\u00b0',
+  euro: '\u20ac',
+  pound: '\u00a3',
+  rarr: '\u2192',
+  larr: '\u2190',
+  sect: '\u00a7',
+  para: '\u00b6',
+};
+
+function decode(whole: string, decimal?: string, hex?: string, name?: string): string {
+  if (name !== undefined) return named[name] ?? whole;
+  const point = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal);
+  const isSign = point > 31 && point <= 0x10_ffff && (point < 0xd800 || point > 0xdfff);
+  return isSign ? String.fromCodePoint(point) : whole;
 }

@@ -2,15 +2,13 @@
  * JSON, alone, as JSON lines, or standing in other text on lines of its own: laid out without white space, and as tables where that is
  * smaller. Allowed to lose something, it leaves out rows of long arrays that are like the rows kept.
  */
-import type { Draft, Reader } from './content.ts';
-import { isCode, mayLose } from './guards.ts';
-import { rowOmission } from './json-rows.ts';
 import { createLayouter, type Omission } from './json-table.ts';
-import { compact, type JsonNode, readJson } from './json-tree.ts';
-import { TABLES } from './markers.ts';
+import { compact, isObject, readJson, type JsonNode, type JsonObject } from './json-tree.ts';
+import { isCode, mayLose, type Reader, type ShrinkDraft } from './kind.ts';
+import { TABLES, leftOut, withoutSmallGaps } from './markers.ts';
 
 /** Documents that stand line after line in the text; `end` exclusive, a line's end not included. */
-type Place = { readonly start: number; readonly end: number; readonly documents: readonly JsonNode[] };
+type JsonPlace = { readonly start: number; readonly end: number; readonly documents: readonly JsonNode[] };
 
 /** Less JSON than this in a text is not what the text is about. Counted without white space, so that it stays when that goes. */
 const LEAST_JSON = 100;
@@ -30,7 +28,7 @@ export const json: Reader = (text) => {
   return {
     kind: 'json',
     drafts({ lossless }) {
-      const drafts: Draft[] = [{ text: plain, isLossless: true, note: 'JSON without white space' }];
+      const drafts: ShrinkDraft[] = [{ text: plain, isLossless: true, note: 'JSON without white space' }];
       const tabled = withTables(text, places);
       if (tabled.tables > 0) drafts.push({ text: tabled.text, isLossless: true, note: 'JSON as tables' });
       if (lossless || text.length < LOSSY_FLOOR || !mayLose(text)) return drafts;
@@ -46,7 +44,7 @@ export const json: Reader = (text) => {
   };
 };
 
-function withTables(text: string, places: readonly Place[], omission?: Omission) {
+function withTables(text: string, places: readonly JsonPlace[], omission?: Omission) {
   const layouter = createLayouter(omission);
   const body = relaid(text, places, (documents) => layouter.write(documents));
   return { text: `${TABLES}\n${body}`, ...layouter.done() };
@@ -54,7 +52,7 @@ function withTables(text: string, places: readonly Place[], omission?: Omission)
 
 function relaid(
   text: string,
-  places: readonly Place[],
+  places: readonly JsonPlace[],
   write: (documents: readonly JsonNode[]) => string,
 ): string {
   let kept = 0;
@@ -71,7 +69,7 @@ function relaid(
  * Values in brackets that begin and end a line. What only begins like one is read as far as it goes; all such readings together may go
  * over the text a few times, so that a text full of open brackets costs little.
  */
-function findJson(text: string): readonly Place[] {
+function findJson(text: string): readonly JsonPlace[] {
   const places: { start: number; end: number; documents: JsonNode[] }[] = [];
   let effort = 3 * text.length;
   for (const match of text.matchAll(lineStart)) {
@@ -98,3 +96,83 @@ function endsLine(text: string, at: number): boolean {
 }
 
 const restOfLine = /[ \t\r]*(?:\n|$)/y;
+
+/** Shorter arrays stay whole: their rows are read one by one. */
+const FEWEST = 100;
+const FIRST = 8;
+const LAST = 4;
+
+const rowOmission: Omission = {
+  keep(rows) {
+    if (rows.length < FEWEST || !rows.every(isObject)) return undefined;
+    const kept = new Set<number>();
+    for (let at = 0; at < FIRST; at++) kept.add(at);
+    for (let at = rows.length - LAST; at < rows.length; at++) kept.add(at);
+    for (const [at, row] of rows.entries()) if (isFailure(row)) kept.add(at);
+    for (const at of oddShapes(rows)) kept.add(at);
+    for (const column of columnsOf(rows)) for (const at of oddValues(column, rows.length)) kept.add(at);
+    // Where most rows are special, none is.
+    return kept.size > rows.length / 2 ? undefined : withoutSmallGaps(kept, rows.length);
+  },
+  gap: (rows) => leftOut(rows, 'rows like these'),
+};
+
+const failure =
+  /error|fail|fatal|exception|denied|refused|timed? ?out|critical|panic|crash|abort|reject|unhandled|invalid/i;
+
+/** A word of failure in any value, or an HTTP status of 400 or more. */
+function isFailure(node: JsonNode): boolean {
+  if (typeof node === 'string') return failure.test(node);
+  if (!isObject(node)) return node.items.some(isFailure);
+  return node.values.some(
+    (value, at) =>
+      isFailure(value) || (/^"\w*(?:status|code)"$/i.test(node.keys[at]!) && Number(value) >= 400),
+  );
+}
+
+/** Rows whose members few other rows have. */
+function oddShapes(rows: readonly JsonObject[]): readonly number[] {
+  return rare(rows.map(({ keys }) => keys.join(',')));
+}
+
+type Cell = { readonly at: number; readonly value: string };
+
+/** Scalars by member, those of members' members too, with the row each stands in. */
+function columnsOf(rows: readonly JsonObject[]): Iterable<readonly Cell[]> {
+  const columns = new Map<string, Cell[]>();
+  const read = (at: number, { keys, values }: JsonObject, path: string): void => {
+    for (const [member, value] of values.entries()) {
+      const name = `${path}${keys[member]!}`;
+      if (typeof value !== 'string') {
+        if (isObject(value)) read(at, value, `${name}.`);
+        continue;
+      }
+      const column = columns.get(name);
+      if (column) column.push({ at, value });
+      else columns.set(name, [{ at, value }]);
+    }
+  };
+  for (const [at, row] of rows.entries()) read(at, row, '');
+  return columns.values();
+}
+
+function oddValues(column: readonly Cell[], rows: number): readonly number[] {
+  const numbers = column.filter(({ value }) => Number.isFinite(Number(value)));
+  const odd: number[] = [];
+  if (numbers.length > 0) {
+    odd.push(numbers.reduce((least, cell) => (Number(cell.value) < Number(least.value) ? cell : least)).at);
+    odd.push(numbers.reduce((most, cell) => (Number(cell.value) > Number(most.value) ? cell : most)).at);
+  }
+  const kinds = new Set(column.map(({ value }) => value)).size;
+  if (kinds <= Math.max(3, rows / 20))
+    odd.push(...rare(column.map(({ value }) => value)).map((place) => column[place]!.at));
+  return odd;
+}
+
+/** Places of the values that few share: one in a hundred, or a single one. */
+function rare(values: readonly string[]): readonly number[] {
+  const counts = new Map<string, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const few = Math.max(1, Math.floor(values.length / 100));
+  return values.flatMap((value, at) => (counts.get(value)! <= few ? [at] : []));
+}

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { firstBeginning, firstNumbered } from './line-index.ts';
+import { firstBeginning, firstNumbered } from './dedupe-lines.ts';
 
 describe('the first line', () => {
   it('that begins so is the same by the index as by reading through the text', () => {

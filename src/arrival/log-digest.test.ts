@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digestLog } from './log-digest.ts';
+import { digestLog } from './shared-lines.ts';
 
 const time = (second: number): string => new Date(Date.UTC(2026, 10, 21, 10, 0, second)).toISOString();
 const served = (second: number): string =>

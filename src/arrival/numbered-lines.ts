@@ -3,10 +3,10 @@
  * are told. The padding before the numbers goes; the numbers and the lines themselves stay as they are. On demand only every fifth
  * number stays. Texts around the listing (a sentence before it, a reminder after it) are left alone.
  */
-import type { Draft, Reader, ShrinkOptions } from './content.ts';
+import type { ShrinkDraft, Reader, ShrinkOptions } from './kind.ts';
 import { FIFTH_NUMBERED } from './markers.ts';
 
-type Line = {
+type NumberedLine = {
   readonly whole: string;
   /** Undefined for a line without a number before it. */
   readonly number: number | undefined;
@@ -35,7 +35,7 @@ export const numberedLines: Reader = (text) => {
   if (!isListing || !isIndented) return undefined;
   return {
     kind: 'numbered-lines',
-    drafts: ({ lineNumbers }: ShrinkOptions): readonly Draft[] => {
+    drafts: ({ lineNumbers }: ShrinkOptions): readonly ShrinkDraft[] => {
       const unpadded = {
         text: lines.map((line) => line.unpadded).join('\n'),
         isLossless: true,
@@ -54,7 +54,7 @@ const looksNumbered = /^ *\d+(?:→|\t)/m;
 
 const numbered = /^ *(\d{1,7})(?:→|\t)/;
 
-function readLine(whole: string): Line {
+function readLine(whole: string): NumberedLine {
   const match = numbered.exec(whole);
   if (!match) return { whole, number: undefined, mark: '', unpadded: whole, content: whole };
   const [prefix, digits] = match;
@@ -68,7 +68,7 @@ function readLine(whole: string): Line {
 }
 
 /** Where lines are numbered one after the other; `end` exclusive. */
-function runsOf(lines: readonly Line[]): readonly { readonly start: number; readonly end: number }[] {
+function runsOf(lines: readonly NumberedLine[]): readonly { readonly start: number; readonly end: number }[] {
   const runs: { start: number; end: number }[] = [];
   for (let start = 0; start < lines.length; ) {
     const { number, mark } = lines[start]!;
@@ -86,7 +86,7 @@ function runsOf(lines: readonly Line[]): readonly { readonly start: number; read
  * In each run the first, the last and every fifth number stay, so that a line's number follows from the next one above it. Undefined
  * where that could be read in two ways: a line that itself begins like a number, or a text of just as many lines between two runs.
  */
-function everyFifth(lines: readonly Line[]): string | undefined {
+function everyFifth(lines: readonly NumberedLine[]): string | undefined {
   const out = [FIFTH_NUMBERED];
   let before: { number: number; line: number } | undefined;
   let next = 0;

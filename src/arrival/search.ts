@@ -3,10 +3,10 @@
  * does. Every line keeps its number and its text, in order. Where a tool writes one file both relative to a folder and in full, it is
  * written in full: that is what the next call will name.
  */
-import type { Reader } from './content.ts';
+import type { Reader } from './kind.ts';
 import { groupedByFile } from './markers.ts';
 
-type Row =
+type SearchRow =
   | { readonly path: string; readonly number: string; readonly mark: ':' | '-'; readonly text: string }
   | { readonly path: undefined; readonly text: string };
 
@@ -17,7 +17,7 @@ export const search: Reader = (text) => {
   const paths = new Set(found.flatMap((row) => row?.path ?? []));
   const base = findBase(lines, paths);
   const rows = lines.map(
-    (line, at): Row => found[at] ?? readContext(line, paths, base) ?? { path: undefined, text: line },
+    (line, at): SearchRow => found[at] ?? readContext(line, paths, base) ?? { path: undefined, text: line },
   );
   const placed = rows.filter(({ path }) => path !== undefined).length;
   const others = rows.filter((row) => row.path === undefined && row.text !== '' && row.text !== separator);
@@ -40,7 +40,7 @@ const separator = '--';
 const looksFound = /^(?:[A-Za-z]:[\\/])?[^\s:]+:\d+:/m;
 const foundLine = /^((?:[A-Za-z]:[\\/])?[^\s:]+):(\d+):/;
 
-function readFound(line: string): Row | undefined {
+function readFound(line: string): SearchRow | undefined {
   const match = foundLine.exec(line);
   if (!match || !isPath(match[1]!)) return undefined;
   return { path: match[1]!, number: match[2]!, mark: ':', text: line.slice(match[0].length) };
@@ -51,7 +51,11 @@ function isPath(path: string): boolean {
 }
 
 /** A line of context: its file is one in which something was found, perhaps written in full. */
-function readContext(line: string, paths: ReadonlySet<string>, base: string | undefined): Row | undefined {
+function readContext(
+  line: string,
+  paths: ReadonlySet<string>,
+  base: string | undefined,
+): SearchRow | undefined {
   for (const { path, number, text } of splits(line)) {
     const isInBase = base !== undefined && path.startsWith(base) && paths.has(path.slice(base.length));
     if (paths.has(path) || isInBase) return { path, number, mark: '-', text };
@@ -89,7 +93,7 @@ function findBase(lines: readonly string[], paths: ReadonlySet<string>): string 
 }
 
 /** True where a path below `base` and the rest of it surely name one file: each time the spelling changes, it is at the file's next line. */
-function isOneFolder(rows: readonly Row[], base: string): boolean {
+function isOneFolder(rows: readonly SearchRow[], base: string): boolean {
   return rows.every((row, at) => {
     const before = rows[at - 1];
     if (row.path === undefined || before?.path === undefined || row.path === before.path) return true;
@@ -98,7 +102,7 @@ function isOneFolder(rows: readonly Row[], base: string): boolean {
   });
 }
 
-function inFull(row: Row, base: string): Row {
+function inFull(row: SearchRow, base: string): SearchRow {
   if (row.path === undefined || isAbsolute.test(row.path)) return row;
   return { ...row, path: base + row.path };
 }
@@ -106,7 +110,7 @@ function inFull(row: Row, base: string): Row {
 const isAbsolute = /^(?:\/|[A-Za-z]:[\\/])/;
 
 /** Undefined where a line that is neither found nor context could be taken for one. */
-function group(rows: readonly Row[], base: string | undefined): string | undefined {
+function group(rows: readonly SearchRow[], base: string | undefined): string | undefined {
   const out = [groupedByFile(base)];
   let current: string | undefined;
   for (const row of rows) {

@@ -3,35 +3,35 @@
  * hash, newest first, as compressors keep them. Texts are taken back from the end, so that a conversation that goes another way costs no
  * more than that way.
  */
-import type { TextLines } from './text-lines.ts';
+import { isOurs, isShrunk } from './markers.ts';
 
 /** `end` exclusive. */
-export type Stretch = { readonly start: number; readonly end: number };
+export type LineRange = { readonly start: number; readonly end: number };
 
 export type ShownText = {
   /** What a reference calls it. */
   readonly label: string;
   readonly lines: TextLines;
   /** Where its lines stand as they are; elsewhere there are references. */
-  readonly literal: readonly Stretch[];
+  readonly literal: readonly LineRange[];
 };
 
 /** `order`: how many texts were shown before it. */
-export type Shown = ShownText & { readonly order: number };
+export type OrderedShownText = ShownText & { readonly order: number };
 
 /** Lines that are the same in both. */
-export type Match = { readonly source: Shown; readonly at: number; readonly length: number };
+export type ShownMatch = { readonly source: OrderedShownText; readonly at: number; readonly length: number };
 
 export interface ShownTexts {
   add(text: ShownText): void;
   /** Takes back all but the first `size`. */
   truncate(size: number): void;
   /** Texts that consist of exactly these lines, stand there whole and are the newest of their label; the newest first. */
-  same(text: TextLines): Iterable<Shown>;
+  same(text: TextLines): Iterable<OrderedShownText>;
   /** Where the lines of a text from `at` on stand as they are, longest first; of equal ones the newest first. */
-  matches(text: TextLines, at: number): readonly Match[];
+  matches(text: TextLines, at: number): readonly ShownMatch[];
   /** The texts of a label, the newest first; at most `MOST_LABELLED` of them. */
-  labelled(label: string): Iterable<Shown>;
+  labelled(label: string): Iterable<OrderedShownText>;
 }
 
 /** Lines that must be the same to be found. */
@@ -47,18 +47,23 @@ const MOST_PLACES = 8;
 const MOST_SAME = 64;
 const MOST_LABELLED = 64;
 
-type Place = { readonly text: number; readonly line: number; readonly key: number; readonly before: number };
+type HashedPlace = {
+  readonly text: number;
+  readonly line: number;
+  readonly key: number;
+  readonly before: number;
+};
 
 export function createShownTexts(): ShownTexts {
-  const texts: Shown[] = [];
-  const labels = new Map<string, Shown[]>();
-  const wholes = new Map<number, Shown[]>();
-  const places: Place[] = [];
+  const texts: OrderedShownText[] = [];
+  const labels = new Map<string, OrderedShownText[]>();
+  const wholes = new Map<number, OrderedShownText[]>();
+  const places: HashedPlace[] = [];
   /** How many places there were before each text. */
   const starts: number[] = [];
   const newest = new Map<number, number>();
 
-  function* placesOf(key: number): Generator<Place> {
+  function* placesOf(key: number): Generator<HashedPlace> {
     let at = newest.get(key) ?? -1;
     for (let looked = 0; at >= 0 && looked < MOST_PLACES; looked++) {
       const place = places[at]!;
@@ -99,7 +104,7 @@ export function createShownTexts(): ShownTexts {
     matches(text, at) {
       const key = keyAt(text.hashes, at);
       if (key === 0) return [];
-      const found: Match[] = [];
+      const found: ShownMatch[] = [];
       for (const place of placesOf(key)) {
         const source = texts[place.text]!;
         const length = sameFrom(text, at, source, place.line);
@@ -116,12 +121,12 @@ export function createShownTexts(): ShownTexts {
 }
 
 /** The last elements of a list, the last one first. */
-function* newestOf(texts: readonly Shown[] = [], most: number): Generator<Shown> {
+function* newestOf(texts: readonly OrderedShownText[] = [], most: number): Generator<OrderedShownText> {
   const oldest = Math.max(0, texts.length - most);
   for (let at = texts.length - 1; at >= oldest; at--) yield texts[at]!;
 }
 
-function listed<Key>(lists: Map<Key, Shown[]>, key: Key): Shown[] {
+function listed<Key>(lists: Map<Key, OrderedShownText[]>, key: Key): OrderedShownText[] {
   const list = lists.get(key) ?? [];
   lists.set(key, list);
   return list;
@@ -177,7 +182,7 @@ function sameFrom(text: TextLines, at: number, { lines: source, literal }: Shown
 }
 
 /** The stretch that holds a line: the first that ends behind it. Found by halves, for a text may stand there in very many. */
-function stretchAt(literal: readonly Stretch[], line: number): Stretch {
+function stretchAt(literal: readonly LineRange[], line: number): LineRange {
   let first = 0;
   let last = literal.length - 1;
   while (first < last) {
@@ -191,4 +196,72 @@ function stretchAt(literal: readonly Stretch[], line: number): Stretch {
 function follows(numbers: Int32Array, start: number, by: number): boolean {
   const first = numbers[start]!;
   return numbers[start + by] === (first === -1 ? -1 : first + by);
+}
+
+export type TextLines = {
+  /** Of what stands behind the number. 0 for a line that is never said to be the same as another. */
+  readonly hashes: Uint32Array;
+  /** The number before each line; -1 for a line without. */
+  readonly numbers: Int32Array;
+  /** True where lines of ours say what the others mean: then they mean nothing by themselves. */
+  readonly isLaidOut: boolean;
+};
+
+export function readLines(text: string): TextLines {
+  const hashes: number[] = [];
+  const numbers: number[] = [];
+  for (let start = 0; start <= text.length; ) {
+    const newline = text.indexOf('\n', start);
+    const end = newline < 0 ? text.length : newline;
+    const behind = behindNumber(text, start, end);
+    numbers.push(behind < 0 ? -1 : numberBefore(text, start, behind));
+    // The sign between number and line is part of what the line says.
+    hashes.push(isApart(text, start, end) ? 0 : hashOf(text, behind < 0 ? start : behind - 1, end));
+    start = end + 1;
+  }
+  return {
+    hashes: Uint32Array.from(hashes),
+    numbers: Int32Array.from(numbers),
+    isLaidOut: isShrunk(text),
+  };
+}
+
+/** Where the line goes on behind its number and the sign after it; -1 for a line without. */
+function behindNumber(text: string, start: number, end: number): number {
+  let at = start;
+  while (at < end && text.charCodeAt(at) === SPACE) at++;
+  const first = at;
+  while (at < end && isDigit(text.charCodeAt(at))) at++;
+  const digits = at - first;
+  if (digits === 0 || digits > 7 || at === end) return -1;
+  const sign = text.charCodeAt(at);
+  return sign === ARROW || sign === TAB ? at + 1 : -1;
+}
+
+function numberBefore(text: string, start: number, behind: number): number {
+  return Number(text.slice(start, behind - 1));
+}
+
+/** Our own lines, and what clients tell the model beside a result: that is said again on purpose. */
+function isApart(text: string, start: number, end: number): boolean {
+  const first = text.charCodeAt(start);
+  if (first === BRACKET) return isOurs(text.slice(start, end));
+  return first === ANGLE && /^<\/?system/.test(text.slice(start, start + 8));
+}
+
+const SPACE = 0x20;
+const TAB = 0x09;
+const ARROW = 0x2192;
+const BRACKET = 0x5b;
+const ANGLE = 0x3c;
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** FNV-1a, never 0. */
+function hashOf(text: string, start: number, end: number): number {
+  let hash = 0x811c9dc5;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash >>> 0 || 1;
 }

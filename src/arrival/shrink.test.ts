@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lossOf } from '../../bench/content/verify.ts';
-import type { ShrinkOptions } from './content.ts';
+import type { ShrinkOptions } from './kind.ts';
 import { LONGEST, SHORTEST, shrink } from './shrink.ts';
 
 const lossless: ShrinkOptions = { lossless: true };

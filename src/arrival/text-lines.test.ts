@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readLines } from './text-lines.ts';
+import { readLines } from './shown-texts.ts';
 
 describe('the lines of a text', () => {
   it('are the same where they say the same behind their numbers', () => {

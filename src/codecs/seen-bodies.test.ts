@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commonLength } from '../store/common-length.ts';
-import { sha256 } from '../store/digest.ts';
+import { commonLength, sha256 } from '../store/digest.ts';
 import type { Reading } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
 import { createSeenBodies } from './seen-bodies.ts';

@@ -1,10 +1,10 @@
 /** The allowed values of each setting of folding. The types demand an entry for every option, so none can be forgotten. */
-import type { ShrinkOptions } from '../arrival/content.ts';
+import type { ShrinkOptions } from '../arrival/kind.ts';
 import type { Price } from '../receipts/prices.ts';
 import type { SummarySettings } from '../strategies/default-strategies.ts';
 import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
-import { presetNames } from '../outline/presets.ts';
+import { presetNames } from '../outline/levels.ts';
 import { tokenizerWords, whyNoTokenizer } from '../tokens/load-counter.ts';
 import type { ModelOverride } from '../tokens/models.ts';
 import type { CacheRentOptions } from '../triggers/cache-rent.ts';

@@ -6,7 +6,7 @@ import { LeporelloError } from '../errors.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { allMemoriesOf } from '../conversation/original.ts';
 import { isUnanswered } from '../store/deadline-store.ts';
-import { memoryIdsIn } from '../store/memory-id.ts';
+import { memoryIdsIn } from '../store/ids.ts';
 import type { Demand } from '../triggers/trigger.ts';
 import { demandInCounts } from './corrected.ts';
 import { dropReasoning } from './drop-reasoning.ts';

@@ -2,13 +2,12 @@
  * A tool result made small enough before it goes into a conversation, item by item, least relevant first: for an agent loop that knows how
  * many more results it expects. The words are the result's own, or a summarizer's where those are there in time. The original is kept.
  */
-import { type Say, sayBy } from '../arrival/item-list.ts';
-import { itemsOf } from '../arrival/items.ts';
-import { rankItems } from '../arrival/rank-items.ts';
+import { type Say, sayBy } from '../arrival/items/shorten.ts';
+import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
-import { itemsNote } from '../strategies/stub.ts';
-import { isSearch } from '../strategies/tool-words.ts';
+import { itemsNote } from '../strategies/lib/stub.ts';
+import { isSearch } from '../strategies/lib/tool-calls.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
 import { fitItems } from './fit-items.ts';
 import { type Flights, itemWords } from './item-words.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stubArguments } from '../strategies/stub-arguments.ts';
-import { placesEdited } from '../strategies/editable-texts.ts';
+import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { planInputFor } from '../../test/support/plan-input.ts';
 import { foldView } from '../../test/support/strategy-suite.ts';

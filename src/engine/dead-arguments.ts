@@ -3,8 +3,8 @@
  * request, so it is remembered with the parts, which are read once for all bodies in which the same bytes stand.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
-import { longArguments } from '../strategies/argument-values.ts';
-import type { EditedPlaces } from '../strategies/editable-texts.ts';
+import { longArguments } from '../strategies/lib/long-arguments.ts';
+import type { EditedPlaces } from '../strategies/lib/editable-texts.ts';
 import type { PlanInput } from './plan.ts';
 
 /** Tokens of a stub in place of one text. */

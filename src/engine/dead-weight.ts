@@ -5,7 +5,7 @@
 import type { Message, Part } from '../conversation/conversation.ts';
 import { userSpeaks } from '../conversation/reminder.ts';
 import { unitsOf } from '../conversation/turns.ts';
-import { type EditedPlaces, placesEdited } from '../strategies/editable-texts.ts';
+import { type EditedPlaces, placesEdited } from '../strategies/lib/editable-texts.ts';
 import type { Dead, Going, UsedFor } from '../triggers/trigger.ts';
 import { deadArguments } from './dead-arguments.ts';
 import type { Draft, PlanInput } from './plan.ts';

@@ -1,7 +1,6 @@
 /** The engine with everything it usually has: settings in, the defaults for the rest. */
 import { createSeenBodies } from '../codecs/seen-bodies.ts';
-import { commonLength } from '../store/common-length.ts';
-import { sha256 } from '../store/digest.ts';
+import { commonLength, sha256 } from '../store/digest.ts';
 import { createHiddenRecalls } from '../store/hidden-recalls.ts';
 import { createReadySummaries } from '../store/ready-summaries.ts';
 import { createKeptReplies } from '../store/kept-replies.ts';
@@ -13,7 +12,7 @@ import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
 import { strategiesFor, type SummarySettings } from '../strategies/default-strategies.ts';
 import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
-import type { Preset } from '../outline/presets.ts';
+import type { Preset } from '../outline/levels.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';

@@ -1,5 +1,5 @@
 /** Makes items of a list shorter, until the whole fits: no more of them, and none shorter, than it takes. Pure. */
-import type { Item, Say } from '../arrival/item-list.ts';
+import type { ListItem, Say } from '../arrival/items/shorten.ts';
 
 type Shortening = {
   /** Indexes of items, in the order in which they are made shorter. */
@@ -11,7 +11,7 @@ type Shortening = {
 
 /** What `make` makes of the shorter items by their indexes: of the fewest with which it fits, or of all, as short as they get. */
 export function fitItems<Made extends { readonly fits: boolean }>(
-  items: readonly Item[],
+  items: readonly ListItem[],
   { leastFirst, shares, say }: Shortening,
   make: (smaller: ReadonlyMap<number, string>) => Made,
 ): Made {

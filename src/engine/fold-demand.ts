@@ -1,6 +1,6 @@
 /** Whether this request is to be folded anew, and how far. */
 import type { Overflow } from '../codecs/provider-errors.ts';
-import type { Found } from '../store/fold-store.ts';
+import type { FoundFolds } from '../store/fold-store.ts';
 import { newestGoal } from '../triggers/newest-goal.ts';
 import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';
 import type { Refusal } from './request.ts';
@@ -12,14 +12,14 @@ import type { Refusal } from './request.ts';
 export function demandFor(
   triggers: readonly Trigger[],
   state: TriggerState,
-  { refusal, settled }: { readonly refusal: Refusal | undefined; readonly settled: Found['settled'] },
+  { refusal, settled }: { readonly refusal: Refusal | undefined; readonly settled: FoundFolds['settled'] },
 ): Demand | undefined {
   if (refusal?.reason === 'too long') return overflowDemand(tokensThatFit(refusal.overflow, state));
   return isSettled(settled, state) ? undefined : firstDemand(triggers, state);
 }
 
 /** Whether this very request was sent before, to a model that took no more than this one. */
-export function isSettled(settled: Found['settled'], state: TriggerState): boolean {
+export function isSettled(settled: FoundFolds['settled'], state: TriggerState): boolean {
   return settled !== undefined && (settled.limit ?? 0) <= (limitOf(state) ?? Number.POSITIVE_INFINITY);
 }
 

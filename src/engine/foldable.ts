@@ -4,8 +4,8 @@
  */
 import type { Message } from '../conversation/conversation.ts';
 import { unitsOf } from '../conversation/turns.ts';
-import { remainingTokens } from '../strategies/remaining-tokens.ts';
-import { placesEdited } from '../strategies/editable-texts.ts';
+import { remainingTokens } from '../strategies/lib/free-units.ts';
+import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { savedByMessage } from './shrink.ts';
 

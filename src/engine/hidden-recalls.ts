@@ -4,7 +4,7 @@
  */
 import type { Codec, PlacedHiddenRecall, Reading } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Found, Reply } from '../store/hidden-recalls.ts';
+import type { FoundRecalls, Reply } from '../store/hidden-recalls.ts';
 import { newProblems } from './check.ts';
 
 export type HiddenRecallRequest = { readonly codec: Codec; readonly reading: Reading };
@@ -16,7 +16,7 @@ export type HiddenRecallRequest = { readonly codec: Codec; readonly reading: Rea
 export function withHiddenRecalls(
   request: HiddenRecallRequest,
   conversation: Conversation,
-  found: readonly Found<Copy>[],
+  found: readonly FoundRecalls<Copy>[],
   added = 0,
 ): Conversation {
   if (found.length === 0) return conversation;

@@ -4,7 +4,7 @@
  * each request leaves a reply in the history, so more than one reply behind what is known means that nobody here knows.
  */
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Found as Recorded } from '../store/fold-store.ts';
+import type { FoundFolds as Recorded } from '../store/fold-store.ts';
 import type { Found } from './last-sent.ts';
 
 export type Traces = {

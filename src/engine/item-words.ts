@@ -5,8 +5,7 @@
 import { sha256 } from '../store/digest.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/versioned-record.ts';
-import { looksFailed } from '../outline/refusal.ts';
-import type { Summarizer, SummaryStep } from '../outline/summarizer.ts';
+import { looksFailed, type Summarizer, type SummaryStep } from '../outline/summarizer.ts';
 
 export type ItemWordsOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'renewSealed'>;

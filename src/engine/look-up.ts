@@ -5,8 +5,8 @@
 import { type Copy, copiesIn } from './hidden-recalls.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { KeptReply } from '../conversation/kept-reply.ts';
-import type { Found } from '../store/hidden-recalls.ts';
-import type { Found as FoundFolds } from '../store/fold-store.ts';
+import type { FoundRecalls } from '../store/hidden-recalls.ts';
+import type { FoundFolds } from '../store/fold-store.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import { LeporelloError } from '../errors.ts';
 import type { EngineOptions } from './options.ts';
@@ -20,7 +20,7 @@ export type LookUp = {
 
 export type KnownBefore = {
   /** The client's copies of replies for which something was recalled in private, the newest first. */
-  readonly hiddenRecalls: readonly Found<Copy>[];
+  readonly hiddenRecalls: readonly FoundRecalls<Copy>[];
   readonly foldStore: FoundFolds;
   /** Summaries written ahead for what the conversation begins with, the longest first. */
   readonly ready: readonly FoundSummary[];

@@ -2,7 +2,7 @@
 import { type Conversation, inputOf, type Message, textOf, textsOf } from '../conversation/conversation.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import { lastUser, newestBatch, turnStart } from '../conversation/turns.ts';
-import { isFoldedHistory } from '../strategies/standing-summaries.ts';
+import { isFoldedHistory } from '../strategies/lib/summary-record.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** What the user wants kept verbatim. */

@@ -4,18 +4,17 @@
  * and no reference ever points at what is gone. What was made of the results is remembered in their order: a turn compares, and
  * only from where the results differ on it is made anew.
  */
-import { reportsFailure } from '../arrival/guards.ts';
-import { refer, type Referring } from '../arrival/refer.ts';
-import { createShownTexts, type ShownTexts } from '../arrival/shown-texts.ts';
-import { readLines, type TextLines } from '../arrival/text-lines.ts';
+import { reportsFailure } from '../arrival/kind.ts';
+import { refer, type Referring } from '../arrival/dedupe-lines.ts';
+import { createShownTexts, type ShownTexts, readLines, type TextLines } from '../arrival/shown-texts.ts';
 import { type Conversation, textOf } from '../conversation/conversation.ts';
-import type { Result } from '../strategies/shrink-results.ts';
+import type { ToolResultPart } from '../strategies/shrink-results.ts';
 import type { Shrink } from './shrink.ts';
 
 /** One text of a result as it would stand without references. */
 export type Standing = {
   readonly at: Shrink['at'];
-  readonly result: Result;
+  readonly result: ToolResultPart;
   /** What it was made smaller to; undefined where it stands as it came. */
   readonly shrink: Shrink | undefined;
   /** What a reference calls it. */
@@ -122,7 +121,7 @@ function standingText(conversation: Conversation, { at, result, shrink }: Standi
 
 type Read = { readonly lines: TextLines; readonly isFailure: boolean };
 
-const readOf = new WeakMap<Shrink | Result['texts'][number], Read>();
+const readOf = new WeakMap<Shrink | ToolResultPart['texts'][number], Read>();
 
 /** Remembered with the result, or with what it was made smaller to. */
 function read(conversation: Conversation, standing: Standing): Read {

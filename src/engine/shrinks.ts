@@ -10,11 +10,11 @@ import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import { lastAssistant } from '../conversation/turns.ts';
 import type { Fold } from '../store/fold-store.ts';
-import { type Result, type ShrinkSettings, shrinkResult } from '../strategies/shrink-results.ts';
-import { callLabel } from '../strategies/call-label.ts';
+import { type ToolResultPart, type ShrinkSettings, shrinkResult } from '../strategies/shrink-results.ts';
+import { callLabel } from '../strategies/lib/tool-calls.ts';
 import { type Repeats, type Standing, withReferences } from './repeats.ts';
 import type { Shrink } from './shrink.ts';
-import { placesEdited } from '../strategies/editable-texts.ts';
+import { placesEdited } from '../strategies/lib/editable-texts.ts';
 
 export type Shrinking = {
   readonly settings: ShrinkSettings;
@@ -144,7 +144,7 @@ type Known = {
 };
 
 /** By result, which is read once for all bodies in which the same bytes stand; then by all else the edits hang on. */
-const known = new WeakMap<Result, Known[]>();
+const known = new WeakMap<ToolResultPart, Known[]>();
 
 /** A client may drop its oldest messages, so that the same result stands elsewhere in every request. */
 const mostWays = 16;

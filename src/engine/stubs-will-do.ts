@@ -1,7 +1,7 @@
 /** Whether a fold to come will get by with stubs of tool results: then no message goes, and a summary would be written for nothing. Pure. */
 import { lastMessageOf } from '../conversation/edit.ts';
 import type { FoldView } from '../strategies/strategy.ts';
-import { openSlots } from '../strategies/editable-texts.ts';
+import { openSlots } from '../strategies/lib/editable-texts.ts';
 
 /** Tokens of a stub, about. */
 const stubTokens = 60;

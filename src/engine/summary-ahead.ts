@@ -5,10 +5,9 @@
 import type { Message } from '../conversation/conversation.ts';
 import { reasonOf } from '../errors.ts';
 import type { ReadySummaries } from '../store/ready-summaries.ts';
-import { freeUnits } from '../strategies/free-units.ts';
-import { remainingTokens } from '../strategies/remaining-tokens.ts';
+import { freeUnits, remainingTokens } from '../strategies/lib/free-units.ts';
 import type { FoldView } from '../strategies/strategy.ts';
-import { summarySteps } from '../strategies/summary-steps.ts';
+import { summarySteps } from '../strategies/lib/summary-steps.ts';
 import type { Summarizer, SummaryRequest } from '../outline/summarizer.ts';
 import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';
 import { type Draft, type PlanInput, viewOf } from './plan.ts';

@@ -11,7 +11,7 @@ import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
 import type { UpstreamResponse } from './http/http.ts';
 import { readBody } from './http/body.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
-import { type CallUsage, costOf, type SummaryReceipt } from '../receipts/summary-receipt.ts';
+import { type CallUsage, costOf, type SummaryReceipt } from '../receipts/receipt.ts';
 import type { ReceiptLog } from './receipts/receipt-log.ts';
 import type { Prices } from './receipts/request-receipt.ts';
 

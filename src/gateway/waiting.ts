@@ -1,5 +1,5 @@
 /** Waits for the store on behalf of a client whose reply is there already: a moment, and never for as long as the store likes. */
-import { patiently, type StartTimer } from '../store/patient-timer.ts';
+import { patiently, type StartTimer } from '../store/deadline-store.ts';
 
 /** Milliseconds to wait at most for the store once the provider has answered. */
 export const storeWaitMs = 100;

@@ -2,9 +2,10 @@
  * The shape of summaries upon summaries: how many actions a sub-goal has, how many of a level become one of the next, and which do so
  * next. Pure.
  */
+import { LeporelloError } from '../errors.ts';
 
 /** No level is compressed harder than this: what a summary leaves out beyond it is missed (see docs/subgoals.md). */
-export const hardestRatio = 15;
+export const maxRatio = 15;
 
 /** Sub-goals of fewer actions are not worth a summary; longer ones than `longest` are parted. */
 export const subgoalLength = { shortest: 3, longest: 7 } as const;
@@ -74,4 +75,89 @@ function runsOf<T extends Leveled>(entries: readonly T[]): readonly (readonly T[
 
 function tokensOf(run: readonly Leveled[]): number {
   return run.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+const softest = 5;
+
+/** Share of new word triples at which a stretch counts as all repetition, and as all news. */
+const repetitive = 0.3;
+const varied = 0.8;
+
+/** Tokens in for one token out. */
+export function ratioFor(ratio: number | 'adaptive', steps: readonly string[]): number {
+  if (ratio !== 'adaptive') return ratio;
+  const news = (varietyOf(steps) - repetitive) / (varied - repetitive);
+  return maxRatio - (maxRatio - softest) * Math.min(Math.max(news, 0), 1);
+}
+
+/**
+ * Of the runs of three words the share that did not come before; numbers count as one and the same, since a log repeats itself though
+ * its times do not. 1 for texts too short to tell.
+ */
+export function varietyOf(steps: readonly string[]): number {
+  const seen = new Set<string>();
+  let all = 0;
+  for (const step of steps) {
+    const words =
+      step
+        .toLowerCase()
+        .replaceAll(/\d+/g, '0')
+        .match(/[\p{L}_]+|0/gu) ?? [];
+    for (let at = 0; at + 2 < words.length; at++) {
+      seen.add(`${words[at]} ${words[at + 1]} ${words[at + 2]}`);
+      all++;
+    }
+  }
+  return all === 0 ? 1 : seen.size / all;
+}
+
+export const presetNames = ['production', 'debugging', 'long-horizon', 'cost'] as const;
+
+export type Preset = (typeof presetNames)[number];
+
+export type CompressionLevel = {
+  /** Tokens in for one token out, on each level; `adaptive`: 15 where a stretch repeats itself, down to 5 where it is varied. */
+  readonly ratio: number | 'adaptive';
+  /** Whether ten sub-goals become a phase, and five phases an overview, as soon as there are so many, or when that is needed. */
+  readonly levels: 'always' | 'as-needed';
+  /** Tasks of fewer actions are left alone. */
+  readonly minActions: number;
+};
+
+const minActions = 20;
+
+const presets: Readonly<Record<Preset, CompressionLevel>> = {
+  production: { ratio: 10, levels: 'as-needed', minActions },
+  debugging: { ratio: 3, levels: 'as-needed', minActions },
+  'long-horizon': { ratio: maxRatio, levels: 'always', minActions },
+  cost: { ratio: 12, levels: 'as-needed', minActions },
+};
+
+/** What stands beside the preset overrules it. Throws `bad-config` for a name that is none, and for what is out of range; `whose` is said of it. */
+export function compressionLevelOf(
+  preset: Preset,
+  options: { readonly [Key in keyof CompressionLevel]?: CompressionLevel[Key] | undefined },
+  whose: string,
+): CompressionLevel {
+  if (!Object.hasOwn(presets, preset)) {
+    const use = presetNames.join(', ');
+    throw bad(`${whose} preset ${JSON.stringify(preset)} is unknown: use ${use}.`);
+  }
+  const { ratio, levels, minActions: least } = presets[preset];
+  const chosen = {
+    ratio: options.ratio ?? ratio,
+    levels: options.levels ?? levels,
+    minActions: options.minActions ?? least,
+  };
+  if (chosen.ratio !== 'adaptive' && !(chosen.ratio >= 1.5 && chosen.ratio <= maxRatio)) {
+    throw bad(`${whose} ratio ${chosen.ratio} is out of range: use 1.5 to ${maxRatio}, or "adaptive".`);
+  }
+  if (!(chosen.minActions >= 0)) {
+    throw bad(`${whose} minActions ${chosen.minActions} is out of range: use 0 or more.`);
+  }
+  return chosen;
+}
+
+function bad(message: string): LeporelloError {
+  return new LeporelloError('bad-config', message);
 }

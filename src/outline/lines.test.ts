@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { tellingLines } from './lines.ts';
+import { tellingLines } from './entry-lines.ts';
 
 /** One token for four characters. */
 const count = (text: string) => Math.ceil(text.length / 4);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createModelSummarizer } from './model.ts';
-import type { SummaryPrompt } from './prompts.ts';
+import { createModelSummarizer, type SummaryPrompt } from './model.ts';
 import type { SummaryRequest, SummaryStep } from './summarizer.ts';
 
 const count = (text: string): number => Math.ceil(text.length / 4);

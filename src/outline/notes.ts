@@ -2,7 +2,7 @@
  * What is noted of steps while they are read once, in order: what the user demanded, what the model concluded, what failed, how the plan
  * stands, and what the calls were about. Lists keep their order, and repeat nothing. Pure.
  */
-import { planIn } from './plan-state.ts';
+import { argumentsIn, isRecord, type Fields } from '../conversation/arguments.ts';
 import { clipped, endsOf, isBinding, isStrict, nameOf, plain, sentencesOf } from './sentences.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { createValues, type Values } from './values.ts';
@@ -131,4 +131,30 @@ function trim(list: Set<string> | Map<string, string>): void {
   if (list.size <= mostKept) return;
   const [oldest] = list.keys();
   if (oldest !== undefined) list.delete(oldest);
+}
+
+const mostItems = 40;
+
+/** Items by how they stand, in the words of the call; undefined where there is no plan. */
+function planIn(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
+  if (!argumentsJson.includes('"status"')) return undefined;
+  const list = planItems(argumentsIn(argumentsJson) ?? {});
+  if (list === undefined) return undefined;
+  const plan = new Map<string, string[]>();
+  for (const item of list.slice(-mostItems)) {
+    const { status, ...rest } = item;
+    const text = Object.values(rest).find((value) => typeof value === 'string' && /\s/.test(value.trim()));
+    if (typeof status !== 'string' || typeof text !== 'string') return undefined;
+    const key = nameOf(plain(status));
+    plan.set(key, [...(plan.get(key) ?? []), clipped(plain(text), 160)]);
+  }
+  return plan.size === 0 ? undefined : plan;
+}
+
+/** The list in a call's arguments whose items all say how they stand; undefined where there is none. */
+export function planItems(sent: Fields): readonly Fields[] | undefined {
+  return Object.values(sent).find(
+    (inner): inner is readonly Fields[] =>
+      Array.isArray(inner) && inner.length > 0 && inner.every((item) => isRecord(item) && 'status' in item),
+  );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ratioFor, varietyOf } from './ratio.ts';
+import { ratioFor, varietyOf } from './levels.ts';
 
 const log = Array.from({ length: 50 }, (_, at) => `12:00:${at} GET /health 200 in ${at} ms`).join('\n');
 const prose =

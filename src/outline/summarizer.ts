@@ -41,3 +41,18 @@ export type SummaryStep =
       /** What the wire format itself says of it. */
       readonly failed: boolean;
     };
+
+/** An error of a provider, a page of one, or a model that will not. */
+export function looksFailed(text: string): boolean {
+  const start = text.slice(0, 300);
+  return (
+    /^\{\s*"(?:error|message|detail|type"\s*:\s*"error)"/.test(start) ||
+    /^<(?:!doctype|html)/i.test(start) ||
+    /^(?:error|http|status)[ :]*(?:4\d\d|5\d\d)\b/i.test(start) ||
+    /^error: /i.test(start) ||
+    /^(?:\d{3} )?(?:internal server error|bad gateway|service unavailable|too many requests|rate limit)/i.test(
+      start,
+    ) ||
+    /^(?:i['’]?m|i am) (?:sorry|unable|not able)|^sorry,|^i (?:cannot|can['’]?t) |^as an ai\b/i.test(start)
+  );
+}

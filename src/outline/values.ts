@@ -21,7 +21,7 @@ export type KnownValue = {
   readonly age: number;
 };
 
-type Entry = {
+type RememberedValue = {
   readonly text: string;
   group: string;
   /** A line of a longer text, which says less than a name does. */
@@ -44,7 +44,7 @@ const halfLife = 20;
 const lineWorth = 0.5;
 
 export function createValues(): Values {
-  let entries = new Map<string, Entry>();
+  let entries = new Map<string, RememberedValue>();
   let calls = 0;
 
   function put(group: string, text: string, isLine: boolean, last: number): void {
@@ -57,7 +57,7 @@ export function createValues(): Values {
     if (entries.size > mostEntries) entries = new Map(ranked(mostEntries / 2).map((one) => [one.text, one]));
   }
 
-  function ranked(most: number): readonly Entry[] {
+  function ranked(most: number): readonly RememberedValue[] {
     const scored = [...entries.values()].map((entry) => ({ entry, score: scoreOf(entry, calls) }));
     return scored
       .toSorted((a, b) => b.score - a.score || b.entry.last - a.entry.last)
@@ -79,15 +79,15 @@ export function createValues(): Values {
 }
 
 /** By what it takes to say it. */
-function scoreOf({ text, isLine, times, last }: Entry, calls: number): number {
+function scoreOf({ text, isLine, times, last }: RememberedValue, calls: number): number {
   const worth = (isLine ? lineWorth : 1) * Math.log2(1 + times);
   return worth / (1 + (calls - last) / halfLife) / (2 + text.length / 4);
 }
 
-type Found = { readonly key: string; readonly text: string; readonly isLine: boolean };
+type ArgumentValue = { readonly key: string; readonly text: string; readonly isLine: boolean };
 
-function valuesIn(argumentsJson: string): readonly Found[] {
-  const found: Found[] = [];
+function valuesIn(argumentsJson: string): readonly ArgumentValue[] {
+  const found: ArgumentValue[] = [];
   const visit = (value: unknown, key: string): void => {
     if (typeof value === 'string') for (const one of textsIn(value, key)) found.push(one);
     else if (typeof value === 'number' && Math.abs(value) >= 100)
@@ -104,7 +104,7 @@ function valuesIn(argumentsJson: string): readonly Found[] {
   return found;
 }
 
-function textsIn(text: string, key: string): readonly Found[] {
+function textsIn(text: string, key: string): readonly ArgumentValue[] {
   const lines = text.trim().slice(0, mostRead).split('\n');
   const [only = ''] = lines;
   if (lines.length === 1) {

@@ -12,7 +12,7 @@ import {
   queryTerms,
   rarityOf,
   spellingsOf,
-} from '../arrival/query-terms.ts';
+} from '../arrival/items/query-terms.ts';
 import { windowsOf } from './windows.ts';
 
 /** A text, and the stretch of it that is asked. */

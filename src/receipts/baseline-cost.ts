@@ -5,6 +5,7 @@
  * provider read what was really sent. Where that cannot be known the case is taken that makes it cheaper, so that what is told
  * to be saved is rather too little. Pure.
  */
+import { LRUCache } from 'lru-cache';
 import { addedUsage, noUsage, type Usage } from './usage.ts';
 
 /** A request that was answered. */
@@ -133,4 +134,48 @@ function untouchedRead({ at, rounds, difference, earlier }: AnsweredRequest, pro
   // What it read says nothing of what the fold took away: the clock does.
   const isWarm = at - earlier.at <= earlier.lifetimeMs && (cacheRead > 0 || earlier.cached);
   return Math.min(prompt, isWarm ? earlier.untouched : cacheRead);
+}
+
+/** Where a request stands among others. */
+type ConversationPosition = {
+  readonly tenant: string;
+  /** One link of the prefix chain for each message. */
+  readonly links: readonly string[];
+  /** The link that all requests of the conversation share. */
+  readonly beginning: string | undefined;
+};
+
+type FoundRequest = {
+  readonly earlier: EarlierRequest | undefined;
+  /** True for one that this request begins with; false for one that only began alike, as where a client rewrote its history. */
+  readonly continues: boolean;
+};
+
+interface EarlierRequests {
+  /** The newest request that this one goes on from, or else the newest that began alike. */
+  find(standing: ConversationPosition): FoundRequest;
+  note(standing: ConversationPosition, request: EarlierRequest): void;
+}
+
+/** A turn adds a few messages; a batch of calls run at once, some dozens. */
+const mostNewMessages = 200;
+
+/** `most`: requests are remembered so many by their last message, and so many by how they begin. */
+export function createEarlierRequests(most = 10_000): EarlierRequests {
+  const byLast = new LRUCache<string, EarlierRequest>({ max: most });
+  const byBeginning = new LRUCache<string, EarlierRequest>({ max: most });
+  return {
+    find({ tenant, links, beginning }) {
+      for (const link of links.slice(-mostNewMessages).toReversed()) {
+        const earlier = byLast.get(`${tenant} ${link}`);
+        if (earlier) return { earlier, continues: true };
+      }
+      return { earlier: byBeginning.get(`${tenant} ${beginning}`), continues: false };
+    },
+    note({ tenant, links, beginning }, request) {
+      const last = links.at(-1);
+      if (last !== undefined) byLast.set(`${tenant} ${last}`, request);
+      if (beginning !== undefined) byBeginning.set(`${tenant} ${beginning}`, request);
+    },
+  };
 }

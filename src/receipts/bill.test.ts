@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addedBill, billOf } from './bill.ts';
+import { addedBill, billOf } from './cost.ts';
 
 const price = { input: 10, cacheRead: 1, cacheWrite: 12.5, cacheWriteLong: 20, output: 50 };
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEarlierRequests } from './earlier-requests.ts';
-import type { EarlierRequest } from './baseline-cost.ts';
+import { createEarlierRequests, type EarlierRequest } from './baseline-cost.ts';
 
 const request = (at: number): EarlierRequest => ({
   at,

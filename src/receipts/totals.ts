@@ -3,10 +3,9 @@
  * those that were quiet the longest are let go; what is let go of a tenant's models and sessions stays in the tenant's own row. Pure.
  */
 import { LRUCache } from 'lru-cache';
-import { addedBill, type Bill, noBill, usd } from './bill.ts';
+import { addedBill, type Bill, noBill, usd } from './cost.ts';
 import { addCompression, addedCompressions, type CompressionTotals, noCompressions } from './compression.ts';
-import type { Receipt } from './receipt.ts';
-import type { SummaryReceipt } from './summary-receipt.ts';
+import type { Receipt, SummaryReceipt } from './receipt.ts';
 import { addedUsage, noUsage, type Usage } from './usage.ts';
 
 export type Totals = {

@@ -8,11 +8,11 @@ import type { ConversationCounter } from '../tokens/count-conversation.ts';
 export type Tokens = { readonly read: number; readonly written: number; readonly output: number };
 
 /** Prices relative to an input token that no cache holds. */
-export type Rates = { readonly read: number; readonly write: number; readonly output: number };
+export type CacheRates = { readonly read: number; readonly write: number; readonly output: number };
 
 export const noTokens: Tokens = { read: 0, written: 0, output: 0 };
 
-export function costOf({ read, written, output }: Tokens, rates: Rates): number {
+export function costOf({ read, written, output }: Tokens, rates: CacheRates): number {
   return read * rates.read + written * rates.write + output * rates.output;
 }
 

@@ -1,7 +1,7 @@
 /** The client of a replayed conversation: sends all it has in every request, the recorded messages and those of tools run again. */
 import type { Conversation } from '../conversation/conversation.ts';
 import { concatBytes } from '../conversation/splice.ts';
-import type { PolicyRequest } from './policy.ts';
+import type { PolicyRequest } from './policies.ts';
 import type { Recording } from './recording.ts';
 
 export interface Client {

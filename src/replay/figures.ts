@@ -1,10 +1,10 @@
 /** The figures of a replay, by source and policy: what the tables and charts show. Pure. */
-import { costOf, type Rates, sumOf } from './bill.ts';
+import { costOf, type CacheRates, sumOf } from './bill.ts';
 import type { Play, Played } from './replay.ts';
 import { addTally, type Tally } from './tally.ts';
 
 /** Prices by the name of their table. */
-export type PriceTables = Readonly<Record<string, Rates>>;
+export type PriceTables = Readonly<Record<string, CacheRates>>;
 
 export type SourceFigures = {
   readonly source: string;
@@ -57,7 +57,7 @@ function policyFigures(conversations: readonly Played[], at: number, prices: Pri
   const whole = conversations.map(({ plays }) => plays[0]!.tally).reduce(addTally);
   const careless = conversations.map((one) => playOf(one).careless);
   const known = careless.flatMap((tokens) => tokens ?? []);
-  const inEach = <T>(figure: (rates: Rates) => T): ByTable<T> =>
+  const inEach = <T>(figure: (rates: CacheRates) => T): ByTable<T> =>
     Object.fromEntries(Object.entries(prices).map(([name, rates]) => [name, figure(rates)]));
   return {
     policy: playOf(conversations[0]!).policy,
@@ -94,6 +94,6 @@ function worstOf(conversations: readonly Played[], cost: (one: Played) => number
     .reduce((worst, next) => (next.cost > worst.cost ? next : worst));
 }
 
-function relative({ tokens }: Pick<Tally, 'tokens'>, base: Tally, rates: Rates): number {
+function relative({ tokens }: Pick<Tally, 'tokens'>, base: Tally, rates: CacheRates): number {
   return costOf(tokens, rates) / costOf(base.tokens, rates);
 }

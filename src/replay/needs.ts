@@ -8,6 +8,14 @@
  * - Of a value of many lines (a file, an old text to be replaced) only whole lines count, of twenty characters or more without the
  *   white space around them: words within written text are mostly the model's own.
  */
+import {
+  bytesOf,
+  decodeLiteral,
+  textOf,
+  textsOf,
+  type Conversation,
+  type Message,
+} from '../conversation/conversation.ts';
 
 /** A value as a whole, and what to look for where the whole never stood. */
 export type Candidate = { readonly value: Value; readonly within: readonly Value[] };
@@ -122,4 +130,24 @@ function parsed(json: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+export function messageText({ body }: Conversation, message: Message): string {
+  const texts = message.parts.flatMap((part) => {
+    if (part.type === 'tool-call')
+      return [part.name, ...argumentLeaves(argumentsOf(body, message, part.input))];
+    return textsOf(part).map((span) => textOf(body, message, span));
+  });
+  return texts.join('\n');
+}
+
+/** The arguments of a call as JSON: in some formats they stand in a string. An empty string means none. */
+export function argumentsOf(
+  body: Uint8Array,
+  message: Message,
+  input: { readonly start: number; readonly end: number },
+): string {
+  const bytes = bytesOf(body, message, input);
+  const json = bytes[0] === 0x22 ? decodeLiteral(bytes) : new TextDecoder().decode(bytes);
+  return json.trim() === '' ? '{}' : json;
 }

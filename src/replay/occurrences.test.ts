@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { placeOf, type Value } from './needs.ts';
-import { createOccurrences } from './occurrences.ts';
+import { createOccurrences } from './recording.ts';
 
 describe('createOccurrences', () => {
   it('names the texts before a place that hold a value', () => {

@@ -9,8 +9,7 @@ import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { asResponses } from '../../test/support/as-responses.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import { cutResults, fullContext, keepLast } from './edit-policies.ts';
-import { enginePolicy } from './engine-policy.ts';
+import { cutResults, fullContext, keepLast, enginePolicy } from './policies.ts';
 import { play } from './play.ts';
 import { readRecording } from './recording.ts';
 

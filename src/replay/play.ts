@@ -17,11 +17,11 @@ import type { Conversation } from '../conversation/conversation.ts';
 import { sha256 } from '../store/digest.ts';
 import { createBill } from './bill.ts';
 import { createClient } from './client.ts';
-import type { Policy, Sent } from './policy.ts';
+import { messageText, holds } from './needs.ts';
+import type { Policy, SentContext } from './policies.ts';
 import { recallMissing } from './recall-missing.ts';
-import type { Need, Recording, Step } from './recording.ts';
+import type { Need, RecordedStep, Recording } from './recording.ts';
 import { rerunMissing } from './rerun-missing.ts';
-import { createSight } from './sight.ts';
 import { addStep, noTally, type StepFigures, type Tally } from './tally.ts';
 
 /** Tokens of a reply that is nothing but a recall, or a tool run again. */
@@ -51,13 +51,13 @@ export async function play(
   const sight = createSight(recording);
   const bill = createBill(recording.counter);
 
-  async function bringBack(step: Step, sent: Sent, missing: readonly Need[]) {
+  async function bringBack(step: RecordedStep, sent: SentContext, missing: readonly Need[]) {
     if (missing.length === 0 || doesWithout) return { bodies: [], lost: missing.length };
     if (sent.prepared) return recallMissing({ recording, step, sent, prepared: sent.prepared, missing });
     return { ...rerunMissing({ recording, client, step, sent, missing }), lost: missing.length };
   }
 
-  async function playStep(step: Step): Promise<StepFigures> {
+  async function playStep(step: RecordedStep): Promise<StepFigures> {
     client.reach(step.at);
     now += step.isCold ? pauseMs : workMs;
     const sent = await session.send(client.request(read, now));
@@ -88,4 +88,42 @@ export async function play(
     contexts.push(figures.first.context);
   }
   return { tally, contexts };
+}
+
+interface Sight {
+  shows(context: Conversation, need: Need): boolean;
+}
+
+function createSight({ conversation }: Recording): Sight {
+  const digests = conversation.messages.map(({ digest }) => digest);
+  const recorded = new Set(digests);
+  const texts = new Map<string, string>();
+  const standing = new WeakMap<
+    Conversation,
+    { readonly has: ReadonlySet<string>; readonly anew: readonly string[] }
+  >();
+
+  function standingIn(context: Conversation) {
+    const known = standing.get(context);
+    if (known) return known;
+    const anew = context.messages
+      .filter(({ digest }) => !recorded.has(digest))
+      .map((message) => {
+        const text = texts.get(message.digest) ?? messageText(context, message);
+        texts.set(message.digest, text);
+        return text;
+      });
+    const seen = { has: new Set(context.messages.map(({ digest }) => digest)), anew };
+    standing.set(context, seen);
+    return seen;
+  }
+
+  return {
+    shows(context, need) {
+      const { has, anew } = standingIn(context);
+      return (
+        need.in.some((index) => has.has(digests[index]!)) || anew.some((text) => holds(text, need.value))
+      );
+    },
+  };
 }

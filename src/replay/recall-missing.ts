@@ -8,8 +8,8 @@ import type { Prepared } from '../engine/prepared.ts';
 import type { RecallRound } from '../conversation/hidden-recall.ts';
 import { readOriginal } from '../recall/original.ts';
 import { holds, type Value } from './needs.ts';
-import type { Sent } from './policy.ts';
-import type { Need, Recording, Step } from './recording.ts';
+import type { SentContext } from './policies.ts';
+import type { Need, Recording, RecordedStep } from './recording.ts';
 
 /** Tokens one answer may have, and the fewest that are worth asking for: as in the gateway. */
 const mostTokens = 8_000;
@@ -18,22 +18,22 @@ const fewestTokens = 200;
 /** Characters of a query: no model would write all lines of a file. One value alone may be longer. */
 const longestQuery = 400;
 
-export type RecallRequest = {
+export type RecallMissingInput = {
   readonly recording: Recording;
-  readonly step: Step;
-  readonly sent: Sent;
+  readonly step: RecordedStep;
+  readonly sent: SentContext;
   readonly prepared: Prepared;
   readonly missing: readonly Need[];
 };
 
-export type Recalled = {
+export type RecallMissingResult = {
   /** The continuations, one a call. */
   readonly bodies: readonly Uint8Array[];
   /** Values that memory did not bring. */
   readonly lost: number;
 };
 
-export async function recallMissing(request: RecallRequest): Promise<Recalled> {
+export async function recallMissing(request: RecallMissingInput): Promise<RecallMissingResult> {
   const memories = memoriesOf(request);
   let left = memories.found;
   let lost = memories.unknown;
@@ -61,7 +61,7 @@ export async function recallMissing(request: RecallRequest): Promise<Recalled> {
 type Remembered = { readonly id: string; readonly value: Value };
 
 /** Where each value is: in the memory that was folded last of those that hold it. `unknown` values are in none. */
-function memoriesOf({ prepared, missing }: RecallRequest): {
+function memoriesOf({ prepared, missing }: RecallMissingInput): {
   readonly found: readonly Remembered[];
   readonly unknown: number;
 } {
@@ -98,7 +98,7 @@ function queryOf(values: readonly Remembered[]): string {
 }
 
 /** The private rounds of one reply, as the gateway would hold them. */
-function openTalk({ recording, step, sent, prepared }: RecallRequest) {
+function openTalk({ recording, step, sent, prepared }: RecallMissingInput) {
   const { format, conversation } = recording;
   const rounds: RecallRound[] = [];
   const bodies: Uint8Array[] = [];

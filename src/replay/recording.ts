@@ -4,13 +4,11 @@
  */
 import type { Codec, ToolCall } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { type Pair, pairCalls } from '../conversation/pairing.ts';
+import { pairCalls, type Pair } from '../conversation/pairing.ts';
 import { sha256 } from '../store/digest.ts';
-import { type ConversationCounter, createConversationCounter } from '../tokens/count-conversation.ts';
+import { createConversationCounter, type ConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import { argumentsOf, messageText } from './message-text.ts';
-import { candidatesOf, type Value } from './needs.ts';
-import { createOccurrences } from './occurrences.ts';
+import { argumentsOf, messageText, candidatesOf, placeOf, type Value } from './needs.ts';
 
 /** A wire format as replay needs it: calls that nobody recorded must be spelled, too. */
 export interface ReplayFormat {
@@ -21,7 +19,7 @@ export interface ReplayFormat {
   turnOf(messages: readonly Uint8Array[]): Uint8Array | undefined;
 }
 
-export type Source = {
+export type RecordingSource = {
   readonly id: string;
   /** Figures are told by it. */
   readonly source: string;
@@ -32,10 +30,10 @@ export type Source = {
   readonly coldAt?: ReadonlySet<number> | undefined;
 };
 
-export type Recording = Omit<Source, 'body' | 'coldAt'> & {
+export type Recording = Omit<RecordingSource, 'body' | 'coldAt'> & {
   readonly conversation: Conversation;
   readonly counter: ConversationCounter;
-  readonly steps: readonly Step[];
+  readonly steps: readonly RecordedStep[];
   /** Calls with their results. */
   readonly pairs: readonly Pair[];
   /** What the model reads of each message. */
@@ -43,7 +41,7 @@ export type Recording = Omit<Source, 'body' | 'coldAt'> & {
 };
 
 /** One reply of the model. */
-export type Step = {
+export type RecordedStep = {
   /** The request holds the messages in front of this one. */
   readonly at: number;
   /** The message behind the reply: some formats and clients make several of one. */
@@ -58,7 +56,7 @@ export type Step = {
 export type Need = { readonly value: Value; readonly in: readonly number[] };
 
 /** Throws `not-this-format` for a body the format's codec does not read. */
-export function readRecording(source: Source, tokens: TokenCounter): Recording {
+export function readRecording(source: RecordingSource, tokens: TokenCounter): Recording {
   const { body, coldAt = new Set<number>(), ...rest } = source;
   const conversation = source.format.codec.read(body, { digest: sha256, outlines: new Map() });
   const counter = createConversationCounter({ counter: tokens, memo: new Map() });
@@ -78,10 +76,10 @@ function stepsOf(
   counter: ConversationCounter,
   texts: readonly string[],
   coldAt: ReadonlySet<number>,
-): readonly Step[] {
+): readonly RecordedStep[] {
   const { messages } = conversation;
   const occurrences = createOccurrences(texts);
-  return messages.flatMap(({ role, index: at }): readonly Step[] => {
+  return messages.flatMap(({ role, index: at }): readonly RecordedStep[] => {
     if (role !== 'assistant' || at === 0 || messages[at - 1]!.role === 'assistant') return [];
     let end = at;
     while (messages[end]?.role === 'assistant') end++;
@@ -110,4 +108,51 @@ function needsOf(
     return whole.in.length > 0 ? [whole] : within.map(needOf).filter((need) => need.in.length > 0);
   });
   return [...new Map(needs.map((need) => [need.value.text, need])).values()];
+}
+
+/** Returns the indices of the texts before `before` that hold the value, in order. */
+export function createOccurrences(
+  texts: readonly string[],
+): (value: Value, before: number) => readonly number[] {
+  // One search through one long text is far quicker than many through short ones; the separator stands in no value.
+  const joined = texts.join('\u0000');
+  const starts: number[] = [];
+  let start = 0;
+  for (const text of texts) {
+    starts.push(start);
+    start += text.length + 1;
+  }
+  const known = new Map<string, readonly number[]>();
+
+  function find(value: Value): readonly number[] {
+    const found: number[] = [];
+    let at = placeOf(joined, value, 0);
+    let index = 0;
+    while (at >= 0) {
+      index = indexAt(starts, at, index);
+      found.push(index);
+      const next = starts[index + 1];
+      at = next === undefined ? -1 : placeOf(joined, value, next);
+    }
+    return found;
+  }
+
+  return function occurrencesOf(value, before) {
+    const key = `${value.kind} ${value.text}`;
+    let found = known.get(key);
+    if (found === undefined) known.set(key, (found = find(value)));
+    return found.filter((index) => index < before);
+  };
+}
+
+/** The text that holds a position of the joined text; none before `least` does. */
+function indexAt(starts: readonly number[], at: number, least: number): number {
+  let low = least;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (starts[middle]! <= at) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }

@@ -1,7 +1,7 @@
 /** Replays one recorded conversation under several policies. */
 import type { Tokens } from './bill.ts';
 import { play } from './play.ts';
-import type { Policy } from './policy.ts';
+import type { Policy } from './policies.ts';
 import type { Recording } from './recording.ts';
 import type { Tally } from './tally.ts';
 

@@ -4,16 +4,15 @@ import { unremembered } from '../codecs/read-body.ts';
 import { textOf, textsOf } from '../conversation/conversation.ts';
 import { type Pair, placeKey } from '../conversation/pairing.ts';
 import type { Client } from './client.ts';
-import { argumentsOf } from './message-text.ts';
-import { holds } from './needs.ts';
-import type { Sent } from './policy.ts';
-import type { Need, Recording, ReplayFormat, Step } from './recording.ts';
+import { argumentsOf, holds } from './needs.ts';
+import type { SentContext } from './policies.ts';
+import type { Need, Recording, ReplayFormat, RecordedStep } from './recording.ts';
 
 export type Rerun = {
   readonly recording: Recording;
   readonly client: Client;
-  readonly step: Step;
-  readonly sent: Sent;
+  readonly step: RecordedStep;
+  readonly sent: SentContext;
   readonly missing: readonly Need[];
 };
 

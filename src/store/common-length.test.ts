@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commonLength } from './common-length.ts';
+import { commonLength } from './digest.ts';
 
 describe('commonLength', () => {
   it('is where two arrays first differ, wherever that is', () => {

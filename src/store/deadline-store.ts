@@ -6,7 +6,6 @@
  * caller was told otherwise: nobody may conclude from a failed write that nothing was written.
  */
 import { LeporelloError } from '../errors.ts';
-import { patiently, type StartTimer } from './patient-timer.ts';
 import type { Clock, Store } from './store.ts';
 
 export type DeadlineOptions = {
@@ -124,4 +123,26 @@ const unanswered = Symbol('unanswered');
 export function isUnanswered(error: unknown): boolean {
   if (!LeporelloError.isInstance(error)) return false;
   return error.code === 'deadline' || error.cause === unanswered;
+}
+
+type Timer = { stop(): void };
+
+/** Starts a timer that calls `act` once after `ms` milliseconds. Passed in, so that tests own it. */
+export type StartTimer = (ms: number, act: () => void) => Timer;
+
+/**
+ * Counts the time in slices. A thread that was busy for long, before the call or after it, reads what has arrived between two
+ * slices, so its own delay is not taken for that of a slow server.
+ */
+export function patiently(ms: number, act: () => void): Timer & { unref(): void } {
+  let left = 4;
+  const timer = setTimeout(ring, ms / left);
+
+  function ring(): void {
+    left -= 1;
+    if (left > 0) timer.refresh();
+    else act();
+  }
+
+  return { stop: () => clearTimeout(timer), unref: () => void timer.unref() };
 }

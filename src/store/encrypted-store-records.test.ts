@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from './in-memory.ts';
-import { sqliteStore } from './sqlite.ts';
+import { sqliteStore } from './sqlite/sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
 import { createEncryptedStore } from './encrypted-store.ts';
 import type { EncryptedStore } from './encrypted-store.ts';

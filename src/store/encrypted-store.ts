@@ -6,7 +6,7 @@
 import { createHmac } from 'node:crypto';
 import { LeporelloError } from '../errors.ts';
 import { storeWithDeadline } from './deadline-store.ts';
-import { base32Of, isMemoryId } from './memory-id.ts';
+import { base32Of, isMemoryId } from './ids.ts';
 import { createRenewals } from './renewals.ts';
 import { createSealer, deriveKey } from './sealing.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
@@ -26,13 +26,13 @@ export interface EncryptedStore {
    */
   keep(
     tenant: string,
-    originals: readonly Original[],
+    originals: readonly StoredOriginal[],
     ...beside: readonly Sealed[]
   ): Promise<FirstSealed | undefined>;
   /** Another tenant's memory, one that has expired, and one that was damaged are all `missing`. One that is found is renewed. */
-  recall(tenant: string, id: string): Promise<Recalled>;
+  recall(tenant: string, id: string): Promise<RecalledOriginal>;
   /** For the operator, who has the secret but no credential. Never for a request. */
-  recallAny(id: string): Promise<Recalled>;
+  recallAny(id: string): Promise<RecalledOriginal>;
   /** Keeps the same bytes for a tenant under each of the keys, which are the caller's choice and stored in clear. All or none. */
   putSealed(tenant: string, keys: readonly string[], content: Uint8Array, ttlMs: number): Promise<void>;
   /** In the order of the keys; undefined for what is missing, expired or damaged. */
@@ -48,7 +48,7 @@ export interface EncryptedStore {
 }
 
 /** The exact bytes taken out of a request, and their id. */
-export type Original = { readonly id: string; readonly original: Uint8Array };
+export type StoredOriginal = { readonly id: string; readonly original: Uint8Array };
 
 /** The same bytes under each of the keys, as `putSealed` takes them. */
 export type Sealed = {
@@ -69,7 +69,7 @@ export type SealedUse = {
 
 export type FirstSealed = { readonly at: number; readonly content: Uint8Array | undefined };
 
-export type Recalled =
+export type RecalledOriginal =
   | { readonly status: 'found'; readonly original: Uint8Array }
   | { readonly status: 'missing' };
 
@@ -106,7 +106,7 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
   }
 
   /** `tenant` undefined: anybody's. */
-  async function find(tenant: string | undefined, id: string): Promise<Recalled> {
+  async function find(tenant: string | undefined, id: string): Promise<RecalledOriginal> {
     const key = memoryKey(id);
     const record = isMemoryId(id) ? await store.get(key) : undefined;
     const unsealed = record && (await sealer.unseal(record, key));

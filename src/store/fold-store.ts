@@ -38,7 +38,7 @@ export type Prefix = { readonly messages: number; readonly link: string };
 /** A fold and how many messages of the conversation are those it was made on: all of its own, or fewer where the newest differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };
 
-export type Found = {
+export type FoundFolds = {
   /** Those that hold for the chain, the newest first: the first that is of this very conversation is the one to go on from. */
   readonly folds: readonly FoundFold[];
   /** This very request was sent before, with that fold, when it could take so many tokens. */
@@ -48,7 +48,7 @@ export type Found = {
 };
 
 /** What another instance has sent meanwhile stands: `settled` is what is to be sent. */
-export type Recorded = 'recorded' | { readonly settled: Found };
+export type Recorded = 'recorded' | { readonly settled: FoundFolds };
 
 export type RecordOptions = {
   /** Messages that it must be found behind, at least; default: it is found by the whole chain alone. */
@@ -69,9 +69,9 @@ export type Write = (record: Sealed) => Promise<FirstSealed | undefined>;
 
 export interface FoldStore {
   /** `links[j]` stands for the first j messages as the client sent them. One round trip at most. Rejects with `store-failed`. */
-  find(tenant: string, links: readonly string[]): Promise<Found>;
+  find(tenant: string, links: readonly string[]): Promise<FoundFolds>;
   /** The same from the memory of this process alone, for when the store does not answer. */
-  findHere(tenant: string, links: readonly string[]): Found;
+  findHere(tenant: string, links: readonly string[]): FoundFolds;
   /**
    * Keeps a fold made on the whole chain; also under the last few links, so that clients which rewrite their newest messages find it.
    * Rejects with `store-failed`.
@@ -117,15 +117,15 @@ const mostLinks = 8;
 const newestLinks = 64;
 
 /** A request sent with a fold of others, by the link that is kept under; or with none. */
-type Settled = Pick<Fold, 'at' | 'limit'> & {
+type SentWith = Pick<Fold, 'at' | 'limit'> & {
   readonly with?: { readonly matched: number; readonly id: string } | undefined;
 };
 
 /** What this process knows of a link. Where there is nothing in the store, nothing. */
-type Known = {
+type KnownLink = {
   /** The one made on this very chain. */
   readonly fold?: Fold | undefined;
-  readonly settled?: Settled | undefined;
+  readonly settled?: SentWith | undefined;
   /** One made on a chain that goes on from here. */
   readonly near?: Fold | undefined;
 };
@@ -135,7 +135,7 @@ export function createFoldStore({
   encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
 }: FoldStoreOptions): FoldStore {
-  const known = new LRUCache<string, Known>({
+  const known = new LRUCache<string, KnownLink>({
     maxSize: 400_000,
     sizeCalculation: ({ fold, near }) => 1 + (fold?.edits.length ?? 0) + (near?.edits.length ?? 0),
   });
@@ -194,7 +194,7 @@ export function createFoldStore({
         await write({ keys: [keyOf.fold(link)], content: encodeRecord(fold), ttlMs, unless });
         return;
       }
-      const settled: Settled = { with: found && { matched: found.matched, id: found.fold.id }, ...sent };
+      const settled: SentWith = { with: found && { matched: found.matched, id: found.fold.id }, ...sent };
       learned(tenant, link, { settled });
       const record = { keys: [keyOf.settled(link)], content: encodeRecord(settled), ttlMs: settledMs };
       await write({ ...record, unless });
@@ -225,12 +225,12 @@ export function createFoldStore({
     tenant: string,
     links: readonly string[],
     mode: 'all links are known' | 'unknown links are skipped' = 'all links are known',
-  ): Found {
+  ): FoundFolds {
     const length = links.length - 1;
     const folds: FoundFold[] = [];
     const later = new Set<string>();
-    let sent: Found['sent'];
-    let settled: Found['settled'];
+    let sent: FoundFolds['sent'];
+    let settled: FoundFolds['settled'];
     for (let matched = length; matched > 0; matched--) {
       const here = known.get(keyIn(tenant, links[matched]!));
       // The store could not be asked for it.
@@ -318,7 +318,7 @@ export function createFoldStore({
   }
 
   /** What is known besides stays. */
-  function learned(tenant: string, link: string, news: Known): void {
+  function learned(tenant: string, link: string, news: KnownLink): void {
     const place = keyIn(tenant, link);
     const before = known.get(place);
     const { fold = before?.fold, settled = before?.settled, near = before?.near } = news;
@@ -342,6 +342,6 @@ function parseFold(record: Uint8Array | undefined): Fold | undefined {
   return record && (decodeRecord(record, 'A fold') as Fold | undefined);
 }
 
-function parseSettled(record: Uint8Array | undefined): Settled | undefined {
-  return record && (decodeRecord(record, 'What was sent') as Settled | undefined);
+function parseSettled(record: Uint8Array | undefined): SentWith | undefined {
+  return record && (decodeRecord(record, 'What was sent') as SentWith | undefined);
 }

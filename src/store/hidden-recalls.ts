@@ -13,9 +13,9 @@ export interface HiddenRecalls {
    * The replies of one conversation for which something was recalled, with that, the newest turn first; none for most conversations.
    * No more of them are looked at than need be. What is found is kept for as long again. Rejects with `store-failed`.
    */
-  find<R extends Reply>(tenant: string, newestFirst: Iterable<R>): Promise<readonly Found<R>[]>;
+  find<R extends Reply>(tenant: string, newestFirst: Iterable<R>): Promise<readonly FoundRecalls<R>[]>;
   /** The same from the memory of this process alone, for when the store does not answer. */
-  findHere<R extends Reply>(tenant: string, newestFirst: Iterable<R>): readonly Found<R>[];
+  findHere<R extends Reply>(tenant: string, newestFirst: Iterable<R>): readonly FoundRecalls<R>[];
   /** Keeps what was recalled for a reply to the prefix `link` stands for. Rejects with `store-failed`, but remembers it here. */
   record(tenant: string, link: string, ghost: HiddenRecall): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface HiddenRecalls {
 /** A reply in a client's copy: the link of the prefix before it, and the one behind the whole copy. */
 export type Reply = { readonly before: string; readonly through: string };
 
-export type Found<R extends Reply> = { readonly reply: R; readonly turns: readonly HiddenRecall[] };
+export type FoundRecalls<R extends Reply> = { readonly reply: R; readonly turns: readonly HiddenRecall[] };
 
 type HiddenRecallsOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'renewSealed'>;
@@ -83,7 +83,7 @@ export function createHiddenRecalls({
       return met.flatMap(({ reply, turns = [] }) => (turns.length > 0 ? [{ reply, turns }] : []));
     },
     findHere<R extends Reply>(tenant: string, newestFirst: Iterable<R>) {
-      return [...newestFirst].flatMap((reply): Found<R>[] => {
+      return [...newestFirst].flatMap((reply): FoundRecalls<R>[] => {
         const recorded = made.get(keyIn(tenant, reply.before));
         const found = known.get(keyIn(tenant, reply.through));
         const turns = found && found.length > 0 ? found : recorded;
@@ -156,13 +156,13 @@ function markOf(link: string, version: number): string {
 }
 
 /** Turns are JSON texts, kept as such: their bytes are sent again as they were. */
-type Stored = {
-  readonly turns: readonly StoredTurn[];
+type StoredRecalls = {
+  readonly turns: readonly StoredRecall[];
   /** When it was written, in milliseconds since the epoch. Earlier releases did not say. */
   readonly at?: number;
 };
 
-type StoredTurn = {
+type StoredRecall = {
   readonly rounds: readonly {
     readonly turn: string;
     readonly answers: HiddenRecall['rounds'][0]['answers'];
@@ -174,11 +174,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 function bytesOf(turns: readonly HiddenRecall[], at: number): Uint8Array {
-  const stored: Stored = { turns: turns.map(storedOf), at };
+  const stored: StoredRecalls = { turns: turns.map(storedOf), at };
   return encodeRecord(stored);
 }
 
-function storedOf({ rounds, closing }: HiddenRecall): StoredTurn {
+function storedOf({ rounds, closing }: HiddenRecall): StoredRecall {
   return {
     rounds: rounds.map(({ turn, answers }) => ({ turn: decoder.decode(turn), answers })),
     ...(closing ? { closing: decoder.decode(closing) } : {}),
@@ -188,7 +188,7 @@ function storedOf({ rounds, closing }: HiddenRecall): StoredTurn {
 function parseTurns(
   record: Uint8Array | undefined,
 ): { readonly turns: readonly HiddenRecall[]; readonly at: number | undefined } | undefined {
-  const stored = record && (decodeRecord(record, 'A ghost turn') as Stored | undefined);
+  const stored = record && (decodeRecord(record, 'A ghost turn') as StoredRecalls | undefined);
   const turns = stored?.turns.map(({ rounds, closing }) => ({
     rounds: rounds.map(({ turn, answers }) => ({ turn: encoder.encode(turn), answers })),
     closing: closing === undefined ? undefined : encoder.encode(closing),

@@ -12,12 +12,12 @@ export type InMemoryOptions = {
   readonly clock?: Clock;
 };
 
-type Held = { readonly value: Uint8Array; readonly expiresAt: number };
+type StoredValue = { readonly value: Uint8Array; readonly expiresAt: number };
 
 /** Entries that could not all be held at once are refused with `store-failed`, none of them written. */
 export function inMemoryStore(options: InMemoryOptions = {}): Store {
   const { maxBytes = 128 * 1024 * 1024, clock = Date.now } = options;
-  const held = new LRUCache<string, Held>({ maxSize: maxBytes });
+  const held = new LRUCache<string, StoredValue>({ maxSize: maxBytes });
   const sweep = createSweep(held);
   let closed = false;
 
@@ -98,7 +98,7 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
   };
 }
 
-function copyOf(entry: StoreEntry): { readonly key: string; readonly held: Held } {
+function copyOf(entry: StoreEntry): { readonly key: string; readonly held: StoredValue } {
   const { key, value, expiresAt = Number.POSITIVE_INFINITY } = entry;
   return { key, held: { value: new Uint8Array(value), expiresAt } };
 }
@@ -109,7 +109,7 @@ function sizeOf(key: string, value: Uint8Array): number {
 }
 
 /** Looks at every entry once for as many writes as there are entries: constant work a write on average. */
-function createSweep(held: LRUCache<string, Held>): (now: number, writes: number) => void {
+function createSweep(held: LRUCache<string, StoredValue>): (now: number, writes: number) => void {
   let since = 0;
   return function sweep(now, writes) {
     since += writes;

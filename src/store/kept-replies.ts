@@ -26,7 +26,7 @@ type KeptRepliesOptions = {
 };
 
 /** With when it was written, in milliseconds since the epoch; earlier releases did not say. */
-type Stored = KeptReply & { readonly at?: number };
+type StoredReply = KeptReply & { readonly at?: number };
 
 /** Behind an encrypted store. What this process learns is remembered, bounded, so that it goes on even while the store is down. */
 export function createKeptReplies({
@@ -51,7 +51,7 @@ export function createKeptReplies({
       const here = findHere(tenant, knownAs);
       if (here) return here;
       const [record] = await encryptedStore.getSealedMany(tenant, [keyOf(knownAs)]);
-      const stored = record && (decodeRecord(record, 'A kept reply') as Stored | undefined);
+      const stored = record && (decodeRecord(record, 'A kept reply') as StoredReply | undefined);
       if (!stored) return undefined;
       const { at, ...reply } = stored;
       known.set(`${tenant}/${knownAs}`, reply);

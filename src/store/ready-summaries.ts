@@ -27,7 +27,7 @@ export interface ReadySummaries {
    * Whether to write one: not where another instance does, or has, for as many messages or fewer, beyond what is known. For `forMs` nobody
    * else will, so a process that ends meanwhile holds it up for no longer. Rejects with `store-failed`.
    */
-  claim(tenant: string, links: readonly string[], place: Place, forMs: number): Promise<boolean>;
+  claim(tenant: string, links: readonly string[], place: SummaryPlace, forMs: number): Promise<boolean>;
   /** To be found by all that begin with the prefix `link` stands for. Rejects with `store-failed`, but remembers it here. */
   record(tenant: string, link: string, ready: ReadySummary): Promise<void>;
 }
@@ -36,7 +36,7 @@ export interface ReadySummaries {
 export type FoundSummary = ReadySummary & { readonly matched: number };
 
 /** By what a summary is to be found, and what there is of earlier ones: the messages of the client that are in front. */
-export type Place = { readonly foundBy: number; readonly known: number };
+export type SummaryPlace = { readonly foundBy: number; readonly known: number };
 
 type ReadySummariesOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'keep'>;

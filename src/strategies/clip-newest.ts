@@ -4,8 +4,8 @@
  */
 import type { Edit } from '../conversation/edit.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { clipStub } from './stub.ts';
-import { openSlots, type TextSlot } from './editable-texts.ts';
+import { clipStub } from './lib/stub.ts';
+import { openSlots, type TextSlot } from './lib/editable-texts.ts';
 
 export const clipNewest: Strategy = { name: 'clip-newest', reach: 'everything', propose };
 

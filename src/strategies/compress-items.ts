@@ -2,19 +2,17 @@
  * Makes results that are lists (articles, hits, records) smaller item by item, least relevant first: of each the sentences that say most
  * stay. For what a tool answered just now and is too much beside all the rest; originals are a recall away.
  */
-import { type ItemList, sayBy } from '../arrival/item-list.ts';
-import { itemsOf } from '../arrival/items.ts';
-import { rankItems } from '../arrival/rank-items.ts';
+import { type ItemList, sayBy } from '../arrival/items/shorten.ts';
+import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { inputOf, textOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import { turnStart } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
-import { isFileContent } from './is-file-content.ts';
+import { isFileContent, isSearch } from './lib/tool-calls.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { itemsNote } from './stub.ts';
-import { openSlots, type TextSlot } from './editable-texts.ts';
-import { isSearch } from './tool-words.ts';
+import { itemsNote } from './lib/stub.ts';
+import { openSlots, type TextSlot } from './lib/editable-texts.ts';
 
 export const compressItems: Strategy = { name: 'compress-items', reach: 'newest', propose };
 

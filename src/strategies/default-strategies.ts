@@ -1,6 +1,6 @@
 /** The strategies that are used unless others are given, in their order: least harm first. */
 import { clipNewest } from './clip-newest.ts';
-import type { Preset } from '../outline/presets.ts';
+import type { Preset } from '../outline/levels.ts';
 import { compressItems } from './compress-items.ts';
 import { dropFailedCalls } from './drop-failed-calls.ts';
 import { dropOldest } from './drop-oldest.ts';

@@ -5,9 +5,9 @@
 import { type Part, textOf, textsOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace } from '../conversation/pairing.ts';
-import { saysNoSuchTool } from './no-such-tool.ts';
+import { saysNoSuchTool } from './lib/no-such-tool.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { placesEdited } from './editable-texts.ts';
+import { placesEdited } from './lib/editable-texts.ts';
 
 export const dropFailedCalls: Strategy = { name: 'drop-failed-calls', reach: 'history', propose };
 

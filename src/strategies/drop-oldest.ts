@@ -2,16 +2,14 @@
  * Drops the oldest messages, calls always together with their results, and leaves one stub where they stood: by it the model can
  * read the messages again, exactly as they were. System, the newest user message and the newest tool batch are never among them.
  */
-import type { Conversation } from '../conversation/conversation.ts';
+import { textOf, textsOf, type Conversation, type Message } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { originalOfMessages } from '../conversation/original.ts';
+import { placesEdited } from './lib/editable-texts.ts';
+import { freeUnits, remainingTokens } from './lib/free-units.ts';
+import { keyValues } from './lib/key-values.ts';
+import { messagesStub, quote } from './lib/stub.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { freeUnits } from './free-units.ts';
-import { keyValues } from './key-values.ts';
-import { remainingTokens } from './remaining-tokens.ts';
-import { repliesBegin } from './replies-begin.ts';
-import { messagesStub } from './stub.ts';
-import { placesEdited } from './editable-texts.ts';
 
 export const dropOldest: Strategy = { name: 'drop-oldest', reach: 'history', propose };
 
@@ -110,4 +108,32 @@ function stubTokens(view: FoldView): number {
     recallTool: view.recallTool,
   });
   return view.measure.text(stub) + 40;
+}
+
+/** Characters of one beginning. */
+const longest = 120;
+
+/** Of the replies among these messages that call nothing, in order; the newest first where not all have room in `most` characters. */
+export function repliesBegin(
+  conversation: Conversation,
+  messages: readonly Message[],
+  most: number,
+): readonly string[] {
+  const chosen: string[] = [];
+  let left = most;
+  for (const message of messages.toReversed()) {
+    if (message.role !== 'assistant' || message.parts.some(({ type }) => type === 'tool-call')) continue;
+    const text = textIn(conversation, message);
+    const spelled = quote(text, longest);
+    if (text === '' || spelled.length + 2 > left) continue;
+    chosen.push(spelled);
+    left -= spelled.length + 2;
+  }
+  return chosen.toReversed();
+}
+
+/** The first text of a message, on one line. */
+function textIn({ body }: Conversation, message: Message): string {
+  const [first] = message.parts.flatMap((part) => (part.type === 'text' ? textsOf(part) : []));
+  return first === undefined ? '' : textOf(body, message, first).replaceAll(/\s+/g, ' ').trim();
 }

@@ -6,7 +6,7 @@ import type { Conversation, Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { placesEdited } from './editable-texts.ts';
+import { placesEdited } from './lib/editable-texts.ts';
 
 export const dropRecalls: Strategy = { name: 'drop-recalls', reach: 'history', propose };
 
@@ -26,14 +26,14 @@ function propose(view: FoldView): readonly Edit[] {
 }
 
 /** Neighbouring messages of the model, which are one turn: some formats give reasoning and each call a message of its own. */
-type Round = {
+type RecallStep = {
   readonly turn: readonly number[];
   /** The recalls in it that are answered, and the answers. */
   readonly recalls: readonly PartPlace[];
 };
 
 /** The rounds in which the model recalled, where nothing of the recalls is pinned or gone. */
-function roundsOf(view: FoldView): readonly Round[] {
+function roundsOf(view: FoldView): readonly RecallStep[] {
   const gone = placesEdited(view.edits).parts;
   const rounds = new Map<number, PartPlace[]>();
   const startOfTurn = turnStarts(view.conversation);
@@ -78,7 +78,7 @@ type Drop = Extract<Edit, { readonly kind: 'drop-message' | 'drop-part' }>;
  * Messages that hold nothing else go whole, with the reasoning that led to the recalls; of others only the parts go. Sealed reasoning
  * that led to something else as well must not be left without what it led to.
  */
-function editsFor({ conversation: { messages } }: FoldView, { turn, recalls }: Round): readonly Drop[] {
+function editsFor({ conversation: { messages } }: FoldView, { turn, recalls }: RecallStep): readonly Drop[] {
   const going = new Set(recalls.map(placeKey));
   const isWhole = (message: number) =>
     messages[message]!.parts.every(

@@ -5,11 +5,17 @@
  */
 import type { Edit } from '../conversation/edit.ts';
 import { pairCalls } from '../conversation/pairing.ts';
-import { fullLevel, largestLevel, overviewLevel } from '../outline/levels.ts';
-import { type Hardness, hardnessOf, type Preset } from '../outline/presets.ts';
-import { finishedStretches } from './finished-stretches.ts';
+import {
+  fullLevel,
+  largestLevel,
+  overviewLevel,
+  type CompressionLevel,
+  compressionLevelOf,
+  type Preset,
+} from '../outline/levels.ts';
+import { finishedStretches } from './lib/finished-subgoals.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { openRecords } from './stretch-records.ts';
+import { openRecords } from './lib/subgoal-records.ts';
 
 export type SubgoalOptions = {
   /** Default `production`. What stands beside it overrules it. */
@@ -36,7 +42,7 @@ const mostShare = 1 / 6;
  * const strategies = [createFoldSubgoals({ ratio: 15, levels: 'always' }), ...defaultStrategies];
  */
 export function createFoldSubgoals(options: SubgoalOptions = {}): Strategy {
-  const settings = hardnessOf(options.preset ?? 'production', options, "The sub-goals'");
+  const settings = compressionLevelOf(options.preset ?? 'production', options, "The sub-goals'");
   return {
     name: 'fold-subgoals',
     reach: 'history',
@@ -44,7 +50,7 @@ export function createFoldSubgoals(options: SubgoalOptions = {}): Strategy {
   };
 }
 
-function propose(view: FoldView, settings: Hardness): readonly Edit[] {
+function propose(view: FoldView, settings: CompressionLevel): readonly Edit[] {
   if (pairCalls(view.conversation).pairs.length < settings.minActions) return [];
   const { excess } = view;
   const records = openRecords(view, settings.ratio);

@@ -1,8 +1,8 @@
 /** Moves old tool results to memory, oldest first, and leaves a stub in place of each. The call and its result stay paired. */
 import type { Edit } from '../conversation/edit.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { resultStub } from './stub.ts';
-import { byteLength, openSlots, type TextSlot } from './editable-texts.ts';
+import { resultStub } from './lib/stub.ts';
+import { byteLength, openSlots, type TextSlot } from './lib/editable-texts.ts';
 
 export const offloadResults: Strategy = { name: 'offload-results', reach: 'history', propose };
 

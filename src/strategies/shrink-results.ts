@@ -3,11 +3,11 @@
  * end says how much and how to read it. A pure function of the result and its call, remembered with the parts, which are read once for
  * all bodies in which the same bytes stand.
  */
-import type { Shrunk, ShrinkOptions } from '../arrival/content.ts';
+import type { Shrunk, ShrinkOptions } from '../arrival/kind.ts';
 import { shrink } from '../arrival/shrink.ts';
 import { bytesOf, type Conversation, type Message, type Part, textOf } from '../conversation/conversation.ts';
-import { isFileContent } from './is-file-content.ts';
-import { shrunkNote } from './stub.ts';
+import { isFileContent } from './lib/tool-calls.ts';
+import { shrunkNote } from './lib/stub.ts';
 
 export type ShrinkSettings = Pick<ShrinkOptions, 'lossless' | 'lineNumbers' | 'without'> & {
   /** Whether lines that stand in an earlier result are only referred to. Default true. */
@@ -23,7 +23,7 @@ export type ShrinkView = {
   readonly recallTool: string | undefined;
 };
 
-export type Result = Part & { readonly type: 'tool-result' };
+export type ToolResultPart = Part & { readonly type: 'tool-result' };
 
 /** A text of the result, by its order, in its smaller form. `memory`: the id of the original, where something was left out. */
 export type SmallerText = {
@@ -39,7 +39,7 @@ export function shrinkResult(
   view: ShrinkView,
   settings: ShrinkSettings,
   message: Message,
-  result: Result,
+  result: ToolResultPart,
   call: { readonly name: string; readonly input: string } | undefined,
 ): readonly SmallerText[] {
   const { conversation, recallTool, idOf } = view;

@@ -7,10 +7,10 @@ import type { Edit } from '../conversation/edit.ts';
 import { pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import { applySplices, literalBytes } from '../conversation/splice.ts';
 import { newestBatch } from '../conversation/turns.ts';
-import { longArguments } from './argument-values.ts';
+import { longArguments } from './lib/long-arguments.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { argumentStub } from './stub.ts';
-import { placesEdited } from './editable-texts.ts';
+import { argumentStub } from './lib/stub.ts';
+import { placesEdited } from './lib/editable-texts.ts';
 
 export const stubArguments: Strategy = { name: 'stub-arguments', reach: 'history', propose };
 

@@ -6,16 +6,19 @@
 import type { Message } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { originalOfMessages } from '../conversation/original.ts';
-import { compressionOf } from '../receipts/compression.ts';
-import { extract } from '../outline/extractive.ts';
+import { extract } from '../outline/extract.ts';
 import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
-import { freeUnits } from './free-units.ts';
-import { remainingTokens } from './remaining-tokens.ts';
-import { type Standing, standingSummaries } from './standing-summaries.ts';
+import { proseOf } from '../outline/summary-text.ts';
+import { compressionOf, type Compression } from '../receipts/compression.ts';
+import { freeUnits, remainingTokens } from './lib/free-units.ts';
+import {
+  spellRecord,
+  standingSummaries,
+  type PlacedSummary,
+  type SummaryRecord,
+} from './lib/summary-record.ts';
+import { summarySteps } from './lib/summary-steps.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { spellRecord, type SummaryRecord } from './summary-record.ts';
-import { summarySteps } from './summary-steps.ts';
-import { wordsOf, writtenAhead } from './written-ahead.ts';
 
 export const defaultMostTokens = 1_500;
 
@@ -54,7 +57,7 @@ export function createSummarizeHistory({ mostTokens = defaultMostTokens }: Summa
 function propose(view: FoldView, mostTokens: number): readonly Edit[] {
   const standing = standingSummaries(view);
   const isBeside = staysBeside(view, standing, mostTokens);
-  const plan: Plan = { view, mostTokens, isBeside, standing, earlier: isBeside ? [] : standing };
+  const plan: SummaryPlan = { view, mostTokens, isBeside, standing, earlier: isBeside ? [] : standing };
   let edits: readonly Edit[] = [];
   let wanted = view.excess.amount;
   for (let round = 0; round < mostRounds; round++) {
@@ -71,19 +74,19 @@ function propose(view: FoldView, mostTokens: number): readonly Edit[] {
 /** How often more is taken in because what the user demanded made the summary longer than it was thought to be. */
 const mostRounds = 3;
 
-type Plan = {
+type SummaryPlan = {
   readonly view: FoldView;
   readonly mostTokens: number;
   /** Whether the new summary stands beside those that are there. */
   readonly isBeside: boolean;
-  readonly standing: readonly Standing[];
+  readonly standing: readonly PlacedSummary[];
   /** Those it takes in. */
-  readonly earlier: readonly Standing[];
+  readonly earlier: readonly PlacedSummary[];
 };
 
 /** The edits, and by how much they save less than is asked for; undefined where there is no room for a summary that says something. */
 function summarize(
-  { view, mostTokens, isBeside, standing, earlier }: Plan,
+  { view, mostTokens, isBeside, standing, earlier }: SummaryPlan,
   chosen: Chosen,
 ): { readonly edits: readonly Edit[]; readonly lacking: number } | undefined {
   const steps = summarySteps(view.conversation, chosen.dropped, view.recallTool);
@@ -139,7 +142,7 @@ function budgetOf(view: FoldView, { tokens, lacking }: Chosen, wished: number): 
 type SummaryEdit = Extract<Edit, { readonly kind: 'insert-message' }>;
 
 type Summarized = {
-  readonly earlier: readonly Standing[];
+  readonly earlier: readonly PlacedSummary[];
   readonly dropped: readonly Message[];
   readonly steps: readonly SummaryStep[];
   readonly body: string;
@@ -169,21 +172,21 @@ function summaryEdit(view: FoldView, { earlier, dropped, steps, body }: Summariz
  * A fold that takes only what has long been dead is made to save money: what stands in front of it stays in the cache, and so do the
  * summaries, until together they are too long.
  */
-function staysBeside({ excess }: FoldView, standing: readonly Standing[], mostTokens: number): boolean {
+function staysBeside({ excess }: FoldView, standing: readonly PlacedSummary[], mostTokens: number): boolean {
   return (
     excess.amount === Number.POSITIVE_INFINITY && sum(standing, ({ tokens }) => tokens) <= 2 * mostTokens
   );
 }
 
 /** Tokens of what summaries say, without their frames. */
-function said(earlier: readonly Standing[]): number {
+function said(earlier: readonly PlacedSummary[]): number {
   return sum(earlier, ({ tokens, record }) =>
     Math.max(0, tokens - frameTokens - idTokens * record.memories.length),
   );
 }
 
 /** Tokens of the frame of the summary that takes these in. */
-function frameOf(earlier: readonly Standing[]): number {
+function frameOf(earlier: readonly PlacedSummary[]): number {
   return frameTokens + idTokens * (1 + sum(earlier, ({ record }) => record.memories.length));
 }
 
@@ -199,7 +202,7 @@ type Chosen = {
 
 /** The oldest units that may go, until what they save is as much as wanted beside the summary. */
 function choose(
-  { view, earlier, standing: summaries, mostTokens }: Plan,
+  { view, earlier, standing: summaries, mostTokens }: SummaryPlan,
   wanted: number,
 ): Chosen | undefined {
   const isInTokens = view.excess.unit === 'tokens';
@@ -237,4 +240,30 @@ function ratioOf(steps: readonly SummaryStep[]): number {
 
 function sum<T>(items: readonly T[], of: (item: T) => number): number {
   return items.reduce((total, item) => total + of(item), 0);
+}
+
+type WrittenAhead =
+  /** With the messages that go beside those it is of. */
+  | { readonly body: string; readonly rest: readonly Message[] }
+  /** Why there is none where one was to be written. */
+  | { readonly body: undefined; readonly problem: string | undefined };
+
+function writtenAhead({ ready, notReady }: FoldView, dropped: readonly Message[]): WrittenAhead {
+  if (!ready) return { body: undefined, problem: notReady?.() };
+  const rest = dropped.filter(({ index }) => index < ready.from || index >= ready.upTo);
+  const covered = dropped.length - rest.length;
+  if (covered * 2 >= ready.upTo - ready.from) return { body: ready.body, rest };
+  // Of what was folded before; or of more than goes now.
+  const problem = covered === 0 ? notReady?.() : 'the summary that was ready is of more than goes now';
+  return { body: undefined, problem };
+}
+
+/** Where there is little room, what the user demanded may have left none to what was written ahead. */
+function wordsOf(ahead: WrittenAhead, body: string): Pick<Compression, 'by' | 'problem'> {
+  if (ahead.body === undefined) return { by: 'extractive', problem: ahead.problem };
+  const prose = proseOf(ahead.body);
+  const stands = new Set(proseOf(body));
+  if (prose.length > 0 && !prose.some((line) => stands.has(line)))
+    return { by: 'extractive', problem: 'no room was left for the words that were ready' };
+  return { by: ahead.rest.length === 0 ? 'summarizer' : 'both', problem: undefined };
 }

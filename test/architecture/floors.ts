@@ -10,7 +10,7 @@ import type { SourceFile } from './source-file.ts';
 const floors: readonly (readonly string[])[] = [
   ['cli'],
   ['gateway', 'adapters', 'replay', 'index'],
-  ['engine', 'hierarchy'],
+  ['engine', 'trajectory'],
   ['strategies', 'recall'],
   ['triggers', 'codecs', 'outline', 'store', 'tokens', 'arrival', 'receipts'],
   ['conversation', 'errors'],

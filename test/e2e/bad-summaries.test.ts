@@ -5,8 +5,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { AnyReceipt } from '../../src/gateway/receipts/receipt-log.ts';
 import type { Compression } from '../../src/receipts/compression.ts';
-import type { Receipt } from '../../src/receipts/receipt.ts';
-import type { SummaryReceipt } from '../../src/receipts/summary-receipt.ts';
+import type { Receipt, SummaryReceipt } from '../../src/receipts/receipt.ts';
 import type { Reply } from '../support/fake-provider/script.ts';
 import { type Format, formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { replies } from './replies.ts';

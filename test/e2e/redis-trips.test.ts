@@ -1,7 +1,7 @@
 /** Requests that need more of the memory than most, counted on a real Redis: at most one round trip to read, and one to write. */
 import OpenAI from 'openai';
 import { describe, expect, it, vi } from 'vitest';
-import { redisStore } from '../../src/store/redis.ts';
+import { redisStore } from '../../src/store/redis/redis.ts';
 import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import { isRedisMissing, startRedis } from '../support/redis-server.ts';
 import { longBody, post } from './bodies.ts';

@@ -2,7 +2,7 @@
 import { Redis } from 'iovalkey';
 import { describe, expect, it, vi } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
-import { redisStore } from '../../src/store/redis.ts';
+import { redisStore } from '../../src/store/redis/redis.ts';
 import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import { freshReading } from '../support/chat-conversation.ts';

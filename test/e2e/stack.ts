@@ -8,7 +8,7 @@ import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';
 import { prometheusMetrics } from '../../src/gateway/receipts/prometheus.ts';
 import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
-import { sqliteStore } from '../../src/store/sqlite.ts';
+import { sqliteStore } from '../../src/store/sqlite/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
   type FakeProvider,

@@ -2,7 +2,7 @@
 import type { Codec } from '../../src/codecs/codec.ts';
 import { inputOf, textOf } from '../../src/conversation/conversation.ts';
 import { pairCalls } from '../../src/conversation/pairing.ts';
-import { callLabel } from '../../src/strategies/call-label.ts';
+import { callLabel } from '../../src/strategies/lib/tool-calls.ts';
 import { freshReading } from './chat-conversation.ts';
 import type { Told } from './taken-at-word.ts';
 

@@ -1,5 +1,5 @@
 /** A small agent for tests of trajectories: what it works on, and summarizers that say what they are told to. */
-import { openTrajectory, type Trajectory, type TrajectoryOptions } from '../../src/hierarchy/trajectory.ts';
+import { openTrajectory, type Trajectory, type TrajectoryOptions } from '../../src/trajectory/trajectory.ts';
 import type { Summarizer } from '../../src/outline/summarizer.ts';
 
 const secret = new Uint8Array(32).fill(5);

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { assembleGateway } from '../../gateway/assemble.ts';
 import { serveNode } from '../../gateway/http/node-server.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
-import { sqliteStore } from '../../store/sqlite.ts';
+import { sqliteStore } from '../../store/sqlite/sqlite.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
 import type { DemoArgs } from '../args.ts';
 import { chatClient } from '../demo/chat-client.ts';

@@ -1,10 +1,10 @@
 /** `leporello recall`: prints an original, or the part of it that is asked for. Changes nothing of what is kept. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isMemoryId } from '../../store/memory-id.ts';
-import { redisStore } from '../../store/redis.ts';
+import { isMemoryId } from '../../store/ids.ts';
+import { redisStore } from '../../store/redis/redis.ts';
 import { givenSecret, loadSecret } from '../../store/secret.ts';
-import { sqliteStore } from '../../store/sqlite.ts';
+import { sqliteStore } from '../../store/sqlite/sqlite.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import { countLines, locate, parseRange } from '../../recall/lines.ts';
 import { readOriginal } from '../../recall/original.ts';

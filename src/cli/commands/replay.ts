@@ -2,11 +2,9 @@
 import { writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
-import { cutResults, fullContext, keepLast } from '../../replay/edit-policies.ts';
-import { enginePolicy } from '../../replay/engine-policy.ts';
+import { cutResults, fullContext, keepLast, enginePolicy, type Policy } from '../../replay/policies.ts';
 import { figuresOf } from '../../replay/figures.ts';
-import type { Policy } from '../../replay/policy.ts';
-import { readRecording, type Source } from '../../replay/recording.ts';
+import { readRecording, type RecordingSource } from '../../replay/recording.ts';
 import { type Played, replay as play } from '../../replay/replay.ts';
 import { loadExactCounter } from '../../tokens/exact.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
@@ -75,8 +73,8 @@ async function readSources(
   terminal: Terminal,
   options: SourceOptions,
   tell: (problem: string) => void,
-): Promise<readonly Source[]> {
-  const sources: Source[] = [];
+): Promise<readonly RecordingSource[]> {
+  const sources: RecordingSource[] = [];
   for (const file of args.files) {
     const input = await openInput(file, terminal);
     try {
@@ -98,7 +96,10 @@ async function readSources(
   return chosen(wholeConversations(sources), args);
 }
 
-function chosen(sources: readonly Source[], { source: wanted = '', limit }: ReplayArgs): readonly Source[] {
+function chosen(
+  sources: readonly RecordingSource[],
+  { source: wanted = '', limit }: ReplayArgs,
+): readonly RecordingSource[] {
   const bySource = Map.groupBy(sources, ({ source }) => source);
   return [...bySource]
     .filter(([source]) => source.startsWith(wanted))
@@ -106,7 +107,7 @@ function chosen(sources: readonly Source[], { source: wanted = '', limit }: Repl
 }
 
 type Run = {
-  readonly sources: readonly Source[];
+  readonly sources: readonly RecordingSource[];
   readonly policies: readonly Policy[];
   readonly window: number;
   readonly counter: TokenCounter;

@@ -1,6 +1,6 @@
 /** The options of what whole messages leave behind: summaries, and records of sub-goals. Pure. */
 import { z } from 'zod';
-import { presetNames } from '../../outline/presets.ts';
+import { presetNames } from '../../outline/levels.ts';
 import { switchable, told, whole } from './kinds.ts';
 
 /** How old messages become summaries. */

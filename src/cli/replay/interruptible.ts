@@ -3,7 +3,7 @@
  * no signal would be heard until it is done.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { Policy } from '../../replay/policy.ts';
+import type { Policy } from '../../replay/policies.ts';
 
 /** What it sends rejects with an AbortError once `signal` is aborted. */
 export function interruptible(policy: Policy, signal: AbortSignal): Policy {

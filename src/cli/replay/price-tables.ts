@@ -1,9 +1,9 @@
 /** The price tables of the replay benchmark: relative to an input token that no cache holds. */
 import type { PriceOverrides } from '../../receipts/prices.ts';
-import type { Rates } from '../../replay/bill.ts';
+import type { CacheRates } from '../../replay/bill.ts';
 import { replayedModel } from './conversation-body.ts';
 
-export const priceTables: Readonly<Record<PriceTable, Rates>> = {
+export const priceTables: Readonly<Record<PriceTable, CacheRates>> = {
   anthropic: { read: 0.1, write: 1.25, output: 5 },
   openai: { read: 0.1, write: 1, output: 8 },
   uncached: { read: 1, write: 1, output: 5 },

@@ -4,7 +4,7 @@
  */
 import { type Chain, prefixChain } from '../../conversation/prefix.ts';
 import { sha256 } from '../../store/digest.ts';
-import type { Source } from '../../replay/recording.ts';
+import type { RecordingSource } from '../../replay/recording.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
 import type { Format } from '../args.ts';
 import { identify } from '../compact/identify.ts';
@@ -21,7 +21,7 @@ export type SourceOptions = {
 };
 
 export type ReadSource =
-  | { readonly status: 'ok'; readonly source: Source }
+  | { readonly status: 'ok'; readonly source: RecordingSource }
   | { readonly status: 'bad'; readonly reason: string };
 
 /** Throws `not-this-format` for a recorded conversation that cannot be read. `place` names a line that has no id, and `file` what says nothing of its source. */
@@ -48,7 +48,7 @@ export function readSource(
 }
 
 /** Without the requests that others go on from: of a log of all requests of a conversation its last is the whole. */
-export function wholeConversations(sources: readonly Source[]): readonly Source[] {
+export function wholeConversations(sources: readonly RecordingSource[]): readonly RecordingSource[] {
   const chains = sources.map(chainOf);
   const begun = new Set(chains.flatMap(({ links }) => links.slice(0, -1)));
   const seen = new Set<string>();
@@ -61,7 +61,7 @@ export function wholeConversations(sources: readonly Source[]): readonly Source[
 }
 
 /** Nothing goes on from bodies that cannot be read; they are told of when they are replayed. */
-function chainOf({ body, source, format: { codec } }: Source): Chain {
+function chainOf({ body, source, format: { codec } }: RecordingSource): Chain {
   try {
     const conversation = codec.read(body, { digest: sha256, outlines: new Map() });
     return prefixChain(conversation, `${codec.name} ${source}`, sha256);

@@ -1,7 +1,6 @@
 /** The newest receipts, in memory, by tenant. Bounded; a restart begins a new list. */
 import { LRUCache } from 'lru-cache';
-import type { Receipt } from '../../receipts/receipt.ts';
-import type { SummaryReceipt } from '../../receipts/summary-receipt.ts';
+import type { Receipt, SummaryReceipt } from '../../receipts/receipt.ts';
 
 /** Of a request, or of a summary that was written ahead. */
 export type AnyReceipt = Receipt | SummaryReceipt;

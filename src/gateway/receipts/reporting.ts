@@ -1,6 +1,5 @@
 /** Where the gateway reports; fields hold names, counts and ids, never content and never credentials. */
-import type { Receipt } from '../../receipts/receipt.ts';
-import type { SummaryReceipt } from '../../receipts/summary-receipt.ts';
+import type { Receipt, SummaryReceipt } from '../../receipts/receipt.ts';
 
 export interface GatewayLog {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;

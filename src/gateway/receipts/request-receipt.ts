@@ -8,9 +8,8 @@ import type { GatewayLog, GatewayMetrics } from './reporting.ts';
 import type { HeaderList } from '../http/http.ts';
 import type { ExchangeNotes } from '../recall-loop.ts';
 import type { ReceiptLog } from './receipt-log.ts';
-import { createEarlierRequests } from '../../receipts/earlier-requests.ts';
-import { type Money, reckonMoney } from '../../receipts/money.ts';
-import { asEarlier, type Difference } from '../../receipts/baseline-cost.ts';
+import { createEarlierRequests, asEarlier, type Difference } from '../../receipts/baseline-cost.ts';
+import { type Money, reckonMoney } from '../../receipts/cost.ts';
 import { loadCatalog } from '../../tokens/catalog.ts';
 
 export type OpenReceipt = {

@@ -1,0 +1,190 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { takenAtWord, type Told, unpadded } from '../../test/support/taken-at-word.ts';
+import { refer } from './dedupe-lines.ts';
+import { createShownTexts, type ShownTexts, readLines } from './shown-texts.ts';
+
+/** Lays texts out one after the other. */
+function openTalk() {
+  const shown: ShownTexts = createShownTexts();
+  const came: Told[] = [];
+  const sent: Told[] = [];
+  return {
+    came,
+    sent,
+    add({ label, text }: Told): string {
+      const lines = readLines(text);
+      came.push({ label, text });
+      const referring = refer(text.split('\n'), lines, {
+        shown,
+        linesOf: ({ order }) => came[order]!.text.split('\n'),
+      });
+      const whole = [{ start: 0, end: lines.hashes.length }];
+      shown.add({ label, lines, literal: referring?.literal ?? whole });
+      sent.push({ label, text: referring?.text ?? text });
+      return sent.at(-1)!.text;
+    },
+    takeBack(size: number) {
+      shown.truncate(size);
+      came.length = size;
+      sent.length = size;
+    },
+  };
+}
+
+const code = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, at) => `  const value${from + at} = compute(${from + at});`);
+const numbered = (lines: readonly string[], from: number) =>
+  lines.map((line, at) => `${from + at}→${line}`).join('\n');
+const plain = (from: number, to: number) => code(from, to).join('\n');
+
+/** All texts but the last stand above it. */
+function last(...texts: readonly (readonly [label: string, text: string])[]): string {
+  const talk = openTalk();
+  return texts.map(([label, text]) => talk.add({ label, text })).at(-1)!;
+}
+
+describe('lines that stand above', () => {
+  it('of a listing are named by their numbers; what is new, or has another number now, stands as it is', () => {
+    expect(
+      last(
+        ['Read(a.ts)', numbered(code(1, 40), 1)],
+        ['Read(a.ts)', [numbered(code(1, 20), 1), '21→new line', numbered(code(21, 40), 22)].join('\n')],
+      ),
+    ).toBe(['[lines 1-20 as in Read(a.ts) above]', '21→new line', numbered(code(21, 40), 22)].join('\n'));
+  });
+
+  it('of other texts are named by how the first begins', () => {
+    expect(last(['run(test)', plain(1, 40)], ['run(lint)', `ok\n${plain(11, 30)}\ndone`])).toBe(
+      'ok\n[20 lines as in run(test) above, from "  const value11 = compute(11);" on]\ndone',
+    );
+  });
+
+  it('are a whole text, of one line, too', () => {
+    const json = JSON.stringify(Array.from({ length: 30 }, (_, n) => ({ n })));
+    expect(last(['get(7)', json], ['get(8)', 'none'], ['get(7)', json])).toBe(
+      '[all of it as in get(7) above]',
+    );
+  });
+
+  it('are laid out again when they are asked for again', () => {
+    const text = plain(1, 40);
+    expect(last(['run(a)', text], ['run(a)', text], ['run(a)', text])).toBe(text);
+  });
+
+  it('stand whole where the newest result of that name would show others', () => {
+    const old = numbered(code(1, 40), 1);
+    const changed = numbered(code(101, 140), 1);
+    expect(last(['Read(a.ts)', old], ['Read(a.ts)', changed], ['Read(b.ts)', old])).toBe(old);
+  });
+
+  it('stand whole where there are few of them, or hardly any text', () => {
+    expect(last(['run(a)', plain(1, 4)], ['run(b)', plain(1, 4)])).toBe(plain(1, 4));
+    const short = '{\n'.repeat(30);
+    expect(last(['run(a)', `x\n${short}`], ['run(b)', short])).toBe(short);
+  });
+
+  it('stand whole where lines of ours say what they mean, but for a whole text', () => {
+    const laidOut = `[next 40 lines begin: job 1: ]\n${plain(1, 40)}`;
+    const other = `[next 40 lines begin: job 2: ]\n${plain(1, 40)}`;
+    expect(last(['run(a)', laidOut], ['run(b)', other])).toBe(other);
+    expect(last(['run(a)', laidOut], ['run(b)', plain(1, 40)])).toBe(plain(1, 40));
+    expect(last(['run(a)', laidOut], ['run(b)', laidOut])).toBe('[all of it as in run(a) above]');
+  });
+
+  it('are neither what a client tells the model beside a result, nor in a text that speaks of such lines itself', () => {
+    const reminder = `<system-reminder>\n${plain(1, 3)}\n</system-reminder>`;
+    expect(last(['run(a)', reminder], ['run(b)', `x\n${reminder}`])).toBe(`x\n${reminder}`);
+    const quoting = `[lines 1-20 as in Read(a.ts) above]\n${plain(1, 40)}`;
+    expect(last(['run(a)', plain(1, 40)], ['run(b)', quoting])).toBe(quoting);
+  });
+});
+
+/** Few lines, so that they come again, some of them empty and some that look like numbers. */
+const line = fc.oneof(
+  { weight: 6, arbitrary: fc.nat(30).map((n) => `  some line of a program that comes again ${n}`) },
+  { weight: 1, arbitrary: fc.constantFrom('', '}', '12→twelve', '  7\tseven', '[next 3 lines begin: x]') },
+  {
+    weight: 1,
+    arbitrary: fc.string({ unit: 'grapheme', maxLength: 30 }).map((text) => text.replaceAll('\n', '')),
+  },
+);
+const stretch = fc.record({ from: fc.nat(60), length: fc.integer({ min: 1, max: 30 }) });
+const program = fc.array(line, { minLength: 90, maxLength: 90 });
+const told = fc.record({
+  label: fc.constantFrom('Read(a.ts)', 'Read(b.ts)', 'run'),
+  stretches: fc.array(stretch, { minLength: 1, maxLength: 3 }),
+  numberedFrom: fc.option(fc.nat(50), { nil: undefined }),
+  padding: fc.constantFrom('', '   '),
+});
+
+const talks = fc
+  .record({ lines: program, results: fc.array(told, { minLength: 2, maxLength: 12 }) })
+  .map(({ lines, results }) =>
+    results.map(({ label, stretches, numberedFrom, padding }): Told => {
+      const own = stretches.flatMap(({ from, length }) => lines.slice(from, from + length));
+      const text =
+        numberedFrom === undefined ? own : own.map((each, at) => `${padding}${numberedFrom + at}→${each}`);
+      return { label, text: text.join('\n') };
+    }),
+  );
+
+describe('whatever is said', () => {
+  it('taken at its word gives each text back, and is never larger', () => {
+    fc.assert(
+      fc.property(talks, (texts) => {
+        const talk = openTalk();
+        for (const text of texts) expect(talk.add(text).length).toBeLessThanOrEqual(text.text.length);
+        expect(takenAtWord(talk.sent).map(unpadded)).toEqual(texts.map(({ text }) => unpadded(text)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('is the same after texts were taken back', () => {
+    fc.assert(
+      fc.property(talks, fc.array(fc.nat(12), { maxLength: 4 }), (texts, sizes) => {
+        const talk = openTalk();
+        for (const size of sizes) {
+          for (const text of texts.slice(talk.sent.length)) talk.add(text);
+          talk.takeBack(Math.min(size, talk.sent.length));
+        }
+        for (const text of texts.slice(talk.sent.length)) talk.add(text);
+        const anew = openTalk();
+        for (const text of texts) anew.add(text);
+        expect(talk.sent).toEqual(anew.sent);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('very many texts', () => {
+  const short = 'ok\nall good\nnothing to do here\nstill nothing\ndone';
+
+  // Each of these takes hours where a text is compared with all those before it.
+  it('that are equal and too short for a reference stand as they are', () => {
+    const talk = openTalk();
+    for (let at = 0; at < 20_000; at++) talk.add({ label: 'run(test)', text: short });
+    expect(new Set(talk.sent.map(({ text }) => text))).toEqual(new Set([short]));
+  });
+
+  it('that are equal and of names of their own refer to the first', () => {
+    const talk = openTalk();
+    const text = plain(1, 8);
+    for (let at = 0; at < 20_000; at++) talk.add({ label: `run(${at})`, text });
+    expect(new Set(talk.sent.slice(1).map((one) => one.text))).toEqual(
+      new Set(['[all of it as in run(0) above]']),
+    );
+  });
+
+  it('of one name are looked at up to the sixty-fourth', () => {
+    const first = ['run(test)', plain(1, 20)] as const;
+    const others = (count: number) =>
+      Array.from({ length: count }, (_, at) => ['run(test)', plain(100 + 20 * at, 110 + 20 * at)] as const);
+    const again = ['run(lint)', `ok\n${plain(3, 18)}`] as const;
+    const reference = 'ok\n[16 lines as in run(test) above, from "  const value3 = compute(3);" on]';
+    expect(last(first, ...others(63), again)).toBe(reference);
+    expect(last(first, ...others(64), again)).toBe(again[1]);
+  });
+});

@@ -1,0 +1,127 @@
+/**
+ * Items of JSON: the array that holds most of a document, or documents line by line. An item is made smaller by its long strings; keys,
+ * numbers and short strings, by which a reader tells items apart, stay. What is written is JSON again.
+ */
+import type { ListItem, ItemList, Say } from './shorten.ts';
+import { compact, isObject, type JsonNode, readJson } from '../json-tree.ts';
+
+export function jsonItems(text: string): ItemList | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  const documents = documentsOf(text);
+  if (!documents) return undefined;
+  const nodes = documents.length === 1 ? longestArray(documents[0]!) : documents;
+  if (!nodes || nodes.length < FEWEST) return undefined;
+  const items = nodes.map(itemOf);
+  return {
+    items,
+    write(smaller) {
+      const written = (at: number) => smaller.get(at) ?? items[at]!.text;
+      if (documents.length > 1) return documents.map((_, at) => written(at)).join('\n');
+      return compact(replaced(documents[0]!, nodes, { items: nodes.map((_, at) => written(at)) }));
+    },
+  };
+}
+
+const FEWEST = 3;
+
+/** One document, or several on lines of their own; undefined where anything else stands in the text. */
+function documentsOf(text: string): readonly JsonNode[] | undefined {
+  const documents: JsonNode[] = [];
+  for (let at = 0; at < text.length; ) {
+    const { node, end } = readJson(text, at);
+    if (node === undefined) return undefined;
+    documents.push(node);
+    const rest = /\s*/y;
+    rest.lastIndex = end;
+    rest.exec(text);
+    at = rest.lastIndex;
+  }
+  return documents;
+}
+
+/** The array, at most three levels down, whose items are longest together. */
+function longestArray(root: JsonNode): readonly JsonNode[] | undefined {
+  let longest: readonly JsonNode[] | undefined;
+  let most = 0;
+  const look = (node: JsonNode, depth: number): void => {
+    if (typeof node === 'string' || depth > 3) return;
+    if (isObject(node)) {
+      for (const value of node.values) look(value, depth + 1);
+      return;
+    }
+    const size = compact(node).length;
+    if (node.items.length >= FEWEST && size > most) {
+      longest = node.items;
+      most = size;
+    }
+    if (depth === 0 && node.items.length < FEWEST) for (const item of node.items) look(item, depth + 1);
+  };
+  look(root, 0);
+  return longest;
+}
+
+/** `root` with another array in the place of the one that holds `items`. */
+function replaced(root: JsonNode, items: readonly JsonNode[], by: JsonNode): JsonNode {
+  if (typeof root === 'string') return root;
+  if (isObject(root))
+    return { keys: root.keys, values: root.values.map((value) => replaced(value, items, by)) };
+  return root.items === items ? by : { items: root.items.map((item) => replaced(item, items, by)) };
+}
+
+function itemOf(node: JsonNode): ListItem {
+  const text = compact(node);
+  return {
+    text,
+    score: scoreOf(node),
+    texts: longStrings(node).map((literal) => JSON.parse(literal) as string),
+    shorter(share, say) {
+      const long = longStrings(node).reduce((sum, literal) => sum + literal.length, 0);
+      const wanted = Math.floor(text.length * share);
+      const forStrings = wanted - (text.length - long);
+      // Where what stays alone is more than is wanted, a little of each string still tells what it was.
+      const rate = long === 0 ? 1 : Math.max(forStrings / long, share / 2);
+      const shorter = rate >= 1 ? text : compact(withStrings(node, rate, say));
+      return shorter.length < text.length ? shorter : undefined;
+    },
+  };
+}
+
+/** UTF-16 units of a literal. */
+const LONG = 200;
+
+function longStrings(node: JsonNode): readonly string[] {
+  if (typeof node === 'string') return isLong(node) ? [node] : [];
+  return (isObject(node) ? node.values : node.items).flatMap(longStrings);
+}
+
+function isLong(scalar: string): boolean {
+  return scalar.length > LONG && scalar.startsWith('"');
+}
+
+function withStrings(node: JsonNode, rate: number, say: Say): JsonNode {
+  if (typeof node === 'string') {
+    if (!isLong(node)) return node;
+    const text = JSON.parse(node) as string;
+    return JSON.stringify(say(text, Math.floor(text.length * rate)));
+  }
+  const inner = (value: JsonNode) => withStrings(value, rate, say);
+  return isObject(node)
+    ? { keys: node.keys, values: node.values.map(inner) }
+    : { items: node.items.map(inner) };
+}
+
+const better = /^"(?:relevance|similarity|(?:\w+_)?score|relevance_?score)"$/i;
+const worse = /^"(?:rank|position|distance)"$/i;
+
+function scoreOf(node: JsonNode): number | undefined {
+  if (typeof node === 'string' || !isObject(node)) return undefined;
+  for (const [at, key] of node.keys.entries()) {
+    const value = node.values[at]!;
+    if (typeof value !== 'string' || value.startsWith('"')) continue;
+    const number = Number(value);
+    if (!Number.isFinite(number)) continue;
+    if (better.test(key)) return number;
+    if (worse.test(key)) return -number;
+  }
+  return undefined;
+}

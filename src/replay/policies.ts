@@ -1,0 +1,140 @@
+/** The simple policies: nothing at all, keep the last results, cut every result. Plain edits, through the codec like the engine's own. */
+import type { Codec } from '../codecs/codec.ts';
+import { textOf, textsOf, type Conversation } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { createDefaultEngine, type FoldSettings, type OtherParts } from '../engine/default-engine.ts';
+import type { Prepared } from '../engine/prepared.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
+
+export const fullContext: Policy = editPolicy('full context', () => []);
+
+/** Clears all tool results but the last, as many agents do in every request. */
+export function keepLast(results: number): Policy {
+  return editPolicy(`keep last ${results}`, ({ conversation }) => {
+    const all = resultTexts(conversation);
+    const first = (all.at(-1)?.order ?? 0) + 1 - results;
+    return all.filter((slot) => slot.order < first).flatMap((slot) => replaced(slot, '[cleared]'));
+  });
+}
+
+/** Keeps the first and the last characters of every tool result. */
+export function cutResults(characters: number): Policy {
+  return editPolicy(`cut to 2 × ${characters}`, ({ conversation, rerun }) =>
+    resultTexts(conversation).flatMap((slot) => {
+      const { text } = slot;
+      if (rerun.has(slot.message) || text.length <= 2 * characters) return [];
+      const head = text.slice(0, characters).toWellFormed();
+      const tail = text.slice(-characters).toWellFormed();
+      return replaced(slot, `${head}\n[${text.length - 2 * characters} characters cut]\n${tail}`);
+    }),
+  );
+}
+
+function editPolicy(name: string, edits: (request: PolicyRequest) => readonly Edit[]): Policy {
+  return {
+    name,
+    hasMemory: false,
+    open: (codec) => ({
+      async send(request) {
+        return { body: codec.write(request.conversation, edits(request)), prepared: undefined };
+      },
+    }),
+  };
+}
+
+type ResultText = {
+  readonly message: number;
+  readonly part: number;
+  readonly index: number;
+  /** Counts results, not their texts. */
+  readonly order: number;
+  readonly text: string;
+};
+
+function resultTexts(conversation: Conversation): readonly ResultText[] {
+  let order = -1;
+  return conversation.messages.flatMap((message) =>
+    message.parts.flatMap((part, at) => {
+      if (part.type !== 'tool-result') return [];
+      order += 1;
+      return textsOf(part).map((span, index) => ({
+        message: message.index,
+        part: at,
+        index,
+        order,
+        text: textOf(conversation.body, message, span),
+      }));
+    }),
+  );
+}
+
+/** Never by something longer. */
+function replaced({ message, part, index, text }: ResultText, stub: string): readonly Edit[] {
+  if (stub.length >= text.length) return [];
+  return [{ kind: 'replace-text', at: { message, part, text: index }, stub, memory: '' }];
+}
+
+export interface Policy {
+  readonly name: string;
+  /** Whether what it takes away can be recalled. */
+  readonly hasMemory: boolean;
+  /** Begins a conversation. Nothing is known of others. */
+  open(codec: Codec): PolicySession;
+}
+
+interface PolicySession {
+  /** Called for each request of the conversation, in order. */
+  send(request: PolicyRequest): Promise<SentContext>;
+}
+
+export type PolicyRequest = {
+  readonly conversation: Conversation;
+  /** Messages that a tool was run again for: they were asked for on purpose. */
+  readonly rerun: ReadonlySet<number>;
+  /** When it is sent, in milliseconds. */
+  readonly at: number;
+};
+
+export type SentContext = {
+  readonly body: Uint8Array;
+  /** What recalls are answered from; undefined for policies that keep nothing. */
+  readonly prepared: Prepared | undefined;
+};
+
+type EnginePolicyOptions = {
+  readonly name: string;
+  readonly settings: FoldSettings;
+  /** Tokens; whatever the body says of its model. */
+  readonly window: number;
+  readonly counter: TokenCounter;
+  /** Default: the usual ones. */
+  readonly strategies?: OtherParts['strategies'];
+};
+
+/** Fixed, so that a run gives the same ids, and the same bytes, as the one before. */
+const secret: Uint8Array = new Uint8Array(32).fill(1);
+
+/** Throws `bad-config` for settings out of range when a conversation is opened. */
+export function enginePolicy(options: EnginePolicyOptions): Policy {
+  const { name, settings, window, counter, strategies } = options;
+  const models = { ...settings.models, '*': { window, tokenizer: counter } };
+  return {
+    name,
+    hasMemory: true,
+    open(codec) {
+      const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret });
+      let now = 0;
+      const parts = { clock: () => now, ...(strategies && { strategies }) };
+      const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, encryptedStore, parts);
+      return {
+        async send({ conversation, at }) {
+          now = at;
+          const prepared = await engine.prepare({ codec, body: conversation.body, tenant: 'replay' });
+          return { body: prepared.body, prepared };
+        },
+      };
+    },
+  };
+}

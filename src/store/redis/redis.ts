@@ -1,0 +1,164 @@
+/**
+ * The store in a Redis or Valkey server: one memory for gateways on many machines. A write that has resolved survives what the
+ * server survives (`appendonly yes` for its own crash); all of a call's entries are there or none. Network I/O; the connection is
+ * kept and made anew by itself (redis-connection.ts).
+ */
+import { LeporelloError } from '../../errors.ts';
+import { connectRedis, type RedisClient, type RedisServer, theirConnection } from './connection.ts';
+import { redisFailed } from './errors.ts';
+import {
+  readRecord,
+  writeRecord,
+  firstAlive,
+  type FoundRecord,
+  setUnless,
+  type RecordLifetime,
+  touchAlive,
+} from './scripts.ts';
+import type { Clock, FirstFound, Store, StoreEntry } from '../store.ts';
+
+export type { RedisClient } from './connection.ts';
+
+export type RedisOptions = {
+  /** Default 127.0.0.1. */
+  readonly host?: string | undefined;
+  /** Default 6379. */
+  readonly port?: number | undefined;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** Number of the database. Default 0. */
+  readonly database?: number | undefined;
+  /** Whether to encrypt the connection; the server's certificate is checked. Default false. */
+  readonly tls?: boolean | undefined;
+  /** Instead of all these: a client of the caller's, who closes it. How it reconnects and queues is its own affair. */
+  readonly client?: RedisClient | undefined;
+  /** How long a call may take, connecting included, in milliseconds. Default 400, less than a store's deadline (deadline-store.ts). */
+  readonly timeoutMs?: number | undefined;
+  /** What all keys begin with. In a cluster it needs a part in braces, which keeps all of them on one node. Default `{leporello}:`. */
+  readonly prefix?: string | undefined;
+  readonly clock?: Clock | undefined;
+};
+
+/**
+ * Does not wait for the server: while it is away every call rejects with `store-failed`, and once it is there they work. Rejects
+ * with `bad-config` when the package iovalkey is missing. A store that is not closed keeps the process alive.
+ *
+ * @example
+ * const store = await redisStore({ host: 'cache.internal', password: process.env.REDIS_PASSWORD });
+ */
+export async function redisStore(options: RedisOptions = {}): Promise<Store> {
+  const { client, timeoutMs = 400, prefix = '{leporello}:', clock = Date.now } = options;
+  const connection = client
+    ? theirConnection(client, timeoutMs)
+    : await connectRedis(serverIn(options), timeoutMs);
+  const { place } = connection;
+  const underWay = new Set<Promise<unknown>>();
+  let closing: Promise<void> | undefined;
+
+  /** Rejects with `store-failed`, at the latest when the time is up. */
+  async function ask<T>(question: (using: RedisClient) => Promise<T>): Promise<T> {
+    const answer = connection.ask(question);
+    underWay.add(answer);
+    try {
+      return await answer;
+    } catch (error) {
+      throw redisFailed(place, error, prefix);
+    } finally {
+      underWay.delete(answer);
+    }
+  }
+
+  function checkOpen(): void {
+    if (closing !== undefined)
+      throw new LeporelloError('store-failed', `The Redis store ${place} is closed: open it again.`);
+  }
+
+  async function getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    checkOpen();
+    if (keys.length === 0) return [];
+    const wanted = keys.map((key) => prefix + key);
+    const records = await ask((using) => using.mgetBuffer(...wanted));
+    return records.map((record) => readRecord(record, clock()));
+  }
+
+  return {
+    name: 'redis',
+    get: async (key) => (await getMany([key]))[0],
+    getMany,
+    async getFirst(keys) {
+      checkOpen();
+      if (keys.length === 0) return undefined;
+      const wanted = keys.map((key) => prefix + key);
+      return valueOf(await ask((using) => firstAlive(using, wanted, clock())));
+    },
+    async putMany(entries) {
+      checkOpen();
+      const commands = entries.map((entry) => commandFor(entry, prefix, clock()));
+      if (commands.length > 0) await ask((using) => transact(using, commands));
+    },
+    async putUnless(guards, entries) {
+      checkOpen();
+      const now = clock();
+      const records = entries.map(({ key, value, expiresAt }) => ({
+        key: prefix + key,
+        record: writeRecord(value, expiresAt),
+        stays: staysFor(expiresAt, now),
+      }));
+      const inTheWay = guards.map((key) => prefix + key);
+      return valueOf(await ask((using) => setUnless(using, inTheWay, records, now)));
+    },
+    async touch(keys, expiresAt) {
+      checkOpen();
+      const now = clock();
+      const stays = staysFor(expiresAt, now);
+      const wanted = keys.map((key) => prefix + key);
+      if (wanted.length > 0 && stays !== 'gone')
+        await ask((using) => touchAlive(using, wanted, { expiresAt, stays }, now));
+    },
+    async delete(keys) {
+      checkOpen();
+      const wanted = keys.map((key) => prefix + key);
+      if (wanted.length > 0) await ask((using) => using.del(...wanted));
+    },
+    close() {
+      closing ??= Promise.allSettled(underWay).then(() => connection.close());
+      return closing;
+    },
+  };
+}
+
+function serverIn(options: RedisOptions): RedisServer {
+  const { host = '127.0.0.1', port = 6379, database = 0, tls = false, username, password } = options;
+  return { host, port, database, tls, username, password };
+}
+
+/**
+ * How long the server keeps an entry that has expired by our clock. Its clock is another: without this it could forget what is
+ * still alive by ours.
+ */
+const graceMs = 60_000;
+
+/** What the record says is what counts; the server's own expiry only takes the room back. */
+function staysFor(expiresAt: number | undefined, now: number): RecordLifetime {
+  if (expiresAt === undefined || expiresAt === Number.POSITIVE_INFINITY) return 'ever';
+  return expiresAt <= now ? 'gone' : Math.ceil(expiresAt - now) + graceMs;
+}
+
+function commandFor({ key, value, expiresAt }: StoreEntry, prefix: string, now: number): unknown[] {
+  const stays = staysFor(expiresAt, now);
+  if (stays === 'gone') return ['del', prefix + key];
+  const record = writeRecord(value, expiresAt);
+  return ['set', prefix + key, record, ...(stays === 'ever' ? [] : ['PX', stays])];
+}
+
+function valueOf(found: FoundRecord | undefined): FirstFound | undefined {
+  // It was alive when it was found.
+  const value = found && readRecord(found.record, Number.NEGATIVE_INFINITY);
+  return value && { at: found.at, value };
+}
+
+/** MULTI, the commands and EXEC in one round trip. */
+async function transact(client: RedisClient, commands: unknown[][]): Promise<void> {
+  const results = await client.multi(commands).exec();
+  for (const [error] of results ?? []) if (error) throw error;
+}

@@ -1,0 +1,319 @@
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, describe, expect, it } from 'vitest';
+import { storeSuite } from '../../../test/support/store-suite.ts';
+import { sqliteStore } from './sqlite.ts';
+import type { Store } from '../store.ts';
+
+const folders: string[] = [];
+const stores: Store[] = [];
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  for (const folder of folders.splice(0)) {
+    chmodSync(folder, 0o700);
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+let suiteFile = '';
+storeSuite('sqlite', {
+  open(clock) {
+    suiteFile = newFile();
+    return sqliteStore({ file: suiteFile, clock });
+  },
+  reopen: (clock) => sqliteStore({ file: suiteFile, clock }),
+});
+
+describe('the file of the sqlite store', () => {
+  it('is made with its folder, for this user only', async () => {
+    const folder = join(newFolder(), 'deep', 'er');
+    const store = await open(join(folder, 'memory.db'));
+    await store.putMany([entry('a', [1])]);
+    const modes = readdirSync(folder)
+      .sort()
+      .map((name) => [name, (statSync(join(folder, name)).mode & 0o777).toString(8)]);
+    expect(modes).toEqual([
+      ['memory.db', '600'],
+      ['memory.db-shm', '600'],
+      ['memory.db-wal', '600'],
+    ]);
+    expect((statSync(folder).mode & 0o777).toString(8)).toBe('700');
+  });
+
+  it('reuses the room of what has expired', async () => {
+    const file = newFile();
+    let now = 0;
+    const store = await sqliteStore({ file, clock: () => now });
+    stores.push(store);
+    for (; now < 3_000; now += 1) {
+      await store.putMany([{ key: `k${now}`, value: new Uint8Array(2_000), expiresAt: now + 100 }]);
+    }
+    await store.close();
+    // 3,000 entries of 2 kB passed through; 100 of them are alive at a time.
+    expect(statSync(file).size).toBeLessThan(1_000_000);
+  });
+
+  it('says what is wrong when it is not a store', async () => {
+    const file = newFile();
+    writeFileSync(file, 'Dear diary, '.repeat(100));
+    await expect(open(file)).rejects.toMatchObject({
+      code: 'store-failed',
+      message: `The store ${file} failed: file is not a database. It is damaged or not a store: move it away (a new one is made), or restore it from a backup.`,
+    });
+  });
+
+  it('says what is wrong when a folder is in its place', async () => {
+    const file = newFolder();
+    await expect(open(file)).rejects.toMatchObject({
+      code: 'store-failed',
+      message: `The store ${file} failed: unable to open database file. Check that its folder exists and that this user may write there, or choose another file.`,
+    });
+  });
+
+  it('is left alone when a newer Leporello has written it', async () => {
+    const file = newFile();
+    const newer = new DatabaseSync(file);
+    newer.exec('pragma user_version = 9');
+    newer.close();
+    await expect(open(file)).rejects.toMatchObject({
+      code: 'store-failed',
+      message: `The store ${file} has version 9, this Leporello knows 1: update Leporello or choose another file.`,
+    });
+  });
+});
+
+describe('a sqlite store whose file is locked by another process', () => {
+  it('waits without blocking this process, and keeps the order of writes', async () => {
+    const file = newFile();
+    const store = await open(file);
+    const other = new DatabaseSync(file);
+    other.exec('begin immediate');
+    // Timers run only if the store does not block: otherwise the lock would never be released.
+    const released = new Promise<void>((done) => {
+      setTimeout(() => {
+        other.exec('rollback');
+        other.close();
+        done();
+      }, 60);
+    });
+    const writes = [store.putMany([entry('a', [1])]), store.delete(['a']), store.putMany([entry('a', [2])])];
+    expect(await store.get('a')).toBeUndefined();
+    await Promise.all([released, ...writes]);
+    expect(await store.get('a')).toEqual(new Uint8Array([2]));
+  });
+
+  it('gives up in the end, says so, and works again when the lock is gone', async () => {
+    const file = newFile();
+    const store = await sqliteStore({ file, lockWaitMs: 30 });
+    stores.push(store);
+    const other = new DatabaseSync(file);
+    other.exec('begin immediate');
+    await expect(store.putMany([entry('a', [1])])).rejects.toMatchObject({
+      code: 'store-failed',
+      message: `The store ${file} failed: database is locked. Another process keeps it locked: end that process, or give each its own file.`,
+    });
+    other.exec('rollback');
+    other.close();
+    expect(await store.get('a')).toBeUndefined();
+    await store.putMany([entry('a', [2])]);
+    expect(await store.get('a')).toEqual(new Uint8Array([2]));
+  });
+
+  it('finishes the writes it was given before it closes', async () => {
+    const file = newFile();
+    const store = await open(file);
+    const other = new DatabaseSync(file);
+    other.exec('begin immediate');
+    const write = store.putMany([entry('a', [1])]);
+    const closed = store.close();
+    other.exec('rollback');
+    other.close();
+    await Promise.all([write, closed]);
+    expect(await (await open(file)).get('a')).toEqual(new Uint8Array([1]));
+  });
+});
+
+describe('a sqlite store and other processes', () => {
+  const batch = 20;
+
+  it('has everything it acknowledged, and whole batches only, when its process is killed', async () => {
+    const file = newFile();
+    const writer = spawnWriter(file, 'killed', 100_000);
+    let said = '';
+    writer.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      if (said.split('\n').length > 30) writer.kill('SIGKILL');
+    });
+    expect(await ended(writer)).toBe('SIGKILL');
+    const acknowledged = said.split('\n').filter((line) => line !== '');
+    expect(acknowledged.length).toBeGreaterThanOrEqual(30);
+
+    const store = await open(file);
+    const counts: number[] = [];
+    for (let i = 0; i < acknowledged.length + 5; i += 1) {
+      const keys = Array.from({ length: batch }, (_, j) => `killed/${i}/${j}`);
+      counts.push((await store.getMany(keys)).filter((value) => value?.length === 3_000).length);
+    }
+    expect(counts.slice(0, acknowledged.length)).toEqual(acknowledged.map(() => batch));
+    expect(counts.filter((count) => count !== 0 && count !== batch)).toEqual([]);
+  });
+
+  it('takes the writes of several processes that start at once', async () => {
+    const file = newFile();
+    const writers = ['one', 'two', 'three'].map((name) => spawnWriter(file, name, 40));
+    for (const writer of writers) writer.stdout.resume();
+    expect(await Promise.all(writers.map(ended))).toEqual([0, 0, 0]);
+    const keys = ['one', 'two', 'three'].flatMap((name) =>
+      Array.from({ length: 40 * batch }, (_, i) => `${name}/${Math.floor(i / batch)}/${i % batch}`),
+    );
+    const store = await open(file);
+    expect((await store.getMany(keys)).filter((value) => value?.length !== 3_000)).toEqual([]);
+  });
+
+  /** Writes batches of 20 entries of 3 kB and says the number of each once it is acknowledged. */
+  function spawnWriter(file: string, name: string, batches: number) {
+    return spawnProgram(`
+      import { writeSync } from 'node:fs';
+      const store = await sqliteStore({ file: ${JSON.stringify(file)}, lockWaitMs: 60_000 });
+      for (let i = 0; i < ${batches}; i += 1) {
+        await store.putMany(Array.from({ length: ${batch} }, (_, j) =>
+          ({ key: '${name}/' + i + '/' + j, value: new Uint8Array(3_000).fill(i), expiresAt: undefined })));
+        writeSync(1, i + '\\n');
+      }
+      await store.close();`);
+  }
+});
+
+describe('a sqlite store that may not be written', () => {
+  const outcomeOf =
+    'const outcome = (call) => call.then((value) => value?.[0] ?? "fine", (error) => error.code + ": " + error.message);';
+
+  const nobody = 65_534;
+
+  it.each([
+    ['file', 0o444, 0o755],
+    ['folder', 0o644, 0o555],
+    ['file and folder', 0o444, 0o555],
+  ])(
+    'still reads when the %s is read-only, and says what to do when written to',
+    async (_, fileMode, folderMode) => {
+      const file = newFile();
+      const store = await open(file);
+      await store.putMany([entry('a', [7])]);
+      await store.close();
+      makeReadOnly(file, fileMode, folderMode);
+
+      const said = runUnprivileged(`${outcomeOf}
+      const store = await sqliteStore({ file: ${JSON.stringify(file)} });
+      console.log(await outcome(store.get('a')));
+      console.log(await outcome(store.getMany(['b', 'a']).then((values) => values[1])));
+      console.log(await outcome(store.putMany([{ key: 'a', value: new Uint8Array([8]), expiresAt: undefined }])));
+      console.log(await outcome(store.delete(['a'])));
+      console.log(await outcome(store.get('a')));
+      await store.close();`);
+      const refused = `store-failed: The store ${file} failed: attempt to write a readonly database. Give this user the right to write the file and its folder, or choose another file.`;
+      expect(said).toEqual(['7', '7', refused, refused, '7', '']);
+    },
+  );
+
+  it('says what to do when there is nothing to read yet', () => {
+    const file = newFile();
+    makeReadOnly(file, 0o444, 0o555);
+    const said = runUnprivileged(`${outcomeOf}
+      console.log(await outcome(sqliteStore({ file: ${JSON.stringify(file)} })));`);
+    expect(said).toEqual([
+      `store-failed: The store ${file} failed: unable to open database file. Check that its folder exists and that this user may write there, or choose another file.`,
+      '',
+    ]);
+  });
+
+  function makeReadOnly(file: string, fileMode: number, folderMode: number): void {
+    const folder = join(file, '..');
+    for (const [path, mode] of [
+      [file, fileMode],
+      [folder, folderMode],
+    ] as const) {
+      if (!existsSync(path)) continue;
+      if (process.getuid?.() === 0) chownSync(path, nobody, nobody);
+      chmodSync(path, mode);
+    }
+  }
+
+  /** Root may write everything: where the tests run as root, the program becomes the user nobody first. */
+  function runUnprivileged(program: string): string[] {
+    const become = `if (process.getuid?.() === 0) {
+      process.setgroups([]);
+      process.setgid(${nobody});
+      process.setuid(${nobody});
+    }`;
+    const { stdout, stderr } = spawnSync(process.execPath, programArguments(`${become}\n${program}`), {
+      encoding: 'utf8',
+    });
+    return `${stdout}${stderr}`.split('\n');
+  }
+});
+
+describe('importing the sqlite store', () => {
+  it('does not load SQLite; opening it prints no warning', () => {
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      programArguments(`
+        const loaded = () => process.moduleLoadList.some((name) => name.endsWith(' sqlite'));
+        const before = loaded();
+        const store = await sqliteStore({ file: ${JSON.stringify(newFile())} });
+        console.log(before, loaded());
+        await store.close();
+        process.emitWarning('something else');`),
+      { encoding: 'utf8' },
+    );
+    expect(stdout).toBe('false true\n');
+    expect(stderr.replace(/\d+/, 'PID').split('\n')[0]).toBe('(node:PID) Warning: something else');
+  });
+});
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'leporello-sqlite-'));
+  folders.push(folder);
+  return folder;
+}
+
+function newFile(): string {
+  return join(newFolder(), 'memory.db');
+}
+
+async function open(file: string): Promise<Store> {
+  const store = await sqliteStore({ file });
+  stores.push(store);
+  return store;
+}
+
+function entry(key: string, value: readonly number[]) {
+  return { key, value: new Uint8Array(value), expiresAt: undefined };
+}
+
+function programArguments(program: string): string[] {
+  const source = new URL('./sqlite.ts', import.meta.url).href;
+  return ['--input-type=module', '-e', `import { sqliteStore } from ${JSON.stringify(source)};\n${program}`];
+}
+
+function spawnProgram(program: string) {
+  return spawn(process.execPath, programArguments(program), { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+/** The exit code, or the signal that ended it. */
+function ended(child: ReturnType<typeof spawnProgram>): Promise<number | string | null> {
+  return new Promise((done) => child.once('close', (code, signal) => done(signal ?? code)));
+}

@@ -1,0 +1,186 @@
+/**
+ * The store on disk: one SQLite file, embedded in Node, shared by any number of processes on one machine.
+ * A write that has resolved survives `kill -9` and a crash of the process. It does not claim to survive a power cut: with
+ * `synchronous = normal` the last writes before one may be missing (the file stays sound). No timers, no threads.
+ */
+import { resolve } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
+import { LeporelloError } from '../../errors.ts';
+import { openDatabase, isBusy, storeFailed } from './database.ts';
+import type { Clock, FirstFound, Store, StoreEntry } from '../store.ts';
+
+export type SqliteOptions = {
+  /** Path of the database; its folder is made when it is not there. Not on a network drive: SQLite's locks need a local disk. */
+  readonly file: string;
+  readonly clock?: Clock;
+  /**
+   * How long a call waits while another process holds the lock, in milliseconds, before it fails. Default 400, less than a store's
+   * deadline (deadline-store.ts).
+   */
+  readonly lockWaitMs?: number;
+};
+
+/** How long opening waits for the lock at least, in milliseconds: no request waits for it, and nothing works without it. */
+const openWaitMs = 5_000;
+
+/**
+ * Opens the file. Rejects with `store-failed` when it cannot be read. A file that may only be read opens: reads work and
+ * writes reject. In a folder that may only be read, changes made later by others are not seen.
+ */
+export async function sqliteStore(options: SqliteOptions): Promise<Store> {
+  const { clock = Date.now, lockWaitMs = 400 } = options;
+  const file = resolve(options.file);
+  const openedBy = performance.now() + Math.max(lockWaitMs, openWaitMs);
+  const database = await insist(file, openedBy - performance.now(), () => openDatabase(file));
+  const statements = await insist(file, openedBy - performance.now(), () => prepare(database));
+  const writes = createQueue();
+  let closing: Promise<void> | undefined;
+
+  function write<T>(work: () => T): Promise<T> {
+    const deadline = performance.now() + lockWaitMs;
+    return writes.add(() => insist(file, deadline - performance.now(), () => transact(database, work)));
+  }
+
+  function checkOpen(): void {
+    if (closing !== undefined)
+      throw new LeporelloError('store-failed', `The store ${file} is closed: open it again.`);
+  }
+
+  return {
+    name: 'sqlite',
+    async get(key) {
+      checkOpen();
+      return insist(file, lockWaitMs, () => statements.get(key, clock()));
+    },
+    async getMany(keys) {
+      checkOpen();
+      return insist(file, lockWaitMs, () => statements.getMany(keys, clock()));
+    },
+    async getFirst(keys) {
+      checkOpen();
+      return insist(file, lockWaitMs, () => statements.getFirst(keys, clock()));
+    },
+    async putMany(entries) {
+      checkOpen();
+      const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
+      if (copies.length > 0) await write(() => statements.put(copies, clock()));
+    },
+    async putUnless(guards, entries) {
+      checkOpen();
+      const keys = [...guards];
+      const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
+      return write(() => {
+        const now = clock();
+        const inTheWay = statements.getFirst(keys, now);
+        if (inTheWay === undefined && copies.length > 0) statements.put(copies, now);
+        return inTheWay;
+      });
+    },
+    async touch(keys, expiresAt) {
+      checkOpen();
+      const wanted = [...keys];
+      if (wanted.length > 0) await write(() => statements.touch(wanted, expiresAt, clock()));
+    },
+    async delete(keys) {
+      checkOpen();
+      const wanted = [...keys];
+      if (wanted.length > 0) await write(() => statements.delete(wanted));
+    },
+    close() {
+      closing ??= writes.add(() => insist(file, lockWaitMs, () => database.close()));
+      return closing;
+    },
+  };
+}
+
+type Statements = {
+  get(key: string, now: number): Uint8Array | undefined;
+  getMany(keys: readonly string[], now: number): readonly (Uint8Array | undefined)[];
+  getFirst(keys: readonly string[], now: number): FirstFound | undefined;
+  put(entries: readonly StoreEntry[], now: number): void;
+  touch(keys: readonly string[], expiresAt: number, now: number): void;
+  delete(keys: readonly string[]): void;
+};
+
+function prepare(database: DatabaseSync): Statements {
+  const alive = '(expires_at is null or expires_at > ?)';
+  const one = database.prepare(`select value from entries where key = ? and ${alive}`);
+  // One statement for all keys: ten times faster than one each when most are not there.
+  const these = `select wanted.key as place, entries.value as value from json_each(?) as wanted
+    cross join entries on entries.key = wanted.value where ${alive}`;
+  const many = database.prepare(these);
+  // A cross join keeps the order of the keys: SQLite stops at the first.
+  const first = database.prepare(`${these} limit 1`);
+  const put = database.prepare(
+    `insert into entries (key, value, expires_at) values (?, ?, ?)
+     on conflict (key) do update set value = excluded.value, expires_at = excluded.expires_at`,
+  );
+  const sweep = database.prepare(
+    'delete from entries where rowid in (select rowid from entries where expires_at <= ? limit ?)',
+  );
+  // Where it never expires, the column is null, and no comparison holds.
+  const touch = database.prepare(
+    `update entries set expires_at = ?1
+     where key in (select value from json_each(?2)) and expires_at > ?3 and expires_at < ?1`,
+  );
+  const remove = database.prepare('delete from entries where key in (select value from json_each(?))');
+  return {
+    get: (key, now) => one.get(key, now)?.['value'] as Uint8Array | undefined,
+    getMany(keys, now) {
+      const values = Array.from<Uint8Array | undefined>({ length: keys.length });
+      for (const row of many.all(JSON.stringify(keys), now)) {
+        values[Number(row['place'])] = row['value'] as Uint8Array;
+      }
+      return values;
+    },
+    getFirst(keys, now) {
+      const row = first.get(JSON.stringify(keys), now);
+      return row && { at: Number(row['place']), value: row['value'] as Uint8Array };
+    },
+    put(entries, now) {
+      for (const { key, value, expiresAt } of entries) put.run(key, value, expiresAt ?? null);
+      // More than is written, so that what has expired never piles up; not all at once, so that a write stays short.
+      sweep.run(now, 2 * entries.length + 8);
+    },
+    touch: (keys, expiresAt, now) => void touch.run(expiresAt, JSON.stringify(keys), now),
+    delete: (keys) => void remove.run(JSON.stringify(keys)),
+  };
+}
+
+/** One after the other, so that a write that waits for a lock is not overtaken by a later one. */
+function createQueue(): { add<T>(work: () => Promise<T>): Promise<T> } {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    add(work) {
+      const turn = last.then(work);
+      last = turn.catch(() => undefined);
+      return turn;
+    },
+  };
+}
+
+function transact<T>(database: DatabaseSync, work: () => T): T {
+  database.exec('begin immediate');
+  try {
+    const result = work();
+    database.exec('commit');
+    return result;
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback');
+    throw error;
+  }
+}
+
+/** Tries until it works or the time is up, letting others run between tries. Rejects with `store-failed`. */
+async function insist<T>(file: string, waitMs: number, work: () => T): Promise<T> {
+  const deadline = performance.now() + waitMs;
+  for (let wait = 1; ; wait = Math.min(2 * wait, 50)) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() + wait > deadline) throw storeFailed(file, error);
+    }
+    await pause(wait);
+  }
+}

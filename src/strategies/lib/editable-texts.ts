@@ -1,0 +1,91 @@
+/** The texts of a conversation that edits can replace, with what is left of them under the edits made so far. */
+import {
+  bytesOf,
+  type Message,
+  type Part,
+  type Place,
+  textOf,
+  textsOf,
+} from '../../conversation/conversation.ts';
+import type { Edit } from '../../conversation/edit.ts';
+import type { FoldView } from '../strategy.ts';
+
+export type TextSlot = {
+  readonly at: Place;
+  readonly message: Message;
+  readonly part: Part;
+  /** The JSON string literal: what goes to memory. */
+  readonly literal: Uint8Array;
+  text(): string;
+};
+
+/** Slots of the messages that are still there, in order; those with a stub in place of the text are left out. */
+export function* openSlots(view: FoldView, type: Part['type']): Generator<TextSlot> {
+  const gone = placesEdited(view.edits);
+  for (const message of view.conversation.messages) {
+    if (gone.messages.has(message.index)) continue;
+    for (const [index, part] of message.parts.entries()) {
+      if (part.type !== type || gone.parts.has(`${message.index}.${index}`)) continue;
+      for (const [text, span] of textsOf(part).entries()) {
+        if (gone.texts.has(`${message.index}.${index}.${text}`)) continue;
+        yield {
+          at: { message: message.index, part: index, text },
+          message,
+          part,
+          literal: bytesOf(view.conversation.body, message, span),
+          text: () => textOf(view.conversation.body, message, span),
+        };
+      }
+    }
+  }
+}
+
+/** What edits have taken away or replaced: messages by index, all else by key of place. */
+export type EditedPlaces = {
+  readonly messages: ReadonlySet<number>;
+  readonly parts: ReadonlySet<string>;
+  readonly texts: ReadonlySet<string>;
+  readonly inputs: ReadonlySet<string>;
+};
+
+export function placesEdited(edits: readonly Edit[]): EditedPlaces {
+  const gone = known.get(edits) ?? placesOf(edits);
+  known.set(edits, gone);
+  return gone;
+}
+
+/** By list of edits: a fold's is the same with every request it is replayed on. */
+const known = new WeakMap<readonly Edit[], EditedPlaces>();
+
+function placesOf(edits: readonly Edit[]): EditedPlaces {
+  const messages = new Set<number>();
+  const parts = new Set<string>();
+  const texts = new Set<string>();
+  const inputs = new Set<string>();
+  for (const edit of edits) {
+    switch (edit.kind) {
+      case 'drop-message':
+        messages.add(edit.message);
+        break;
+      case 'drop-part':
+        parts.add(`${edit.message}.${edit.part}`);
+        break;
+      case 'replace-text':
+        texts.add(`${edit.at.message}.${edit.at.part}.${edit.at.text}`);
+        break;
+      case 'replace-input':
+        inputs.add(`${edit.message}.${edit.part}`);
+        break;
+      case 'insert-message':
+        break;
+    }
+  }
+  return { messages, parts, texts, inputs };
+}
+
+const encoder = new TextEncoder();
+
+/** Size of a text in UTF-8 bytes. */
+export function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { chatBody, readChat } from '../../../test/support/chat-conversation.ts';
+import { repliesBegin } from '../drop-oldest.ts';
+
+const conversation = readChat(
+  chatBody([
+    { user: 'Which port?' },
+    { assistant: 'The port is 8080.\n\nIt stands in the file of settings.' },
+    { calls: [{ name: 'run', input: '{}', result: 'Done.' }] },
+    { assistant: 'words '.repeat(100) },
+    { user: 'Good.' },
+    { assistant: '"Quoted" and done.' },
+  ]),
+);
+
+const begin = (most: number) => repliesBegin(conversation, conversation.messages, most);
+
+describe('how replies begin', () => {
+  it('are their first words on one line, quoted as data, of those that call nothing', () => {
+    expect(begin(10_000)).toEqual([
+      '"The port is 8080. It stands in the file of settings."',
+      `"${'words '.repeat(20)}…"`,
+      '"\\"Quoted\\" and done."',
+    ]);
+  });
+
+  it('are those of the newest where not all have room', () => {
+    expect(begin(90)).toEqual([
+      '"The port is 8080. It stands in the file of settings."',
+      '"\\"Quoted\\" and done."',
+    ]);
+    expect(begin(30)).toEqual(['"\\"Quoted\\" and done."']);
+    expect(begin(0)).toEqual([]);
+  });
+});

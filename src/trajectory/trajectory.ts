@@ -1,0 +1,280 @@
+/**
+ * A trajectory that keeps itself small: an agent loop names its sub-goals and adds its actions, and gets a context that stays under its
+ * budget however long it works. What is finished is summarised once and kept in memory, level upon level; every action can be had back.
+ */
+import { LRUCache } from 'lru-cache';
+import type { RecallTool } from '../codecs/codec.ts';
+import { LeporelloError } from '../errors.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import type { Store } from '../store/store.ts';
+import {
+  checkedTenant,
+  createEncryptedStore,
+  secretFor,
+  type EncryptedStore,
+} from '../store/encrypted-store.ts';
+import {
+  addCompression,
+  type Compression,
+  type CompressionTotals,
+  noCompressions,
+} from '../receipts/compression.ts';
+import { resolveRecall } from '../recall/resolve.ts';
+import { recallToolFor } from '../recall/tool.ts';
+import type { Summarizer } from '../outline/summarizer.ts';
+import { loadTokenCounter } from '../tokens/load-counter.ts';
+import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
+import { fold, type FoldWork } from './fold.ts';
+import { shownOf } from './layout.ts';
+import { nextWork, type HierarchyOptions, settingsFrom } from './plan.ts';
+import {
+  bytesOf,
+  findRecord,
+  levelRecord,
+  recordText,
+  subgoalRecord,
+  type TrajectoryRecord,
+} from './records.ts';
+import {
+  type Action,
+  added,
+  completed,
+  emptyState,
+  folded,
+  parted,
+  started,
+  type TrajectoryState,
+} from './state.ts';
+import { type Context, contextOf, costOf, type ContextMeasure, tokensOf, waitingTokens } from './view.ts';
+
+export type TrajectoryOptions = HierarchyOptions & {
+  /** What the agent is to do, in the words it was told. Of a loaded `state` the goal it has stays. */
+  readonly goal: string;
+  /** What `state()` gave before a restart; store and secret must be those it was made with. */
+  readonly state?: TrajectoryState;
+  /** Writes the summaries. Default: the local extractive one, which is also what stands in where this one fails. */
+  readonly summarizer?: Summarizer;
+  /** Milliseconds the summarizer has for one summary. Default 30,000. */
+  readonly summarizerTimeoutMs?: number;
+  /** Where the originals are kept. Default: in this process, at most 128 MiB. */
+  readonly store?: Store;
+  /** At least 32 bytes, the same with every start. Required beside a `store`; default without one: random. */
+  readonly secret?: Uint8Array;
+  /** Whose trajectory it is (a-z, 0-9, -). Default `local`. */
+  readonly tenant?: string;
+  /** How long originals are kept, in milliseconds. Default 30 days. */
+  readonly memoryTtlMs?: number;
+  /** How long one call of the store may take, in milliseconds. Default 500. */
+  readonly storeDeadlineMs?: number;
+  /** Chooses the token counter. */
+  readonly model?: string;
+  /** Counts instead of the model's own: a function that returns the tokens of a text, or an object with it as `count`. It answers at once. */
+  readonly counter?: OwnCounter;
+  /** Is told of each summary that was made. */
+  readonly onCompression?: (compression: Compression) => void;
+};
+
+export interface Trajectory {
+  /** Begins a sub-goal and returns its id, such as `s3`. One that is open is finished without an outcome. */
+  startSubgoal(goal: string): string;
+  /** Adds an action to the open sub-goal and returns its id, such as `a17`. */
+  addAction(action: Action): string;
+  /** Finishes the open sub-goal. Resolves like `settled`; need not be awaited. */
+  completeSubgoal(outcome?: string): Promise<void>;
+  /** What to send to the model now. Waits for nothing: what is not summarised yet stands there as it was, or cut to the budget. */
+  context(): Context;
+  /** Resolves when all that was due is folded. Never rejects: what fails is in the report, and is tried again at the next change. */
+  settled(): Promise<void>;
+  /** The full record of an action, a sub-goal, a phase, an overview; undefined for other ids. Rejects with `store-failed`. */
+  record(id: string): Promise<TrajectoryRecord | undefined>;
+  /** The text that answers a call of `read_memory` (see `recallTool`), at most `maxTokens` (default 2,000) of it. */
+  recall(argumentsJson: string, maxTokens?: number): Promise<string>;
+  /** The definition of `read_memory`, for the agent's list of tools. */
+  readonly recallTool: RecallTool;
+  /** What to save for a restart, as plain data. */
+  state(): TrajectoryState;
+  report(): TrajectoryReport;
+}
+
+export type TrajectoryReport = {
+  readonly actions: number;
+  /** Of all actions there ever were. */
+  readonly tokensSeen: number;
+  /** Of the context now. */
+  readonly tokensNow: number;
+  /** By level: `subgoal`, `phase`, `overview`. */
+  readonly compressions: Readonly<Record<string, CompressionTotals>>;
+  /** Why the last round of folding broke off (`store-failed`); undefined where it did not. */
+  readonly problem: string | undefined;
+};
+
+/** Folding goes down to this share of the budget, so that it is not needed again at once. */
+const lowShare = 0.75;
+
+/** The same of the newest finished sub-goals: each time they are folded, all behind them is rewritten. */
+const fewerShare = 0.7;
+
+/**
+ * Throws `bad-config` for options out of range.
+ * @example
+ * const trajectory = await openTrajectory({ goal: 'Fix the failing build', preset: 'long-horizon' });
+ * trajectory.startSubgoal('Find the failing test');
+ * trajectory.addAction({ action: 'npm test', observation: output });
+ * await trajectory.completeSubgoal('auth.test.ts fails: the token has expired');
+ * const { messages } = trajectory.context();
+ */
+export async function openTrajectory(options: TrajectoryOptions): Promise<Trajectory> {
+  const settings = settingsFrom(options);
+  const counter = await counterOf(options);
+  const measure = measureOf(counter, settings.budget);
+  const { summarizer, summarizerTimeoutMs: timeoutMs = 30_000 } = options;
+  const tenant = checkedTenant(options.tenant ?? 'local');
+  const encryptedStore = encryptedStoreOf(options);
+  let state = checkedState(options.state) ?? emptyState(options.goal);
+  let problem: string | undefined;
+  let running: Promise<void> | undefined;
+  let isDue = false;
+
+  /** All that is due, one after the other: each may make the next one due. */
+  async function foldAll(): Promise<void> {
+    let pressure = { context: false, waiting: false };
+    for (;;) {
+      pressure = {
+        context: tokensOf(state, measure) > settings.budget * (pressure.context ? lowShare : 1),
+        waiting:
+          waitingTokens(state, measure) >
+          settings.budget * settings.newest * (pressure.waiting ? fewerShare : 1),
+      };
+      const work = nextWork(state, settings, pressure);
+      if (work === undefined) return;
+      if (work.kind === 'part') state = parted(state, work.length);
+      else await foldOne(work);
+    }
+  }
+
+  /** The original is in memory before the summary stands in its place. */
+  async function foldOne(work: FoldWork): Promise<void> {
+    const { summary, compression } = await fold(work, state, { settings, measure, summarizer, timeoutMs });
+    const original = bytesOf(recordOf(work, summary.id));
+    const memory = encryptedStore.idOf(tenant, original);
+    await encryptedStore.keep(tenant, [{ id: memory, original }]);
+    const { level } = compression;
+    const totals = addCompression(state.compressions[level] ?? noCompressions, compression);
+    const counted = { ...state, compressions: { ...state.compressions, [level]: totals } };
+    state = folded(counted, work.of, { ...summary, memory });
+    options.onCompression?.(compression);
+  }
+
+  async function run(): Promise<void> {
+    while (isDue) {
+      isDue = false;
+      try {
+        await foldAll();
+        problem = undefined;
+      } catch (error) {
+        // What could not be kept stays in the state; the next change tries again.
+        problem = LeporelloError.isInstance(error) ? error.code : 'failed';
+      }
+    }
+    running = undefined;
+  }
+
+  function settle(): Promise<void> {
+    isDue = true;
+    running ??= run();
+    return running;
+  }
+
+  async function read(memory: string): Promise<Uint8Array | undefined> {
+    const recalled = await encryptedStore.recall(tenant, memory);
+    return recalled.status === 'found' ? recalled.original : undefined;
+  }
+
+  return {
+    startSubgoal(goal) {
+      state = started(state, goal);
+      void settle();
+      return state.open!.id;
+    },
+    addAction(action) {
+      const id = `a${state.counts.a + 1}`;
+      const shown = shownOf(id, action, measure.longest, measure.count);
+      const cost = costOf({ id, ...action, ...shown }, measure);
+      const whole = shown === undefined ? cost : costOf({ id, ...action }, measure);
+      const numbered = { ...action, cost, ...(shown && { shown }) };
+      state = added(state, numbered, whole.action + whole.observation);
+      void settle();
+      return id;
+    },
+    completeSubgoal(outcome) {
+      state = completed(state, outcome);
+      return settle();
+    },
+    context: () => contextOf(state, settings.budget, measure),
+    settled: settle,
+    record: (id) => findRecord(state, id, read),
+    async recall(argumentsJson, maxTokens = 2_000) {
+      return resolveRecall({
+        argumentsJson,
+        async lookup(id) {
+          const record = await findRecord(state, id, read);
+          return record && JSON.stringify(recordText(record));
+        },
+        maxTokens,
+        countTokens: measure.count,
+      });
+    },
+    recallTool: recallToolFor([], 'id'),
+    state: () => state,
+    report: () => ({
+      actions: state.counts.a,
+      tokensSeen: state.tokensSeen,
+      tokensNow: contextOf(state, settings.budget, measure).tokens,
+      compressions: state.compressions,
+      problem,
+    }),
+  };
+}
+
+/** Names and the task are counted each turn, so the counts of short texts are remembered. */
+function measureOf(counter: TokenCounter, budget: number): ContextMeasure {
+  const known = new LRUCache<string, number>({ max: 128 });
+  const count = (text: string): number => {
+    if (text.length > 20_000) return counter.count(text);
+    const tokens = known.get(text) ?? counter.count(text);
+    known.set(text, tokens);
+    return tokens;
+  };
+  return { count, perMessage: counter.overhead.message, longest: Math.floor(budget / 4) };
+}
+
+async function counterOf({ counter, model }: TrajectoryOptions): Promise<TokenCounter> {
+  const usual = await loadTokenCounter(model);
+  if (counter === undefined) return usual;
+  const problem = whyNoCounter(counter);
+  const own = problem === undefined ? completeCounter(counter, usual) : undefined;
+  if (own && !own.later) return own;
+  throw new LeporelloError(
+    'bad-config',
+    `The trajectory's counter ${problem ?? 'answers later, and context() waits for nothing'}: give a function that returns the tokens of a text at once, or { count } with such a function.`,
+  );
+}
+
+function encryptedStoreOf(options: TrajectoryOptions): EncryptedStore {
+  const { store = inMemoryStore(), memoryTtlMs: ttlMs, storeDeadlineMs } = options;
+  const secret = secretFor(options.store, options.secret);
+  return createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });
+}
+
+function recordOf(work: FoldWork, id: string) {
+  return work.kind === 'summarize' ? subgoalRecord(work.of[0]) : levelRecord(id, work.level, work.of);
+}
+
+function checkedState(state: TrajectoryState | undefined): TrajectoryState | undefined {
+  if (state === undefined || state.version === 1) return state;
+  throw new LeporelloError(
+    'bad-config',
+    `The trajectory's state has version ${JSON.stringify(state.version)}: this release reads 1. Give what state() returned.`,
+  );
+}
