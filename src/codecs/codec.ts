@@ -4,8 +4,7 @@
  */
 import type { Block, Conversation, Part, Role } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { HiddenRecall, RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
-import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { HiddenRecall, RecallAnswer, ToolCall, KeptReply } from '../conversation/hidden-recall.ts';
 import type { Overflow } from './provider-errors.ts';
 import type { SeenBodies } from './seen-bodies.ts';
 

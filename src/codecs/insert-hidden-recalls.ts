@@ -2,7 +2,7 @@
  * Puts hidden recalls back into a body: each private round as it was sent, in front of what is left of the client's copy. How a codec
  * spells a round, and what tells one part from another, is its own.
  */
-import { isRecord } from '../conversation/arguments.ts';
+import { isRecord } from '../conversation/json-object.ts';
 import {
   bytesOf,
   decodeLiteral,

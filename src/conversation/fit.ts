@@ -1,5 +1,4 @@
 /** Finds how much of a text fits a number of tokens. Costs in proportion to what fits, not to the text. Pure. */
-import { wholeAfter, wholeBefore } from './code-points.ts';
 
 /** Counts the tokens of a text; one of `TokenCounter.count`. */
 export type CountTokens = (text: string) => number;
@@ -50,4 +49,20 @@ export function longestFit(
 /** The beginning of the text that fits: the last resort for what could not be made shorter in a kinder way. */
 export function clip(text: string, maxTokens: number, countTokens: CountTokens): string {
   return text.slice(0, longestFit(text, { start: 0, end: text.length }, maxTokens, countTokens));
+}
+
+/** The nearest offset at or before this one that is no second half of a surrogate pair. */
+export function wholeBefore(text: string, offset: number): number {
+  return isInsidePair(text, offset) ? offset - 1 : offset;
+}
+
+/** The nearest offset at or after this one that is no second half of a surrogate pair. */
+export function wholeAfter(text: string, offset: number): number {
+  return isInsidePair(text, offset) ? offset + 1 : offset;
+}
+
+function isInsidePair(text: string, offset: number): boolean {
+  const before = text.charCodeAt(offset - 1);
+  const after = text.charCodeAt(offset);
+  return before >= 0xd800 && before < 0xdc00 && after >= 0xdc00 && after < 0xe000;
 }

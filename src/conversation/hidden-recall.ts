@@ -19,3 +19,10 @@ export type RecallRound = { readonly turn: Uint8Array; readonly answers: readonl
 export type ToolCall = { readonly id: string; readonly name: string; readonly argumentsJson: string };
 
 export type RecallAnswer = { readonly call: ToolCall; readonly text: string };
+
+export type KeptReply = {
+  /** The provider's name for it. */
+  readonly name: string;
+  /** Answers of private calls it ends with: the provider takes no request that goes on without them. */
+  readonly owed: readonly RecallAnswer[];
+};

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isReminder } from './reminder.ts';
+import { isReminder } from './turns.ts';
 
 describe('a reminder', () => {
   it('is nothing but elements that clients wrap their own words in', () => {

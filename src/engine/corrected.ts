@@ -6,8 +6,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Compression, scaledCompressions } from '../receipts/compression.ts';
 import type { FoldStep } from '../receipts/receipt.ts';
-import type { Calibration } from '../tokens/calibration.ts';
-import type { Correction } from '../tokens/correction.ts';
+import type { Calibration, Correction } from '../tokens/calibration.ts';
 import type { Demand, Economy } from '../triggers/trigger.ts';
 
 export type Gauge = {

@@ -3,7 +3,7 @@
  * from the conversation alone, so that every instance reckons the same, and from remembered counts, so that it is cheap on every request.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
-import { userSpeaks } from '../conversation/reminder.ts';
+import { userSpeaks } from '../conversation/turns.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import { type EditedPlaces, placesEdited } from '../strategies/lib/editable-texts.ts';
 import type { Dead, Going, UsedFor } from '../triggers/trigger.ts';

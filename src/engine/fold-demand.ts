@@ -1,7 +1,7 @@
 /** Whether this request is to be folded anew, and how far. */
 import type { Overflow } from '../codecs/provider-errors.ts';
 import type { FoundFolds } from '../store/fold-store.ts';
-import { newestGoal } from '../triggers/newest-goal.ts';
+import { newestGoal } from '../triggers/window-fraction.ts';
 import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';
 import type { Refusal } from './request.ts';
 

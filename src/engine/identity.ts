@@ -1,7 +1,7 @@
 /** What tells a request's conversation from others, and how much of what was sent before a fold leaves as it stands. Pure. */
 import type { Conversation } from '../conversation/conversation.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
-import type { Correction } from '../tokens/correction.ts';
+import type { Correction } from '../tokens/calibration.ts';
 import { beginningOf } from './corrected.ts';
 import type { Draft } from './plan.ts';
 import type { Identity } from './prepared.ts';

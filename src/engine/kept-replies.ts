@@ -4,7 +4,7 @@
  */
 import type { Codec, Reading } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { KeptReply } from '../conversation/hidden-recall.ts';
 
 /** The conversation itself where nothing was recalled in private. */
 export function withKeptReply(

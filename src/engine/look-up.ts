@@ -4,7 +4,7 @@
  */
 import { type Copy, copiesIn } from './hidden-recalls.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { KeptReply } from '../conversation/hidden-recall.ts';
 import type { FoundRecalls } from '../store/hidden-recalls.ts';
 import type { FoundFolds } from '../store/fold-store.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';

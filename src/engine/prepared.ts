@@ -1,7 +1,6 @@
 /** A request ready to be sent, with what is needed to answer recalls from it. */
 import type { Conversation } from '../conversation/conversation.ts';
-import type { HiddenRecall } from '../conversation/hidden-recall.ts';
-import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { HiddenRecall, KeptReply } from '../conversation/hidden-recall.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { SummaryJob } from './summary-ahead.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';

@@ -1,6 +1,6 @@
 /** What triggers are told of a request: how large it is, how much room there is, what its tokens cost, and how long nobody asked. */
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Correction } from '../tokens/correction.ts';
+import type { Correction } from '../tokens/calibration.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 import { correctedEconomy } from './corrected.ts';
 import { deadWeight } from './dead-weight.ts';

@@ -1,5 +1,5 @@
 /** Says what makes a request too large when no legal fold can bring it under the window. Names places, never content. */
-import type { Correction } from '../tokens/correction.ts';
+import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
 import type { Draft } from './plan.ts';
 

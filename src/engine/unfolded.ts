@@ -7,7 +7,7 @@ import type { Codec } from '../codecs/codec.ts';
 import { unremembered } from '../codecs/read-body.ts';
 import { readBeginning } from '../codecs/read-beginning.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { KeptReply } from '../conversation/hidden-recall.ts';
 import type { Outcome } from '../receipts/receipt.ts';
 import { beginningOf } from './corrected.ts';
 import { type Prepared, unprepared } from './prepared.ts';

@@ -1,8 +1,7 @@
 /** Collects what is recalled while one reply is made, and keeps it for later requests of the conversation. */
 import { type ModelReply, type RecallAnswer, recallsBeside } from '../codecs/codec.ts';
 import type { Prepared } from '../engine/prepared.ts';
-import type { RecallRound } from '../conversation/hidden-recall.ts';
-import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { RecallRound, KeptReply } from '../conversation/hidden-recall.ts';
 import { storeWaitMs, waitAtMost } from './waiting.ts';
 
 export interface GhostRecorder {

@@ -2,6 +2,15 @@
  * Reads the paths a model writes: names, indices, slices and wildcards. Filters, scripts and `..` are not understood: they
  * would need an evaluator, and a query finds values by name as well. Pure; nothing in a path is ever evaluated.
  */
+import {
+  childrenOf,
+  compactJson,
+  documentSpan,
+  isJson,
+  kindAt,
+  lengthOf,
+  type JsonSpan,
+} from './json-text.ts';
 
 export type PathStep =
   | { readonly type: 'name'; readonly name: string }
@@ -105,4 +114,135 @@ function unquote(inner: string): string {
   } catch {
     return inner;
   }
+}
+
+type PathResult =
+  | { readonly status: 'found'; readonly text: string }
+  /** A sentence for the model that says what is there instead. */
+  | { readonly status: 'missed'; readonly why: string };
+
+/** A container that takes more than this gets a line for each child. Characters. */
+const longestOnOneLine = 1_000;
+
+/** More matches than this are refused, so that a list of a million numbers does not become a million objects. */
+const mostMatches = 100_000;
+
+const mostNames = 20;
+
+/**
+ * One value: compact JSON, a long one with a line for each child, a string of several lines as its plain text.
+ * Wildcards and slices: one match a line. Never throws.
+ */
+export function selectPath(json: string, path: string): PathResult {
+  const parsed = parsePath(path);
+  if (parsed.status === 'bad') {
+    const forms =
+      'use names, indices, slices and wildcards, such as $.items[0].name, $.items[*].id or $["a key"]';
+    return { status: 'missed', why: `Path not understood (${parsed.reason}): ${forms}.` };
+  }
+  if (!isJson(json))
+    return { status: 'missed', why: 'This memory is not JSON: use lines or query, not path.' };
+
+  const { steps } = parsed;
+  let spans: readonly JsonSpan[] = [documentSpan(json)];
+  for (const [index, step] of steps.entries()) {
+    const next = stepFrom(json, spans, step);
+    if (next.length === 0) return { status: 'missed', why: whyNothing(json, spans, steps, index) };
+    if (next.length > mostMatches) {
+      const why = `More than ${mostMatches} matches at ${spellPath(steps.slice(0, index + 1))}: use a slice such as [0:1000].`;
+      return { status: 'missed', why };
+    }
+    spans = next;
+  }
+  if (isMany(steps))
+    return { status: 'found', text: spans.map((span) => compactJson(json, span)).join('\n') };
+  return { status: 'found', text: spans.map((span) => layOut(json, span)).join('') };
+}
+
+function stepFrom(json: string, spans: readonly JsonSpan[], step: PathStep): readonly JsonSpan[] {
+  const found: JsonSpan[] = [];
+  for (const span of spans) {
+    for (const child of stepInto(json, span, step)) if (found.push(child) > mostMatches) return found;
+  }
+  return found;
+}
+
+function stepInto(json: string, span: JsonSpan, step: PathStep): Iterable<JsonSpan> {
+  const inObject = kindAt(json, span.start) === 'object';
+  switch (step.type) {
+    case 'every':
+      return childrenOf(json, span.start);
+    case 'slice':
+      return inObject ? [] : elements(json, span, step.from, step.to);
+    case 'index':
+      if (inObject) return lastNamed(json, span, String(step.index));
+      return elements(json, span, step.index, step.index === -1 ? undefined : step.index + 1);
+    case 'name':
+      if (inObject) return lastNamed(json, span, step.name);
+      return /^\d{1,15}$/.test(step.name)
+        ? elements(json, span, Number(step.name), Number(step.name) + 1)
+        : [];
+  }
+}
+
+/** Of members with the same name the last one counts, as in `JSON.parse`. */
+function lastNamed(json: string, span: JsonSpan, name: string): readonly JsonSpan[] {
+  let last: JsonSpan | undefined;
+  for (const child of childrenOf(json, span.start)) if (child.key === name) last = child;
+  return last === undefined ? [] : [last];
+}
+
+/** The elements from one index up to another, as `Array.slice` takes them. */
+function* elements(json: string, span: JsonSpan, from: number, to = Infinity): Generator<JsonSpan> {
+  const length = from < 0 || to < 0 ? lengthOf(json, span) : 0;
+  const first = from < 0 ? Math.max(0, length + from) : from;
+  const last = to < 0 ? length + to : to;
+  let index = 0;
+  for (const child of childrenOf(json, span.start)) {
+    if (index >= last) return;
+    if (index >= first) yield child;
+    index++;
+  }
+}
+
+function layOut(json: string, span: JsonSpan): string {
+  const kind = kindAt(json, span.start);
+  const isLong = span.end - span.start > longestOnOneLine;
+  if (kind === 'string') {
+    const literal = json.slice(span.start, span.end);
+    const value = JSON.parse(literal) as string;
+    return value.includes('\n') ? value : literal;
+  }
+  return compactJson(json, span, kind !== 'other' && isLong ? 'line-per-child' : 'one-line');
+}
+
+function whyNothing(
+  json: string,
+  spans: readonly JsonSpan[],
+  steps: readonly PathStep[],
+  failed: number,
+): string {
+  const reached = spellPath(steps.slice(0, failed));
+  const what = spans.length > 1 ? `the first of ${spans.length} values at ${reached}` : reached;
+  const is = spans.slice(0, 1).map((span) => describe(json, span));
+  return `Nothing at ${spellPath(steps.slice(0, failed + 1))}: ${what} is ${is.join('')}.`;
+}
+
+function describe(json: string, span: JsonSpan): string {
+  const kind = kindAt(json, span.start);
+  if (kind === 'string') return 'a string';
+  if (kind === 'other') return json.slice(span.start, Math.min(span.end, span.start + 40));
+  const length = lengthOf(json, span);
+  if (length === 0) return `an empty ${kind}`;
+  if (kind === 'array') return `an array with indices 0 to ${length - 1}`;
+  const names: string[] = [];
+  for (const { key } of childrenOf(json, span.start)) {
+    if (names.push(shortName(key ?? '')) === mostNames) break;
+  }
+  const more = length > names.length ? ` and ${length - names.length} more` : '';
+  return `an object with the names ${names.join(', ')}${more}`;
+}
+
+function shortName(key: string): string {
+  return JSON.stringify(key.length > 60 ? `${key.slice(0, 60).toWellFormed()}…` : key);
 }

@@ -4,7 +4,7 @@
  * Characters are UTF-16 units, and no range splits a code point. Pure, linear, keeps no index of the lines.
  */
 
-import { wholeAfter, wholeBefore } from '../conversation/code-points.ts';
+import { wholeAfter, wholeBefore } from '../conversation/fit.ts';
 
 export type Unit = 'lines' | 'characters';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRecall } from './resolve.ts';
 import { documentSpan } from './json-text.ts';
-import { messageText } from './message-text.ts';
+import { messageText } from './read-original.ts';
 
 const code = 'func main() {\n\tfmt.Println("hello")\n}\n'.repeat(3);
 const call = {

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findPassages } from './passages.ts';
+import { findPassages, windowsOf } from './passages.ts';
 import { queryTerms, spellingsOf } from '../arrival/items/query-terms.ts';
-import { windowsOf } from './windows.ts';
 
 const everything = (text: string) => ({ start: 0, end: text.length });
 const filler = (lines: number): string =>

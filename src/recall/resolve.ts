@@ -2,15 +2,21 @@
  * Answers one call of the recall tool: the original, or the part of it that was asked for, as text for the model. Does no I/O
  * but through `lookup`; whatever the model sends, the answer is a sentence it can act on.
  */
+import { clip, longestFit, type CountTokens } from '../conversation/fit.ts';
 import { parseArguments } from './arguments.ts';
-import { clip } from '../conversation/fit.ts';
-import type { CountTokens } from '../conversation/fit.ts';
-import { countLines, locate, parseRange } from './lines.ts';
-import type { Stretch } from './lines.ts';
-import { readOriginal } from './original.ts';
-import { pageOf } from './page.ts';
+import {
+  countLines,
+  locate,
+  parseRange,
+  spellPlace,
+  spellRange,
+  unitOf,
+  type Stretch,
+  type Unit,
+} from './lines.ts';
+import { readOriginal } from './read-original.ts';
 import { searchPage, type Searched } from './search-page.ts';
-import { selectPath } from './select-path.ts';
+import { selectPath } from './json-path.ts';
 
 export type RecallRequest = {
   /** The arguments of the call as the model wrote them. */
@@ -49,7 +55,7 @@ export async function resolveRecall(request: RecallRequest): Promise<string> {
   const within = stretchOf(text, asked.lines);
   if ('why' in within) return sentence(within.why);
   const options = { maxTokens, countTokens };
-  const next = (lines: string) => callFor(asked, lines);
+  const next = (lines: string) => argumentsFor(asked, lines);
   return asked.query === undefined
     ? pageOf(text, within, { ...options, callFor: next })
     : searchPage([{ id: undefined, text, within, callFor: next }], asked.query, options);
@@ -64,7 +70,9 @@ async function searchAll(
   const sources = found.flatMap(({ id, stored }): readonly Searched[] => {
     if (stored === undefined) return [];
     const { text } = readOriginal(stored);
-    return [{ id, text, within: { start: 0, end: text.length }, callFor: (lines) => callFor({ id }, lines) }];
+    return [
+      { id, text, within: { start: 0, end: text.length }, callFor: (lines) => argumentsFor({ id }, lines) },
+    ];
   });
   return searchPage(sources, query, { maxTokens, countTokens });
 }
@@ -97,9 +105,70 @@ function unknownId(id: string): string {
 const nothingToSearch =
   'No id was given, and there is nothing to search without one. Send the id of a stub: {"id":"ID","query":"words"}.';
 
-function callFor(
+function argumentsFor(
   { id, path }: { readonly id: string; readonly path?: string | undefined },
   lines: string,
 ): string {
   return JSON.stringify({ id, path, lines });
+}
+
+type PageOptions = {
+  readonly maxTokens: number;
+  readonly countTokens: CountTokens;
+  /** The arguments, as JSON, of the call that reads the range given in the spelling of `lines`. */
+  readonly callFor: (lines: string) => string;
+};
+
+/** A whole text that fits comes back as it is, without a last line; every other page has one. */
+function pageOf(text: string, wanted: Stretch, options: PageOptions): string {
+  const { maxTokens, countTokens } = options;
+  const isWhole = wanted.start === 0 && wanted.end === text.length;
+  if (isWhole && longestFit(text, wanted, maxTokens, countTokens) === wanted.end) return text;
+
+  const total = { lines: countLines(text), characters: text.length };
+  const likely = lastLine(
+    text,
+    wanted.start,
+    { end: wanted.end, unit: 'characters', rest: wanted },
+    total,
+    options,
+  );
+  let room = maxTokens - countTokens(likely);
+  while (room > 0) {
+    const cut = cutAt(text, wanted, longestFit(text, wanted, room, countTokens));
+    if (cut.rest !== undefined && cut.rest.start === wanted.start) break;
+    const page = `${text.slice(wanted.start, cut.end)}\n${lastLine(text, wanted.start, cut, total, options)}`;
+    const over = countTokens(page) - maxTokens;
+    if (over <= 0) return page;
+    room = Math.min(room - over, cut.rest === undefined ? room : Math.ceil(room * 0.99));
+  }
+  return clip('[The cap on what one call may return is too small to read this.]', maxTokens, countTokens);
+}
+
+type Cut = { readonly end: number; readonly unit: Unit; readonly rest: Stretch | undefined };
+
+/** Ends the page behind a line where there is one, else behind a code point. */
+function cutAt(text: string, wanted: Stretch, fitting: number): Cut {
+  if (fitting >= wanted.end) return { end: wanted.end, unit: unitOf(text, wanted), rest: undefined };
+  const before = text.lastIndexOf('\n', Math.min(fitting, wanted.end - 2));
+  if (before < wanted.start) {
+    return { end: fitting, unit: 'characters', rest: { start: fitting, end: wanted.end } };
+  }
+  const rest = { start: before + 1, end: wanted.end };
+  // A page that began within a line has to keep the break it ends with: nothing else would say it was there.
+  const beganWithLine = wanted.start === 0 || text[wanted.start - 1] === '\n';
+  return beganWithLine ? { end: before, unit: 'lines', rest } : { end: before + 1, unit: 'characters', rest };
+}
+
+function lastLine(
+  text: string,
+  start: number,
+  cut: Cut,
+  total: Readonly<Record<Unit, number>>,
+  { callFor }: PageOptions,
+): string {
+  const place = spellPlace(text, { start, end: cut.end }, cut.unit);
+  const noun = cut.unit === 'characters' ? 'Characters' : place.includes('-') ? 'Lines' : 'Line';
+  const rest = cut.rest === undefined ? '' : ` For the rest: ${callFor(spellRange(text, cut.rest))}`;
+  return `[${noun} ${place} of ${total[cut.unit]}.${rest}]`;
 }

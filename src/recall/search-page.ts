@@ -2,13 +2,10 @@
  * Lays out the passages that answer a query, in the order of the texts and under a token cap, each with its place in the
  * spelling of `lines`; the last line names where else it matches. Pure.
  */
-import { type CountTokens, clip, longestFit } from '../conversation/fit.ts';
-import { wholeBefore } from '../conversation/code-points.ts';
+import { type CountTokens, clip, longestFit, wholeBefore } from '../conversation/fit.ts';
 import { spellRange } from './lines.ts';
 import type { Stretch } from './lines.ts';
-import { findPassages } from './passages.ts';
-import type { Passage, Source } from './passages.ts';
-import { withContext } from './windows.ts';
+import { findPassages, type Passage, type Source, withContext } from './passages.ts';
 
 /** A text to be searched. */
 export type Searched = Source & {

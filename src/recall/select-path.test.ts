@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compactJson, documentSpan } from './json-text.ts';
-import { selectPath } from './select-path.ts';
+import { selectPath } from './json-path.ts';
 
 const json = `{
   "id": 2512292042121000001,

@@ -6,7 +6,7 @@ import type { ModelReply } from '../codecs/codec.ts';
 import { answerRecall } from '../engine/answer-recall.ts';
 import type { Prepared } from '../engine/prepared.ts';
 import type { RecallRound } from '../conversation/hidden-recall.ts';
-import { readOriginal } from '../recall/original.ts';
+import { readOriginal } from '../recall/read-original.ts';
 import { holds, type Value } from './needs.ts';
 import type { SentContext } from './policies.ts';
 import type { Need, Recording, RecordedStep } from './recording.ts';

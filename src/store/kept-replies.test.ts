@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { KeptReply } from '../conversation/hidden-recall.ts';
 import { inMemoryStore } from './in-memory.ts';
 import { createKeptReplies, type KeptReplies } from './kept-replies.ts';
 import type { Store } from './store.ts';

@@ -3,7 +3,7 @@
  * under that name may end with a private call.
  */
 import { LRUCache } from 'lru-cache';
-import type { KeptReply } from '../conversation/kept-reply.ts';
+import type { KeptReply } from '../conversation/hidden-recall.ts';
 import { sha256 } from './digest.ts';
 import type { Clock } from './store.ts';
 import type { EncryptedStore } from './encrypted-store.ts';

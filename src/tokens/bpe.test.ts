@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMerger } from './bpe.ts';
-import { createVocabulary, NO_RANK } from './vocabulary.ts';
+import { createMerger, createVocabulary, NO_RANK } from './bpe.ts';
 
 const vocabulary = createVocabulary([
   'a',

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Calibration, createCalibration } from './calibration.ts';
-import type { Report } from './correction.ts';
+import { type Calibration, createCalibration, type Report } from './calibration.ts';
 
 const model = 'local claude-opus-4-5';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Correction, correctionFrom, type Evidence, type Report } from './correction.ts';
+import { type Correction, correctionFrom, type Evidence, type Report } from './calibration.ts';
 
 const bounds = { least: 0.5, most: 2 };
 

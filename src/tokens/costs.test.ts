@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ImageRule, imageTokens } from './costs.ts';
+import { type ImageRule, imageTokens } from './token-counter.ts';
 
 const tokensOf = (rule: ImageRule, sizes: readonly (readonly [number, number])[]) =>
   sizes.map(([width, height]) => imageTokens(rule, { width, height }));

@@ -2,9 +2,8 @@
  * Tokens of images, documents and sounds in a request body. Images go by the provider's rule for their size; the rest is
  * guessed from how much there is. Pure. The base64 text itself is never counted: it would be a hundred times too much.
  */
-import { type Block, bytesOf, type Media, textOf } from '../conversation/conversation.ts';
-import { imageSizeOf } from './image-size.ts';
-import type { TokenCounter } from './token-counter.ts';
+import { bytesOf, textOf, type Block, type Media } from '../conversation/conversation.ts';
+import type { ImageSize, TokenCounter } from './token-counter.ts';
 
 export function countMedia(counter: TokenCounter, body: Uint8Array, block: Block, media: Media): number {
   const { kind, data, span } = media;
@@ -36,4 +35,153 @@ const decoder = new TextDecoder();
 function isEncoded(literal: Uint8Array): boolean {
   const head = decoder.decode(literal.subarray(1, 200)).replace(/"$/, '');
   return /^(?:[a-z]+:[!-~]*|(?:[A-Za-z0-9+/=_-]|\\\/|\\[rn]){32,})$/.test(head);
+}
+
+/** A byte of the image, or undefined past its end. */
+type ByteAt = (at: number) => number | undefined;
+
+/**
+ * The size of an image in a JSON string literal (quotes included) that holds base64 or a data URL. Undefined for other
+ * URLs, unknown formats and broken data.
+ */
+export function imageSizeOf(literal: Uint8Array): ImageSize | undefined {
+  const base64 = base64Of(literal);
+  if (base64 === undefined) return undefined;
+  const byteAt = base64Reader(base64);
+  const size = readPng(byteAt) ?? readGif(byteAt) ?? readWebp(byteAt) ?? readJpeg(byteAt);
+  return size !== undefined && size.width > 0 && size.height > 0 ? size : undefined;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** A data URL says its type in fewer bytes than this. */
+const LONGEST_PREAMBLE = 200;
+/** A literal with escapes is unescaped up to here only. */
+const UNESCAPED_BYTES = 262_144;
+
+/** The bytes that hold base64, without quotes, data URL preamble and escapes. */
+function base64Of(literal: Uint8Array): Uint8Array | undefined {
+  const start = literal[0] === QUOTE ? 1 : 0;
+  const end = literal.at(-1) === QUOTE ? literal.length - 1 : literal.length;
+  const body = literal.subarray(start, end);
+  const plain = body.includes(BACKSLASH) ? unescaped(body.subarray(0, UNESCAPED_BYTES)) : body;
+  const preamble = ascii(plain.subarray(0, LONGEST_PREAMBLE));
+  if (!/^[a-z][a-z+.-]*:/i.test(preamble)) return plain;
+  const marker = /^data:[^,]*;base64,/i.exec(preamble);
+  return marker === null ? undefined : plain.subarray(marker[0].length);
+}
+
+/** Some clients escape the slashes of base64, some break it into lines. */
+function unescaped(body: Uint8Array): Uint8Array {
+  const plain = ascii(body)
+    .replace(/\\[nrt]/g, '')
+    .replace(/\\(.)/g, '$1');
+  return Uint8Array.from(plain, (character) => character.charCodeAt(0));
+}
+
+const latin1 = new TextDecoder('latin1');
+
+function ascii(bytes: Uint8Array): string {
+  return latin1.decode(bytes);
+}
+
+/** Value of each base64 digit by its byte. The last two stand for the last two before them: the URL-safe alphabet. */
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_';
+const digits = new Map(
+  Array.from({ length: alphabet.length }, (_, k) => [alphabet.charCodeAt(k), k < 64 ? k : k - 2]),
+);
+
+/** Any byte can be had alone, since three bytes always stand in four digits. */
+function base64Reader(base64: Uint8Array): ByteAt {
+  return (at) => {
+    const group = Math.floor(at / 3) * 4 + (at % 3);
+    const left = digits.get(base64[group] ?? 0);
+    const right = digits.get(base64[group + 1] ?? 0);
+    if (left === undefined || right === undefined) return undefined;
+    const shift = 4 - (at % 3) * 2;
+    return ((left << (6 - shift)) | (right >> shift)) & 0xff;
+  };
+}
+
+function startsWith(byteAt: ByteAt, at: number, text: string): boolean {
+  for (let k = 0; k < text.length; k++) if (byteAt(at + k) !== text.charCodeAt(k)) return false;
+  return true;
+}
+
+/** Little-endian; undefined when the data end before. */
+function little(byteAt: ByteAt, at: number, bytes: number): number | undefined {
+  let value = 0;
+  for (let k = bytes - 1; k >= 0; k--) {
+    const byte = byteAt(at + k);
+    if (byte === undefined) return undefined;
+    value = value * 256 + byte;
+  }
+  return value;
+}
+
+function big(byteAt: ByteAt, at: number, bytes: number): number | undefined {
+  return little((k) => byteAt(2 * at + bytes - 1 - k), at, bytes);
+}
+
+function sized(width: number | undefined, height: number | undefined): ImageSize | undefined {
+  return width === undefined || height === undefined ? undefined : { width, height };
+}
+
+function readPng(byteAt: ByteAt): ImageSize | undefined {
+  if (!startsWith(byteAt, 0, '\u0089PNG\r\n\u001a\n')) return undefined;
+  return sized(big(byteAt, 16, 4), big(byteAt, 20, 4));
+}
+
+function readGif(byteAt: ByteAt): ImageSize | undefined {
+  if (!startsWith(byteAt, 0, 'GIF8')) return undefined;
+  return sized(little(byteAt, 6, 2), little(byteAt, 8, 2));
+}
+
+function readWebp(byteAt: ByteAt): ImageSize | undefined {
+  if (!startsWith(byteAt, 0, 'RIFF') || !startsWith(byteAt, 8, 'WEBP')) return undefined;
+  if (startsWith(byteAt, 12, 'VP8X')) {
+    const width = little(byteAt, 24, 3);
+    const height = little(byteAt, 27, 3);
+    return sized(width === undefined ? width : width + 1, height === undefined ? height : height + 1);
+  }
+  if (startsWith(byteAt, 12, 'VP8L')) {
+    // Fourteen bits each, less one.
+    const bits = little(byteAt, 21, 4);
+    return bits === undefined
+      ? undefined
+      : { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 };
+  }
+  if (!startsWith(byteAt, 12, 'VP8 ')) return undefined;
+  const width = little(byteAt, 26, 2);
+  const height = little(byteAt, 28, 2);
+  return width === undefined || height === undefined
+    ? undefined
+    : { width: width & 0x3fff, height: height & 0x3fff };
+}
+
+/** Segments before the frame header of any camera's file; hostile data end here. */
+const MOST_SEGMENTS = 1_000;
+
+function readJpeg(byteAt: ByteAt): ImageSize | undefined {
+  if (!startsWith(byteAt, 0, '\u00ff\u00d8')) return undefined;
+  let at = 2;
+  for (let segment = 0; segment < MOST_SEGMENTS; segment++) {
+    if (byteAt(at) !== 0xff) return undefined;
+    const marker = byteAt(at + 1);
+    if (marker === 0xff) {
+      at += 1;
+      continue;
+    }
+    if (marker !== undefined && isFrameHeader(marker))
+      return sized(big(byteAt, at + 7, 2), big(byteAt, at + 5, 2));
+    const length = big(byteAt, at + 2, 2);
+    if (length === undefined || length < 2) return undefined;
+    at += 2 + length;
+  }
+  return undefined;
+}
+
+/** SOF0 to SOF15, without the three markers among them that mean something else. */
+function isFrameHeader(marker: number): boolean {
+  return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { estimateFrom } from './estimate.ts';
+import { estimateFrom } from './token-counter.ts';
 import { loadExactCounter } from './exact.ts';
 
 const base = await loadExactCounter('o200k_base');

@@ -2,14 +2,10 @@
  * Exact token counts for the models whose tokenizer is public, in time linear in the text (n log n within one unbroken
  * run). Special tokens in a text are ordinary text, as they are to the provider. Pure once loaded.
  */
-import { createMerger } from './bpe.ts';
-import { END } from './char-class.ts';
-import { type Costs, imageTokens, USUAL_COSTS } from './costs.ts';
-import type { Encoding } from './models.ts';
-import { loadVocabulary } from './ranks.ts';
-import { splitCl100k, splitO200k, type Splitter } from './split.ts';
-import type { TokenCounter } from './token-counter.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import { createMerger, createVocabulary, type Vocabulary } from './bpe.ts';
+import { END, splitCl100k, splitO200k, type Splitter } from './split.ts';
+import { USUAL_COSTS, imageTokens, type Costs, type TokenCounter } from './token-counter.ts';
+import { rankData, type Encoding } from './models.ts';
 
 /**
  * The counter of a public encoding. Loads its rank data on first use (about 100 ms), once per process. Lone surrogates
@@ -64,4 +60,16 @@ function createCount(split: Splitter, vocabulary: Vocabulary): Count {
     }
     return tokens;
   };
+}
+
+const loaded = new Map<Encoding, Promise<Vocabulary>>();
+
+/** The vocabulary of an encoding. A load that failed is tried again. */
+function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
+  const known = loaded.get(encoding);
+  if (known !== undefined) return known;
+  const loading = rankData[encoding]().then(createVocabulary);
+  loaded.set(encoding, loading);
+  loading.catch(() => loaded.delete(encoding));
+  return loading;
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { imageSizeOf } from './image-size.ts';
+import { imageSizeOf } from './count-media.ts';
 
 const bytes = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0));
 /** A JSON string literal of the image whose first bytes are given. */

@@ -1,11 +1,10 @@
 /** Chooses the token counter of a model: exact where its tokenizer is public, else an estimate, else the user's own. */
 import { LRUCache } from 'lru-cache';
-import { estimateFrom } from './estimate.ts';
+import { estimateFrom, type TokenCounter } from './token-counter.ts';
 import { loadExactCounter } from './exact.ts';
 import { bestMatch, nameOf } from './model-names.ts';
 import { costsOf, type Encoding, type ModelOverrides, type Tokenizer, tokenizerOf } from './models.ts';
 import { completeCounter, type OwnCounter, ownCounterWords, whyNoCounter } from './own-counter.ts';
-import type { TokenCounter } from './token-counter.ts';
 
 /**
  * The counter of a model; the same object for the same model and overrides. Loads rank data the first time an encoding

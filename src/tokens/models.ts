@@ -4,11 +4,10 @@
  * as `model-names.ts` explains them.
  */
 import { loadCatalog } from './catalog.ts';
-import { type Costs, type ImageRule, USUAL_COSTS } from './costs.ts';
-import type { Estimate } from './estimate.ts';
+import { type Costs, type ImageRule, USUAL_COSTS, type Estimate } from './token-counter.ts';
 import { bestMatch } from './model-names.ts';
 import type { OwnCounter } from './own-counter.ts';
-import type { Token } from './vocabulary.ts';
+import type { Token } from './bpe.ts';
 
 /** The tokenizers whose vocabulary is public. */
 export type Encoding = 'o200k_base' | 'cl100k_base';

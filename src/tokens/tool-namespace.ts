@@ -3,38 +3,37 @@
  * less than the JSON of the request. The layout is that of the renderer which the maker of these models has published (harmony,
  * `json_schema_to_typescript`), indented as in published comparisons of such prompts with the usage reported for them. Pure.
  */
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../conversation/json-object.ts';
 
 /** Deeper schemas are cut off: nobody writes them, but somebody may send them. */
 const deepest = 32;
 
 /** The definition as TypeScript; undefined for tools that are no functions: the provider's own, and free-form ones. */
 export function renderTool(definition: unknown): string | undefined {
-  if (!isFields(definition)) return undefined;
+  if (!isRecord(definition)) return undefined;
   const { function: inner, tools, type } = definition;
   if (type === 'namespace' && Array.isArray(tools)) {
     const rendered = tools.map(renderTool);
     return rendered.includes(undefined) ? undefined : rendered.join('');
   }
   if (type !== undefined && type !== 'function') return undefined;
-  const { name, description, parameters } = isFields(inner) ? inner : definition;
+  const { name, description, parameters } = isRecord(inner) ? inner : definition;
   if (typeof name !== 'string') return undefined;
-  const schema = isFields(parameters) ? parameters : {};
+  const schema = isRecord(parameters) ? parameters : {};
   const body = propertiesOf(schema, { root: schema, indent: '', depth: 0 });
   const signature = body === '' ? '()' : `(_: {\n${body}})`;
   return `${comment(description, '')}type ${name} = ${signature} => any;\n\n`;
 }
 
-type Place = { readonly root: Fields; readonly indent: string; readonly depth: number };
+type Place = { readonly root: JsonObject; readonly indent: string; readonly depth: number };
 
 /** One property a line, each behind what is said of it. */
-function propertiesOf(schema: Fields, place: Place): string {
-  const properties = isFields(schema['properties']) ? schema['properties'] : {};
+function propertiesOf(schema: JsonObject, place: Place): string {
+  const properties = isRecord(schema['properties']) ? schema['properties'] : {};
   const required = Array.isArray(schema['required']) ? new Set<unknown>(schema['required']) : undefined;
   let lines = '';
   for (const [key, value] of Object.entries(properties)) {
-    const property = isFields(value) ? value : {};
+    const property = isRecord(value) ? value : {};
     const { title, description, examples, default: usual } = property;
     const { indent } = place;
     if (typeof title === 'string') lines += `${indent}// ${title}\n${indent}//\n`;
@@ -48,14 +47,14 @@ function propertiesOf(schema: Fields, place: Place): string {
   return lines;
 }
 
-function typeOf(schema: Fields, place: Place): string {
+function typeOf(schema: JsonObject, place: Place): string {
   if (place.depth > deepest) return 'any';
   const deeper = { ...place, depth: place.depth + 1 };
   const { $ref: reference, type, enum: values, nullable } = schema;
   if (typeof reference === 'string') return typeOf(referred(reference, place.root), deeper);
   const variants = schema['anyOf'] ?? schema['oneOf'];
   const spelled = Array.isArray(variants)
-    ? variants.map((variant) => typeOf(isFields(variant) ? variant : {}, deeper)).join(' | ')
+    ? variants.map((variant) => typeOf(isRecord(variant) ? variant : {}, deeper)).join(' | ')
     : Array.isArray(values) && values.length > 0
       ? values.map((one) => JSON.stringify(one)).join(' | ')
       : Array.isArray(type)
@@ -64,7 +63,7 @@ function typeOf(schema: Fields, place: Place): string {
   return nullable === true && !spelled.includes('null') ? `${spelled} | null` : spelled;
 }
 
-function simpleType(schema: Fields, place: Place): string {
+function simpleType(schema: JsonObject, place: Place): string {
   const { type, items } = schema;
   switch (type) {
     case 'string':
@@ -75,7 +74,7 @@ function simpleType(schema: Fields, place: Place): string {
     case 'integer':
       return 'number';
     case 'array':
-      return isFields(items) ? `${typeOf(items, place)}[]` : 'any[]';
+      return isRecord(items) ? `${typeOf(items, place)}[]` : 'any[]';
     case 'object': {
       const indent = `${place.indent}  `;
       const body = propertiesOf(schema, { ...place, indent });
@@ -87,11 +86,11 @@ function simpleType(schema: Fields, place: Place): string {
 }
 
 /** A definition of the same schema, as `#/$defs/Name` names it. */
-function referred(reference: string, root: Fields): Fields {
+function referred(reference: string, root: JsonObject): JsonObject {
   let found: unknown = root;
   for (const key of reference.replace(/^#\/?/, '').split('/'))
-    found = isFields(found) ? found[key] : undefined;
-  return isFields(found) ? found : {};
+    found = isRecord(found) ? found[key] : undefined;
+  return isRecord(found) ? found : {};
 }
 
 function comment(text: unknown, indent: string): string {
@@ -100,8 +99,4 @@ function comment(text: unknown, indent: string): string {
     .split('\n')
     .map((line) => `${indent}// ${line}`)
     .join('\n')}\n`;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createVocabulary, NO_RANK } from './vocabulary.ts';
+import { createVocabulary, NO_RANK } from './bpe.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

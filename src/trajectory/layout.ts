@@ -1,6 +1,5 @@
 /** How a trajectory's entries and actions are spelled in the context, and cut where one of them is too long for it. Pure. */
-import { clip, type CountTokens, longestFit } from '../conversation/fit.ts';
-import { wholeAfter } from '../conversation/code-points.ts';
+import { clip, type CountTokens, longestFit, wholeAfter } from '../conversation/fit.ts';
 import type { SummaryStep } from '../outline/summarizer.ts';
 import type { Action, TrajectoryEntry, NumberedAction, Summary } from './state.ts';
 

@@ -4,7 +4,7 @@
  * price costs at most twice what the best decision in hindsight would have cost (ski rental, Karlin et al. 1988). Some of what goes is
  * asked for again, which is a price too, also where nothing is cached: a round trip that reads the whole context once more.
  */
-import { numberFrom, wholeNumber } from './allowed.ts';
+import { numberFrom, wholeNumber } from './option-checks.ts';
 import { type Dead, isTooShortToCache, onlyDead, type Trigger } from './trigger.ts';
 
 export type CacheRentOptions = {

@@ -3,7 +3,7 @@
  * and all that is dead goes at once: what would be written, and read from then on, for nobody. It looks before `cache-rent`, which would
  * put up with a stretch of it and for which the price of writing anew still stands.
  */
-import { numberFrom, wholeNumber } from './allowed.ts';
+import { numberFrom, wholeNumber } from './option-checks.ts';
 import { isTooShortToCache, onlyDead, type Trigger } from './trigger.ts';
 
 export type ColdCacheOptions = {

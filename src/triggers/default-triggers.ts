@@ -12,8 +12,7 @@ import type { MustFitOptions } from './must-fit.ts';
 import { createTokenBudget } from './token-budget.ts';
 import type { TokenBudgetOptions } from './token-budget.ts';
 import type { Trigger } from './trigger.ts';
-import { createWindowFraction } from './window-fraction.ts';
-import type { WindowFractionOptions } from './window-fraction.ts';
+import { createWindowFraction, type WindowFractionOptions } from './window-fraction.ts';
 
 /** `false` leaves a trigger out; the message count is off unless it is given options. */
 export type TriggerOptions = {

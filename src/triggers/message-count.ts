@@ -2,7 +2,7 @@
  * Fires when a request has more messages than wanted. Counts messages, not tokens, so it needs neither window nor counter.
  * The buffer is the hysteresis: it fires above `target + buffer` and asks for `target`.
  */
-import { wholeNumber } from './allowed.ts';
+import { wholeNumber } from './option-checks.ts';
 import type { Trigger } from './trigger.ts';
 
 export type MessageCountOptions = {

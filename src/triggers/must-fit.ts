@@ -2,11 +2,9 @@
  * Fires when the request would not fit the window beside its reply: the provider would refuse it. Needs a known window.
  * Asks for the same low mark as the window fraction, so that the forced fold is not followed by another one a turn later.
  */
-import { fraction } from './allowed.ts';
-import { lowMark } from './low-mark.ts';
-import { newestGoal } from './newest-goal.ts';
+import { fraction } from './option-checks.ts';
+import { lowMark, newestGoal, defaultMark } from './window-fraction.ts';
 import type { Trigger } from './trigger.ts';
-import { defaultMark } from './window-fraction.ts';
 
 export type MustFitOptions = {
   /** Fraction of the window to fold down to. Default 0.5. */

@@ -4,7 +4,7 @@
  * there is always as much left for the rest, and a fold wins as much. The buffer covers under-counting: the trigger fires that much before
  * the count reaches it. The gap down to the target is the hysteresis.
  */
-import { wholeNumber } from './allowed.ts';
+import { wholeNumber } from './option-checks.ts';
 import { isTooShortToCache, shortestCached, type Trigger } from './trigger.ts';
 
 export type TokenBudgetOptions = {

@@ -2,10 +2,8 @@
  * Fires when the request takes more than a fraction of the window. Needs a known window; `reserved` plays no part here.
  * Fires above `trigger`, asks for `target`: the gap is the hysteresis.
  */
-import { fraction } from './allowed.ts';
-import { lowMark } from './low-mark.ts';
-import { newestGoal } from './newest-goal.ts';
-import type { Trigger } from './trigger.ts';
+import { fraction } from './option-checks.ts';
+import type { Demand, Trigger } from './trigger.ts';
 
 export type WindowFractionOptions = {
   /** Fraction of the window above which it fires. Default 0.85. */
@@ -41,4 +39,24 @@ export function createWindowFraction(options: WindowFractionOptions = {}): Trigg
       return { trigger: name, goal, atMost: undefined, force: false, newest, ...least };
     },
   };
+}
+
+/** Share of the foldable room below the high mark that a fold leaves at least: asking for all of it brings most of it back by recalls. */
+const leastLeft = 0.25;
+
+/**
+ * Returns `low`, or more where too little of the request could be folded to come down to it: then at most three quarters are asked for of
+ * what fits between the fixed tokens and `high`. Where everything is foldable it is `low`. All in tokens.
+ */
+export function lowMark(low: number, high: number, fixed = 0): number {
+  if (fixed >= high) return Math.floor(low);
+  return Math.floor(Math.max(low, fixed + (high - fixed) * Math.min(leastLeft, low / high)));
+}
+
+/** From .85 of a window to .8 of it: enough for what a tool answers next, and no more than must be of what was just asked for. */
+const belowTheMark = 0.94;
+
+/** `above`: the mark in tokens. */
+export function newestGoal(above: number): NonNullable<Demand['newest']> {
+  return { above, target: Math.floor(above * belowTheMark) };
 }

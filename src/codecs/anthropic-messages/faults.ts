@@ -1,9 +1,9 @@
 /** The rules that an Anthropic Messages body breaks, read with `JSON.parse` alone. https://docs.anthropic.com/en/api/messages */
-import type { Fields } from '../../conversation/arguments.ts';
+import type { JsonObject } from '../../conversation/json-object.ts';
 import { isFilled, objectsOf, parsedBody } from '../parsed-body.ts';
 
 /** Neighbours of one side are one turn to the provider. */
-type Turn = { readonly role: unknown; readonly blocks: Fields[] };
+type Turn = { readonly role: unknown; readonly blocks: JsonObject[] };
 
 export function faults(body: Uint8Array): readonly string[] {
   const parsed = parsedBody(body);

@@ -11,7 +11,7 @@ import {
   type StreamRelay,
   awaitsRecall,
 } from '../codec.ts';
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord } from '../../conversation/json-object.ts';
 import {
   addUsage,
   eventBytes,

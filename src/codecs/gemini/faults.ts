@@ -1,9 +1,9 @@
 /** The rules that a generateContent body breaks, read with `JSON.parse` alone. https://ai.google.dev/api/generate-content */
-import { type Fields, isRecord } from '../../conversation/arguments.ts';
+import { type JsonObject, isRecord } from '../../conversation/json-object.ts';
 import { objectsOf, parsedBody } from '../parsed-body.ts';
 import { valueOf } from './names.ts';
 
-type Content = { readonly isModel: boolean; readonly parts: readonly Fields[] };
+type Content = { readonly isModel: boolean; readonly parts: readonly JsonObject[] };
 
 export function faults(body: Uint8Array): readonly string[] {
   const parsed = parsedBody(body);
@@ -12,7 +12,7 @@ export function faults(body: Uint8Array): readonly string[] {
   if (contents.length === 0) return ['messages-not-empty'];
   const found: string[] = [];
   if (contents[0]!.isModel) found.push('first-is-user');
-  const turns: { isModel: boolean; parts: Fields[] }[] = [];
+  const turns: { isModel: boolean; parts: JsonObject[] }[] = [];
   for (const [index, { isModel, parts }] of contents.entries()) {
     if (parts.length === 0) found.push('content-not-empty');
     if (!isModel && contents[index - 1]?.isModel === false) found.push('roles-alternate');
@@ -24,7 +24,7 @@ export function faults(body: Uint8Array): readonly string[] {
   return found;
 }
 
-function contentOf(content: Fields): Content {
+function contentOf(content: JsonObject): Content {
   const parts = content['parts'];
   return {
     isModel: content['role'] === 'model',
@@ -55,11 +55,11 @@ function pairing(turn: Content, next: Content | undefined, isFirst: boolean): re
   return found;
 }
 
-function nameOf(held: Fields): unknown {
+function nameOf(held: JsonObject): unknown {
   return valueOf(held, 'name');
 }
 
-function inside(parts: readonly Fields[], name: string): readonly Fields[] {
+function inside(parts: readonly JsonObject[], name: string): readonly JsonObject[] {
   return parts.flatMap((part) => {
     const held = valueOf(part, name);
     return isRecord(held) ? [held] : [];

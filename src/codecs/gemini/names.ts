@@ -4,7 +4,7 @@
  */
 import type { Span } from '../../conversation/conversation.ts';
 import { type Member, scanObject } from '../../conversation/json-scan.ts';
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord } from '../../conversation/json-object.ts';
 import { isNull, startsWith } from '../read-body.ts';
 
 export type Members = ReadonlyMap<string, Member>;

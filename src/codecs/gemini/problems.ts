@@ -2,7 +2,7 @@
  * The invariants of generateContent that a compressor could break, each with the provider's words.
  * https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/gemini-api/docs/thought-signatures
  */
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord } from '../../conversation/json-object.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { parseSpan } from '../../conversation/json-scan.ts';
 import type { Problem } from '../codec.ts';

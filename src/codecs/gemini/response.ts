@@ -4,7 +4,7 @@ import { applySplices, jsonBytes } from '../../conversation/splice.ts';
 import { scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord } from '../../conversation/json-object.ts';
 import { addUsage, jsonList, memberBytes, numberAt, withMembers, parseResponse } from '../event-json.ts';
 import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
 import { stringOf, valueOf } from './names.ts';

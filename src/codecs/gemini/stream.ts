@@ -3,7 +3,7 @@
  * follow, the client sees one reply: one id, one finish, usage of all rounds. The JSON array that streams without `alt=sse` is not
  * server-sent events and never gets here.
  */
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord, type JsonObject } from '../../conversation/json-object.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import {
   type GatewayProblem,
@@ -37,8 +37,6 @@ import {
   usageFrom,
 } from './response.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** What one upstream response has said so far. */
 type Round = {
   readonly number: number;
@@ -60,7 +58,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   let firstId: string | undefined;
   let earlierUsage: unknown;
 
-  function takeChunk(event: StreamEvent, chunk: Fields): readonly Uint8Array[] {
+  function takeChunk(event: StreamEvent, chunk: JsonObject): readonly Uint8Array[] {
     if (!round.begun) round.ending = [];
     round.begun = true;
     firstId ??= stringIn(chunk, 'responseId');
@@ -178,7 +176,7 @@ function withParts(candidate: Uint8Array, parts: Uint8Array): Uint8Array {
   });
 }
 
-function parseChunk(data: string): Fields | undefined {
+function parseChunk(data: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(data);
     return isRecord(value) ? value : undefined;

@@ -1,5 +1,5 @@
 /** Writes edits and the recall tool into a generateContent body, byte by byte. */
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord } from '../../conversation/json-object.ts';
 import { bytesOf, type Conversation, type Part } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import type { RecallRound } from '../../conversation/hidden-recall.ts';

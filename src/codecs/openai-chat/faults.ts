@@ -1,6 +1,6 @@
 /** The rules that a Chat Completions body breaks, read with `JSON.parse` alone. https://platform.openai.com/docs/api-reference/chat/create */
-import type { Fields } from '../../conversation/arguments.ts';
-import { isRecord } from '../../conversation/arguments.ts';
+import type { JsonObject } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-object.ts';
 import { isFilled, objectsOf, parsedBody, wordAt } from '../parsed-body.ts';
 
 export function faults(body: Uint8Array): readonly string[] {
@@ -37,7 +37,7 @@ export function faults(body: Uint8Array): readonly string[] {
   return found;
 }
 
-function messageFaults(message: Fields, before: Fields | undefined): readonly string[] {
+function messageFaults(message: JsonObject, before: JsonObject | undefined): readonly string[] {
   const { role, content } = message;
   const found: string[] = [];
   if (Array.isArray(message['tool_calls']) && message['tool_calls'].length === 0)
@@ -50,7 +50,7 @@ function messageFaults(message: Fields, before: Fields | undefined): readonly st
 }
 
 /** The form before tools: a result names its function and stands right behind the call. */
-function isAnswer(message: Fields, before: Fields | undefined): boolean {
+function isAnswer(message: JsonObject, before: JsonObject | undefined): boolean {
   const called = before?.['function_call'];
   return isRecord(called) && wordAt(called, 'name') === wordAt(message, 'name');
 }

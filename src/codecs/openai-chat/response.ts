@@ -3,7 +3,7 @@ import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes, listSplices } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord } from '../../conversation/json-object.ts';
 import {
   addUsage,
   memberBytes,

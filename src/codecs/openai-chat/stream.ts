@@ -11,7 +11,7 @@ import {
   type StreamRelay,
   awaitsRecall,
 } from '../codec.ts';
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord, type JsonObject } from '../../conversation/json-object.ts';
 import { addUsage, eventBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
 import { clientFinish, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
@@ -24,7 +24,6 @@ import {
   withCalls,
   type CallKey,
   callsOf,
-  type Fields,
   type MessageRecorder,
   recordMessage,
 } from './stream-message.ts';
@@ -61,9 +60,9 @@ type Round = {
 
 /** A delta, and what the client may see of its calls: the fragments as they came, and as they go on. */
 type Said = {
-  readonly delta: Fields;
-  readonly fragments: readonly Fields[];
-  readonly visible: readonly Fields[];
+  readonly delta: JsonObject;
+  readonly fragments: readonly JsonObject[];
+  readonly visible: readonly JsonObject[];
 };
 
 const encoder = new TextEncoder();
@@ -114,7 +113,7 @@ function take(relaying: Relaying, event: StreamEvent): readonly Uint8Array[] {
   return chunk && Array.isArray(chunk['choices']) ? takeChunk(relaying, event, chunk) : [event.raw];
 }
 
-function takeChunk(relaying: Relaying, event: StreamEvent, chunk: Fields): readonly Uint8Array[] {
+function takeChunk(relaying: Relaying, event: StreamEvent, chunk: JsonObject): readonly Uint8Array[] {
   const { round } = relaying;
   if (!round.begun) round.ending = [];
   round.begun = true;
@@ -138,7 +137,7 @@ function takeChunk(relaying: Relaying, event: StreamEvent, chunk: Fields): reado
 }
 
 /** Where a call fragment goes at the client: its index there, or nowhere. */
-function routeCall(relaying: Relaying, fragment: Fields, key: CallKey): Fields | undefined {
+function routeCall(relaying: Relaying, fragment: JsonObject, key: CallKey): JsonObject | undefined {
   const { round, recallTool } = relaying;
   if (round.recalls.has(key)) return undefined;
   const known = round.shown.get(key);
@@ -162,11 +161,11 @@ function newIndex(relaying: Relaying, key: CallKey): number {
 }
 
 /** The call under this index; itself where it stands there already (an index that is left out is 0). */
-function atIndex(call: Fields, index: number): Fields {
+function atIndex(call: JsonObject, index: number): JsonObject {
   return numberAt(call, 'index') === index ? call : { ...call, index };
 }
 
-function neverNamed(relaying: Relaying): readonly Fields[] {
+function neverNamed(relaying: Relaying): readonly JsonObject[] {
   const { unnamed, recorder } = relaying.round;
   return [...unnamed].map((key) => ({ ...recorder.call(key), index: newIndex(relaying, key) }));
 }

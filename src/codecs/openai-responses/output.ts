@@ -1,7 +1,7 @@
 /** The items of a response: what they say and call, and which of them the client may see. */
 import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import type { ModelReply, ToolCall } from '../codec.ts';
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord } from '../../conversation/json-object.ts';
 import { stringIn } from '../event-json.ts';
 
 /** An output item as its bytes and as a value. */

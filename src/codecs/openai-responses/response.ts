@@ -1,5 +1,5 @@
 /** Reads and rewrites complete responses of OpenAI Responses. https://platform.openai.com/docs/api-reference/responses/object */
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord } from '../../conversation/json-object.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';

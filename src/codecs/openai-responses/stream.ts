@@ -10,7 +10,7 @@
  * The first id must stay, for clients take another for another response. What the provider keeps under it ends with the private call:
  * a request that goes on from it by `previous_response_id` must name the last response instead (kept.ts).
  */
-import { isRecord } from '../../conversation/arguments.ts';
+import { isRecord, type JsonObject } from '../../conversation/json-object.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import {
   type GatewayProblem,
@@ -37,8 +37,6 @@ import { providerError } from '../provider-errors.ts';
 import { isPrivate, itemsOf, visibleItems, type Item } from './output.ts';
 import { errorEvent, errorOf, replyFrom, usageFrom } from './response.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** What one upstream response has said so far. */
 type Round = {
   readonly number: number;
@@ -46,7 +44,7 @@ type Round = {
   /** Client-side index of each item that is shown. */
   readonly shown: Map<number, number>;
   /** The response object of the event that ended this round. */
-  response: Fields | undefined;
+  response: JsonObject | undefined;
   /** That event and a mark behind it, kept back once a call was held; a continuation starts with those of the round before. */
   ending: StreamEvent[];
   end: 'completed' | 'incomplete' | 'other' | undefined;
@@ -66,7 +64,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return round.number === 0 && !round.recorder.anyHeld();
   }
 
-  function takeStart(event: StreamEvent, data: Fields): readonly Uint8Array[] {
+  function takeStart(event: StreamEvent, data: JsonObject): readonly Uint8Array[] {
     firstId ??= stringIn(data['response'], 'id');
     if (round.number === 0) return [numbered(event, data, {})];
     round.ending = [];
@@ -74,7 +72,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   }
 
   /** An event of one output item: kept back, or shown under the client's own index. */
-  function takeOfItem(event: StreamEvent, data: Fields, type: string): readonly Uint8Array[] {
+  function takeOfItem(event: StreamEvent, data: JsonObject, type: string): readonly Uint8Array[] {
     const index = numberAt(data, 'output_index');
     if (round.number > 0) round.ending = [];
     if (type === 'response.output_item.added') round.recorder.begin(index, data['item']);
@@ -99,7 +97,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   /** The event under the client's next sequence number; the raw bytes where nothing changes. */
   function numbered(
     event: StreamEvent,
-    data: Fields,
+    data: JsonObject,
     changes: Readonly<Record<string, Uint8Array>>,
   ): Uint8Array {
     const given = data['sequence_number'];
@@ -114,7 +112,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return eventBytes(event.event, setMembers(encoder.encode(event.data), all));
   }
 
-  function takeEnd(event: StreamEvent, data: Fields, type: string): readonly Uint8Array[] {
+  function takeEnd(event: StreamEvent, data: JsonObject, type: string): readonly Uint8Array[] {
     round.response = recordAt(data, 'response');
     round.end = endOf(type, round.response);
     firstId ??= stringIn(round.response, 'id');
@@ -198,7 +196,7 @@ const ends: ReadonlySet<string> = new Set([
 ]);
 
 /** Some servers complete what is incomplete by its status. */
-function endOf(type: string, response: Fields | undefined): Round['end'] {
+function endOf(type: string, response: JsonObject | undefined): Round['end'] {
   const isCutOff = type === 'response.incomplete' || stringIn(response, 'status') === 'incomplete';
   if (isCutOff) return 'incomplete';
   return type === 'response.completed' ? 'completed' : 'other';
@@ -223,7 +221,7 @@ function outputOf(event: StreamEvent): readonly Item[] {
 
 const OPEN_BRACKET = '['.charCodeAt(0);
 
-function parseData(data: string): Fields | undefined {
+function parseData(data: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(data);
     return isRecord(value) ? value : undefined;

@@ -1,9 +1,8 @@
 /** Writes edits and the recall tool into an OpenAI Responses body, byte by byte. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import type { HiddenRecall, RecallRound } from '../../conversation/hidden-recall.ts';
+import type { HiddenRecall, RecallRound, KeptReply } from '../../conversation/hidden-recall.ts';
 import { scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
-import type { KeptReply } from '../../conversation/kept-reply.ts';
 import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import {
   appendMessages,

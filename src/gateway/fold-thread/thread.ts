@@ -9,8 +9,7 @@ import { createDefaultEngine, type FoldSettings } from '../../engine/default-eng
 import type { Prepared } from '../../engine/prepared.ts';
 import type { EngineRequest } from '../../engine/request.ts';
 import type { SummaryJob } from '../../engine/summary-ahead.ts';
-import type { HiddenRecall } from '../../conversation/hidden-recall.ts';
-import type { KeptReply } from '../../conversation/kept-reply.ts';
+import type { HiddenRecall, KeptReply } from '../../conversation/hidden-recall.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { Store } from '../../store/store.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';

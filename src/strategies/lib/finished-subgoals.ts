@@ -3,7 +3,7 @@
  * (see find-subgoals.ts). What the user says begins one and is not in it. Pure.
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
-import { userSpeaks } from '../../conversation/reminder.ts';
+import { userSpeaks } from '../../conversation/turns.ts';
 import { unitsOf } from '../../conversation/turns.ts';
 import { subgoalLength } from '../../outline/levels.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';

@@ -7,7 +7,7 @@ import {
   textsOf,
 } from '../../conversation/conversation.ts';
 import { pairCalls, type PartPlace, placeKey } from '../../conversation/pairing.ts';
-import { isReminder } from '../../conversation/reminder.ts';
+import { isReminder } from '../../conversation/turns.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 
 /** In order. Reasoning is left out, and so are calls of `recallTool`: what they brought stands elsewhere. */
