@@ -3,7 +3,7 @@
  * "ttl":"1h"}`, and servers of Chat Completions that pass requests on to its models take them, too. Chat Completions and Responses
  * have fields.
  */
-import { isRecord } from '../conversation/json-object.ts';
+import { isRecord } from '../conversation/json-record.ts';
 import type { Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, scanArray, scanObject } from '../conversation/json-scan.ts';
 import { startsWith } from './read-body.ts';

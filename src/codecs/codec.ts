@@ -15,7 +15,7 @@ export interface Codec {
   /** The model and the mode that the URL's path names, in formats that put them there. With the codec's name they make the same codec again. */
   readonly route?: { readonly model: string | undefined; readonly streaming: boolean };
   /** Reads a request body. Throws `not-this-format` for what is not a request of this format; then: pass it through. */
-  read(body: Uint8Array, reading: Reading): Conversation;
+  read(body: Uint8Array, reading: ReadContext): Conversation;
   /**
    * The body with the edits (and the recall tool) spliced in; every byte that no edit names stays. The same array comes
    * back when there is nothing to do. Throws `bad-edit` when an edit names a place that is not there.
@@ -81,7 +81,7 @@ export type CacheMarks = {
 };
 
 /** What reading needs from outside: a digest, and a place to remember blocks whose bytes were read before. */
-export type Reading = {
+export type ReadContext = {
   readonly digest: (bytes: Uint8Array) => string;
   readonly outlines: OutlineMemo;
   /** Where there is one, what a conversation repeats is not even looked at again. */
@@ -155,7 +155,7 @@ export type RecallTool = {
 };
 
 /** Tokens of one model call. `input` counts all prompt tokens, those read from and written to a cache included. */
-export type Usage = {
+export type ReplyUsage = {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
@@ -175,7 +175,7 @@ export type ModelReply = {
   readonly recalls: readonly ToolCall[];
   /** The calls meant for the client. */
   readonly calls: readonly ToolCall[];
-  readonly usage: Usage | undefined;
+  readonly usage: ReplyUsage | undefined;
   /** The provider's own usage object, to be summed over rounds in its own terms. */
   readonly rawUsage: unknown;
   /** Why the model stopped, in the provider's word. */
@@ -220,7 +220,7 @@ export interface StreamRelay {
    */
   fail(problem: GatewayProblem, said?: Uint8Array): readonly Uint8Array[];
   /** Usage over all rounds so far. */
-  usage(): Usage | undefined;
+  usage(): ReplyUsage | undefined;
 }
 
 export type RelayEnd =

@@ -1,5 +1,5 @@
 /** Small changes to the JSON of responses and stream events that leave every other byte as it came. */
-import { isRecord } from '../conversation/json-object.ts';
+import { isRecord } from '../conversation/json-record.ts';
 import { ScanError, parseSpan, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { applySplices, concatBytes, listSplices, type Splice } from '../conversation/splice.ts';
 import { LeporelloError } from '../errors.ts';

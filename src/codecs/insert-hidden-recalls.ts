@@ -2,7 +2,7 @@
  * Puts hidden recalls back into a body: each private round as it was sent, in front of what is left of the client's copy. How a codec
  * spells a round, and what tells one part from another, is its own.
  */
-import { isRecord } from '../conversation/json-object.ts';
+import { isRecord } from '../conversation/json-record.ts';
 import {
   bytesOf,
   decodeLiteral,
@@ -20,10 +20,10 @@ import {
   maybeSame,
   nothingTaken,
   takeRound,
-  type Mark,
-  type Piece,
-  type Said,
-  type Taken,
+  type PiecePosition,
+  type ReplyPiece,
+  type ReplyPieces,
+  type MatchedPieces,
 } from './match-copy.ts';
 import { memoized } from './memoize.ts';
 import { messageSplices, type MessageWriter } from './write-body.ts';
@@ -49,9 +49,9 @@ type Placement = {
 };
 
 /** What the client was shown of a hidden recall, round by round and at last. */
-type Shown = { readonly rounds: readonly Said[]; readonly closing: Said | undefined };
+type VisibleRounds = { readonly rounds: readonly ReplyPieces[]; readonly closing: ReplyPieces | undefined };
 
-type Placer = HiddenRecallWriter & { shown(hiddenRecall: HiddenRecall): Shown };
+type Placer = HiddenRecallWriter & { shown(hiddenRecall: HiddenRecall): VisibleRounds };
 
 /** The `insertHiddenRecalls` of a codec. */
 export function hiddenRecallInserter(
@@ -77,7 +77,7 @@ export function hiddenRecallInserter(
   };
 }
 
-function readShown(reader: HiddenRecallReader, { rounds, closing }: HiddenRecall): Shown {
+function readShown(reader: HiddenRecallReader, { rounds, closing }: HiddenRecall): VisibleRounds {
   const recallTool = rounds.at(-1)?.answers[0]?.call.name;
   return {
     rounds: rounds.map(({ turn }) => shownOf(reader, turn, recallTool)),
@@ -123,8 +123,8 @@ function placementOf(
 }
 
 /** How much of the copy the rounds say; undefined when it is a copy of something else. */
-function takenBy({ rounds, closing }: Shown, said: Said): Taken | undefined {
-  let taken: Taken | undefined = nothingTaken;
+function takenBy({ rounds, closing }: VisibleRounds, said: ReplyPieces): MatchedPieces | undefined {
+  let taken: MatchedPieces | undefined = nothingTaken;
   for (const round of rounds) taken = taken && takeRound(said, taken, round);
   return taken && closing && !maybeSame(said, taken, closing) ? undefined : taken;
 }
@@ -137,22 +137,22 @@ function copyAt({ messages }: Conversation, at: number): readonly Message[] {
 }
 
 /** Nothing may stand between the client's calls and their results; texts without a word are how some clients end a reply. */
-function isAllTaken({ texts, calls, others }: Said, taken: Taken): boolean {
+function isAllTaken({ texts, calls, others }: ReplyPieces, taken: MatchedPieces): boolean {
   const rest = texts.slice(taken.texts.piece).map(({ text }) => text);
   const isAll = taken.calls.piece === calls.length && taken.others.piece === others.length;
   return isAll && rest.join('').slice(taken.texts.offset).trim() === '';
 }
 
-function everything({ texts, reasoning, calls, others }: Said): Taken {
+function everything({ texts, reasoning, calls, others }: ReplyPieces): MatchedPieces {
   return { texts: endOf(texts), reasoning: endOf(reasoning), calls: endOf(calls), others: endOf(others) };
 }
 
-function endOf({ length }: readonly Piece[]): Mark {
+function endOf({ length }: readonly ReplyPiece[]): PiecePosition {
   return { piece: length, offset: 0 };
 }
 
 /** What the rounds say goes from the copy, for they stand in front of it now; a text that goes on behind them keeps its rest. */
-function takenAway(said: Said, taken: Taken): readonly Edit[] {
+function takenAway(said: ReplyPieces, taken: MatchedPieces): readonly Edit[] {
   return (['texts', 'reasoning', 'calls', 'others'] as const).flatMap((kind): readonly Edit[] => {
     const { piece, offset } = taken[kind];
     const whole = said[kind].slice(0, piece).map(({ place }) => dropped(place));
@@ -183,10 +183,10 @@ type HiddenRecallReader = {
   ): Uint8Array | undefined;
 };
 
-type Saying = { readonly kind: keyof Said } & Pick<Piece, 'text' | 'isWhole'>;
+type PieceReading = { readonly kind: keyof ReplyPieces } & Pick<ReplyPiece, 'text' | 'isWhole'>;
 
 /** What the client was shown of a recorded turn: all but the calls of the recall tool. */
-function shownOf(reader: HiddenRecallReader, turn: Uint8Array, recallTool: string | undefined): Said {
+function shownOf(reader: HiddenRecallReader, turn: Uint8Array, recallTool: string | undefined): ReplyPieces {
   const view = reader.readTurn(turn);
   return collect(view.messages, (message, part) =>
     part.type === 'tool-call' && part.name === recallTool ? [] : sayingsOf(reader, view, message, part),
@@ -198,7 +198,7 @@ function saidInCopy(
   conversation: Conversation,
   copy: readonly Message[],
   hiddenRecall: HiddenRecall,
-): Said {
+): ReplyPieces {
   return collect(copy, (message, part) => {
     const referred = reader.referred?.(conversation, message, part, hiddenRecall);
     if (referred) return sayingsOfReferred(reader, referred);
@@ -206,7 +206,7 @@ function saidInCopy(
   });
 }
 
-function sayingsOfReferred(reader: HiddenRecallReader, turn: Uint8Array): readonly Saying[] {
+function sayingsOfReferred(reader: HiddenRecallReader, turn: Uint8Array): readonly PieceReading[] {
   const view = reader.readTurn(turn);
   return view.messages.flatMap((message) =>
     message.parts.flatMap((part) =>
@@ -219,9 +219,9 @@ function sayingsOfReferred(reader: HiddenRecallReader, turn: Uint8Array): readon
 
 function collect(
   messages: readonly Message[],
-  sayings: (message: Message, part: Part) => readonly Saying[],
-): Said {
-  const said: Record<keyof Said, Piece[]> = { texts: [], reasoning: [], calls: [], others: [] };
+  sayings: (message: Message, part: Part) => readonly PieceReading[],
+): ReplyPieces {
+  const said: Record<keyof ReplyPieces, ReplyPiece[]> = { texts: [], reasoning: [], calls: [], others: [] };
   for (const message of messages) {
     message.parts.forEach((part, index) => {
       const place = { message: message.index, part: index };
@@ -232,7 +232,7 @@ function collect(
 }
 
 /** Sayings by part: parts read once serve every later body. */
-const known = new WeakMap<Part, readonly Saying[]>();
+const known = new WeakMap<Part, readonly PieceReading[]>();
 
 /** One saying, or several ways to tell the same reasoning. */
 function sayingsOf(
@@ -240,7 +240,7 @@ function sayingsOf(
   conversation: Conversation,
   message: Message,
   part: Part,
-): readonly Saying[] {
+): readonly PieceReading[] {
   const sayings = known.get(part) ?? readSayings(reader, conversation, message, part);
   known.set(part, sayings);
   return sayings;
@@ -251,7 +251,7 @@ function readSayings(
   { body }: Conversation,
   message: Message,
   part: Part,
-): readonly Saying[] {
+): readonly PieceReading[] {
   const words = () => textsOf(part).map((span) => textOf(body, message, span));
   switch (part.type) {
     case 'text':

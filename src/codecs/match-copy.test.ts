@@ -1,12 +1,19 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { maybeSame, nothingTaken, type Piece, type Said, type Taken, takeRound } from './match-copy.ts';
+import {
+  maybeSame,
+  nothingTaken,
+  type ReplyPiece,
+  type ReplyPieces,
+  type MatchedPieces,
+  takeRound,
+} from './match-copy.ts';
 
-type Words = { readonly [Kind in keyof Said]?: readonly string[] };
+type Words = { readonly [Kind in keyof ReplyPieces]?: readonly string[] };
 
-function said({ texts = [], reasoning = [], calls = [], others = [] }: Words, isWhole = false): Said {
+function said({ texts = [], reasoning = [], calls = [], others = [] }: Words, isWhole = false): ReplyPieces {
   const pieces = (list: readonly string[], whole: boolean) =>
-    list.map((text, part): Piece => ({ text, isWhole: whole, place: { message: 0, part } }));
+    list.map((text, part): ReplyPiece => ({ text, isWhole: whole, place: { message: 0, part } }));
   return {
     texts: pieces(texts, isWhole),
     reasoning: pieces(reasoning, isWhole),
@@ -16,8 +23,8 @@ function said({ texts = [], reasoning = [], calls = [], others = [] }: Words, is
 }
 
 /** What is left of each kind behind what was taken, a piece that was cut as its rest; kinds of which nothing is left are left out. */
-function rest(copy: Said, taken: Taken): Words {
-  const left = (kind: keyof Said) => {
+function rest(copy: ReplyPieces, taken: MatchedPieces): Words {
+  const left = (kind: keyof ReplyPieces) => {
     const { piece, offset } = taken[kind];
     return copy[kind].slice(piece).map(({ text }, at) => (at === 0 ? text.slice(offset) : text));
   };
@@ -29,7 +36,7 @@ function rest(copy: Said, taken: Taken): Words {
 
 /** What is left of a copy behind the rounds, taken one after the other. */
 function behind(copy: Words, rounds: readonly Words[]): Words | undefined {
-  let taken: Taken | undefined = nothingTaken;
+  let taken: MatchedPieces | undefined = nothingTaken;
   for (const round of rounds) taken = taken && takeRound(said(copy), taken, said(round));
   return taken && rest(said(copy), taken);
 }

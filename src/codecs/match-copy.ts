@@ -6,17 +6,17 @@
 import type { PartPlace } from '../conversation/pairing.ts';
 
 /** What a reply consists of, kind by kind, each in order. */
-export type Said = {
-  readonly texts: readonly Piece[];
-  readonly reasoning: readonly Piece[];
+export type ReplyPieces = {
+  readonly texts: readonly ReplyPiece[];
+  readonly reasoning: readonly ReplyPiece[];
   /** Calls that the client runs. */
-  readonly calls: readonly Piece[];
+  readonly calls: readonly ReplyPiece[];
   /** What the provider ran by itself, media, refusals: whatever else is no text. */
-  readonly others: readonly Piece[];
+  readonly others: readonly ReplyPiece[];
 };
 
 /** One part of a reply: its text, or what tells it from another of its kind; and where it stands. */
-export type Piece = {
+export type ReplyPiece = {
   readonly text: string;
   /** It is there as a whole or not at all: a key, a reference. Words may be merged with others and cut. */
   readonly isWhole: boolean;
@@ -24,15 +24,19 @@ export type Piece = {
 };
 
 /** How much of a copy was taken, kind by kind: whole pieces, and characters of the one behind them. */
-export type Taken = Readonly<Record<keyof Said, Mark>>;
-export type Mark = { readonly piece: number; readonly offset: number };
+export type MatchedPieces = Readonly<Record<keyof ReplyPieces, PiecePosition>>;
+export type PiecePosition = { readonly piece: number; readonly offset: number };
 
-const start: Mark = { piece: 0, offset: 0 };
+const start: PiecePosition = { piece: 0, offset: 0 };
 
-export const nothingTaken: Taken = { texts: start, reasoning: start, calls: start, others: start };
+export const nothingTaken: MatchedPieces = { texts: start, reasoning: start, calls: start, others: start };
 
 /** The copy behind a round; undefined when it has other words or calls there. The rest may be missing: many clients drop it. */
-export function takeRound(copy: Said, from: Taken, round: Said): Taken | undefined {
+export function takeRound(
+  copy: ReplyPieces,
+  from: MatchedPieces,
+  round: ReplyPieces,
+): MatchedPieces | undefined {
   // A round without a word takes none: an empty text in the copy may carry the seal of what comes next.
   const texts =
     round.texts.length === 0 ? from.texts : takeTexts(copy.texts, from.texts, textOf(round.texts));
@@ -44,7 +48,7 @@ export function takeRound(copy: Said, from: Taken, round: Said): Taken | undefin
 }
 
 /** True when the rest of the copy may be this reply, as far as the client has either: one begins as the other does. */
-export function maybeSame(copy: Said, from: Taken, reply: Said): boolean {
+export function maybeSame(copy: ReplyPieces, from: MatchedPieces, reply: ReplyPieces): boolean {
   const rest = {
     text: squeezed(textOf(copy.texts.slice(from.texts.piece)).slice(from.texts.offset)),
     calls: copy.calls.slice(from.calls.piece),
@@ -53,9 +57,9 @@ export function maybeSame(copy: Said, from: Taken, reply: Said): boolean {
   return beginsWith(said, rest) || beginsWith(rest, said);
 }
 
-type Words = { readonly text: string; readonly calls: readonly Piece[] };
+type ReplyWords = { readonly text: string; readonly calls: readonly ReplyPiece[] };
 
-function beginsWith(whole: Words, beginning: Words): boolean {
+function beginsWith(whole: ReplyWords, beginning: ReplyWords): boolean {
   return (
     whole.text.startsWith(beginning.text) &&
     beginning.calls.every(({ text }, index) => whole.calls[index]?.text === text)
@@ -63,7 +67,11 @@ function beginsWith(whole: Words, beginning: Words): boolean {
 }
 
 /** Behind so many characters of the copy as the text has; white space may be missing or more. Never within a piece that is whole. */
-function takeTexts(pieces: readonly Piece[], from: Mark, text: string): Mark | undefined {
+function takeTexts(
+  pieces: readonly ReplyPiece[],
+  from: PiecePosition,
+  text: string,
+): PiecePosition | undefined {
   let { piece, offset } = from;
   // Most often the text stands there as it is.
   let at = pieces[piece]?.text.startsWith(text, offset) === true ? text.length : 0;
@@ -84,12 +92,16 @@ function takeTexts(pieces: readonly Piece[], from: Mark, text: string): Mark | u
   return offset > 0 && pieces[piece]?.isWhole === true ? undefined : { piece, offset };
 }
 
-function takeCalls(pieces: readonly Piece[], from: Mark, calls: readonly Piece[]): Mark | undefined {
+function takeCalls(
+  pieces: readonly ReplyPiece[],
+  from: PiecePosition,
+  calls: readonly ReplyPiece[],
+): PiecePosition | undefined {
   const agrees = calls.every((call, index) => pieces[from.piece + index]?.text === call.text);
   return agrees ? { piece: from.piece + calls.length, offset: 0 } : undefined;
 }
 
-function textOf(pieces: readonly Piece[]): string {
+function textOf(pieces: readonly ReplyPiece[]): string {
   return pieces.map(({ text }) => text).join('');
 }
 

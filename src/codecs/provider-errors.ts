@@ -2,7 +2,7 @@
  * Reads a provider's refusal of a request that is too long: that it is one, and the numbers it names. Each wire format brings the
  * wordings of its providers. Pure.
  */
-import { isRecord } from '../conversation/json-object.ts';
+import { isRecord } from '../conversation/json-record.ts';
 import { ScanError, parseSpan } from '../conversation/json-scan.ts';
 import { concatBytes, jsonBytes } from '../conversation/splice.ts';
 import { memberBytes, setMembers, stringIn } from './event-json.ts';

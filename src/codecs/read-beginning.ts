@@ -5,7 +5,7 @@
 import type { Conversation } from '../conversation/conversation.ts';
 import { firstElements, type Member, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { concatBytes } from '../conversation/splice.ts';
-import type { Codec, Reading } from './codec.ts';
+import type { Codec, ReadContext } from './codec.ts';
 
 const encoder = new TextEncoder();
 
@@ -20,7 +20,7 @@ const mostBytes = 256 * 1024;
 export function readBeginning(
   codec: Pick<Codec, 'read'>,
   body: Uint8Array,
-  reading: Reading,
+  reading: ReadContext,
 ): Conversation | undefined {
   if (body.length > longestBody) return undefined;
   try {

@@ -5,7 +5,7 @@
 import type { Block, Message, Part, Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, ScanError, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
-import type { Outline, Reading } from './codec.ts';
+import type { Outline, ReadContext } from './codec.ts';
 import type { SeenList } from './seen-bodies.ts';
 
 /** The top-level members of a body by key. */
@@ -21,13 +21,13 @@ export type Fields = {
 };
 
 /** Reads without remembering anything, for what is read apart from any conversation. */
-export const unremembered: Reading = {
+export const unremembered: ReadContext = {
   digest: () => '',
   outlines: { get: () => undefined, set: () => undefined },
 };
 
 /** How a codec reads one block: the bytes of the block alone, known to be JSON. */
-export type Outliner = (bytes: Uint8Array, reading: Reading) => Outline;
+export type Outliner = (bytes: Uint8Array, reading: ReadContext) => Outline;
 
 /**
  * Runs `read` over the top-level fields. `list` names the field that holds the messages. Throws `not-this-format` for what is not
@@ -37,7 +37,7 @@ export function readFields<T>(
   format: string,
   body: Uint8Array,
   list: string,
-  reading: Reading,
+  reading: ReadContext,
   read: (fields: Fields) => T,
 ): T {
   let seen: SeenList | undefined;
@@ -72,7 +72,7 @@ export function parseOtherFields(
 }
 
 /** The messages, in their order. */
-export function readMessages(fields: Fields, reading: Reading, outliner: Outliner): readonly Message[] {
+export function readMessages(fields: Fields, reading: ReadContext, outliner: Outliner): readonly Message[] {
   const of = `${fields.format}/messages`;
   const messages = [...(fields.seen?.messages ?? [])];
   for (let index = messages.length; index < fields.messages.length; index++) {
@@ -89,7 +89,7 @@ export function readMessages(fields: Fields, reading: Reading, outliner: Outline
 export function readPreamble(
   fields: Fields,
   key: string,
-  reading: Reading,
+  reading: ReadContext,
   outliner: Outliner,
 ): Block | undefined {
   const span = fields.get(key);
@@ -98,7 +98,7 @@ export function readPreamble(
   return { span, digest, parts: outline.parts, markedForMs: outline.markedForMs };
 }
 
-function outlineOf(fields: Fields, span: Span, of: string, reading: Reading, outliner: Outliner) {
+function outlineOf(fields: Fields, span: Span, of: string, reading: ReadContext, outliner: Outliner) {
   const bytes = fields.body.subarray(span.start, span.end);
   const digest = reading.digest(bytes);
   const known = reading.outlines.get(digest);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { commonLength, sha256 } from '../store/digest.ts';
-import type { Reading } from './codec.ts';
+import type { ReadContext } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
 import { createSeenBodies } from './seen-bodies.ts';
 
@@ -20,7 +20,7 @@ function openReading(maxBytes?: number) {
     return sha256(bytes);
   };
   const seen = createSeenBodies({ digest: sha256, commonLength, ...(maxBytes ? { maxBytes } : {}) });
-  const reading: Reading = { digest, outlines: new Map(), seen };
+  const reading: ReadContext = { digest, outlines: new Map(), seen };
   return {
     /** What was read, which must be what is read of these bytes by themselves, and how many bytes it took to digest. */
     read(body: Uint8Array): number {
@@ -108,7 +108,7 @@ describe('bodies read before', () => {
 
   it('are refused as before where they are no JSON behind what was seen', () => {
     const body = bodyOf(long);
-    const reading: Reading = {
+    const reading: ReadContext = {
       digest: sha256,
       outlines: new Map(),
       seen: createSeenBodies({ digest: sha256, commonLength }),

@@ -7,7 +7,7 @@ import {
   type Conversation,
   type Message,
   type Part,
-  type Place,
+  type TextPlace,
   type Span,
 } from '../conversation/conversation.ts';
 import { lastMessageOf, type Edit } from '../conversation/edit.ts';
@@ -189,7 +189,7 @@ function partAt(conversation: Conversation, message: number, part: number): Part
   );
 }
 
-function literalAt(conversation: Conversation, at: Place): Span {
+function literalAt(conversation: Conversation, at: TextPlace): Span {
   const found = textsOf(partAt(conversation, at.message, at.part))[at.text];
   if (found) return found;
   throw new LeporelloError(

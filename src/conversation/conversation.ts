@@ -108,7 +108,7 @@ export type Conversation = {
 };
 
 /** Where a text stands: `text` counts the literals in the part's `texts`. */
-export type Place = { readonly message: number; readonly part: number; readonly text: number };
+export type TextPlace = { readonly message: number; readonly part: number; readonly text: number };
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

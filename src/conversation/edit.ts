@@ -2,7 +2,7 @@
  * Edits are data: strategies return them, the fold store stores them, a codec writes them into the bytes. Nothing mutates.
  * Indices always name the conversation as the client sent it, before any edit.
  */
-import type { Place } from './conversation.ts';
+import type { TextPlace } from './conversation.ts';
 
 export type Edit =
   /**
@@ -11,7 +11,7 @@ export type Edit =
    */
   | {
       readonly kind: 'replace-text';
-      readonly at: Place;
+      readonly at: TextPlace;
       readonly stub: string;
       readonly memory: string | undefined;
     }
@@ -40,18 +40,18 @@ export type Edit =
       /** Of a summary: whether it stands `beside` those that earlier edits put in, or takes them in and stands `instead` of them. */
       readonly summary?: 'beside' | 'instead';
       /** What it stands for, where that is one stretch of several. */
-      readonly stretch?: Stretch;
+      readonly stretch?: FinishedSubgoal;
     };
 
 /** A finished stretch of a conversation that a text stands for: a sub-goal's messages, or stretches that became one of a higher level. */
-export type Stretch = {
+export type FinishedSubgoal = {
   /** 1 a sub-goal, 2 a phase, 3 and more overviews. */
   readonly level: number;
   /** Brings back what stood there before. */
   readonly memory: string;
   readonly calls: number;
   /** Of a higher level: what stood there before, in order. */
-  readonly of: readonly { readonly text: string; readonly stretch: Stretch }[];
+  readonly of: readonly { readonly text: string; readonly stretch: FinishedSubgoal }[];
 };
 
 /** The highest message index an edit needs to exist: it can be replayed on every prefix that is longer. */
@@ -84,6 +84,6 @@ export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
   );
 }
 
-export function stretchOf(edit: Edit): Stretch | undefined {
+export function stretchOf(edit: Edit): FinishedSubgoal | undefined {
   return edit.kind === 'insert-message' ? edit.stretch : undefined;
 }

@@ -4,7 +4,7 @@
  * store while the client resends it.
  */
 import { bytesOf, type Conversation, textsOf } from './conversation.ts';
-import { type Edit, type Stretch, stretchOf } from './edit.ts';
+import { type Edit, type FinishedSubgoal, stretchOf } from './edit.ts';
 import { concatBytes } from './splice.ts';
 
 const encoder = new TextEncoder();
@@ -17,7 +17,7 @@ export function memoriesOf(edits: readonly Edit[]): readonly string[] {
 /** The ids of all originals of these edits, each once: those of the levels within a stretch, too. */
 export function allMemoriesOf(edits: readonly Edit[]): readonly string[] {
   const ids = new Set(memoriesOf(edits));
-  const add = (stretch: Stretch | undefined): void => {
+  const add = (stretch: FinishedSubgoal | undefined): void => {
     if (stretch === undefined) return;
     ids.add(stretch.memory);
     for (const one of stretch.of) add(one.stretch);
@@ -65,7 +65,7 @@ export function originalsOf(
 }
 
 /** What an edit holds, level upon level; below are messages, which other edits took out. */
-function addStretches(originals: Map<string, Uint8Array>, stretch: Stretch | undefined): void {
+function addStretches(originals: Map<string, Uint8Array>, stretch: FinishedSubgoal | undefined): void {
   if (stretch === undefined || stretch.of.length === 0) return;
   originals.set(stretch.memory, originalOfTexts(stretch.of));
   for (const one of stretch.of) addStretches(originals, one.stretch);

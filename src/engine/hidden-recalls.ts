@@ -2,12 +2,12 @@
  * The conversation as the model knows it: with what it recalled in private put back where it stood in the client's copies of its
  * replies. Everything after this step (folds, counts, recalls) sees that conversation.
  */
-import type { Codec, PlacedHiddenRecall, Reading } from '../codecs/codec.ts';
+import type { Codec, PlacedHiddenRecall, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { FoundRecalls, Reply } from '../store/hidden-recalls.ts';
 import { newProblems } from './check.ts';
 
-export type HiddenRecallRequest = { readonly codec: Codec; readonly reading: Reading };
+export type HiddenRecallRequest = { readonly codec: Codec; readonly reading: ReadContext };
 
 /**
  * The conversation itself where nothing was recalled. Hidden recalls that would make it invalid are left out. `added`: how many messages stand in

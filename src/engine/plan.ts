@@ -2,8 +2,8 @@
  * Makes a fold: asks the strategies in order until the demand is met, and checks after each that the result is valid, smaller and
  * really counts less. Whatever fails that is taken back. Pure but for the memos it reads.
  */
-import type { Reading, RecallTool } from '../codecs/codec.ts';
-import type { Conversation, Place } from '../conversation/conversation.ts';
+import type { ReadContext, RecallTool } from '../codecs/codec.ts';
+import type { Conversation, TextPlace } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, withoutTakenIn } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
 import { leavesMemories, withMemoryIds } from '../conversation/original.ts';
@@ -18,7 +18,7 @@ import { type ShrinkInput, shrinksOf } from './shrinks.ts';
 
 /** Everything a fold is made from. */
 export type PlanInput = ShrinkInput & {
-  readonly reading: Reading;
+  readonly reading: ReadContext;
   readonly compressionBytesThreshold: number;
   /** Whether the client keeps what is folded here, and offers the recall tool itself. */
   readonly isHistoryKept: boolean;
@@ -266,7 +266,7 @@ export function viewOf(
   };
 }
 
-function textKey(at: Place): string {
+function textKey(at: TextPlace): string {
   return `${placeKey(at)}.${at.text}`;
 }
 

@@ -1,6 +1,6 @@
 /** What an engine has at hand: its parts, what it remembers of earlier requests, and what it makes of them for the next one. */
 import { LRUCache } from 'lru-cache';
-import type { Outline, Reading } from '../codecs/codec.ts';
+import type { Outline, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Chain, prefixChain } from '../conversation/prefix.ts';
@@ -22,7 +22,7 @@ import { createSummaryNotes, type SummaryNotes } from './summary-notes.ts';
 
 export type Workshop = {
   readonly options: EngineOptions;
-  readonly reading: Reading;
+  readonly reading: ReadContext;
   readonly counts: TokenMemo;
   readonly chains: LRUCache<string, Chain>;
   /** By how conversations begin. */

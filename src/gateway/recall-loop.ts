@@ -7,7 +7,7 @@ import {
   type ModelReply,
   type RecallAnswer,
   type StreamRelay,
-  type Usage,
+  type ReplyUsage,
   awaitsRecall,
   recallsBeside,
 } from '../codecs/codec.ts';
@@ -34,7 +34,7 @@ export type Exchange = Continuing & {
 export type ExchangeNotes = {
   recalled(report: RecallReport): void;
   /** At the end of each round: what all rounds so far used. */
-  used(usage: Usage | undefined): void;
+  used(usage: ReplyUsage | undefined): void;
   upstreamStatus(status: number): void;
   problem(text: string): void;
 };
@@ -232,7 +232,7 @@ async function ended(
   return relay.fail({ status, message }, said === undefined ? undefined : new TextEncoder().encode(said));
 }
 
-function sumUsage(replies: readonly ModelReply[]): Usage | undefined {
+function sumUsage(replies: readonly ModelReply[]): ReplyUsage | undefined {
   const known = replies.flatMap((reply) => reply.usage ?? []);
   // A sum does not say what was sent: the usage of one reply stays as it is.
   return known.length > 1 ? known.reduce(addedUsage, noUsage) : known[0];

@@ -2,7 +2,7 @@
  * Finds sub-goals in a conversation that names none: where the user speaks, where a plan's next item is begun, where the model says what
  * it does next, where calls turn to other things, and at the latest after seven calls. Linear in the steps. Pure.
  */
-import { argumentsIn, type JsonObject } from '../conversation/json-object.ts';
+import { argumentsIn, type JsonRecord } from '../conversation/json-record.ts';
 import { planItems } from './notes.ts';
 
 /** One thing that was said or done, without a wire format. */
@@ -138,7 +138,7 @@ export function createPlanReader(): PlanReader {
   const named = new Map<string, string>();
   let current: string | undefined;
 
-  function textOf(item: JsonObject): string | undefined {
+  function textOf(item: JsonRecord): string | undefined {
     const id = idOf(item);
     return nameOf(item) ?? (id === undefined ? undefined : (named.get(id) ?? `task ${id}`));
   }
@@ -162,7 +162,7 @@ export function createPlanReader(): PlanReader {
 
 const activeStatus = /^(?:in[-_ ]?progress|active|doing|started|running|current)$/i;
 
-function nameOf(item: JsonObject): string | undefined {
+function nameOf(item: JsonRecord): string | undefined {
   for (const key of ['content', 'subject', 'step', 'title', 'task', 'text', 'name', 'description']) {
     const value = item[key];
     if (typeof value === 'string' && value.trim() !== '') return value.trim();
@@ -170,7 +170,7 @@ function nameOf(item: JsonObject): string | undefined {
   return undefined;
 }
 
-function idOf(item: JsonObject): string | undefined {
+function idOf(item: JsonRecord): string | undefined {
   for (const key of ['taskId', 'task_id', 'id']) {
     const value = item[key];
     if (typeof value === 'string' || typeof value === 'number') return String(value);
@@ -178,7 +178,7 @@ function idOf(item: JsonObject): string | undefined {
   return undefined;
 }
 
-function fieldsOf(json: string): JsonObject | undefined {
+function fieldsOf(json: string): JsonRecord | undefined {
   // Most calls are about something else, and some are long.
   if (!json.includes('"status"') && !json.includes('"subject"')) return undefined;
   return argumentsIn(json);

@@ -2,7 +2,7 @@
  * What is noted of steps while they are read once, in order: what the user demanded, what the model concluded, what failed, how the plan
  * stands, and what the calls were about. Lists keep their order, and repeat nothing. Pure.
  */
-import { argumentsIn, isRecord, type JsonObject } from '../conversation/json-object.ts';
+import { argumentsIn, isRecord, type JsonRecord } from '../conversation/json-record.ts';
 import { clipped, endsOf, isBinding, isStrict, nameOf, plain, sentencesOf } from './sentences.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { createValues, type Values } from './values.ts';
@@ -152,9 +152,9 @@ function planIn(argumentsJson: string): ReadonlyMap<string, readonly string[]> |
 }
 
 /** The list in a call's arguments whose items all say how they stand; undefined where there is none. */
-export function planItems(sent: JsonObject): readonly JsonObject[] | undefined {
+export function planItems(sent: JsonRecord): readonly JsonRecord[] | undefined {
   return Object.values(sent).find(
-    (inner): inner is readonly JsonObject[] =>
+    (inner): inner is readonly JsonRecord[] =>
       Array.isArray(inner) && inner.length > 0 && inner.every((item) => isRecord(item) && 'status' in item),
   );
 }

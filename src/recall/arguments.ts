@@ -2,7 +2,7 @@
  * Reads what a model sent as arguments of the recall tool, as leniently as can be done without guessing: models send numbers
  * as strings, arrays for ranges, ids in quotes. Pure, never throws.
  */
-import { isRecord } from '../conversation/json-object.ts';
+import { isRecord } from '../conversation/json-record.ts';
 
 export type RecallArguments =
   | {

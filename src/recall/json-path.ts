@@ -57,9 +57,9 @@ export function isMany(steps: readonly PathStep[]): boolean {
   return steps.some((step) => step.type === 'every' || step.type === 'slice');
 }
 
-type Found = { readonly step: PathStep; readonly end: number } | { readonly reason: string };
+type ParsedStep = { readonly step: PathStep; readonly end: number } | { readonly reason: string };
 
-function stepAt(text: string, at: number): Found {
+function stepAt(text: string, at: number): ParsedStep {
   if (text.startsWith('..', at)) return { reason: '".." is not supported' };
   const key = match(quoted, text, at);
   if (key !== null) {
@@ -73,7 +73,7 @@ function stepAt(text: string, at: number): Found {
   return { step: name === '*' ? { type: 'every' } : { type: 'name', name }, end: dotted.lastIndex };
 }
 
-function stepInBrackets(inside: string, end: number): Found {
+function stepInBrackets(inside: string, end: number): ParsedStep {
   if (inside === '*') return { step: { type: 'every' }, end };
   if (/^-?\d{1,15}$/.test(inside)) return { step: { type: 'index', index: Number(inside) }, end };
   const slice = /^(-?\d{1,15})?\s*:\s*(-?\d{1,15})?$/.exec(inside);

@@ -14,7 +14,7 @@ export type Range =
   | { readonly kind: 'tail'; readonly unit: Unit; readonly count: number };
 
 /** A stretch of a text in UTF-16 units, `end` exclusive. */
-export type Stretch = { readonly start: number; readonly end: number };
+export type TextSpan = { readonly start: number; readonly end: number };
 
 const lineBreak = 0x0a;
 
@@ -39,7 +39,7 @@ export function parseRange(text: string): Range | undefined {
 }
 
 /** Where a range stands in the text, cut to what there is; undefined when it begins after the end. */
-export function locate(text: string, range: Range): Stretch | undefined {
+export function locate(text: string, range: Range): TextSpan | undefined {
   const total = range.unit === 'lines' ? countLines(text) : text.length;
   const from = range.kind === 'tail' ? Math.max(1, total - range.count + 1) : range.from;
   const to = range.kind === 'tail' ? total : Math.min(total, range.to ?? total);
@@ -52,20 +52,20 @@ export function locate(text: string, range: Range): Stretch | undefined {
 }
 
 /** The stretch in the spelling of the `lines` argument: in lines where it is whole lines, else in characters. */
-export function spellRange(text: string, stretch: Stretch): string {
+export function spellRange(text: string, stretch: TextSpan): string {
   const spelled = spellPlace(text, stretch, unitOf(text, stretch));
   return unitOf(text, stretch) === 'lines' ? spelled : `c${spelled}`;
 }
 
 /** First and last line or character of the stretch: "10-40", or "10" where they are the same line. */
-export function spellPlace(text: string, { start, end }: Stretch, unit: Unit): string {
+export function spellPlace(text: string, { start, end }: TextSpan, unit: Unit): string {
   if (unit === 'characters') return `${start + 1}-${end}`;
   const first = 1 + countBreaks(text, 0, start);
   const last = first + countBreaks(text, start, end === text.length && text.endsWith('\n') ? end - 1 : end);
   return first === last ? `${first}` : `${first}-${last}`;
 }
 
-export function unitOf(text: string, { start, end }: Stretch): Unit {
+export function unitOf(text: string, { start, end }: TextSpan): Unit {
   const isStart = start === 0 || text[start - 1] === '\n';
   const isEnd = end === text.length || (text[end] === '\n' && end !== text.length - 1);
   return isStart && isEnd ? 'lines' : 'characters';

@@ -3,7 +3,7 @@
  * query itself in front. Pure; one pass over each text, no index, because each is asked once.
  */
 import { wholeAfter, wholeBefore } from '../conversation/fit.ts';
-import type { Stretch } from './lines.ts';
+import type { TextSpan } from './lines.ts';
 import {
   bm25,
   countTerm,
@@ -15,9 +15,9 @@ import {
 } from '../arrival/items/query-terms.ts';
 
 /** A text, and the stretch of it that is asked. */
-export type Source = { readonly text: string; readonly within: Stretch };
+export type Source = { readonly text: string; readonly within: TextSpan };
 
-export type Passage<From extends Source = Source> = Stretch & {
+export type Passage<From extends Source = Source> = TextSpan & {
   readonly from: From;
   /** Offset of the first thing found in it. */
   readonly hit: number;
@@ -44,7 +44,7 @@ const tiers: readonly Tier[] = ['exact', 'any-case', 'words'];
 
 /** `whole`: as the text spells it that is asked. */
 type Query = { readonly whole: string; readonly lower: string; readonly terms: readonly QueryTerm[] };
-type Match<From> = Stretch & {
+type Match<From> = TextSpan & {
   readonly from: From;
   readonly hit: number;
   readonly tier: Tier;
@@ -92,7 +92,7 @@ function stands({ text, within }: Source, spelling: string): boolean {
 
 function matchIn<From extends Source>(
   from: From,
-  window: Stretch,
+  window: TextSpan,
   query: Query,
   exactAt: number | undefined,
 ): Match<From> | undefined {
@@ -162,7 +162,7 @@ const contextLines = 2;
 const contextCharacters = 150;
 
 /** Disjoint windows that cover the stretch: whole lines where they are short enough, pieces of a line where not. */
-export function* windowsOf(text: string, { start, end }: Stretch): Generator<Stretch> {
+export function* windowsOf(text: string, { start, end }: TextSpan): Generator<TextSpan> {
   for (let from = start; from < end; ) {
     const to = windowEnd(text, from, end);
     yield { start: from, end: to };
@@ -185,7 +185,7 @@ function windowEnd(text: string, from: number, end: number): number {
 }
 
 /** The stretch with up to two lines or 150 characters more on each side; ends of lines are kept where they are near. */
-export function withContext(text: string, { start, end }: Stretch, within: Stretch): Stretch {
+export function withContext(text: string, { start, end }: TextSpan, within: TextSpan): TextSpan {
   const earliest = wholeBefore(text, Math.max(within.start, start - contextCharacters));
   const latest = wholeAfter(text, Math.min(within.end, end + contextCharacters));
   return { start: linesBack(text, start, earliest), end: linesOn(text, end, latest) };

@@ -11,7 +11,7 @@ import {
   spellPlace,
   spellRange,
   unitOf,
-  type Stretch,
+  type TextSpan,
   type Unit,
 } from './lines.ts';
 import { readOriginal } from './read-original.ts';
@@ -77,7 +77,7 @@ async function searchAll(
   return searchPage(sources, query, { maxTokens, countTokens });
 }
 
-function stretchOf(text: string, lines: string | undefined): Stretch | { readonly why: string } {
+function stretchOf(text: string, lines: string | undefined): TextSpan | { readonly why: string } {
   if (lines === undefined) return { start: 0, end: text.length };
   const range = parseRange(lines);
   if (range === undefined) {
@@ -120,7 +120,7 @@ type PageOptions = {
 };
 
 /** A whole text that fits comes back as it is, without a last line; every other page has one. */
-function pageOf(text: string, wanted: Stretch, options: PageOptions): string {
+function pageOf(text: string, wanted: TextSpan, options: PageOptions): string {
   const { maxTokens, countTokens } = options;
   const isWhole = wanted.start === 0 && wanted.end === text.length;
   if (isWhole && longestFit(text, wanted, maxTokens, countTokens) === wanted.end) return text;
@@ -145,10 +145,10 @@ function pageOf(text: string, wanted: Stretch, options: PageOptions): string {
   return clip('[The cap on what one call may return is too small to read this.]', maxTokens, countTokens);
 }
 
-type Cut = { readonly end: number; readonly unit: Unit; readonly rest: Stretch | undefined };
+type Cut = { readonly end: number; readonly unit: Unit; readonly rest: TextSpan | undefined };
 
 /** Ends the page behind a line where there is one, else behind a code point. */
-function cutAt(text: string, wanted: Stretch, fitting: number): Cut {
+function cutAt(text: string, wanted: TextSpan, fitting: number): Cut {
   if (fitting >= wanted.end) return { end: wanted.end, unit: unitOf(text, wanted), rest: undefined };
   const before = text.lastIndexOf('\n', Math.min(fitting, wanted.end - 2));
   if (before < wanted.start) {

@@ -4,7 +4,7 @@
  */
 import { type CountTokens, clip, longestFit, wholeBefore } from '../conversation/fit.ts';
 import { spellRange } from './lines.ts';
-import type { Stretch } from './lines.ts';
+import type { TextSpan } from './lines.ts';
 import { findPassages, type Passage, type Source, withContext } from './passages.ts';
 
 /** A text to be searched. */
@@ -39,9 +39,9 @@ export function searchPage(sources: readonly Searched[], query: string, options:
 }
 
 /** What is shown of a source. */
-type Shown = Stretch & { readonly from: Searched };
+type ShownPassage = TextSpan & { readonly from: Searched };
 
-function inContext(passage: Passage<Searched>): Shown {
+function inContext(passage: Passage<Searched>): ShownPassage {
   const { from } = passage;
   return { from, ...withContext(from.text, passage, from.within) };
 }
@@ -80,7 +80,7 @@ function noMatch(sources: readonly Searched[], query: string): string {
 
 function layOut(
   sources: readonly Searched[],
-  shown: readonly Shown[],
+  shown: readonly ShownPassage[],
   found: readonly Passage<Searched>[],
 ): string {
   const blocks = shown.map((stretch) => {
@@ -111,21 +111,21 @@ function lastLine(sources: readonly Searched[], others: readonly Passage<Searche
   return `[More in ${places}${more}. To read on: ${next.from.callFor(rangeOf(next))}]`;
 }
 
-function placeOf(shown: Shown): string {
+function placeOf(shown: ShownPassage): string {
   const { id } = shown.from;
   return `${id === undefined ? '' : `${id} `}lines ${rangeOf(shown)}`;
 }
 
 /** As lines are spelled: without the break behind them, but for the one that ends the text. */
-function rangeOf({ from: { text }, start, end }: Shown): string {
+function rangeOf({ from: { text }, start, end }: ShownPassage): string {
   const isBreak = end > start && end < text.length && text[end - 1] === '\n';
   return spellRange(text, { start, end: isBreak ? end - 1 : end });
 }
 
 /** In the order of the texts, those that overlap or touch made one. */
-function joined(sources: readonly Searched[], stretches: readonly Shown[]): readonly Shown[] {
+function joined(sources: readonly Searched[], stretches: readonly ShownPassage[]): readonly ShownPassage[] {
   return sources.flatMap((source) => {
-    const result: Shown[] = [];
+    const result: ShownPassage[] = [];
     const own = stretches.filter(({ from }) => from === source);
     for (const next of own.toSorted((one, other) => one.start - other.start)) {
       const last = result.at(-1);

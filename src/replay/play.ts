@@ -12,7 +12,7 @@
  * Each of these is a round trip with a short reply. What is asked for is what the recording used, and of several originals that hold it
  * the newest is asked: a model may ask for less or for more, and may err in which.
  */
-import type { Reading } from '../codecs/codec.ts';
+import type { ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { sha256 } from '../store/digest.ts';
 import { createBill } from './bill.ts';
@@ -44,7 +44,7 @@ export async function play(
   { window, doesWithout = false }: PlayOptions,
 ): Promise<{ readonly tally: Tally; readonly contexts: readonly number[] }> {
   const { codec } = recording.format;
-  const reading: Reading = { digest: sha256, outlines: new Map() };
+  const reading: ReadContext = { digest: sha256, outlines: new Map() };
   const read = (body: Uint8Array): Conversation => codec.read(body, reading);
   const session = policy.open(codec);
   const client = createClient(recording);

@@ -2,7 +2,7 @@
  * The interface of everything that decides what to fold. A strategy is pure: it looks at a conversation under the edits made so far
  * and returns further edits, least harm first, until they save what is asked for. The spine orders, checks and records them.
  */
-import type { Block, Conversation, Part, Place } from '../conversation/conversation.ts';
+import type { Block, Conversation, Part, TextPlace } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { ReadySummary } from '../store/ready-summaries.ts';
 import type { Compression } from '../receipts/compression.ts';
@@ -28,7 +28,7 @@ export type FoldView = {
   /** Edits made so far, those of earlier folds included. */
   readonly edits: readonly Edit[];
   /** The smaller text that stands in the place of one since it came; undefined where it stands as it came. */
-  readonly shrunk: (at: Place) => string | undefined;
+  readonly shrunk: (at: TextPlace) => string | undefined;
   /** How much is still too much, in the unit of the trigger's goal. Always positive; infinite where all that is free is to be taken. */
   readonly excess: { readonly unit: 'tokens' | 'messages'; readonly amount: number };
   /** Whether the request does not fit without: then nothing that is only good to know may take room. */

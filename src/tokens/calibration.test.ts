@@ -1,15 +1,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Calibration, createCalibration, type Report } from './calibration.ts';
+import { type Calibration, createCalibration, type CountReport } from './calibration.ts';
 
 const model = 'local claude-opus-4-5';
 
-const report = (counted: number, reported: number): Report => ({ counted, reported });
+const report = (counted: number, reported: number): CountReport => ({ counted, reported });
 
 const corrected = (calibration: Calibration, conversation: string, counted: number) =>
   calibration.correctionFor(model, conversation).correct(counted);
 
-const learnAll = (calibration: Calibration, conversation: string, reports: readonly Report[]) => {
+const learnAll = (calibration: Calibration, conversation: string, reports: readonly CountReport[]) => {
   for (const one of reports) calibration.learn(model, conversation, one);
 };
 
@@ -129,8 +129,8 @@ describe('the laws of calibration', () => {
   const growths = fc.array(fc.integer({ min: 100, max: 20_000 }), { minLength: 6, maxLength: 30 });
 
   /** Prompts that grow, with what a provider reports that counts `ratio` times as many tokens. */
-  const reportsOf = (from: number, grown: readonly number[], factor: number): readonly Report[] => {
-    const reports: Report[] = [];
+  const reportsOf = (from: number, grown: readonly number[], factor: number): readonly CountReport[] => {
+    const reports: CountReport[] = [];
     let counted = from;
     for (const step of grown) {
       reports.push(report(counted, Math.round(counted * factor)));
@@ -192,9 +192,9 @@ describe('the laws of calibration', () => {
         const calibration = createCalibration();
         const reports = reportsOf(20_000, [...grown, 500, 500, 500], factor);
         learnAll(calibration, 'a', reports.slice(0, -3));
-        const errorAt = ({ counted }: Report): number =>
+        const errorAt = ({ counted }: CountReport): number =>
           Math.abs(corrected(calibration, 'a', counted) / (counted * factor) - 1);
-        const [hit, next, after] = reports.slice(-3) as [Report, Report, Report];
+        const [hit, next, after] = reports.slice(-3) as [CountReport, CountReport, CountReport];
         calibration.learn(model, 'a', { ...hit, reported: hit.reported * wild });
         expect(errorAt(next)).toBeLessThan(0.25);
         learnAll(calibration, 'a', [next, after]);

@@ -16,7 +16,7 @@ export interface Calibration {
    */
   correctionFor(model: string, conversation: string | undefined): Correction;
   /** Takes in what the provider reported for a prompt. What cannot be a report of it is left out. */
-  learn(model: string, conversation: string | undefined, report: Report): void;
+  learn(model: string, conversation: string | undefined, report: CountReport): void;
 }
 
 export type CalibrationOptions = {
@@ -46,8 +46,8 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
       `Calibration is bounded by ${bounds.least} and ${bounds.most}; the first must be above 0 and at most 1, the second at least 1.`,
     );
   }
-  const models = new LRUCache<string, ModelRecord>({ max: options.models ?? 500 });
-  const conversations = new LRUCache<string, ConversationRecord>({ max: most });
+  const models = new LRUCache<string, CalibratedModel>({ max: options.models ?? 500 });
+  const conversations = new LRUCache<string, CalibratedConversation>({ max: most });
 
   return {
     correctionFor(model, conversation) {
@@ -77,20 +77,20 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
   };
 }
 
-type ModelRecord = {
+type CalibratedModel = {
   /** Logarithms of reported for counted, of the first reports of conversations. */
   readonly levels: readonly number[];
   readonly growth: Growth;
 };
 
-type ConversationRecord = { readonly reports: readonly Report[]; readonly growth: Growth };
+type CalibratedConversation = { readonly reports: readonly CountReport[]; readonly growth: Growth };
 
 /** Tokens prompts have grown by, all told. */
-type Growth = Report;
+type Growth = CountReport;
 
 const noGrowth: Growth = { counted: 0, reported: 0 };
-const newModel: ModelRecord = { levels: [], growth: noGrowth };
-const newConversation: ConversationRecord = { reports: [], growth: noGrowth };
+const newModel: CalibratedModel = { levels: [], growth: noGrowth };
+const newConversation: CalibratedConversation = { reports: [], growth: noGrowth };
 
 /** Conversations whose beginning tells the level of a model: the newest. */
 const LEVELS = 31;
@@ -107,20 +107,20 @@ const REMEMBERED_GROWTH = 200_000;
 /** What one turn may bring that a request does not show: thinking, reminders, wrapping. Tokens. */
 const UNSEEN_GROWTH = 2_000;
 
-function isReport({ counted, reported }: Report, bounds: Bounds): boolean {
+function isReport({ counted, reported }: CountReport, bounds: Bounds): boolean {
   return (
     counted > 0 && Number.isFinite(counted) && Number.isFinite(reported) && reported >= bounds.least * counted
   );
 }
 
-function levelOf({ levels }: ModelRecord): number {
+function levelOf({ levels }: CalibratedModel): number {
   return Math.exp(median([0, ...levels]));
 }
 
 /** Beyond the bounds it is no ratio, but something the request does not show. */
 function withLevel(
   levels: readonly number[],
-  { counted, reported }: Report,
+  { counted, reported }: CountReport,
   { most }: Bounds,
 ): readonly number[] {
   if (counted < LEAST_TELLING || reported > most * counted) return levels;
@@ -128,7 +128,7 @@ function withLevel(
 }
 
 /** How the prompt grew, or shrank by a fold; undefined where that is no matter of counting. */
-function growthBetween(from: Report, to: Report, { least, most }: Bounds): Growth | undefined {
+function growthBetween(from: CountReport, to: CountReport, { least, most }: Bounds): Growth | undefined {
   const sign = to.counted < from.counted ? -1 : 1;
   const counted = sign * (to.counted - from.counted);
   const reported = sign * (to.reported - from.reported);
@@ -157,7 +157,7 @@ export type Correction = {
 };
 
 /** A prompt as it was counted and as its provider reported it. */
-export type Report = { readonly counted: number; readonly reported: number };
+export type CountReport = { readonly counted: number; readonly reported: number };
 
 /** How far from the count a correction may go, as factors of it. */
 type Bounds = { readonly least: number; readonly most: number };
@@ -169,7 +169,7 @@ export type Evidence = {
   /** Reported for one counted token more. Within the bounds. */
   readonly slope: number;
   /** The newest three of this conversation, oldest first. */
-  readonly reports: readonly Report[];
+  readonly reports: readonly CountReport[];
 };
 
 /** How far one report may move a correction from what the others say, as a share of it. */
@@ -194,7 +194,8 @@ export function correctionFrom(evidence: Evidence): Correction {
 function lineOf({ bounds, level, slope, reports }: Evidence): (counted: number) => number {
   const newest = reports.at(-1);
   if (newest === undefined) return (counted) => level * counted;
-  const through = (report: Report, counted: number) => report.reported + slope * (counted - report.counted);
+  const through = (report: CountReport, counted: number) =>
+    report.reported + slope * (counted - report.counted);
   if (reports.length === 1) {
     return (counted) => clamp(through(newest, counted), bounds.least * counted, bounds.most * counted);
   }

@@ -7,7 +7,7 @@ import type * as genaiPrices from '@pydantic/genai-prices';
 import { LRUCache } from 'lru-cache';
 import { bestMatch, namesOf } from './model-names.ts';
 
-type Prices = typeof genaiPrices;
+type PricesPackage = typeof genaiPrices;
 
 /** USD per million tokens, or by prompt size: `base`, and the price of the last tier whose `start` (tokens) is passed. */
 export type Rate =
@@ -44,7 +44,7 @@ type Entry = { readonly window: number | undefined; readonly rates: Rates | unde
 
 const nothing: Entry = { window: undefined, rates: undefined };
 
-function createCatalog(prices: Prices): ModelCatalog {
+function createCatalog(prices: PricesPackage): ModelCatalog {
   const entries = new LRUCache<string, Entry>({ max: 1_000 });
   const entryOf = (model: string): Entry => {
     const known = entries.get(model);
@@ -62,7 +62,7 @@ function createCatalog(prices: Prices): ModelCatalog {
 }
 
 /** The first listing with a window and the first with prices; a listing often lacks one of them. */
-function findEntry(prices: Prices, names: readonly string[]): Entry {
+function findEntry(prices: PricesPackage, names: readonly string[]): Entry {
   let entry = nothing;
   for (const { name, provider } of listings(prices, names)) {
     const found = lookUp(prices, name, provider);
@@ -75,7 +75,7 @@ function findEntry(prices: Prices, names: readonly string[]): Entry {
 }
 
 /** Where to look, best first: the provider the name begins with, the maker of the model, the broker that lists most. */
-function* listings(prices: Prices, names: readonly string[]) {
+function* listings(prices: PricesPackage, names: readonly string[]) {
   for (const name of names) {
     const [vendor = '', ...rest] = name.split('/');
     if (rest.length > 0 && prices.findProvider({ providerId: vendor }) !== undefined) {
@@ -88,13 +88,13 @@ function* listings(prices: Prices, names: readonly string[]) {
 
 const BROKER = 'openrouter';
 
-function lookUp(prices: Prices, name: string, provider: string | undefined): Entry | undefined {
+function lookUp(prices: PricesPackage, name: string, provider: string | undefined): Entry | undefined {
   const found = prices.calcPrice({}, name, provider === undefined ? {} : { providerId: provider });
   if (found === null) return undefined;
   return { window: found.model.context_window, rates: found.model_price };
 }
 
-function windowAnywhere(prices: Prices, names: readonly string[]): number | undefined {
+function windowAnywhere(prices: PricesPackage, names: readonly string[]): number | undefined {
   const models = prices.findProvider({ providerId: BROKER })?.models ?? [];
   const same = models.find(({ id }) => names.includes(id.slice(id.indexOf('/') + 1)));
   return same?.context_window;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Correction, correctionFrom, type Evidence, type Report } from './calibration.ts';
+import { type Correction, correctionFrom, type Evidence, type CountReport } from './calibration.ts';
 
 const bounds = { least: 0.5, most: 2 };
 
@@ -71,7 +71,7 @@ describe('correctionFrom', () => {
   });
 
   it('never gives less for a larger count, nor leaves the bounds that were not reported', () => {
-    const report: fc.Arbitrary<Report> = fc
+    const report: fc.Arbitrary<CountReport> = fc
       .record({
         counted: fc.integer({ min: 1, max: 300_000 }),
         factor: fc.double({ min: 0.5, max: 30, noNaN: true }),

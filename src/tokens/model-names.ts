@@ -56,12 +56,12 @@ export function bestMatch<T>(model: string, table: Readonly<Record<string, T>>):
   return found.pattern === undefined ? undefined : table[found.pattern];
 }
 
-type Found = { readonly pattern: string | undefined };
+type PatternFit = { readonly pattern: string | undefined };
 
-const matches = new WeakMap<object, LRUCache<string, Found>>();
+const matches = new WeakMap<object, LRUCache<string, PatternFit>>();
 
-function matchesOf(table: object): LRUCache<string, Found> {
-  const known = matches.get(table) ?? new LRUCache<string, Found>({ max: 200 });
+function matchesOf(table: object): LRUCache<string, PatternFit> {
+  const known = matches.get(table) ?? new LRUCache<string, PatternFit>({ max: 200 });
   matches.set(table, known);
   return known;
 }

@@ -3,7 +3,7 @@
  * less than the JSON of the request. The layout is that of the renderer which the maker of these models has published (harmony,
  * `json_schema_to_typescript`), indented as in published comparisons of such prompts with the usage reported for them. Pure.
  */
-import { isRecord, type JsonObject } from '../conversation/json-object.ts';
+import { isRecord, type JsonRecord } from '../conversation/json-record.ts';
 
 /** Deeper schemas are cut off: nobody writes them, but somebody may send them. */
 const deepest = 32;
@@ -25,10 +25,10 @@ export function renderTool(definition: unknown): string | undefined {
   return `${comment(description, '')}type ${name} = ${signature} => any;\n\n`;
 }
 
-type Place = { readonly root: JsonObject; readonly indent: string; readonly depth: number };
+type SchemaContext = { readonly root: JsonRecord; readonly indent: string; readonly depth: number };
 
 /** One property a line, each behind what is said of it. */
-function propertiesOf(schema: JsonObject, place: Place): string {
+function propertiesOf(schema: JsonRecord, place: SchemaContext): string {
   const properties = isRecord(schema['properties']) ? schema['properties'] : {};
   const required = Array.isArray(schema['required']) ? new Set<unknown>(schema['required']) : undefined;
   let lines = '';
@@ -47,7 +47,7 @@ function propertiesOf(schema: JsonObject, place: Place): string {
   return lines;
 }
 
-function typeOf(schema: JsonObject, place: Place): string {
+function typeOf(schema: JsonRecord, place: SchemaContext): string {
   if (place.depth > deepest) return 'any';
   const deeper = { ...place, depth: place.depth + 1 };
   const { $ref: reference, type, enum: values, nullable } = schema;
@@ -63,7 +63,7 @@ function typeOf(schema: JsonObject, place: Place): string {
   return nullable === true && !spelled.includes('null') ? `${spelled} | null` : spelled;
 }
 
-function simpleType(schema: JsonObject, place: Place): string {
+function simpleType(schema: JsonRecord, place: SchemaContext): string {
   const { type, items } = schema;
   switch (type) {
     case 'string':
@@ -86,7 +86,7 @@ function simpleType(schema: JsonObject, place: Place): string {
 }
 
 /** A definition of the same schema, as `#/$defs/Name` names it. */
-function referred(reference: string, root: JsonObject): JsonObject {
+function referred(reference: string, root: JsonRecord): JsonRecord {
   let found: unknown = root;
   for (const key of reference.replace(/^#\/?/, '').split('/'))
     found = isRecord(found) ? found[key] : undefined;

@@ -111,14 +111,14 @@ function hasCostEnough(dead: Dead, { shareOfRecall }: Terms, tokens: number): bo
   }
 }
 
-type Stretch = { readonly tokens: number; readonly dead: readonly Dead[] };
+type EvictionRun = { readonly tokens: number; readonly dead: readonly Dead[] };
 
 /** Of all that is dead from some message on, the stretch that gains most; undefined when none gains. */
 function bestStretch(
   dead: readonly Dead[],
   least: number,
   gainOf: (rent: number, behind: number, gone: number) => number,
-): Stretch | undefined {
+): EvictionRun | undefined {
   let best: { readonly gain: number; readonly from: number; readonly tokens: number } | undefined;
   let rent = 0;
   let tokens = 0;

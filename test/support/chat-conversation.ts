@@ -1,6 +1,6 @@
 /** Small conversations for tests, spelled in few words and read by a real codec. */
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
-import type { Reading } from '../../src/codecs/codec.ts';
+import type { ReadContext } from '../../src/codecs/codec.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
 import { sha256 } from '../../src/store/digest.ts';
 
@@ -58,7 +58,7 @@ export function chatBody(
 }
 
 /** A reading that remembers nothing of other tests. */
-export function freshReading(): Reading {
+export function freshReading(): ReadContext {
   return { digest: sha256, outlines: new Map() };
 }
 

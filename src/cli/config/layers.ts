@@ -1,5 +1,5 @@
 /** Lays flags over variables over the file, and remembers of every value where it came from. Pure: throws `bad-config` alone. */
-import { isRecord } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { FlagValue } from '../args.ts';
 import { nearest } from '../../engine/nearest.ts';

@@ -21,7 +21,7 @@ type AroundSystem = {
 type Side = { readonly isAssistant: boolean; readonly messages: readonly Message[] };
 
 /** What the user said (at the beginning of history perhaps the assistant), and what follows until the user says more than results. */
-type Turn = {
+type SystemTurn = {
   readonly start: number;
   readonly sides: readonly Side[];
   readonly firstSystem: number | undefined;
@@ -43,9 +43,9 @@ export const aroundSystem: (conversation: Conversation) => AroundSystem = memoiz
   };
 });
 
-type Held = { readonly messages: readonly number[]; readonly parts: readonly string[] };
+type KeptAround = { readonly messages: readonly number[]; readonly parts: readonly string[] };
 
-function heldIn({ sides }: Turn, isLast: boolean): readonly Held[] {
+function heldIn({ sides }: SystemTurn, isLast: boolean): readonly KeptAround[] {
   return sides.map((side, index) => {
     const endsTurn = side.isAssistant && index === sides.length - 1 && !isLast;
     const stays = endsTurn || isWordOfUser(side);
@@ -57,7 +57,7 @@ function heldIn({ sides }: Turn, isLast: boolean): readonly Held[] {
   });
 }
 
-function turnsOf({ body, messages }: Conversation): readonly Turn[] {
+function turnsOf({ body, messages }: Conversation): readonly SystemTurn[] {
   const turns: { start: number; sides: { isAssistant: boolean; messages: Message[] }[]; end: number }[] = [];
   for (const side of sidesOf(messages)) {
     const turn = turns.at(-1);

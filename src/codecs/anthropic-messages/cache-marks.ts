@@ -29,14 +29,14 @@ export const cacheMarks: CacheMarks = {
 };
 
 /** A block that can be marked: where it stands, and what is put there. */
-type Place = { readonly at: number; readonly splices: readonly Splice[] };
+type MarkPlace = { readonly at: number; readonly splices: readonly Splice[] };
 
-function lastOfSystem(body: Uint8Array, system: Span | undefined): Place | undefined {
+function lastOfSystem(body: Uint8Array, system: Span | undefined): MarkPlace | undefined {
   return system && lastOfContent(body, system);
 }
 
 /** Tools that are loaded when they are searched for stand outside the cached prefix, and take no mark. */
-function lastOfTools(body: Uint8Array, tools: Span | undefined): Place | undefined {
+function lastOfTools(body: Uint8Array, tools: Span | undefined): MarkPlace | undefined {
   if (!tools || !startsWith(body, tools, '[')) return undefined;
   const last = scanArray(body, tools.start).elements.findLast((tool) => {
     const members = startsWith(body, tool, '{') ? scanObject(body, tool.start).members : [];
@@ -46,7 +46,7 @@ function lastOfTools(body: Uint8Array, tools: Span | undefined): Place | undefin
 }
 
 /** Behind the message of this index, or as near before its end as a mark may stand. */
-function lastOfMessages(body: Uint8Array, messages: readonly Span[], index: number): Place | undefined {
+function lastOfMessages(body: Uint8Array, messages: readonly Span[], index: number): MarkPlace | undefined {
   for (let at = Math.min(index, messages.length - 1); at >= 0; at--) {
     const byKey = uniqueMembers(scanObject(body, messages[at]!.start).members);
     const content = byKey?.get('content')?.value;
@@ -58,7 +58,7 @@ function lastOfMessages(body: Uint8Array, messages: readonly Span[], index: numb
   return undefined;
 }
 
-function lastOfContent(body: Uint8Array, content: Span): Place | undefined {
+function lastOfContent(body: Uint8Array, content: Span): MarkPlace | undefined {
   if (startsWith(body, content, '"')) return isEmpty(content) ? undefined : markedText(content);
   if (!startsWith(body, content, '[')) return undefined;
   for (const block of scanArray(body, content.start).elements.toReversed()) {
@@ -88,13 +88,13 @@ function isEmpty(literal: Span): boolean {
   return literal.end - literal.start <= 2;
 }
 
-function markedObject(object: Span, members: readonly Member[]): Place {
+function markedObject(object: Span, members: readonly Member[]): MarkPlace {
   const { end } = members.at(-1)!.span;
   return { at: object.start, splices: [{ span: { start: end, end }, bytes: mark }] };
 }
 
 /** A string has no place for a mark; one text block says the same. */
-function markedText({ start, end }: Span): Place {
+function markedText({ start, end }: Span): MarkPlace {
   const splices = [
     { span: { start, end: start }, bytes: textStart },
     { span: { start: end, end }, bytes: mark },

@@ -1,9 +1,9 @@
 /** The rules that an Anthropic Messages body breaks, read with `JSON.parse` alone. https://docs.anthropic.com/en/api/messages */
-import type { JsonObject } from '../../conversation/json-object.ts';
+import type { JsonRecord } from '../../conversation/json-record.ts';
 import { isFilled, objectsOf, parsedBody } from '../parsed-body.ts';
 
 /** Neighbours of one side are one turn to the provider. */
-type Turn = { readonly role: unknown; readonly blocks: JsonObject[] };
+type MergedTurn = { readonly role: unknown; readonly blocks: JsonRecord[] };
 
 export function faults(body: Uint8Array): readonly string[] {
   const parsed = parsedBody(body);
@@ -11,7 +11,7 @@ export function faults(body: Uint8Array): readonly string[] {
   const messages = objectsOf(parsed['messages']);
   if (messages.length === 0) return ['messages-not-empty'];
   const found: string[] = [];
-  const turns: Turn[] = [];
+  const turns: MergedTurn[] = [];
   for (const [index, message] of messages.entries()) {
     const { role, content } = message;
     const isEnd = role === 'assistant' && index === messages.length - 1;
@@ -32,7 +32,11 @@ export function faults(body: Uint8Array): readonly string[] {
   return found;
 }
 
-function pairing(turn: Turn, next: Turn | undefined, before: Turn | undefined): readonly string[] {
+function pairing(
+  turn: MergedTurn,
+  next: MergedTurn | undefined,
+  before: MergedTurn | undefined,
+): readonly string[] {
   const found: string[] = [];
   if (turn.role === 'assistant') {
     const ids = idsOf(turn, 'tool_use', 'id');
@@ -48,12 +52,12 @@ function pairing(turn: Turn, next: Turn | undefined, before: Turn | undefined): 
   return found;
 }
 
-function idsOf({ blocks }: Turn, kind: string, key: string): readonly unknown[] {
+function idsOf({ blocks }: MergedTurn, kind: string, key: string): readonly unknown[] {
   return blocks.filter(({ type }) => type === kind).map((block) => block[key]);
 }
 
 /** Results count only where nothing stands in front of them. */
-function leadingResults(turn: Turn | undefined): readonly unknown[] {
+function leadingResults(turn: MergedTurn | undefined): readonly unknown[] {
   if (!turn || turn.role === 'assistant') return [];
   const end = turn.blocks.findIndex(({ type }) => type !== 'tool_result');
   const results = end < 0 ? turn.blocks : turn.blocks.slice(0, end);

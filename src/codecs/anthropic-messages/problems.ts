@@ -8,8 +8,8 @@ import type { Problem } from '../codec.ts';
 import { isNull } from '../read-body.ts';
 
 /** Neighbouring messages of one side are one turn to the provider; system messages between them belong to neither side. */
-type Turn = { readonly isAssistant: boolean; readonly said: readonly Said[] };
-type Said = { readonly message: Message; readonly part: Part };
+type SpeakerTurn = { readonly isAssistant: boolean; readonly said: readonly SpokenPart[] };
+type SpokenPart = { readonly message: Message; readonly part: Part };
 
 export function problems(conversation: Conversation): readonly Problem[] {
   const { body, messages } = conversation;
@@ -47,8 +47,8 @@ function emptiness(body: Uint8Array, message: Message): readonly Problem[] {
   );
 }
 
-function turnsOf(messages: readonly Message[]): readonly Turn[] {
-  const turns: { isAssistant: boolean; said: Said[] }[] = [];
+function turnsOf(messages: readonly Message[]): readonly SpeakerTurn[] {
+  const turns: { isAssistant: boolean; said: SpokenPart[] }[] = [];
   for (const message of messages) {
     if (message.role === 'system') continue;
     const isAssistant = message.role === 'assistant';
@@ -64,7 +64,7 @@ function turnsOf(messages: readonly Message[]): readonly Turn[] {
  * "`tool_use` ids were found without `tool_result` blocks immediately after: … Each `tool_use` block must have a corresponding
  * `tool_result` block in the next message", "`tool_use` ids must be unique"
  */
-function unanswered(turn: Turn, next: Turn | undefined): readonly Problem[] {
+function unanswered(turn: SpeakerTurn, next: SpeakerTurn | undefined): readonly Problem[] {
   const answered = new Set(
     next?.said.map(({ part }) => (part.type === 'tool-result' ? part.callId : undefined)),
   );
@@ -83,7 +83,7 @@ function unanswered(turn: Turn, next: Turn | undefined): readonly Problem[] {
 }
 
 /** "`tool_result` block(s) provided when previous message does not contain any `tool_use` blocks"; results come before other content. */
-function results(turn: Turn, previous: Turn | undefined): readonly Problem[] {
+function results(turn: SpeakerTurn, previous: SpeakerTurn | undefined): readonly Problem[] {
   const asked = new Set(previous?.said.map(({ part }) => (part.type === 'tool-call' ? part.id : undefined)));
   const seen = new Set<string>();
   const found: Problem[] = [];

@@ -4,7 +4,7 @@ import { type Member, ScanError, scanArray, scanObject } from '../../conversatio
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { contentPieces, memberPieces } from '../canonical.ts';
 import { blocksMarkedForMs, longestOf, markedForMs, markMs, writesLong } from '../client-marks.ts';
-import type { Outline, Reading } from '../codec.ts';
+import type { Outline, ReadContext } from '../codec.ts';
 import {
   isNull,
   parseOtherFields,
@@ -27,7 +27,7 @@ const moving: ReadonlySet<string> = new Set(['cache_control']);
 /** Fields that are read as blocks; every other one is parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'system', 'tools']);
 
-export function read(body: Uint8Array, reading: Reading): Conversation {
+export function read(body: Uint8Array, reading: ReadContext): Conversation {
   return readFields('Anthropic Messages', body, 'messages', reading, (fields) => {
     const messages = readMessages(fields, reading, outlineMessage);
     const system = readPreamble(fields, 'system', reading, outlineSystem);
@@ -54,7 +54,7 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
   });
 }
 
-function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
+function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
     canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
@@ -173,7 +173,7 @@ function outlineMedia(
   return { kind: kind === 'image' || kind === 'document' ? kind : 'other', span, data };
 }
 
-function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
+function outlineSystem(bytes: Uint8Array, reading: ReadContext): Outline {
   const content = { start: 0, end: bytes.length };
   const parts = outlineContent(bytes, content);
   const pieces = contentPieces(bytes, content, moving);
@@ -184,7 +184,7 @@ function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
 /** The first byte of `true`. */
 const letterT = 't'.charCodeAt(0);
 
-function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
+function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
     const { byKey } = blockMembers(bytes, span);

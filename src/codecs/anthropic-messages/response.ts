@@ -2,8 +2,8 @@
 import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
-import { isRecord } from '../../conversation/json-object.ts';
+import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import {
   addUsage,
   jsonList,
@@ -89,7 +89,7 @@ export function clientStop(reply: ModelReply): string | null {
 }
 
 /** Anthropic counts cached tokens beside `input_tokens`, not in them. */
-export function usageFrom(raw: unknown): Usage | undefined {
+export function usageFrom(raw: unknown): ReplyUsage | undefined {
   if (!isRecord(raw)) return undefined;
   const cacheRead = numberAt(raw, 'cache_read_input_tokens');
   const cacheWrite = numberAt(raw, 'cache_creation_input_tokens');
@@ -108,7 +108,7 @@ export function usageFrom(raw: unknown): Usage | undefined {
  * The prompt that was sent, where the provider ran several rounds within the call (its own tools, a compaction): the input of the first
  * round. A compaction reports its own size, not that of the prompt, and without `iterations` nobody knows the rounds.
  */
-function sentPromptIn(raw: Readonly<Record<string, unknown>>): Pick<Usage, 'sentPrompt'> {
+function sentPromptIn(raw: Readonly<Record<string, unknown>>): Pick<ReplyUsage, 'sentPrompt'> {
   const rounds = Array.isArray(raw['iterations']) ? (raw['iterations'] as readonly unknown[]) : [];
   const [first] = rounds;
   if (first === undefined) {

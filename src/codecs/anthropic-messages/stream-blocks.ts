@@ -3,7 +3,7 @@
  * bytes, what came in pieces is joined. https://docs.anthropic.com/en/docs/build-with-claude/streaming
  */
 import { jsonBytes } from '../../conversation/splice.ts';
-import { isRecord } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import { jsonList, stringIn, withMembers } from '../event-json.ts';
 
 type BlockState = {

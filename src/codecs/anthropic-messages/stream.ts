@@ -11,7 +11,7 @@ import {
   type StreamRelay,
   awaitsRecall,
 } from '../codec.ts';
-import { isRecord } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import {
   addUsage,
   eventBytes,
@@ -27,15 +27,15 @@ import { clientStop, errorBody, isWhole, replyFrom, usageFrom } from './response
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 
 /** What the client has got by now, over all rounds. */
-type Relaying = {
+type AnthropicRelay = {
   readonly recallTool: string | undefined;
-  round: Round;
+  round: AnthropicRound;
   nextIndex: number;
   earlierUsage: unknown;
 };
 
 /** What one upstream response has said so far. */
-type Round = {
+type AnthropicRound = {
   readonly number: number;
   readonly recorder: BlockRecorder;
   /** Client-side index of each upstream block; held blocks have none. */
@@ -50,12 +50,12 @@ type Round = {
 };
 
 type Data = Readonly<Record<string, unknown>>;
-type Handler = (relaying: Relaying, event: StreamEvent, data: Data) => readonly Uint8Array[];
+type EventHandler = (relaying: AnthropicRelay, event: StreamEvent, data: Data) => readonly Uint8Array[];
 
 const encoder = new TextEncoder();
 
 export function openStream({ recallTool }: StreamOptions): StreamRelay {
-  const relaying: Relaying = {
+  const relaying: AnthropicRelay = {
     recallTool,
     round: newRound(0),
     nextIndex: 0,
@@ -90,7 +90,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   };
 }
 
-const handlers: Readonly<Record<string, Handler>> = {
+const handlers: Readonly<Record<string, EventHandler>> = {
   message_start(relaying, event, data) {
     const { round } = relaying;
     const message = recordAt(data, 'message');
@@ -124,7 +124,7 @@ const handlers: Readonly<Record<string, Handler>> = {
   },
 };
 
-function startBlock(relaying: Relaying, event: StreamEvent, data: Data): readonly Uint8Array[] {
+function startBlock(relaying: AnthropicRelay, event: StreamEvent, data: Data): readonly Uint8Array[] {
   const { round, recallTool } = relaying;
   if (recallTool === undefined) return [event.raw];
   const index = numberAt(data, 'index');
@@ -141,30 +141,30 @@ function startBlock(relaying: Relaying, event: StreamEvent, data: Data): readonl
   return [reindexed(round, event, index)];
 }
 
-function passBlock({ round }: Relaying, event: StreamEvent, data: Data): readonly Uint8Array[] {
+function passBlock({ round }: AnthropicRelay, event: StreamEvent, data: Data): readonly Uint8Array[] {
   const index = numberAt(data, 'index');
   return round.held.has(index) ? [] : [reindexed(round, event, index)];
 }
 
-function reindexed(round: Round, event: StreamEvent, index: number): Uint8Array {
+function reindexed(round: AnthropicRound, event: StreamEvent, index: number): Uint8Array {
   const shown = round.shown.get(index) ?? index;
   if (shown === index) return event.raw;
   return eventBytes(event.event, setMembers(encoder.encode(event.data), { index: jsonBytes(shown) }));
 }
 
-function keepOrSend({ round }: Relaying, event: StreamEvent): readonly Uint8Array[] {
+function keepOrSend({ round }: AnthropicRelay, event: StreamEvent): readonly Uint8Array[] {
   if (isPlain(round)) return [event.raw];
   round.ending.push(event);
   return [];
 }
 
 /** True as long as nothing was private: then everything goes on as it came. */
-function isPlain(round: Round): boolean {
+function isPlain(round: AnthropicRound): boolean {
   return round.number === 0 && round.held.size === 0;
 }
 
 /** What ends the message at the client. */
-function ending(round: Round, stop: string | null, usage: unknown): readonly Uint8Array[] {
+function ending(round: AnthropicRound, stop: string | null, usage: unknown): readonly Uint8Array[] {
   return round.ending.map((event) =>
     stringIn(parseData(event.data), 'type') === 'message_delta'
       ? closingDelta(event, usage, stop)
@@ -179,12 +179,12 @@ function closingDelta(event: StreamEvent, usage: unknown, stop: string | null): 
   return eventBytes(event.event, withMembers(data, { delta, usage: jsonBytes(usage ?? {}) }));
 }
 
-function replyOf({ round, recallTool }: Relaying): ModelReply {
+function replyOf({ round, recallTool }: AnthropicRelay): ModelReply {
   const { recorder, finish, usage } = round;
   return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
 }
 
-function newRound(number: number): Round {
+function newRound(number: number): AnthropicRound {
   return {
     number,
     recorder: recordBlocks(),

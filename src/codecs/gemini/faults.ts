@@ -1,9 +1,9 @@
 /** The rules that a generateContent body breaks, read with `JSON.parse` alone. https://ai.google.dev/api/generate-content */
-import { type JsonObject, isRecord } from '../../conversation/json-object.ts';
+import { type JsonRecord, isRecord } from '../../conversation/json-record.ts';
 import { objectsOf, parsedBody } from '../parsed-body.ts';
 import { valueOf } from './names.ts';
 
-type Content = { readonly isModel: boolean; readonly parts: readonly JsonObject[] };
+type ParsedContent = { readonly isModel: boolean; readonly parts: readonly JsonRecord[] };
 
 export function faults(body: Uint8Array): readonly string[] {
   const parsed = parsedBody(body);
@@ -12,7 +12,7 @@ export function faults(body: Uint8Array): readonly string[] {
   if (contents.length === 0) return ['messages-not-empty'];
   const found: string[] = [];
   if (contents[0]!.isModel) found.push('first-is-user');
-  const turns: { isModel: boolean; parts: JsonObject[] }[] = [];
+  const turns: { isModel: boolean; parts: JsonRecord[] }[] = [];
   for (const [index, { isModel, parts }] of contents.entries()) {
     if (parts.length === 0) found.push('content-not-empty');
     if (!isModel && contents[index - 1]?.isModel === false) found.push('roles-alternate');
@@ -24,7 +24,7 @@ export function faults(body: Uint8Array): readonly string[] {
   return found;
 }
 
-function contentOf(content: JsonObject): Content {
+function contentOf(content: JsonRecord): ParsedContent {
   const parts = content['parts'];
   return {
     isModel: content['role'] === 'model',
@@ -33,7 +33,7 @@ function contentOf(content: JsonObject): Content {
 }
 
 /** "the number of function response parts is equal to the number of function call parts of the function call turn" */
-function pairing(turn: Content, next: Content | undefined, isFirst: boolean): readonly string[] {
+function pairing(turn: ParsedContent, next: ParsedContent | undefined, isFirst: boolean): readonly string[] {
   const found: string[] = [];
   const given = turn.isModel ? [] : inside(turn.parts, 'functionResponse');
   if (isFirst && given.length > 0) found.push('results-answer-calls');
@@ -55,11 +55,11 @@ function pairing(turn: Content, next: Content | undefined, isFirst: boolean): re
   return found;
 }
 
-function nameOf(held: JsonObject): unknown {
+function nameOf(held: JsonRecord): unknown {
   return valueOf(held, 'name');
 }
 
-function inside(parts: readonly JsonObject[], name: string): readonly JsonObject[] {
+function inside(parts: readonly JsonRecord[], name: string): readonly JsonRecord[] {
   return parts.flatMap((part) => {
     const held = valueOf(part, name);
     return isRecord(held) ? [held] : [];

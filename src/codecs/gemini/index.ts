@@ -3,13 +3,13 @@ import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
 import { insertHiddenRecalls } from './hidden-recalls.ts';
 import { promptBody, continueWith, write } from './write.ts';
-import { readOn, type Route } from './read.ts';
+import { readOn, type GeminiRoute } from './read.ts';
 import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 
 /** Gemini generateContent on one route: `POST /v1beta/models/MODEL:generateContent`, or `:streamGenerateContent?alt=sse`. */
-export function geminiFor(route: Route): Codec {
+export function geminiFor(route: GeminiRoute): Codec {
   return {
     name: 'gemini',
     route,

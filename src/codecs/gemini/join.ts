@@ -17,9 +17,9 @@ import { startsWith, stringAt } from '../read-body.ts';
 import { namedMembers } from './names.ts';
 
 /** One content of a written body: inserted by us, or the client's of this index. */
-export type Origin = number | 'inserted';
+export type ContentOrigin = number | 'inserted';
 
-type Content = {
+type WrittenContent = {
   readonly span: Span;
   readonly side: string;
   readonly parts: readonly Span[];
@@ -34,7 +34,7 @@ const comma = new TextEncoder().encode(',');
 const foldedReply = jsonBytes({ role: 'model', parts: [{ text: '[Earlier replies are folded.]' }] });
 
 /** `origins` says of each content of the body where it comes from. */
-export function joinNeighbours(body: Uint8Array, origins: readonly Origin[]): Uint8Array {
+export function joinNeighbours(body: Uint8Array, origins: readonly ContentOrigin[]): Uint8Array {
   const seams = origins.map((origin, at) => isNewSeam(origins[at - 1], origin));
   if (!seams.includes(true)) return body;
   const field = scanObject(body, skipSpace(body, 0), new Set(['contents'])).members.find(
@@ -73,7 +73,7 @@ export function joinNeighbours(body: Uint8Array, origins: readonly Origin[]): Ui
   return applySplices(body, [...additions, ...listSplices(elements, close, (at) => gone.has(at), between)]);
 }
 
-function isNewSeam(before: Origin | undefined, origin: Origin): boolean {
+function isNewSeam(before: ContentOrigin | undefined, origin: ContentOrigin): boolean {
   if (before === undefined) return false;
   return before === 'inserted' || origin === 'inserted' || origin !== before + 1;
 }
@@ -84,8 +84,8 @@ function isNewSeam(before: Origin | undefined, origin: Origin): boolean {
  * (hermes-agent #79791).
  */
 function standApart(
-  contents: readonly (Content | undefined)[],
-  origins: readonly Origin[],
+  contents: readonly (WrittenContent | undefined)[],
+  origins: readonly ContentOrigin[],
 ): readonly boolean[] {
   const apart: boolean[] = [];
   for (let at = origins.length - 1; at >= 0; at--) {
@@ -96,14 +96,14 @@ function standApart(
   return apart;
 }
 
-function mayJoin(first: Content | undefined, content: Content | undefined): boolean {
+function mayJoin(first: WrittenContent | undefined, content: WrittenContent | undefined): boolean {
   if (!first || !content || first.side !== content.side || !content.hasOnlyParts) return false;
   if (!first.isList || !content.isList) return false;
   return first.parts.length > 0 && content.parts.length > 0;
 }
 
 /** Undefined for what is no content. */
-function readContent(body: Uint8Array, span: Span): Content | undefined {
+function readContent(body: Uint8Array, span: Span): WrittenContent | undefined {
   const named = namedMembers(body, span);
   if (!named) return undefined;
   const list = named.get('parts')?.value;
@@ -121,6 +121,6 @@ function readContent(body: Uint8Array, span: Span): Content | undefined {
   };
 }
 
-function innerBytes(body: Uint8Array, { parts }: Content): Uint8Array {
+function innerBytes(body: Uint8Array, { parts }: WrittenContent): Uint8Array {
   return body.subarray(parts[0]!.start, parts.at(-1)!.end);
 }

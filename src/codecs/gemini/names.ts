@@ -4,10 +4,10 @@
  */
 import type { Span } from '../../conversation/conversation.ts';
 import { type Member, scanObject } from '../../conversation/json-scan.ts';
-import { isRecord } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import { isNull, startsWith } from '../read-body.ts';
 
-export type Members = ReadonlyMap<string, Member>;
+export type NamedMembers = ReadonlyMap<string, Member>;
 
 /** `function_call` and `functionCall` as `functionCall`. */
 function camelCase(key: string): string {
@@ -26,7 +26,7 @@ export function spellings(name: string): readonly [string, string] {
 export function byName(
   bytes: Uint8Array,
   members: readonly Member[],
-): { readonly named: Members; readonly repeats: boolean } {
+): { readonly named: NamedMembers; readonly repeats: boolean } {
   const named = new Map(members.map((member) => [camelCase(member.key), member]));
   const repeats = named.size < members.length;
   for (const [name, member] of named) if (isNull(bytes, member.value)) named.delete(name);
@@ -34,7 +34,7 @@ export function byName(
 }
 
 /** The members of the object at a place, or undefined where there is no object. */
-export function namedMembers(bytes: Uint8Array, span: Span | undefined): Members | undefined {
+export function namedMembers(bytes: Uint8Array, span: Span | undefined): NamedMembers | undefined {
   return span && startsWith(bytes, span, '{')
     ? byName(bytes, scanObject(bytes, span.start).members).named
     : undefined;

@@ -2,7 +2,7 @@
  * The invariants of generateContent that a compressor could break, each with the provider's words.
  * https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/gemini-api/docs/thought-signatures
  */
-import { isRecord } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { parseSpan } from '../../conversation/json-scan.ts';
 import type { Problem } from '../codec.ts';
@@ -11,8 +11,8 @@ import { stringOf, valueOf } from './names.ts';
 import { isSigned, nameInId } from './read-part.ts';
 
 /** Neighbouring contents of one side are one turn: pairing holds between turns. */
-type Turn = { readonly isModel: boolean; readonly said: Said[] };
-type Said = { readonly message: Message; readonly part: Part };
+type GeminiTurn = { readonly isModel: boolean; readonly said: ContentPart[] };
+type ContentPart = { readonly message: Message; readonly part: Part };
 
 export function problems(conversation: Conversation): readonly Problem[] {
   const { messages } = conversation;
@@ -53,8 +53,8 @@ function mayFollow(before: Message, message: Message): boolean {
   return before.role === 'tool' && message.role === 'user' && !answers;
 }
 
-function turnsOf(messages: readonly Message[]): readonly Turn[] {
-  const turns: Turn[] = [];
+function turnsOf(messages: readonly Message[]): readonly GeminiTurn[] {
+  const turns: GeminiTurn[] = [];
   for (const message of messages) {
     const isModel = message.role === 'assistant';
     const said = message.parts.map((part) => ({ message, part }));
@@ -66,7 +66,7 @@ function turnsOf(messages: readonly Message[]): readonly Turn[] {
 }
 
 /** "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn." */
-function unanswered(turn: Turn, next: Turn | undefined): readonly Problem[] {
+function unanswered(turn: GeminiTurn, next: GeminiTurn | undefined): readonly Problem[] {
   const answers = countsOf(next, (part) => (part.type === 'tool-result' ? part.callId : undefined));
   return turn.said.flatMap(({ message, part }) => {
     if (part.type !== 'tool-call') return [];
@@ -85,7 +85,7 @@ function unanswered(turn: Turn, next: Turn | undefined): readonly Problem[] {
 }
 
 /** "Please ensure that function response turn comes immediately after a function call turn." */
-function results(turn: Turn, previous: Turn | undefined): readonly Problem[] {
+function results(turn: GeminiTurn, previous: GeminiTurn | undefined): readonly Problem[] {
   const asked = countsOf(previous, (part) => (part.type === 'tool-call' ? part.id : undefined));
   const open = new Map(asked);
   const found = turn.said.flatMap(({ message, part }) => {
@@ -107,7 +107,7 @@ function results(turn: Turn, previous: Turn | undefined): readonly Problem[] {
 }
 
 /** Without ids nothing but name and order says which response answers which call. */
-function disordered(turn: Turn, previous: Turn | undefined): readonly Problem[] {
+function disordered(turn: GeminiTurn, previous: GeminiTurn | undefined): readonly Problem[] {
   const calls = (previous?.said ?? []).flatMap(({ part }) => (part.type === 'tool-call' ? [part.id] : []));
   if (calls.some((id) => nameInId(id) === undefined)) return [];
   const answers = turn.said.filter(({ part }) => part.type === 'tool-result');
@@ -124,7 +124,11 @@ function disordered(turn: Turn, previous: Turn | undefined): readonly Problem[] 
 }
 
 /** "the name … Matches FunctionDeclaration.name and FunctionCall.name" */
-function misnamed({ body }: Conversation, turn: Turn, previous: Turn | undefined): readonly Problem[] {
+function misnamed(
+  { body }: Conversation,
+  turn: GeminiTurn,
+  previous: GeminiTurn | undefined,
+): readonly Problem[] {
   const names = new Map(
     (previous?.said ?? []).flatMap(({ part }) => (part.type === 'tool-call' ? [[part.id, part.name]] : [])),
   );
@@ -164,7 +168,7 @@ function resultIn(body: Uint8Array, message: Message, part: Part): Result {
 /**
  * "Function call … is missing a thought_signature": of each step of the current turn the first call has one, on models that check.
  */
-function unsigned(conversation: Conversation, turns: readonly Turn[]): readonly Problem[] {
+function unsigned(conversation: Conversation, turns: readonly GeminiTurn[]): readonly Problem[] {
   const start = currentTurn(conversation);
   if (!checksSignatures.test(conversation.model ?? '')) return [];
   return turns.flatMap((turn) => {
@@ -185,7 +189,10 @@ function unsigned(conversation: Conversation, turns: readonly Turn[]): readonly 
 
 const checksSignatures = /gemini-(?:[3-9]|\d\d)/;
 
-function countsOf(turn: Turn | undefined, idOf: (part: Part) => string | undefined): Map<string, number> {
+function countsOf(
+  turn: GeminiTurn | undefined,
+  idOf: (part: Part) => string | undefined,
+): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { part } of turn?.said ?? []) {
     const id = idOf(part);

@@ -2,7 +2,7 @@
 import type { Media, Part, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
 import { startsWith, stringAt, textMember } from '../read-body.ts';
-import { byName, namedMembers, repeatsName, type Members } from './names.ts';
+import { byName, namedMembers, repeatsName, type NamedMembers } from './names.ts';
 
 /** What may stand beside the data of a part and says nothing of its own. */
 const besideData: ReadonlySet<string> = new Set([
@@ -37,7 +37,7 @@ export function outlinePart(bytes: Uint8Array, span: Span): Part {
 /** Data that another part answers or asks for. */
 const paired: ReadonlySet<string> = new Set(['functionCall', 'functionResponse']);
 
-function outlineData(bytes: Uint8Array, span: Span, named: Members, data: string | undefined): Part {
+function outlineData(bytes: Uint8Array, span: Span, named: NamedMembers, data: string | undefined): Part {
   switch (data) {
     case undefined:
       return holdsSignature(bytes, named) || isTrue(bytes, named.get('thought'))
@@ -70,7 +70,7 @@ export function isSigned(bytes: Uint8Array, span: Span): boolean {
   return named !== undefined && holdsSignature(bytes, named);
 }
 
-function holdsSignature(bytes: Uint8Array, named: Members): boolean {
+function holdsSignature(bytes: Uint8Array, named: NamedMembers): boolean {
   const signature = textMember(bytes, named.get('thoughtSignature'));
   return signature !== undefined && signature.end - signature.start > 2;
 }
@@ -135,26 +135,26 @@ function partsOfResult(bytes: Uint8Array, parts: Span | undefined): readonly Med
   );
 }
 
-function outlineMedia(bytes: Uint8Array, span: Span, named: Members): Media {
+function outlineMedia(bytes: Uint8Array, span: Span, named: NamedMembers): Media {
   const holder = namedMembers(bytes, named.get('inlineData')?.value ?? named.get('fileData')?.value);
   const data = textMember(bytes, holder?.get('data') ?? holder?.get('fileUri'));
   return { kind: mediaKind(stringAt(bytes, holder?.get('mimeType')) ?? ''), span, data };
 }
 
-type Found = { readonly texts: readonly Span[]; readonly media: readonly Media[] };
+type ResultContent = { readonly texts: readonly Span[]; readonly media: readonly Media[] };
 
 /** Deeper values are data: no tool nests its text so deep, and a hostile body may nest without end. */
 const maxDepth = 8;
 
-const none: Found = { texts: [], media: [] };
+const none: ResultContent = { texts: [], media: [] };
 
 /** The texts of the object at `response`, and what of it is no text but costs tokens. */
-function resultTexts(bytes: Uint8Array, response: Span): Found {
+function resultTexts(bytes: Uint8Array, response: Span): ResultContent {
   const { members } = scanObject(bytes, response.start);
   return joined(members.map(({ value }) => textsOfValue(bytes, value, 1)));
 }
 
-function textsOfValue(bytes: Uint8Array, value: Span, depth: number): Found {
+function textsOfValue(bytes: Uint8Array, value: Span, depth: number): ResultContent {
   if (startsWith(bytes, value, '"')) return { texts: [value], media: [] };
   if (startsWith(bytes, value, '[')) return textsOfList(bytes, value);
   if (!startsWith(bytes, value, '{')) return none;
@@ -163,7 +163,7 @@ function textsOfValue(bytes: Uint8Array, value: Span, depth: number): Found {
   return joined(members.map((member) => textsOfValue(bytes, member.value, depth + 1)));
 }
 
-function textsOfList(bytes: Uint8Array, list: Span): Found {
+function textsOfList(bytes: Uint8Array, list: Span): ResultContent {
   const { elements } = scanArray(bytes, list.start);
   if (elements.length === 0) return none;
   if (elements.every((item) => startsWith(bytes, item, '"'))) return { texts: elements, media: [] };
@@ -172,7 +172,7 @@ function textsOfList(bytes: Uint8Array, list: Span): Found {
 }
 
 /** A block of an MCP tool result: `{type: 'text', text}`, `{type: 'image', data, mimeType}`, and others. */
-function contentBlock(bytes: Uint8Array, span: Span): Found | undefined {
+function contentBlock(bytes: Uint8Array, span: Span): ResultContent | undefined {
   const named = namedMembers(bytes, span);
   const type = named && stringAt(bytes, named.get('type'));
   if (!named || type === undefined) return undefined;
@@ -184,11 +184,11 @@ function contentBlock(bytes: Uint8Array, span: Span): Found | undefined {
   return { texts: [], media: [{ kind, span, data }] };
 }
 
-function asData(span: Span): Found {
+function asData(span: Span): ResultContent {
   return { texts: [], media: [{ kind: 'other', span, data: undefined }] };
 }
 
-function joined(found: readonly Found[]): Found {
+function joined(found: readonly ResultContent[]): ResultContent {
   return { texts: found.flatMap(({ texts }) => texts), media: found.flatMap(({ media }) => media) };
 }
 

@@ -5,7 +5,7 @@
 import type { Conversation, Message, Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
-import type { Codec, Outline, Reading } from '../codec.ts';
+import type { Codec, Outline, ReadContext } from '../codec.ts';
 import {
   carriedWithStep,
   parseOtherFields,
@@ -21,7 +21,7 @@ import { byName, namedMembers, numberOf, spellings, stringOf, valueOf } from './
 import { nameInId, outlinePart } from './read-part.ts';
 
 /** What the URL says: `…/models/MODEL:generateContent` or `…:streamGenerateContent?alt=sse`. */
-export type Route = { readonly model: string | undefined; readonly streaming: boolean };
+export type GeminiRoute = { readonly model: string | undefined; readonly streaming: boolean };
 
 const systemNames = spellings('systemInstruction');
 
@@ -33,14 +33,19 @@ const roles: Readonly<Record<string, Role>> = { user: 'user', model: 'assistant'
 
 const nothing: ReadonlySet<string> = new Set();
 
-export function readOn(route: Route): Codec['read'] {
+export function readOn(route: GeminiRoute): Codec['read'] {
   return (body, reading) =>
     readFields('generateContent', body, 'contents', reading, (fields) =>
       readConversation(fields, body, reading, route),
     );
 }
 
-function readConversation(fields: Fields, body: Uint8Array, reading: Reading, route: Route): Conversation {
+function readConversation(
+  fields: Fields,
+  body: Uint8Array,
+  reading: ReadContext,
+  route: GeminiRoute,
+): Conversation {
   const messages = pairByName(readMessages(fields, reading, outlineContent));
   const tools = blocksOf(fields, ['tools'], reading, outlineTools);
   const system = blocksOf(fields, systemNames, reading, outlineSystem);
@@ -74,13 +79,13 @@ function takesOurTool(fields: Readonly<Record<string, unknown>>): boolean {
 function blocksOf(
   fields: Fields,
   names: readonly string[],
-  reading: Reading,
-  outliner: (bytes: Uint8Array, reading: Reading) => Outline,
+  reading: ReadContext,
+  outliner: (bytes: Uint8Array, reading: ReadContext) => Outline,
 ) {
   return names.flatMap((name) => readPreamble(fields, name, reading, outliner) ?? []);
 }
 
-function outlineContent(bytes: Uint8Array, reading: Reading): Outline {
+function outlineContent(bytes: Uint8Array, reading: ReadContext): Outline {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
     canonicalDigest(role, [significantBytes(bytes, members, nothing)], reading.digest);
@@ -105,7 +110,7 @@ function partSpans(bytes: Uint8Array, parts: Span | undefined): readonly Span[] 
   return scanArray(bytes, parts.start).elements;
 }
 
-function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
+function outlineSystem(bytes: Uint8Array, reading: ReadContext): Outline {
   const whole = { start: 0, end: bytes.length };
   const canonical = canonicalDigest('system', [bytes], reading.digest);
   if (startsWith(bytes, whole, '"'))
@@ -117,7 +122,7 @@ function outlineSystem(bytes: Uint8Array, reading: Reading): Outline {
   return { role: 'system', parts, canonical };
 }
 
-function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
+function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
   const whole = { start: 0, end: bytes.length };
   const isOne = startsWith(bytes, whole, '{');
   if (!isOne && !startsWith(bytes, whole, '[')) throw new ScanError("'tools' is not an array");

@@ -1,7 +1,7 @@
 /** The parts of a model's content in a response: as bytes and values, and without private calls. */
 import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
-import { isRecord } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import { memberBytes, withMembers } from '../event-json.ts';
 import { stringOf, valueOf } from './names.ts';
 

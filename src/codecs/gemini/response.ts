@@ -3,8 +3,8 @@ import type { Span } from '../../conversation/conversation.ts';
 import { applySplices, jsonBytes } from '../../conversation/splice.ts';
 import { scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
-import { isRecord } from '../../conversation/json-object.ts';
+import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import { addUsage, jsonList, memberBytes, numberAt, withMembers, parseResponse } from '../event-json.ts';
 import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
 import { stringOf, valueOf } from './names.ts';
@@ -116,7 +116,7 @@ export function candidateContent(body: Uint8Array): Uint8Array | undefined {
  * `promptTokenCount` includes cached tokens. Tokens of the provider's own tools (`toolUsePromptTokenCount`) and of thinking are reported
  * beside it: they are paid for, but were not in the prompt that was sent.
  */
-export function usageFrom(raw: unknown): Usage | undefined {
+export function usageFrom(raw: unknown): ReplyUsage | undefined {
   if (!isRecord(raw)) return undefined;
   const sentPrompt = numberAt(raw, 'promptTokenCount');
   const ofTools = numberAt(raw, 'toolUsePromptTokenCount');

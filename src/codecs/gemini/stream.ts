@@ -3,7 +3,7 @@
  * follow, the client sees one reply: one id, one finish, usage of all rounds. The JSON array that streams without `alt=sse` is not
  * server-sent events and never gets here.
  */
-import { isRecord, type JsonObject } from '../../conversation/json-object.ts';
+import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import {
   type GatewayProblem,
@@ -38,7 +38,7 @@ import {
 } from './response.ts';
 
 /** What one upstream response has said so far. */
-type Round = {
+type GeminiRound = {
   readonly number: number;
   readonly recorder: ContentRecorder;
   readonly hide: (part: PartBytes) => PartBytes | undefined;
@@ -58,7 +58,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   let firstId: string | undefined;
   let earlierUsage: unknown;
 
-  function takeChunk(event: StreamEvent, chunk: JsonObject): readonly Uint8Array[] {
+  function takeChunk(event: StreamEvent, chunk: JsonRecord): readonly Uint8Array[] {
     if (!round.begun) round.ending = [];
     round.begun = true;
     firstId ??= stringIn(chunk, 'responseId');
@@ -154,7 +154,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   };
 }
 
-function newRound(number: number, recallTool: string | undefined): Round {
+function newRound(number: number, recallTool: string | undefined): GeminiRound {
   return {
     number,
     recorder: recordContent(),
@@ -176,7 +176,7 @@ function withParts(candidate: Uint8Array, parts: Uint8Array): Uint8Array {
   });
 }
 
-function parseChunk(data: string): JsonObject | undefined {
+function parseChunk(data: string): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(data);
     return isRecord(value) ? value : undefined;

@@ -1,5 +1,5 @@
 /** Writes edits and the recall tool into a generateContent body, byte by byte. */
-import { isRecord } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import { bytesOf, type Conversation, type Part } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import type { RecallRound } from '../../conversation/hidden-recall.ts';
@@ -17,7 +17,7 @@ import {
 import type { ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
 import { jsonList, stringIn, withMembers } from '../event-json.ts';
 import { startsWith } from '../read-body.ts';
-import { joinNeighbours, type Origin } from './join.ts';
+import { joinNeighbours, type ContentOrigin } from './join.ts';
 import { namedMembers } from './names.ts';
 import { callIn, partsOf } from './reply-parts.ts';
 
@@ -80,13 +80,13 @@ export const writer: MessageWriter = {
 };
 
 /** Where each content of the written body comes from, in its order. */
-function originsAfter(conversation: Conversation, edits: readonly Edit[]): readonly Origin[] {
+function originsAfter(conversation: Conversation, edits: readonly Edit[]): readonly ContentOrigin[] {
   const gone = droppedMessages(conversation, edits);
   const inserted = new Map<number, number>();
   for (const edit of edits)
     if (edit.kind === 'insert-message') inserted.set(edit.before, (inserted.get(edit.before) ?? 0) + 1);
-  return conversation.messages.flatMap(({ index }): readonly Origin[] => [
-    ...Array<Origin>(inserted.get(index) ?? 0).fill('inserted'),
+  return conversation.messages.flatMap(({ index }): readonly ContentOrigin[] => [
+    ...Array<ContentOrigin>(inserted.get(index) ?? 0).fill('inserted'),
     ...(gone.has(index) ? [] : [index]),
   ]);
 }

@@ -1,6 +1,6 @@
 /** The rules that a Chat Completions body breaks, read with `JSON.parse` alone. https://platform.openai.com/docs/api-reference/chat/create */
-import type { JsonObject } from '../../conversation/json-object.ts';
-import { isRecord } from '../../conversation/json-object.ts';
+import type { JsonRecord } from '../../conversation/json-record.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import { isFilled, objectsOf, parsedBody, wordAt } from '../parsed-body.ts';
 
 export function faults(body: Uint8Array): readonly string[] {
@@ -37,7 +37,7 @@ export function faults(body: Uint8Array): readonly string[] {
   return found;
 }
 
-function messageFaults(message: JsonObject, before: JsonObject | undefined): readonly string[] {
+function messageFaults(message: JsonRecord, before: JsonRecord | undefined): readonly string[] {
   const { role, content } = message;
   const found: string[] = [];
   if (Array.isArray(message['tool_calls']) && message['tool_calls'].length === 0)
@@ -50,7 +50,7 @@ function messageFaults(message: JsonObject, before: JsonObject | undefined): rea
 }
 
 /** The form before tools: a result names its function and stands right behind the call. */
-function isAnswer(message: JsonObject, before: JsonObject | undefined): boolean {
+function isAnswer(message: JsonRecord, before: JsonRecord | undefined): boolean {
   const called = before?.['function_call'];
   return isRecord(called) && wordAt(called, 'name') === wordAt(message, 'name');
 }

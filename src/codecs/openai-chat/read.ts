@@ -11,7 +11,7 @@ import {
   retentionMs,
   writesLong,
 } from '../client-marks.ts';
-import type { Outline, Reading } from '../codec.ts';
+import type { Outline, ReadContext } from '../codec.ts';
 import {
   carriedWithStep,
   isNull,
@@ -43,7 +43,7 @@ const roles: Readonly<Record<string, Role>> = {
   function: 'tool',
 };
 
-export function read(body: Uint8Array, reading: Reading): Conversation {
+export function read(body: Uint8Array, reading: ReadContext): Conversation {
   return readFields('Chat Completions', body, 'messages', reading, (fields) => {
     const messages = readMessages(fields, reading, outlineMessage);
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
@@ -73,7 +73,7 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
   });
 }
 
-function outlineMessage(bytes: Uint8Array, reading: Reading): Outline {
+function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
     canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
@@ -143,7 +143,7 @@ function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
   });
 }
 
-type Item = {
+type ContentItem = {
   readonly kind: string;
   readonly text: Span | undefined;
   readonly media: Media | undefined;
@@ -151,7 +151,7 @@ type Item = {
 };
 
 /** One element of a content array. Some servers pass on references to tools as Anthropic spells them. */
-function outlineItem(bytes: Uint8Array, span: Span): Item {
+function outlineItem(bytes: Uint8Array, span: Span): ContentItem {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
   const { byKey, repeats } = lastMembers(scanObject(bytes, span.start).members);
   const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
@@ -225,7 +225,7 @@ function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, sa
   };
 }
 
-function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
+function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
     const { byKey } = membersAt(bytes, span);
@@ -241,7 +241,7 @@ function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
 }
 
 /** The definitions of the form before tools stand in a list of their own, without what wraps them. */
-function outlineFunctions(bytes: Uint8Array, reading: Reading): Outline {
+function outlineFunctions(bytes: Uint8Array, reading: ReadContext): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'functions' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
     const { byKey } = membersAt(bytes, span);

@@ -2,8 +2,8 @@
 import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes, listSplices } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
-import { isRecord } from '../../conversation/json-object.ts';
+import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import {
   addUsage,
   memberBytes,
@@ -102,7 +102,7 @@ export function clientFinish(reply: ModelReply): string | null {
 }
 
 /** OpenAI counts cached tokens in `prompt_tokens`, and does not charge for writing them. */
-export function usageFrom(raw: unknown): Usage | undefined {
+export function usageFrom(raw: unknown): ReplyUsage | undefined {
   if (!isRecord(raw)) return undefined;
   return {
     input: numberAt(raw, 'prompt_tokens'),

@@ -1,5 +1,5 @@
 /** Rebuilds the assistant message of one streamed completion, so that it can be sent back in a continuation. */
-import { isRecord, type JsonObject } from '../../conversation/json-object.ts';
+import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import { scanArray } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes } from '../../conversation/splice.ts';
 import {
@@ -18,9 +18,9 @@ export type CallKey = { readonly index: number };
 
 export interface MessageRecorder {
   /** Takes one delta; returns the call each of its fragments belongs to, in the order of `callsOf`. */
-  delta(delta: JsonObject): readonly CallKey[];
+  delta(delta: JsonRecord): readonly CallKey[];
   /** The call as far as it has come, as a message would hold it. */
-  call(key: CallKey): JsonObject;
+  call(key: CallKey): JsonRecord;
   /** The name of the called tool; empty as long as it has not come. */
   nameOf(key: CallKey): string;
   /** The name in the one call of the form before tools; undefined as long as none has come. */
@@ -34,12 +34,12 @@ const handled: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', '
 
 export function recordMessage(): MessageRecorder {
   let content: unknown = null;
-  let others: JsonObject = {};
+  let others: JsonRecord = {};
   let functionCall: unknown;
-  const calls = new Map<CallKey, JsonObject>();
+  const calls = new Map<CallKey, JsonRecord>();
   const newest = new Map<number, CallKey>();
 
-  function keyOf(fragment: JsonObject): CallKey {
+  function keyOf(fragment: JsonRecord): CallKey {
     const index = numberAt(fragment, 'index');
     const before = newest.get(index);
     if (before && !startsAnother(calls.get(before), fragment)) return before;
@@ -80,23 +80,23 @@ export function recordMessage(): MessageRecorder {
 }
 
 /** The call fragments of a delta. */
-export function callsOf(delta: JsonObject): readonly JsonObject[] {
+export function callsOf(delta: JsonRecord): readonly JsonRecord[] {
   const calls = delta['tool_calls'];
   return Array.isArray(calls) ? (calls as readonly unknown[]).filter(isRecord) : [];
 }
 
-function startsAnother(call: JsonObject | undefined, fragment: JsonObject): boolean {
+function startsAnother(call: JsonRecord | undefined, fragment: JsonRecord): boolean {
   const id = stringIn(fragment, 'id');
   const before = stringIn(call, 'id');
   return !!id && !!before && id !== before && calledName(fragment) !== '';
 }
 
-function calledName(call: JsonObject | undefined): string {
+function calledName(call: JsonRecord | undefined): string {
   return stringIn(recordAt(call, 'function'), 'name') ?? stringIn(recordAt(call, 'custom'), 'name') ?? '';
 }
 
 /** Ids, types and names come whole, as the official clients read them; arguments and inputs come in pieces. */
-function joinedCall(call: JsonObject, { index: _index, ...fragment }: JsonObject): JsonObject {
+function joinedCall(call: JsonRecord, { index: _index, ...fragment }: JsonRecord): JsonRecord {
   const result: Record<string, unknown> = { id: '', type: 'function', ...call };
   for (const [key, value] of Object.entries(fragment)) {
     if (key === 'function' || key === 'custom') result[key] = joinedCalled(result[key], value);
@@ -127,7 +127,7 @@ function joined(before: unknown, piece: unknown): unknown {
 const OPEN_BRACKET = '['.charCodeAt(0);
 const OPEN_BRACE = '{'.charCodeAt(0);
 
-export function parseChunk(data: string): JsonObject | undefined {
+export function parseChunk(data: string): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(data);
     return isRecord(value) ? value : undefined;
@@ -136,14 +136,14 @@ export function parseChunk(data: string): JsonObject | undefined {
   }
 }
 
-export function firstChoice(chunk: JsonObject): JsonObject | undefined {
+export function firstChoice(chunk: JsonRecord): JsonRecord | undefined {
   const choices = chunk['choices'];
   const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
   return isRecord(first) ? first : undefined;
 }
 
 /** True when a delta says anything beside its role, its calls, and a private call of the form before tools. */
-export function hasText(delta: JsonObject, keepsFunction: boolean): boolean {
+export function hasText(delta: JsonRecord, keepsFunction: boolean): boolean {
   return Object.entries(delta).some(
     ([key, value]) =>
       key !== 'role' &&
@@ -157,7 +157,7 @@ export function hasText(delta: JsonObject, keepsFunction: boolean): boolean {
 /** The choice with other calls, or none, and with or without its role. */
 export function withCalls(
   choice: Uint8Array,
-  calls: readonly JsonObject[],
+  calls: readonly JsonRecord[],
   { keepsRole, keepsFunction }: { readonly keepsRole: boolean; readonly keepsFunction: boolean },
 ): Uint8Array {
   const delta = setMembers(objectBytes(choice, 'delta'), {

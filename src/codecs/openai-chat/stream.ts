@@ -11,7 +11,7 @@ import {
   type StreamRelay,
   awaitsRecall,
 } from '../codec.ts';
-import { isRecord, type JsonObject } from '../../conversation/json-object.ts';
+import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import { addUsage, eventBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
 import { clientFinish, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
@@ -29,9 +29,9 @@ import {
 } from './stream-message.ts';
 
 /** What the client has got by now, over all rounds. */
-type Relaying = {
+type ChatRelay = {
   readonly recallTool: string | undefined;
-  round: Round;
+  round: ChatRound;
   nextIndex: number;
   /** The id of the first response: that of the one message the client sees. */
   id: string | undefined;
@@ -40,7 +40,7 @@ type Relaying = {
 };
 
 /** What one upstream response has said so far. */
-type Round = {
+type ChatRound = {
   readonly number: number;
   readonly recorder: MessageRecorder;
   /** Client-side index of each call; private ones have none. */
@@ -59,16 +59,16 @@ type Round = {
 };
 
 /** A delta, and what the client may see of its calls: the fragments as they came, and as they go on. */
-type Said = {
-  readonly delta: JsonObject;
-  readonly fragments: readonly JsonObject[];
-  readonly visible: readonly JsonObject[];
+type DeltaCalls = {
+  readonly delta: JsonRecord;
+  readonly fragments: readonly JsonRecord[];
+  readonly visible: readonly JsonRecord[];
 };
 
 const encoder = new TextEncoder();
 
 export function openStream({ recallTool }: StreamOptions): StreamRelay {
-  const relaying: Relaying = {
+  const relaying: ChatRelay = {
     recallTool,
     round: newRound(0),
     nextIndex: 0,
@@ -102,7 +102,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   };
 }
 
-function take(relaying: Relaying, event: StreamEvent): readonly Uint8Array[] {
+function take(relaying: ChatRelay, event: StreamEvent): readonly Uint8Array[] {
   if (event.data === '[DONE]') return keepOrSend(relaying, event);
   const chunk = parseChunk(event.data);
   if (chunk && isRecord(chunk['error'])) {
@@ -113,7 +113,7 @@ function take(relaying: Relaying, event: StreamEvent): readonly Uint8Array[] {
   return chunk && Array.isArray(chunk['choices']) ? takeChunk(relaying, event, chunk) : [event.raw];
 }
 
-function takeChunk(relaying: Relaying, event: StreamEvent, chunk: JsonObject): readonly Uint8Array[] {
+function takeChunk(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord): readonly Uint8Array[] {
   const { round } = relaying;
   if (!round.begun) round.ending = [];
   round.begun = true;
@@ -137,7 +137,7 @@ function takeChunk(relaying: Relaying, event: StreamEvent, chunk: JsonObject): r
 }
 
 /** Where a call fragment goes at the client: its index there, or nowhere. */
-function routeCall(relaying: Relaying, fragment: JsonObject, key: CallKey): JsonObject | undefined {
+function routeCall(relaying: ChatRelay, fragment: JsonRecord, key: CallKey): JsonRecord | undefined {
   const { round, recallTool } = relaying;
   if (round.recalls.has(key)) return undefined;
   const known = round.shown.get(key);
@@ -153,7 +153,7 @@ function routeCall(relaying: Relaying, fragment: JsonObject, key: CallKey): Json
 }
 
 /** Upstream's own index, until a private call or an earlier round has moved the numbers. */
-function newIndex(relaying: Relaying, key: CallKey): number {
+function newIndex(relaying: ChatRelay, key: CallKey): number {
   const index = isPlain(relaying) ? key.index : relaying.nextIndex;
   relaying.nextIndex = Math.max(relaying.nextIndex, index + 1);
   relaying.round.shown.set(key, index);
@@ -161,28 +161,28 @@ function newIndex(relaying: Relaying, key: CallKey): number {
 }
 
 /** The call under this index; itself where it stands there already (an index that is left out is 0). */
-function atIndex(call: JsonObject, index: number): JsonObject {
+function atIndex(call: JsonRecord, index: number): JsonRecord {
   return numberAt(call, 'index') === index ? call : { ...call, index };
 }
 
-function neverNamed(relaying: Relaying): readonly JsonObject[] {
+function neverNamed(relaying: ChatRelay): readonly JsonRecord[] {
   const { unnamed, recorder } = relaying.round;
   return [...unnamed].map((key) => ({ ...recorder.call(key), index: newIndex(relaying, key) }));
 }
 
 /** True as long as nothing was private: then everything goes on as it came. */
-function isPlain({ round }: Relaying): boolean {
+function isPlain({ round }: ChatRelay): boolean {
   return round.number === 0 && round.recalls.size === 0 && !round.recallsFunction;
 }
 
 /** A last chunk may carry text and calls, which must not wait behind a recall. */
-function showLast(relaying: Relaying, event: StreamEvent, said: Said): readonly Uint8Array[] {
+function showLast(relaying: ChatRelay, event: StreamEvent, said: DeltaCalls): readonly Uint8Array[] {
   if (isPlain(relaying)) return show(relaying, event, said, false);
   relaying.round.ending.push(event);
   return show(relaying, event, said, true);
 }
 
-function keepOrSend(relaying: Relaying, event: StreamEvent): readonly Uint8Array[] {
+function keepOrSend(relaying: ChatRelay, event: StreamEvent): readonly Uint8Array[] {
   if (isPlain(relaying)) return [event.raw];
   relaying.round.ending.push(event);
   return [];
@@ -192,7 +192,12 @@ function keepOrSend(relaying: Relaying, event: StreamEvent): readonly Uint8Array
  * The chunk without private calls, with the client's own call indices, under the id of the first response. Of a `split` chunk the
  * end of the message comes later.
  */
-function show(relaying: Relaying, event: StreamEvent, said: Said, split: boolean): readonly Uint8Array[] {
+function show(
+  relaying: ChatRelay,
+  event: StreamEvent,
+  said: DeltaCalls,
+  split: boolean,
+): readonly Uint8Array[] {
   const { delta, fragments, visible } = said;
   const keepsFunction = !relaying.round.recallsFunction;
   const isSame =
@@ -216,7 +221,7 @@ function show(relaying: Relaying, event: StreamEvent, said: Said, split: boolean
 }
 
 /** What ends the message at the client; what the last chunk said is out already. */
-function ending(relaying: Relaying, finish: string | null, usage: unknown): readonly Uint8Array[] {
+function ending(relaying: ChatRelay, finish: string | null, usage: unknown): readonly Uint8Array[] {
   return relaying.round.ending.map((event) => {
     const chunk = parseChunk(event.data);
     if (!chunk) return event.raw;
@@ -226,7 +231,7 @@ function ending(relaying: Relaying, finish: string | null, usage: unknown): read
 }
 
 function underFirstId(
-  { id }: Relaying,
+  { id }: ChatRelay,
   event: StreamEvent,
   chunk: Uint8Array,
   members: Readonly<Record<string, Uint8Array | undefined>>,
@@ -235,12 +240,12 @@ function underFirstId(
   return eventBytes(event.event, setMembers(chunk, { ...first, ...members }));
 }
 
-function replyOf({ round, recallTool }: Relaying): ModelReply {
+function replyOf({ round, recallTool }: ChatRelay): ModelReply {
   const { recorder, finish, usage } = round;
   return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
 }
 
-function newRound(number: number): Round {
+function newRound(number: number): ChatRound {
   return {
     number,
     recorder: recordMessage(),

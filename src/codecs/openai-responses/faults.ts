@@ -1,5 +1,5 @@
 /** The rules that an OpenAI Responses body breaks, read with `JSON.parse` alone. https://platform.openai.com/docs/api-reference/responses/create */
-import type { JsonObject } from '../../conversation/json-object.ts';
+import type { JsonRecord } from '../../conversation/json-record.ts';
 import { objectsOf, parsedBody, wordAt } from '../parsed-body.ts';
 
 const callKinds = ['function', 'custom_tool', 'local_shell', 'shell', 'apply_patch', 'computer'] as const;
@@ -16,7 +16,7 @@ export function faults(body: Uint8Array): readonly string[] {
   return [...pairing(items, isWhole), ...reasoning(items), ...contents(items)];
 }
 
-function pairing(items: readonly JsonObject[], isWhole: boolean): readonly string[] {
+function pairing(items: readonly JsonRecord[], isWhole: boolean): readonly string[] {
   const found: string[] = [];
   const open = new Set<string>();
   const answered = new Set<string>();
@@ -38,7 +38,7 @@ function pairing(items: readonly JsonObject[], isWhole: boolean): readonly strin
 }
 
 /** "Item 'rs_…' of type 'reasoning' was provided without its required following item": an item of the model that is no reasoning. */
-function reasoning(items: readonly JsonObject[]): readonly string[] {
+function reasoning(items: readonly JsonRecord[]): readonly string[] {
   return items.flatMap(({ type }, index) => {
     const next = items[index + 1];
     if (type !== 'reasoning' || (next && isOfModel(next))) return [];
@@ -46,12 +46,12 @@ function reasoning(items: readonly JsonObject[]): readonly string[] {
   });
 }
 
-function isOfModel({ type, role }: JsonObject): boolean {
+function isOfModel({ type, role }: JsonRecord): boolean {
   if (typeof role === 'string') return role === 'assistant';
   return type !== 'reasoning' && !String(type).endsWith('_output') && type !== 'compaction_trigger';
 }
 
-function contents(items: readonly JsonObject[]): readonly string[] {
+function contents(items: readonly JsonRecord[]): readonly string[] {
   return items.flatMap((item) => {
     const isMessage =
       item['type'] === 'message' || (item['type'] === undefined && item['role'] !== undefined);

@@ -1,20 +1,20 @@
 /** The items of a response: what they say and call, and which of them the client may see. */
 import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import type { ModelReply, ToolCall } from '../codec.ts';
-import { isRecord } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import { stringIn } from '../event-json.ts';
 
 /** An output item as its bytes and as a value. */
-export type Item = { readonly bytes: Uint8Array; readonly value: unknown };
+export type OutputItem = { readonly bytes: Uint8Array; readonly value: unknown };
 
-export function itemsOf(turn: Uint8Array): readonly Item[] {
+export function itemsOf(turn: Uint8Array): readonly OutputItem[] {
   return scanArray(turn, 0).elements.map((span) => ({
     bytes: turn.subarray(span.start, span.end),
     value: parseSpan(turn, span),
   }));
 }
 
-export function textOfItems(items: readonly Item[]): string {
+export function textOfItems(items: readonly OutputItem[]): string {
   return items
     .flatMap(({ value }) => {
       const content = isRecord(value) && value['type'] === 'message' ? value['content'] : undefined;
@@ -33,7 +33,7 @@ export function isPrivate(value: unknown, recallTool: string | undefined): boole
 }
 
 /** The calls that wait for an answer, whatever their type: the provider answers its own in the same output. */
-export function callsOfItems(items: readonly Item[]): readonly ToolCall[] {
+export function callsOfItems(items: readonly OutputItem[]): readonly ToolCall[] {
   const outputs = new Set(
     items.map(({ value }) => `${stringIn(value, 'type')} ${stringIn(value, 'call_id')}`),
   );
@@ -53,7 +53,7 @@ export function callsOfItems(items: readonly Item[]): readonly ToolCall[] {
  * True where the provider ran tools of its own, listed those of an MCP server, or compacted the conversation within the call: then it
  * read prompts that nobody sent.
  */
-export function didProviderWork(items: readonly Item[]): boolean {
+export function didProviderWork(items: readonly OutputItem[]): boolean {
   const others = items.filter(({ value }) => !/^(?:message|reasoning)$/.test(stringIn(value, 'type') ?? ''));
   return others.length > callsOfItems(items).length;
 }
@@ -66,7 +66,7 @@ function argumentsOf(value: unknown): string {
 }
 
 /** Items without reasoning that no item of another kind follows: the provider would refuse it in the next request. */
-export function withoutStrayReasoning(items: readonly Item[]): readonly Item[] {
+export function withoutStrayReasoning(items: readonly OutputItem[]): readonly OutputItem[] {
   return items.filter((item, index) => {
     const next = items[index + 1];
     return !isReasoning(item) || (next !== undefined && !isReasoning(next));
@@ -77,7 +77,7 @@ export function withoutStrayReasoning(items: readonly Item[]): readonly Item[] {
  * What of a reply the client may see: all but the private calls, and but the reasoning that led to nothing else. A client that sent
  * that back alone would be refused: "reasoning … without its required following item".
  */
-export function visibleItems(reply: ModelReply): readonly Item[] {
+export function visibleItems(reply: ModelReply): readonly OutputItem[] {
   const items = itemsOf(reply.turn);
   const recallTool = reply.recalls[0]?.name;
   if (recallTool === undefined) return items;
@@ -86,7 +86,7 @@ export function visibleItems(reply: ModelReply): readonly Item[] {
   );
 }
 
-function ledToRecallsOnly(items: readonly Item[], index: number, recallTool: string): boolean {
+function ledToRecallsOnly(items: readonly OutputItem[], index: number, recallTool: string): boolean {
   const behind = items.slice(index + 1);
   const start = behind.findIndex((item) => !isReasoning(item));
   if (start < 0) return true;
@@ -95,6 +95,6 @@ function ledToRecallsOnly(items: readonly Item[], index: number, recallTool: str
   return rest.slice(0, end < 0 ? undefined : end).every(({ value }) => isPrivate(value, recallTool));
 }
 
-export function isReasoning({ value }: Item): boolean {
+export function isReasoning({ value }: OutputItem): boolean {
   return stringIn(value, 'type') === 'reasoning';
 }

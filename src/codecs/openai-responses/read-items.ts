@@ -3,13 +3,13 @@ import type { Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, parseSpan, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
 import { concatBytes } from '../../conversation/splice.ts';
-import type { Outline, Reading } from '../codec.ts';
+import type { Outline, ReadContext } from '../codec.ts';
 import { carriedWithStep, isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
 import { outlineContent, outlineOutput } from './read-content.ts';
 
-type Members = ReadonlyMap<string, Member>;
+type ItemMembers = ReadonlyMap<string, Member>;
 
-export function outlineItem(bytes: Uint8Array, reading: Reading): Outline {
+export function outlineItem(bytes: Uint8Array, reading: ReadContext): Outline {
   const { members } = scanObject(bytes, 0);
   const { byKey, repeats } = lastMembers(members);
   const { role, parts: read } = readItem(bytes, byKey);
@@ -17,9 +17,9 @@ export function outlineItem(bytes: Uint8Array, reading: Reading): Outline {
   return { role, parts, canonical: canonicalDigest(role, itemPieces(bytes, members, role), reading.digest) };
 }
 
-type Read = { readonly role: Role; readonly parts: readonly Part[] };
+type ItemReading = { readonly role: Role; readonly parts: readonly Part[] };
 
-function readItem(bytes: Uint8Array, byKey: Members): Read {
+function readItem(bytes: Uint8Array, byKey: ItemMembers): ItemReading {
   const kind = kindOf(bytes, byKey);
   if (kind === 'message') return readMessage(bytes, byKey);
   if (kind === 'reasoning') return { role: 'assistant', parts: [readReasoning(bytes, byKey)] };
@@ -30,7 +30,7 @@ function readItem(bytes: Uint8Array, byKey: Members): Read {
 }
 
 /** Messages may leave their type out, and so may references to items the provider keeps. */
-function kindOf(bytes: Uint8Array, byKey: Members): string {
+function kindOf(bytes: Uint8Array, byKey: ItemMembers): string {
   const type = byKey.get('type');
   if (type && !isNull(bytes, type.value)) {
     const kind = stringAt(bytes, type);
@@ -49,7 +49,7 @@ const roles: Readonly<Record<string, Role>> = {
   assistant: 'assistant',
 };
 
-function readMessage(bytes: Uint8Array, byKey: Members): Read {
+function readMessage(bytes: Uint8Array, byKey: ItemMembers): ItemReading {
   const said = stringAt(bytes, byKey.get('role')) ?? '';
   const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
   if (!role) throw new ScanError('a message has no known role');
@@ -59,7 +59,7 @@ function readMessage(bytes: Uint8Array, byKey: Members): Read {
 }
 
 /** Summaries are for readers; what the model goes on from is sealed, and both go back as they came. */
-function readReasoning(bytes: Uint8Array, byKey: Members): Part {
+function readReasoning(bytes: Uint8Array, byKey: ItemMembers): Part {
   const texts = ['summary', 'content'].flatMap((key): readonly Span[] => {
     const list = byKey.get(key)?.value;
     if (!list || !startsWith(bytes, list, '[')) return [];
@@ -83,10 +83,10 @@ const calls: Readonly<Record<string, { readonly input: readonly string[]; readon
 
 function readCall(
   bytes: Uint8Array,
-  byKey: Members,
+  byKey: ItemMembers,
   kind: string,
   called: { readonly input: readonly string[]; readonly name?: string },
-): Read {
+): ItemReading {
   const id = stringAt(bytes, byKey.get('call_id'));
   const name = called.name ?? stringAt(bytes, byKey.get('name'));
   const input = called.input.map((key) => byKey.get(key)?.value).find((value) => value !== undefined);
@@ -96,7 +96,7 @@ function readCall(
 }
 
 /** The output of a local shell names its call in `id`. One without any id belongs to no call we could know. */
-function readOutput(bytes: Uint8Array, byKey: Members, kind: string): Read {
+function readOutput(bytes: Uint8Array, byKey: ItemMembers, kind: string): ItemReading {
   const named = stringAt(bytes, byKey.get('call_id'));
   const callId = named ?? (kind === 'local_shell_call_output' ? stringAt(bytes, byKey.get('id')) : undefined);
   if (callId === undefined) return { role: 'tool', parts: [{ type: 'opaque', span: whole(bytes), kind }] };
@@ -132,7 +132,7 @@ const sides: Readonly<Record<string, Role>> = {
   compaction: 'assistant',
 };
 
-function carried(bytes: Uint8Array, kind: string): Read {
+function carried(bytes: Uint8Array, kind: string): ItemReading {
   const role = Object.hasOwn(sides, kind) ? sides[kind]! : 'system';
   const stays = bringsTools.has(kind) ? ({ stays: 'pair' } as const) : {};
   return { role, parts: [{ type: 'opaque', span: whole(bytes), kind, ...stays }] };

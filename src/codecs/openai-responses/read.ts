@@ -4,7 +4,7 @@ import { ScanError, scanArray, scanObject, skipSpace } from '../../conversation/
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { LeporelloError } from '../../errors.ts';
 import { retentionMs } from '../client-marks.ts';
-import type { Outline, Reading } from '../codec.ts';
+import type { Outline, ReadContext } from '../codec.ts';
 import {
   type Fields,
   type Outliner,
@@ -24,7 +24,7 @@ const format = 'OpenAI Responses';
 /** Fields that are read as blocks; every other one is parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['input', 'instructions', 'tools']);
 
-export function read(body: Uint8Array, reading: Reading): Conversation {
+export function read(body: Uint8Array, reading: ReadContext): Conversation {
   try {
     return readFields(format, body, 'input', reading, (fields) =>
       readRequest(body, fields, reading, outlineItem),
@@ -38,7 +38,12 @@ export function read(body: Uint8Array, reading: Reading): Conversation {
   }
 }
 
-function readRequest(body: Uint8Array, fields: Fields, reading: Reading, outliner: Outliner): Conversation {
+function readRequest(
+  body: Uint8Array,
+  fields: Fields,
+  reading: ReadContext,
+  outliner: Outliner,
+): Conversation {
   const messages = readMessages(fields, reading, outliner);
   const instructions = readPreamble(fields, 'instructions', reading, outlineInstructions);
   const tools = readPreamble(fields, 'tools', reading, outlineTools);
@@ -99,13 +104,13 @@ function textFields(body: Uint8Array): (Fields & { readonly rest: Uint8Array }) 
 
 const emptyInput = new TextEncoder().encode('{"input":[]}');
 
-function outlineText(bytes: Uint8Array, reading: Reading): Outline {
+function outlineText(bytes: Uint8Array, reading: ReadContext): Outline {
   const span = { start: 0, end: bytes.length };
   const parts: readonly Part[] = [{ type: 'text', span, texts: [span] }];
   return { role: 'user', parts, canonical: canonicalDigest('user text', [bytes], reading.digest) };
 }
 
-function outlineInstructions(bytes: Uint8Array, reading: Reading): Outline {
+function outlineInstructions(bytes: Uint8Array, reading: ReadContext): Outline {
   const span = { start: 0, end: bytes.length };
   const part: Part = startsWith(bytes, span, '"')
     ? { type: 'text', span, texts: [span] }
@@ -113,7 +118,7 @@ function outlineInstructions(bytes: Uint8Array, reading: Reading): Outline {
   return { role: 'system', parts: [part], canonical: canonicalDigest('system', [bytes], reading.digest) };
 }
 
-function outlineTools(bytes: Uint8Array, reading: Reading): Outline {
+function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
     const [name, ...more] = namesOf(bytes, span);

@@ -1,8 +1,8 @@
 /** Reads and rewrites complete responses of OpenAI Responses. https://platform.openai.com/docs/api-reference/responses/object */
-import { isRecord } from '../../conversation/json-object.ts';
+import { isRecord } from '../../conversation/json-record.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, Usage } from '../codec.ts';
+import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
 import {
   addUsage,
   jsonList,
@@ -19,7 +19,14 @@ import {
   type Overflow,
   type OverflowWording,
 } from '../provider-errors.ts';
-import { callsOfItems, didProviderWork, itemsOf, textOfItems, visibleItems, type Item } from './output.ts';
+import {
+  callsOfItems,
+  didProviderWork,
+  itemsOf,
+  textOfItems,
+  visibleItems,
+  type OutputItem,
+} from './output.ts';
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const response = parseResponse(body);
@@ -86,7 +93,7 @@ export function writeResponse(
  * `input_tokens` includes cached tokens, read and written, and the prompts of all rounds that the provider ran within the call. `items`
  * are those of the reply: they show whether there were such rounds.
  */
-export function usageFrom(raw: unknown, items: readonly Item[]): Usage | undefined {
+export function usageFrom(raw: unknown, items: readonly OutputItem[]): ReplyUsage | undefined {
   if (!isRecord(raw)) return undefined;
   const details = recordAt(raw, 'input_tokens_details');
   return {

@@ -6,7 +6,7 @@ import { sparing } from '../what-stays.ts';
 import { droppedMessages } from '../write-body.ts';
 import { faults } from './faults.ts';
 import { problems } from './problems.ts';
-import { type Group, isKind, isOfProgram, itemText, structureOf } from './structure.ts';
+import { type ReasoningGroup, isKind, isOfProgram, itemText, structureOf } from './structure.ts';
 
 export const rules: FormatRules = {
   problems,
@@ -93,7 +93,7 @@ function complete(conversation: Conversation, edits: readonly Edit[]): ReturnTyp
 }
 
 /** True for a group that stays as it is, or goes. */
-function isWhole({ reasoning, followers }: Group, gone: ReadonlySet<number>): boolean {
+function isWhole({ reasoning, followers }: ReasoningGroup, gone: ReadonlySet<number>): boolean {
   const left = [...reasoning, ...followers].filter((index) => !gone.has(index));
   return left.length === 0 || left.length === reasoning.length + followers.length;
 }

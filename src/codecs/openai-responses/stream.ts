@@ -10,7 +10,7 @@
  * The first id must stay, for clients take another for another response. What the provider keeps under it ends with the private call:
  * a request that goes on from it by `previous_response_id` must name the last response instead (kept.ts).
  */
-import { isRecord, type JsonObject } from '../../conversation/json-object.ts';
+import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import {
   type GatewayProblem,
@@ -34,17 +34,17 @@ import {
   withMembers,
 } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
-import { isPrivate, itemsOf, visibleItems, type Item } from './output.ts';
+import { isPrivate, itemsOf, visibleItems, type OutputItem } from './output.ts';
 import { errorEvent, errorOf, replyFrom, usageFrom } from './response.ts';
 
 /** What one upstream response has said so far. */
-type Round = {
+type ResponsesRound = {
   readonly number: number;
   readonly recorder: ItemRecorder;
   /** Client-side index of each item that is shown. */
   readonly shown: Map<number, number>;
   /** The response object of the event that ended this round. */
-  response: JsonObject | undefined;
+  response: JsonRecord | undefined;
   /** That event and a mark behind it, kept back once a call was held; a continuation starts with those of the round before. */
   ending: StreamEvent[];
   end: 'completed' | 'incomplete' | 'other' | undefined;
@@ -58,13 +58,13 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   let nextNumber = 0;
   let firstId: string | undefined;
   let earlierUsage: unknown;
-  const earlierItems: Item[] = [];
+  const earlierItems: OutputItem[] = [];
 
   function isPlain(): boolean {
     return round.number === 0 && !round.recorder.anyHeld();
   }
 
-  function takeStart(event: StreamEvent, data: JsonObject): readonly Uint8Array[] {
+  function takeStart(event: StreamEvent, data: JsonRecord): readonly Uint8Array[] {
     firstId ??= stringIn(data['response'], 'id');
     if (round.number === 0) return [numbered(event, data, {})];
     round.ending = [];
@@ -72,7 +72,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   }
 
   /** An event of one output item: kept back, or shown under the client's own index. */
-  function takeOfItem(event: StreamEvent, data: JsonObject, type: string): readonly Uint8Array[] {
+  function takeOfItem(event: StreamEvent, data: JsonRecord, type: string): readonly Uint8Array[] {
     const index = numberAt(data, 'output_index');
     if (round.number > 0) round.ending = [];
     if (type === 'response.output_item.added') round.recorder.begin(index, data['item']);
@@ -97,7 +97,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   /** The event under the client's next sequence number; the raw bytes where nothing changes. */
   function numbered(
     event: StreamEvent,
-    data: JsonObject,
+    data: JsonRecord,
     changes: Readonly<Record<string, Uint8Array>>,
   ): Uint8Array {
     const given = data['sequence_number'];
@@ -112,7 +112,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return eventBytes(event.event, setMembers(encoder.encode(event.data), all));
   }
 
-  function takeEnd(event: StreamEvent, data: JsonObject, type: string): readonly Uint8Array[] {
+  function takeEnd(event: StreamEvent, data: JsonRecord, type: string): readonly Uint8Array[] {
     round.response = recordAt(data, 'response');
     round.end = endOf(type, round.response);
     firstId ??= stringIn(round.response, 'id');
@@ -196,13 +196,13 @@ const ends: ReadonlySet<string> = new Set([
 ]);
 
 /** Some servers complete what is incomplete by its status. */
-function endOf(type: string, response: JsonObject | undefined): Round['end'] {
+function endOf(type: string, response: JsonRecord | undefined): ResponsesRound['end'] {
   const isCutOff = type === 'response.incomplete' || stringIn(response, 'status') === 'incomplete';
   if (isCutOff) return 'incomplete';
   return type === 'response.completed' ? 'completed' : 'other';
 }
 
-function newRound(number: number, recallTool: string | undefined): Round {
+function newRound(number: number, recallTool: string | undefined): ResponsesRound {
   return {
     number,
     recorder: recordItems(recallTool),
@@ -214,14 +214,14 @@ function newRound(number: number, recallTool: string | undefined): Round {
 }
 
 /** The items in the response that an event carries. */
-function outputOf(event: StreamEvent): readonly Item[] {
+function outputOf(event: StreamEvent): readonly OutputItem[] {
   const output = memberBytes(objectBytes(encoder.encode(event.data), 'response'), 'output');
   return output?.[0] === OPEN_BRACKET ? itemsOf(output) : [];
 }
 
 const OPEN_BRACKET = '['.charCodeAt(0);
 
-function parseData(data: string): JsonObject | undefined {
+function parseData(data: string): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(data);
     return isRecord(value) ? value : undefined;
@@ -233,17 +233,17 @@ function parseData(data: string): JsonObject | undefined {
 interface ItemRecorder {
   /** An item begins, of which only the head is known. */
   begin(index: number, head: unknown): void;
-  finish(index: number, item: Item): void;
+  finish(index: number, item: OutputItem): void;
   /** True for a private call: its events are kept from the client. */
   isHeld(index: number): boolean;
   anyHeld(): boolean;
   isFinished(index: number): boolean;
   /** The finished items, in order of their index. */
-  items(): readonly Item[];
+  items(): readonly OutputItem[];
 }
 
 function recordItems(recallTool: string | undefined): ItemRecorder {
-  const finished = new Map<number, Item>();
+  const finished = new Map<number, OutputItem>();
   const held = new Set<number>();
 
   function begin(index: number, head: unknown): void {

@@ -13,16 +13,16 @@ import { continuesElsewhere } from './read.ts';
  * 'reasoning' was provided without its required following item" and "Item 'fc_…' of type 'function_call' was provided without its
  * required 'reasoning' item": so a group stays or goes as a whole.
  */
-export type Group = { readonly reasoning: readonly number[]; readonly followers: readonly number[] };
+export type ReasoningGroup = { readonly reasoning: readonly number[]; readonly followers: readonly number[] };
 
-export type Structure = {
+export type InputStructure = {
   /** The history is a response or a conversation that the provider keeps; the input only goes on from it. */
   readonly continues: boolean;
   /** The input is one text, not a list: nothing can be taken out of it or put beside it. */
   readonly isText: boolean;
-  readonly groups: readonly Group[];
+  readonly groups: readonly ReasoningGroup[];
   /** Group by the index of a message in it. */
-  readonly groupOf: ReadonlyMap<number, Group>;
+  readonly groupOf: ReadonlyMap<number, ReasoningGroup>;
   /** Index of the newest compaction item, which stands for all before it. */
   readonly compaction: number | undefined;
   /** Items that stand for others we do not see. */
@@ -31,9 +31,9 @@ export type Structure = {
   readonly strays: ReadonlySet<number>;
 };
 
-const known = new WeakMap<Conversation, Structure>();
+const known = new WeakMap<Conversation, InputStructure>();
 
-export function structureOf(conversation: Conversation): Structure {
+export function structureOf(conversation: Conversation): InputStructure {
   const before = known.get(conversation);
   if (before) return before;
   const groups = groupsOf(conversation.messages);
@@ -84,7 +84,7 @@ function membersOf({ body }: Conversation, { span }: Message) {
     : undefined;
 }
 
-function groupsOf(messages: readonly Message[]): readonly Group[] {
+function groupsOf(messages: readonly Message[]): readonly ReasoningGroup[] {
   const groups: { reasoning: number[]; followers: number[] }[] = [];
   let open: { reasoning: number[]; followers: number[] } | undefined;
   for (const message of messages) {

@@ -17,7 +17,7 @@ import { jsonList, memberBytes, setMembers, stringIn, withMembers } from '../eve
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
 import { memoized } from '../memoize.ts';
-import { isReasoning, itemsOf, withoutStrayReasoning, type Item } from './output.ts';
+import { isReasoning, itemsOf, withoutStrayReasoning, type OutputItem } from './output.ts';
 import { read } from './read.ts';
 import { itemText } from './structure.ts';
 
@@ -59,7 +59,7 @@ export function answerItem({ call, text }: RecallAnswer): Uint8Array {
  * Reasoning that is neither kept by the provider nor sealed in the item is gone: "Item with id 'rs_…' not found. Items are not
  * persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
  */
-function isKnownNextTime(sent: Uint8Array, item: Item): boolean {
+function isKnownNextTime(sent: Uint8Array, item: OutputItem): boolean {
   if (!isReasoning(item) || stringIn(item.value, 'encrypted_content') !== undefined) return true;
   const store = memberBytes(sent, 'store');
   return store?.[0] !== 'f'.charCodeAt(0);

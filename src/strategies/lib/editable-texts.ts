@@ -3,7 +3,7 @@ import {
   bytesOf,
   type Message,
   type Part,
-  type Place,
+  type TextPlace,
   textOf,
   textsOf,
 } from '../../conversation/conversation.ts';
@@ -11,7 +11,7 @@ import type { Edit } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
 
 export type TextSlot = {
-  readonly at: Place;
+  readonly at: TextPlace;
   readonly message: Message;
   readonly part: Part;
   /** The JSON string literal: what goes to memory. */

@@ -1,5 +1,5 @@
 /** The long texts in the arguments of calls: file contents, patches, commands. Found by place, so that all beside them keeps its spelling. */
-import { argumentsIn } from '../../conversation/json-object.ts';
+import { argumentsIn } from '../../conversation/json-record.ts';
 import {
   type Conversation,
   decodeLiteral,

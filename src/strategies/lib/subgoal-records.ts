@@ -1,5 +1,5 @@
 /** The records that stand for finished stretches of a conversation: those of earlier folds, and those that are made for the next one. Pure. */
-import { stretchOf, type Edit, type Stretch } from '../../conversation/edit.ts';
+import { stretchOf, type Edit, type FinishedSubgoal } from '../../conversation/edit.ts';
 import { originalOfMessages, originalOfTexts } from '../../conversation/original.ts';
 import { entryLines, wantedTokens } from '../../outline/entry-lines.ts';
 import { levelName, maxRatio, subgoalLength, ratioFor } from '../../outline/levels.ts';
@@ -21,7 +21,7 @@ type Insert = Extract<Edit, { readonly kind: 'insert-message' }>;
 /** A record that stands in the conversation, or is to. */
 type PlacedRecord = {
   readonly edit: Insert;
-  readonly stretch: Stretch;
+  readonly stretch: FinishedSubgoal;
   readonly level: number;
   readonly tokens: number;
   /** Tokens in for one out that were asked for; undefined of a light merge, and of what was made before. */
@@ -143,7 +143,7 @@ function levelUpOf(
 
 type RecordDraft = {
   readonly before: number;
-  readonly stretch: Stretch;
+  readonly stretch: FinishedSubgoal;
   readonly goal: string;
   readonly steps: readonly string[];
   /** The same with all they say, for what would be compressed harder than any level may be. */

@@ -2,7 +2,7 @@
  * Whether a tool result shows a file as it is: what an agent may edit next by quoting its lines, so that no line may be laid out anew.
  * Told from the call alone, in doubt for the file.
  */
-import { argumentsIn } from '../../conversation/json-object.ts';
+import { argumentsIn } from '../../conversation/json-record.ts';
 
 /** `input` is the JSON text of the call's arguments. */
 export function isFileContent({ name, input }: { readonly name: string; readonly input: string }): boolean {

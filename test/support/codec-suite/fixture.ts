@@ -3,7 +3,7 @@
  * not compile until it has answered each; a case that a format cannot have is answered with the reason. What the cases are is said
  * here in neutral words.
  */
-import type { Codec, ToolCall, Usage } from '../../../src/codecs/codec.ts';
+import type { Codec, ToolCall, ReplyUsage } from '../../../src/codecs/codec.ts';
 import type { Overflow } from '../../../src/codecs/provider-errors.ts';
 
 export interface CodecFixture extends RequestFixture, ResponseFixture, StreamFixture, ErrorFixture {
@@ -90,7 +90,7 @@ export type ErrorFixture = {
 /** Usage in the provider's own terms. */
 export type UsageFixture = {
   /** What the provider says of responses to requests of one exchange, at its fullest; three or more. */
-  readonly rounds: readonly { readonly said: unknown; readonly means: Usage }[];
+  readonly rounds: readonly { readonly said: unknown; readonly means: ReplyUsage }[];
   /** What it would say of all of them as one. */
   readonly total: unknown;
   /** A response with this usage; without any where it is undefined, as some servers send it. */
@@ -147,7 +147,7 @@ export type ScriptedTurn = {
   readonly parts: readonly ScriptedPart[];
   /** `calls`: it waits for results. `length`: its token limit cut it off, in the middle of the last part. */
   readonly finish: 'stop' | 'calls' | 'length';
-  readonly usage: Usage;
+  readonly usage: ReplyUsage;
 };
 
 export type ScriptedPart =
@@ -162,7 +162,7 @@ export type ClientView = {
   readonly calls: readonly ToolCall[];
   /** Undefined for a stream that ended in an error. */
   readonly finish: ScriptedTurn['finish'] | undefined;
-  readonly usage: Usage | undefined;
+  readonly usage: ReplyUsage | undefined;
   readonly error: string | undefined;
 };
 

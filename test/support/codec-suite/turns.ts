@@ -1,5 +1,5 @@
 /** What scripted turns say, and what a client should make of them when the private calls are left out. */
-import type { ToolCall, Usage } from '../../../src/codecs/codec.ts';
+import type { ToolCall, ReplyUsage } from '../../../src/codecs/codec.ts';
 import { recallName } from './arbitrary.ts';
 import type { ClientView, ResponseFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 
@@ -13,8 +13,8 @@ export function callsIn(turn: ScriptedTurn): readonly ToolCall[] {
   );
 }
 
-export function sumOf(turns: readonly Pick<ScriptedTurn, 'usage'>[]): Usage {
-  const sum = (key: Exclude<keyof Usage, 'cacheWriteLong' | 'sentPrompt'>) =>
+export function sumOf(turns: readonly Pick<ScriptedTurn, 'usage'>[]): ReplyUsage {
+  const sum = (key: Exclude<keyof ReplyUsage, 'cacheWriteLong' | 'sentPrompt'>) =>
     turns.reduce((total, turn) => total + turn.usage[key], 0);
   return {
     input: sum('input'),

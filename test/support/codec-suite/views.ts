@@ -1,5 +1,5 @@
 /** Looks at conversations from outside, for the cases of the suite: what they say, and in which bytes. */
-import type { Codec, Reading } from '../../../src/codecs/codec.ts';
+import type { Codec, ReadContext } from '../../../src/codecs/codec.ts';
 import { type Conversation, textOf, textsOf } from '../../../src/conversation/conversation.ts';
 import { scanObject, skipSpace } from '../../../src/conversation/json-scan.ts';
 import { sha256 } from '../../../src/store/digest.ts';
@@ -8,7 +8,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A reading that remembers nothing of other tests. */
-export function newReading(): Reading {
+export function newReading(): ReadContext {
   return { digest: sha256, outlines: new Map() };
 }
 

@@ -1,9 +1,9 @@
 /** The arguments of a call, read as an object. Pure, never throws. */
 
-export type JsonObject = Readonly<Record<string, unknown>>;
+export type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** Undefined for what is no JSON, or no object. */
-export function argumentsIn(json: string): JsonObject | undefined {
+export function argumentsIn(json: string): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(json);
     return isRecord(value) ? value : undefined;
@@ -12,6 +12,6 @@ export function argumentsIn(json: string): JsonObject | undefined {
   }
 }
 
-export function isRecord(value: unknown): value is JsonObject {
+export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
