@@ -19,7 +19,7 @@ import { hasWayBack } from './offer-recall.ts';
 import { originalFinder, outcomeOf, searchedOf } from './outcome.ts';
 import { type Draft, type Planned, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
-import { keepOriginals, type NewFold, rememberFold, renewUsed, settle, withoutStore } from './replay.ts';
+import { keepOriginals, type NewFold, rememberFold, renewUsed, markSent, withoutStore } from './replay.ts';
 import { type EngineRequest, inTime } from './request.ts';
 import { demandAhead, type SummaryJob, summaryJob } from './summary-ahead.ts';
 import { reservedTokens } from './trigger-state.ts';
@@ -37,10 +37,10 @@ export async function compactRequest(
   const { conversation, known } = incoming;
   learnNamedLimit(workshop, request, conversation);
   const opened = await openRequest(workshop, request, incoming);
-  const { input, start, alone, gauge } = opened;
+  const { input, start, foldingDisabled, gauge } = opened;
   const { demand, skipped } = demandNow(workshop, request, opened, known);
   const attempt = plannedFor(workshop, request, opened, demand);
-  if (alone && !attempt && start.edits.length === 0) return leftAlone(incoming, opened);
+  if (foldingDisabled && !attempt && start.edits.length === 0) return leftAlone(incoming, opened);
   const proposed = { opened, incoming, demand, result: attempt?.draft ?? start };
   const stored = await keep(workshop, request, proposed);
   // Another instance has sent this very request in the meantime: it is sent the same way again.
@@ -59,7 +59,15 @@ export async function compactRequest(
   const { links } = memory;
   const expected = gauge.correction.correct(result.tokens);
   const draft = { ...result, tokens: expected };
-  const sending = workshop.send({ request, conversation, links, whole: asSent, draft, prices, alone });
+  const sending = workshop.send({
+    request,
+    conversation,
+    links,
+    whole: asSent,
+    draft,
+    prices,
+    alone: foldingDisabled,
+  });
   const counted = workshop.options.mode === 'observe' ? opened.before : result.tokens;
   const edits = [...result.edits, ...result.shrinks];
   const unfound = allMemoriesOf(result === start ? result.shrinks : edits);
@@ -127,7 +135,7 @@ function demandNow(
   { foldStore, problem }: KnownBefore,
 ): DemandNow {
   const { refusal } = request;
-  const demand = demandFor(options.triggers, state, { refusal, settled: foldStore.settled });
+  const demand = demandFor(options.triggers, state, { refusal, sentAs: foldStore.sentAs });
   if (refusal?.reason === 'too long' && demand?.atMost !== undefined) {
     // A refusal of a request far below the known window may have another cause, so it says nothing about other conversations.
     const isLikely = state.tokens >= (state.window ?? 0) / 2;
@@ -154,11 +162,11 @@ function isNeeded({ refusal }: EngineRequest, demand: Demand | undefined): boole
 function plannedFor(
   { options }: Workshop,
   { refusal }: EngineRequest,
-  { input, start, alone, gauge }: Opened,
+  { input, start, foldingDisabled, gauge }: Opened,
   demand: Demand | undefined,
 ): Planned | undefined {
   if (refusal?.reason === 'reasoning') return dropReasoning(input, start);
-  const isFree = !alone && hasWayBack(options, input.conversation);
+  const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
   if (!demand || (!isFree && !demand.force)) return undefined;
   return planFold(input, start, demandInCounts(demand, gauge.correction), options.strategies);
 }
@@ -203,7 +211,7 @@ async function keep(
 ): Promise<Stored> {
   const { memory, asSent, found, start, state } = opened;
   const { conversation, known } = incoming;
-  const { settled } = known.foldStore;
+  const { sentAs } = known.foldStore;
   // Edits of a fold that the store does not have are as new as those of a fold made now.
   const isUnsaved = found?.fold.isUnsaved ?? false;
   const replayed = new Set(isUnsaved ? [] : start.edits);
@@ -214,12 +222,12 @@ async function keep(
   const isNew =
     result !== start ||
     isUnsaved ||
-    (fold.shrinksFrom !== found?.fold.shrinksFrom && !isSettled(settled, state));
+    (fold.shrinksFrom !== found?.fold.shrinksFrom && !isSettled(sentAs, state));
   try {
     if (isNew) {
-      const givesWayTo = request.refusal || settled ? undefined : demand?.force ? 'folds' : 'all';
-      const recorded = await inTime(request, rememberFold(memory, asSent, fold, edits, givesWayTo));
-      if (recorded !== 'recorded') return { status: 'settled', foldStore: recorded.settled };
+      const yieldsTo = request.refusal || sentAs ? undefined : demand?.force ? 'folds' : 'all';
+      const recorded = await inTime(request, rememberFold(memory, asSent, fold, edits, yieldsTo));
+      if (recorded !== 'recorded') return { status: 'settled', foldStore: recorded.alreadySent };
       return { status: 'kept', edits, known: Promise.resolve() };
     }
     await inTime(request, keepOriginals(memory, asSent, edits));
@@ -227,15 +235,18 @@ async function keep(
     const status = isUnanswered(error) ? 'unanswered' : 'refused';
     return { status, edits, known: Promise.resolve(), error };
   }
-  const isKnown = settled !== undefined || conversation.goesOnFrom !== undefined;
+  const isKnown = sentAs !== undefined || conversation.goesOnFrom !== undefined;
   const sent = { at: fold.at, limit: fold.limit };
-  return { status: 'kept', edits, known: isKnown ? Promise.resolve() : settle(memory, found, sent) };
+  return { status: 'kept', edits, known: isKnown ? Promise.resolve() : markSent(memory, found, sent) };
 }
 
 /** The record of a fold, complete: it holds the edits of the folds before it, too. */
-function foldOf({ alone, aloneSince, input, state, now }: Opened, { edits }: Draft): NewFold {
+function foldOf(
+  { foldingDisabled, foldingDisabledSince, input, state, now }: Opened,
+  { edits }: Draft,
+): NewFold {
   const shrinksFrom = input.shrinking?.isBound ? input.shrinking.from : undefined;
-  return { edits, alone, aloneSince, shrinksFrom, at: now, limit: limitOf(state) };
+  return { edits, foldingDisabled, foldingDisabledSince, shrinksFrom, at: now, limit: limitOf(state) };
 }
 
 /** Remembers in this process what is sent although the store does not have it, so that the same request is sent the same way again. */
@@ -246,7 +257,7 @@ async function rememberHere({ opened, incoming, result }: Outgoing): Promise<voi
   if (result !== start || found?.fold.isUnsaved)
     await rememberFold(here, asSent, { ...fold, isUnsaved: true }, [], undefined);
   else if (incoming.conversation.goesOnFrom === undefined)
-    await settle(here, found, { at: fold.at, limit: fold.limit });
+    await markSent(here, found, { at: fold.at, limit: fold.limit });
 }
 
 /** An error in words without content: our own message, or only the kind of another error. Undefined without an error. */
@@ -259,11 +270,11 @@ export function problemIn(error: unknown): string | undefined {
 /** The summary that the next fold will need, where there is one to be written by now. */
 function summaryFor(
   { options, summaryNotes }: Workshop,
-  { alone, state, memory, input, gauge }: Opened,
+  { foldingDisabled, state, memory, input, gauge }: Opened,
   result: Draft,
 ): SummaryJob | undefined {
   const { summaries, triggers, mode } = options;
-  const isFree = !alone && hasWayBack(options, input.conversation);
+  const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
   const ahead = summaries && isFree ? demandAhead(triggers, state) : undefined;
   if (!summaries || !ahead || mode === 'observe') return undefined;
   const demand = demandInCounts(ahead, gauge.correction);

@@ -12,15 +12,15 @@ import type { Refusal } from './request.ts';
 export function demandFor(
   triggers: readonly Trigger[],
   state: TriggerState,
-  { refusal, settled }: { readonly refusal: Refusal | undefined; readonly settled: FoundFolds['settled'] },
+  { refusal, sentAs }: { readonly refusal: Refusal | undefined; readonly sentAs: FoundFolds['sentAs'] },
 ): Demand | undefined {
   if (refusal?.reason === 'too long') return overflowDemand(tokensThatFit(refusal.overflow, state));
-  return isSettled(settled, state) ? undefined : firstDemand(triggers, state);
+  return isSettled(sentAs, state) ? undefined : firstDemand(triggers, state);
 }
 
 /** Whether this very request was sent before, to a model that took no more than this one. */
-export function isSettled(settled: FoundFolds['settled'], state: TriggerState): boolean {
-  return settled !== undefined && (settled.limit ?? 0) <= (limitOf(state) ?? Number.POSITIVE_INFINITY);
+export function isSettled(sentAs: FoundFolds['sentAs'], state: TriggerState): boolean {
+  return sentAs !== undefined && (sentAs.limit ?? 0) <= (limitOf(state) ?? Number.POSITIVE_INFINITY);
 }
 
 /** Tokens that the request may have; undefined where nobody knows the window. */

@@ -11,7 +11,7 @@ export type Traces = {
   /** As the client sent it. */
   readonly conversation: Conversation;
   readonly last: Found | undefined;
-  readonly sent: Recorded['sent'];
+  readonly sent: Recorded['lastSent'];
   /** Milliseconds since the epoch. */
   readonly now: number;
 };

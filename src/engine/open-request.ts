@@ -31,9 +31,9 @@ export type Opened = {
   readonly memory: FoldMemory;
   readonly found: FoundFold | undefined;
   /** The provider refused our edits in this conversation. */
-  readonly alone: boolean;
+  readonly foldingDisabled: boolean;
   /** When it refused them, in milliseconds since the epoch; undefined when it did not, or nobody knows. */
-  readonly aloneSince: number | undefined;
+  readonly foldingDisabledSince: number | undefined;
   readonly input: PlanInput;
   readonly start: Draft;
   readonly gauge: Gauge;
@@ -64,12 +64,12 @@ export async function openRequest(
   const now = options.clock?.();
   const { whole: asSent, memory, found } = wholeOf(workshop, request, incoming, now);
   const { links } = memory;
-  const { alone = false, aloneSince } = found?.fold ?? {};
+  const { foldingDisabled = false, foldingDisabledSince } = found?.fold ?? {};
   const last = workshop.lastSent.find(links);
   const wasOffered = last?.request.preamble === preambleOf(conversation) ? last.request.offers : undefined;
   // Recalls that were put back are calls of the tool.
   const isOffered =
-    !alone && (isOfferedAlways(options, request.codec, conversation) || asSent !== conversation);
+    !foldingDisabled && (isOfferedAlways(options, request.codec, conversation) || asSent !== conversation);
   const repeats = repeatsIn(workshop, request, asSent);
   const shrinking = shrinkingOf({ ...request, settings: options.shrinks, repeats }, asSent, found?.fold);
   const ready = known.ready.find(({ upTo, link }) => memory.whole[upTo] === link);
@@ -85,13 +85,13 @@ export async function openRequest(
   const start = replayFold(input, found);
   const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, links);
   const prices = await options.pricesFor?.(conversation.model, gauge.correction.correct(start.tokens));
-  const traces = { last, sent: known.foldStore.sent };
+  const traces = { last, sent: known.foldStore.lastSent };
   return {
     asSent,
     memory,
     found,
-    alone,
-    aloneSince,
+    foldingDisabled,
+    foldingDisabledSince,
     input,
     start,
     gauge,
@@ -127,8 +127,8 @@ function wholeOf(
   const added = conversation.messages.length - came.messages.length;
   const { codec } = request;
   const folds = known.foldStore.folds.map((found) => withoutOldRefusal(found, now));
-  const isAlone = folds[0]?.fold.alone ?? false;
-  const whole = isAlone
+  const isFoldingDisabled = folds[0]?.fold.foldingDisabled ?? false;
+  const whole = isFoldingDisabled
     ? conversation
     : withHiddenRecalls({ codec, reading: workshop.reading }, conversation, known.hiddenRecalls, added);
   const memory = foldMemory(workshop, request, came, whole);

@@ -11,7 +11,7 @@ import { keptMessages } from './protection.ts';
 /** Where folds and originals are kept, for one conversation. */
 export type FoldMemory = {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'renewOriginals'>;
-  readonly foldStore: Pick<FoldStore, 'record' | 'settle' | 'renew'>;
+  readonly foldStore: Pick<FoldStore, 'record' | 'markSent' | 'renew'>;
   readonly tenant: string;
   /** The links of the prefix chain of the conversation as the client sent it: what a fold is found by. */
   readonly links: readonly string[];
@@ -66,7 +66,7 @@ export async function rememberFold(
   conversation: Conversation,
   fold: NewFold,
   removed: readonly Edit[],
-  givesWayTo: RecordOptions['givesWayTo'],
+  yieldsTo: RecordOptions['yieldsTo'],
 ): Promise<Recorded> {
   const { edits } = fold;
   const kept = keepable(conversation, removed);
@@ -77,7 +77,7 @@ export async function rememberFold(
   const made = { ...fold, over: { messages, link: whole[messages]! } };
   return foldStore.record(tenant, links, made, {
     from,
-    ...(givesWayTo && { givesWayTo }),
+    ...(yieldsTo && { yieldsTo }),
     write: (record) => encryptedStore.keep(tenant, kept, record),
   });
 }
@@ -86,13 +86,13 @@ export async function rememberFold(
  * Keeps that this request goes out with what was found, so that all that goes on from it does, wherever it is served. Never rejects: at
  * worst what follows takes over a fold that was made elsewhere.
  */
-export async function settle(
+export async function markSent(
   { encryptedStore, foldStore, tenant, links }: FoldMemory,
   found: FoundFold | undefined,
   sent: Pick<Fold, 'at' | 'limit'>,
 ): Promise<void> {
   try {
-    await foldStore.settle(tenant, links, found, {
+    await foldStore.markSent(tenant, links, found, {
       ...sent,
       write: (record) => encryptedStore.keep(tenant, [], record),
     });
@@ -110,7 +110,7 @@ export function renewUsed(
   found: FoundFold | undefined,
   others: readonly string[],
 ): void {
-  if (found && !found.fold.alone) foldStore.renew(tenant, links, found, allMemoriesOf);
+  if (found && !found.fold.foldingDisabled) foldStore.renew(tenant, links, found, allMemoriesOf);
   encryptedStore.renewOriginals(others);
 }
 
@@ -137,8 +137,8 @@ export async function leaveAlone(
   now: number | undefined,
 ): Promise<void> {
   const { foldStore, tenant, links } = memory;
-  const fold = { edits: [], alone: true, aloneSince: now };
-  await foldStore.record(tenant, links, fold, { knownHere: true });
+  const fold = { edits: [], foldingDisabled: true, foldingDisabledSince: now };
+  await foldStore.record(tenant, links, fold, { rememberLocally: true });
 }
 
 /** Milliseconds. One refusal may have been the provider's mistake, so folding is tried again. */
@@ -146,10 +146,12 @@ const aloneForMs = 24 * 60 * 60 * 1_000;
 
 /** The fold as it holds now: a refusal of our edits is forgotten after a day. `now`: milliseconds since the epoch. */
 export function withoutOldRefusal(found: FoundFold, now: number | undefined): FoundFold {
-  const { alone, aloneSince } = found.fold;
-  if (!alone || now === undefined) return found;
-  const isForgotten = aloneSince === undefined || now - aloneSince >= aloneForMs;
-  return isForgotten ? { ...found, fold: { ...found.fold, alone: false, aloneSince: undefined } } : found;
+  const { foldingDisabled, foldingDisabledSince } = found.fold;
+  if (!foldingDisabled || now === undefined) return found;
+  const isForgotten = foldingDisabledSince === undefined || now - foldingDisabledSince >= aloneForMs;
+  return isForgotten
+    ? { ...found, fold: { ...found.fold, foldingDisabled: false, foldingDisabledSince: undefined } }
+    : found;
 }
 
 async function writesNothing(): Promise<undefined> {

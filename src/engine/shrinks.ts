@@ -55,9 +55,9 @@ export type ShrinkRequest = {
 export function shrinkingOf(
   { codec, tenant, settings, repeats }: ShrinkRequest,
   conversation: Conversation,
-  fold: Pick<Fold, 'alone' | 'shrinksFrom'> | undefined,
+  fold: Pick<Fold, 'foldingDisabled' | 'shrinksFrom'> | undefined,
 ): Shrinking | undefined {
-  if (!settings || fold?.alone) return undefined;
+  if (!settings || fold?.foldingDisabled) return undefined;
   const isBound = conversation.toolNames.length > 0 && codec.rules.bindsPrefix(conversation);
   const isSealed = isBound && conversation.messages.some(({ parts }) => parts.some(isReasoning));
   const unsent = (lastAssistant(conversation) ?? -1) + 1;

@@ -112,7 +112,7 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
         find: (tenant, links) => foldStore.find(tenant, links),
         findHere: (tenant, links) => foldStore.findHere(tenant, links),
         record: (...fold) => foldStore.record(...fold),
-        settle: (...sent) => foldStore.settle(...sent),
+        markSent: (...sent) => foldStore.markSent(...sent),
         renew: (...used) => foldStore.renew(...used),
       },
       offerRecall: 'always',

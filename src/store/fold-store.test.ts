@@ -17,15 +17,15 @@ const newest = async (foldStore: FoldStore, letters: string, tenant = 't'): Prom
   (await foldStore.find(tenant, links(letters))).folds[0];
 
 const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: `mem_${message}` });
-const fold = (...messages: number[]) => ({ edits: messages.map(drop), alone: false });
+const fold = (...messages: number[]) => ({ edits: messages.map(drop), foldingDisabled: false });
 const made = (length: number, ...messages: number[]) => ({
   length,
   ...fold(...messages),
   id: expect.any(String) as string,
 });
 
-describe('the foldStore', () => {
-  it('finds a fold for every conversation that goes on from where it was made', async () => {
+describe('the fold store', () => {
+  it('finds a fold for every conversation that continues the one it was made on', async () => {
     const foldStore = open();
     await foldStore.record('t', links('abcdef'), fold(0, 1), { from: 2 });
     const found = { fold: made(6, 0, 1), matched: 6 };
@@ -33,7 +33,7 @@ describe('the foldStore', () => {
     expect(await newest(foldStore, 'abcdefghijk')).toEqual(found);
   });
 
-  it('finds the newest of several', async () => {
+  it('finds the newest of several folds', async () => {
     const foldStore = open();
     await foldStore.record('t', links('abcd'), fold(0), { from: 2 });
     await foldStore.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
@@ -42,7 +42,7 @@ describe('the foldStore', () => {
     expect((await newest(foldStore, 'abcdxy'))?.fold).toEqual(made(4, 0));
   });
 
-  it('finds nothing for a conversation that ends where the fold was not made yet', async () => {
+  it('finds nothing for a conversation that ends before the fold was made', async () => {
     const foldStore = open();
     await foldStore.record('t', links('abcdef'), fold(0, 1), { from: 2 });
     for (const shorter of ['abcde', 'abcd', 'abc', 'ab', 'a', ''])
@@ -51,21 +51,21 @@ describe('the foldStore', () => {
     expect((await newest(foldStore, 'abcdefg'))?.matched).toBe(6);
   });
 
-  it('finds it where only the newest messages differ, and says how many are the same', async () => {
+  it('finds a fold when only the newest messages differ, and says how many messages match', async () => {
     const foldStore = open();
     await foldStore.record('t', links('abcdef'), fold(0, 1), { from: 2 });
     expect((await newest(foldStore, 'abcdeX'))?.matched).toBe(5);
     expect(await newest(foldStore, 'aXcdef')).toBeUndefined();
   });
 
-  it('goes back to the fold before for a request that was sent before the newest', async () => {
+  it('uses the previous fold for a request that was sent before the newest fold', async () => {
     const foldStore = open();
     await foldStore.record('t', links('abcd'), fold(0), { from: 2 });
     await foldStore.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
     expect((await newest(foldStore, 'abcdefg'))?.fold.length).toBe(4);
   });
 
-  it('leaves it to the caller what a fold is written with, and knows it only once that is done', async () => {
+  it('lets the caller write the fold with other records, and knows the fold only after that write', async () => {
     const store = inMemoryStore();
     const encryptedStore = createEncryptedStore({ store, secret });
     const foldStore = open(store);
@@ -83,7 +83,7 @@ describe('the foldStore', () => {
     expect(await encryptedStore.recall('t', id)).toEqual({ status: 'found', original });
   });
 
-  it('asks the store for a long conversation at once, and for no more folds of long ago than one', async () => {
+  it('reads a long conversation in one round trip, with at most one old fold', async () => {
     const store = inMemoryStore();
     const asked: string[] = [];
     const counted: Store = {
@@ -102,7 +102,7 @@ describe('the foldStore', () => {
     expect(asked.slice(2)).toEqual(['9 keys', 'the first of 2']);
   });
 
-  it('has those before the newest at hand, for when it was made of another conversation', async () => {
+  it('also finds the folds before the newest, in case that one belongs to another conversation', async () => {
     const foldStore = open();
     await foldStore.record('t', links('abcd'), fold(0), { from: 2 });
     await foldStore.record('t', links('abcdefgh'), fold(0, 4), { from: 5 });
@@ -116,7 +116,7 @@ describe('the foldStore', () => {
     expect(await newest(foldStore, 'abc', 'u')).toBeUndefined();
   });
 
-  it('is the same in another process, also after that one looked in vain', async () => {
+  it('finds a fold in another process, also after a search there found nothing', async () => {
     const store = inMemoryStore();
     const [one, other] = [open(store), open(store)];
     expect(await newest(other, 'abc')).toBeUndefined();
@@ -131,29 +131,41 @@ describe('the foldStore', () => {
     expect((await newest(open(store), `abc${long}`))?.matched).toBe(3);
   });
 
-  it('remembers conversations that are to be left alone', async () => {
+  it('remembers conversations whose folding is disabled', async () => {
     const foldStore = open();
     await foldStore.record('t', links('abc'), fold(0), { from: 2 });
-    await foldStore.record('t', links('abcde'), { edits: [], alone: true }, { from: 5 });
-    expect((await newest(foldStore, 'abcdef'))?.fold.alone).toBe(true);
-    expect((await newest(foldStore, 'abcX'))?.fold.alone).toBe(false);
+    await foldStore.record('t', links('abcde'), { edits: [], foldingDisabled: true }, { from: 5 });
+    expect((await newest(foldStore, 'abcdef'))?.fold.foldingDisabled).toBe(true);
+    expect((await newest(foldStore, 'abcX'))?.fold.foldingDisabled).toBe(false);
   });
 
-  describe('among instances', () => {
-    const settle = (foldStore: FoldStore, letters: string, found?: FoundFold) =>
-      foldStore.settle('t', links(letters), found, { at: 1, limit: 9 });
+  it('writes records with the field names of earlier releases, and reads them', async () => {
+    const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret });
+    const made = { edits: [drop(0)], foldingDisabled: true, foldingDisabledSince: 7 };
+    await createFoldStore({ encryptedStore }).record('t', links('abc'), made, { from: 3 });
+    const [record] = await encryptedStore.getSealedMany('t', ['fold/l-abc']);
+    const text = new TextDecoder().decode(record);
+    expect(text.slice(0, text.indexOf(',"id":'))).toBe(
+      '{"version":1,"length":3,"edits":[{"kind":"drop-message","message":0,"memory":"mem_0"}],"alone":true,"aloneSince":7',
+    );
+    expect((await newest(createFoldStore({ encryptedStore }), 'abc'))?.fold).toMatchObject(made);
+  });
 
-    it('has a request go out as it did, whatever was folded since on what begins like it', async () => {
+  describe('with several instances', () => {
+    const markSent = (foldStore: FoldStore, letters: string, found?: FoundFold) =>
+      foldStore.markSent('t', links(letters), found, { at: 1, limit: 9 });
+
+    it('sends a request again as before, whatever was folded since on conversations with the same prefix', async () => {
       const store = inMemoryStore();
       const [one, other] = [open(store), open(store)];
       await one.find('t', links('abcdX'));
-      await settle(one, 'abcdX');
+      await markSent(one, 'abcdX');
       await one.record('t', links('abcde'), fold(0), { from: 2 });
       for (const foldStore of [one, other, open(store)]) {
         expect(await foldStore.find('t', links('abcdX'))).toEqual({
           folds: [],
-          settled: { limit: 9 },
-          sent: { matched: 5, at: 1 },
+          sentAs: { limit: 9 },
+          lastSent: { matched: 5, at: 1 },
         });
         // Nor does what goes on from it take that fold over.
         expect((await foldStore.find('t', links('abcdXyz'))).folds).toEqual([]);
@@ -162,66 +174,64 @@ describe('the foldStore', () => {
       }
     });
 
-    it('hears of a request that it knew only as the beginning of another', async () => {
+    it('finds a request that it knew only as a prefix of another', async () => {
       const store = inMemoryStore();
       const [one, other] = [open(store), open(store)];
       await one.find('t', links('abX'));
-      await settle(other, 'ab');
+      await markSent(other, 'ab');
       const sent = { matched: 2, at: 1 };
-      expect((await one.find('t', links('abY'))).sent).toEqual(sent);
-      const anew = open(store);
-      await anew.find('t', links('aZ'));
-      await settle(other, 'a');
-      expect((await anew.find('t', links('a'))).sent).toEqual({ matched: 1, at: 1 });
+      expect((await one.find('t', links('abY'))).lastSent).toEqual(sent);
+      const fresh = open(store);
+      await fresh.find('t', links('aZ'));
+      await markSent(other, 'a');
+      expect((await fresh.find('t', links('a'))).lastSent).toEqual({ matched: 1, at: 1 });
     });
 
-    it('goes on from the fold that a request was sent with', async () => {
+    it('continues from the fold that a request was sent with', async () => {
       const store = inMemoryStore();
       const one = open(store);
       await one.record('t', links('abc'), fold(0), { from: 1 });
-      await settle(one, 'abcde', await newest(one, 'abcde'));
-      const { folds, settled, sent } = await open(store).find('t', links('abcdefg'));
+      await markSent(one, 'abcde', await newest(one, 'abcde'));
+      const { folds, sentAs, lastSent } = await open(store).find('t', links('abcdefg'));
       expect(folds[0]).toEqual({ fold: made(3, 0), matched: 3 });
-      expect({ settled, sent }).toEqual({ settled: undefined, sent: { matched: 5, at: 1 } });
+      expect({ sentAs, lastSent }).toEqual({ sentAs: undefined, lastSent: { matched: 5, at: 1 } });
     });
 
-    it('keeps the fold that a branch took over from another, whatever that one folds later', async () => {
+    it('keeps the fold that a branch took from another branch, whatever that branch folds later', async () => {
       const store = inMemoryStore();
       const one = open(store);
-      await settle(one, 'abc');
+      await markSent(one, 'abc');
       await one.record('t', links('abcde'), fold(0), { from: 2 });
-      await settle(one, 'abcXY', await newest(one, 'abcXY'));
+      await markSent(one, 'abcXY', await newest(one, 'abcXY'));
       await one.record('t', links('abcdefg'), fold(0, 1), { from: 2 });
       for (const foldStore of [one, open(store)])
         expect((await newest(foldStore, 'abcXYZ'))?.fold).toEqual({ ...made(5, 0), at: 1, limit: 9 });
     });
 
-    it('lets the first of two folds of one request stand, and tells the other of it', async () => {
+    it('keeps the first of two folds of one request, and returns it for the second', async () => {
       const store = inMemoryStore();
       const [one, other] = [open(store), open(store)];
       for (const foldStore of [one, other]) await foldStore.find('t', links('abc'));
-      expect(await one.record('t', links('abc'), fold(0), { from: 1, givesWayTo: 'folds' })).toBe('recorded');
-      const answer = await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'all' });
-      expect(answer).toMatchObject({ settled: { folds: [{ fold: made(3, 0), matched: 3 }] } });
+      expect(await one.record('t', links('abc'), fold(0), { from: 1, yieldsTo: 'folds' })).toBe('recorded');
+      const answer = await other.record('t', links('abc'), fold(1), { from: 1, yieldsTo: 'all' });
+      expect(answer).toMatchObject({ alreadySent: { folds: [{ fold: made(3, 0), matched: 3 }] } });
       for (const foldStore of [one, other, open(store)])
         expect((await newest(foldStore, 'abcd'))?.fold).toEqual(made(3, 0));
     });
 
-    it('lets a fold that is only wished for give way to a request sent without, and one that must be not', async () => {
+    it('lets an optional fold yield to a request sent without a fold, and a forced fold not', async () => {
       const store = inMemoryStore();
       const [one, other] = [open(store), open(store)];
       for (const foldStore of [one, other]) await foldStore.find('t', links('abc'));
-      await settle(one, 'abc');
-      const wished = await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'all' });
-      expect(wished).toMatchObject({ settled: { folds: [], settled: { limit: 9 } } });
-      expect(await other.record('t', links('abc'), fold(1), { from: 1, givesWayTo: 'folds' })).toBe(
-        'recorded',
-      );
+      await markSent(one, 'abc');
+      const wished = await other.record('t', links('abc'), fold(1), { from: 1, yieldsTo: 'all' });
+      expect(wished).toMatchObject({ alreadySent: { folds: [], sentAs: { limit: 9 } } });
+      expect(await other.record('t', links('abc'), fold(1), { from: 1, yieldsTo: 'folds' })).toBe('recorded');
       for (const foldStore of [one, other])
         expect((await newest(foldStore, 'abcd'))?.fold).toEqual(made(3, 1));
     });
 
-    it('hears of a fold that took the place of another, refused by its provider', async () => {
+    it('finds a fold that replaced one that its provider rejected', async () => {
       const store = inMemoryStore();
       const [one, other] = [open(store), open(store)];
       await one.record('t', links('abc'), fold(0), { from: 1 });

@@ -1,7 +1,7 @@
 /**
- * Where folds are kept, by prefix: the same conversation prefix finds the same edits in every later request, across restarts and
- * across instances. A fold is found by the links of the chain it was made on, so no session id is needed. Of a request that made none
- * it is kept for a day which one it was sent with: whoever serves what follows goes on from there.
+ * The fold store keeps folds by conversation prefix: the same prefix finds the same edits in every later request, across restarts and
+ * instances. A fold is found by the prefix hashes ("links") of the conversation it was made on, so no session id is needed. A request
+ * that made no fold leaves a record for one day that says which fold it was sent with, so that the next request continues from there.
  */
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
@@ -9,72 +9,72 @@ import { sha256 } from './digest.ts';
 import type { FirstSealed, Sealed, EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
-/** A recorded set of edits over the first `length` messages, complete: it holds those of the folds before it too. */
+/** A recorded set of edits over the first `length` messages. It is complete: it includes the edits of earlier folds. */
 export type Fold = {
-  /** Of the conversation as its client sent it. */
+  /** Messages of the conversation as its client sent it. */
   readonly length: number;
   readonly edits: readonly Edit[];
-  /** The provider refused this conversation with edits and took it without: it is not folded for a while. */
-  readonly alone: boolean;
-  /** When the provider did so, in milliseconds since the epoch; undefined when it did not, or nobody knows. */
-  readonly aloneSince?: number | undefined;
-  /** The store does not have this fold: it failed or did not answer when the request had to be sent. Never written to a store. */
+  /** The provider rejected this conversation with edits and accepted it without: it is not folded for a while. */
+  readonly foldingDisabled: boolean;
+  /** When the provider did so, in milliseconds since the epoch; undefined when it did not, or when that is unknown. */
+  readonly foldingDisabledSince?: number | undefined;
+  /** The store does not have this fold: it failed or did not answer before the request had to be sent. Never written to a store. */
   readonly isUnsaved?: boolean | undefined;
-  /** What the edits name places in; undefined where there are none. */
+  /** The prefix whose places the edits name; undefined when there are no edits. */
   readonly over?: Prefix | undefined;
-  /** Index of the first message whose results were made smaller at birth; undefined where that need not be remembered. */
+  /** Index of the first message whose tool results were made smaller on arrival; undefined when that need not be remembered. */
   readonly shrinksFrom?: number | undefined;
-  /** When the request was sent that it was made for, in milliseconds since the epoch. */
+  /** When the request was sent that this fold was made for, in milliseconds since the epoch. */
   readonly at?: number | undefined;
-  /** Tokens that the request it was made for could take; undefined where nobody asked. */
+  /** Token limit of the request that this fold was made for; undefined when it had none. */
   readonly limit?: number | undefined;
-  /** Tells it from others. */
+  /** A digest of the fold that identifies it. */
   readonly id: string;
 };
 
-/** So many messages of a conversation with what its model recalled in private, by the link that stands for them. */
+/** A prefix of a conversation, hidden recalls included: how many messages it has, and its hash. */
 export type Prefix = { readonly messages: number; readonly link: string };
 
-/** A fold and how many messages of the conversation are those it was made on: all of its own, or fewer where the newest differ. */
+/** A fold, and how many messages of the conversation match it: all of the fold's messages, or fewer when the newest ones differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };
 
 export type FoundFolds = {
-  /** Those that hold for the chain, the newest first: the first that is of this very conversation is the one to go on from. */
+  /** The folds of this prefix chain, newest first. The first one of this very conversation is the one to continue from. */
   readonly folds: readonly FoundFold[];
-  /** This very request was sent before, with that fold, when it could take so many tokens. */
-  readonly settled: { readonly limit: number | undefined } | undefined;
-  /** The longest part of it that was a request of its own, and when that was sent, where it is known. */
-  readonly sent?: { readonly matched: number; readonly at: number | undefined } | undefined;
+  /** Set when this very request was sent before, with the first of `folds`: the token limit it had then. */
+  readonly sentAs: { readonly limit: number | undefined } | undefined;
+  /** The longest prefix that was sent as a request of its own, and when, if that is known. */
+  readonly lastSent?: { readonly matched: number; readonly at: number | undefined } | undefined;
 };
 
-/** What another instance has sent meanwhile stands: `settled` is what is to be sent. */
-export type Recorded = 'recorded' | { readonly settled: FoundFolds };
+/** The fold was recorded; or another instance already sent this request, and it must be sent again with `alreadySent`. */
+export type Recorded = 'recorded' | { readonly alreadySent: FoundFolds };
 
 export type RecordOptions = {
-  /** Messages that it must be found behind, at least; default: it is found by the whole chain alone. */
+  /** The shortest prefix, in messages, under which the fold must be found. Default: only the whole conversation. */
   readonly from?: number;
   /**
-   * What of the same request, by another instance, it gives way to: a fold, or whatever it was sent with. Default: nothing, it takes the
-   * place of what was there.
+   * Records of the same request by another instance that win over this one: folds, or any record. Default: none, this fold replaces what
+   * is there.
    */
-  readonly givesWayTo?: 'folds' | 'all';
-  /** Whether this process goes on from it even where the store does not take it. Only for what gives way to nothing. Default false. */
-  readonly knownHere?: boolean;
-  /** Puts it into the store, with what it must not stand there without. By default it stands alone. */
+  readonly yieldsTo?: 'folds' | 'all';
+  /** Whether this process uses the fold even when the store does not accept it. Only without `yieldsTo`. Default false. */
+  readonly rememberLocally?: boolean;
+  /** Writes the record to the store, together with the originals it depends on. By default the record is written alone. */
   readonly write?: Write;
 };
 
-/** Undefined; or, with nothing written, what stands under one of the keys in `unless`. */
+/** Writes a record. Returns undefined; or, with nothing written, the record found under one of the keys in `unless`. */
 export type Write = (record: Sealed) => Promise<FirstSealed | undefined>;
 
 export interface FoldStore {
-  /** `links[j]` stands for the first j messages as the client sent them. One round trip at most. Rejects with `store-failed`. */
+  /** Finds folds. `links[j]` is the hash of the first j messages as the client sent them. At most one round trip. Rejects with `store-failed`. */
   find(tenant: string, links: readonly string[]): Promise<FoundFolds>;
-  /** The same from the memory of this process alone, for when the store does not answer. */
+  /** Finds folds in this process's memory only, for when the store does not answer. */
   findHere(tenant: string, links: readonly string[]): FoundFolds;
   /**
-   * Keeps a fold made on the whole chain; also under the last few links, so that clients which rewrite their newest messages find it.
-   * Rejects with `store-failed`.
+   * Records a fold made on the whole conversation, also under its last few prefixes, so that clients which rewrite their newest messages
+   * find it. Rejects with `store-failed`.
    */
   record(
     tenant: string,
@@ -82,14 +82,17 @@ export interface FoldStore {
     fold: Omit<Fold, 'length' | 'id'>,
     options?: RecordOptions,
   ): Promise<Recorded>;
-  /** Keeps that this request is sent with what was found, without a fold of its own. Rejects with `store-failed`, but knows it here. */
-  settle(
+  /**
+   * Records that this request is sent with the found fold and makes none of its own. Rejects with `store-failed`, but this process
+   * remembers it.
+   */
+  markSent(
     tenant: string,
     links: readonly string[],
     found: FoundFold | undefined,
     options: Pick<Fold, 'at' | 'limit'> & { readonly write?: Write },
   ): Promise<void>;
-  /** A request goes out with this fold: it is kept for as long again, and so are its originals. Returns at once. */
+  /** Extends the retention of a fold that a request was sent with, and of its originals. Returns at once. */
   renew(
     tenant: string,
     links: readonly string[],
@@ -100,46 +103,47 @@ export interface FoldStore {
 
 type FoldStoreOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed'>;
-  /** How long a fold is kept after it was last used, in milliseconds. Default 30 days. */
+  /** How long a fold is kept after its last use, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
 };
 
-/** How long it is known what a request without a fold was sent with. No provider's cache lives so long. */
-const settledMs = 24 * 60 * 60 * 1_000;
+/** How long a record of a request without a fold of its own is kept. No provider's cache lives that long. */
+const sentRecordMs = 24 * 60 * 60 * 1_000;
 
-/** Links a fold is recorded under at most: enough for a newest message or two that the client rewrites. */
-const mostLinks = 8;
+/** The number of prefixes a fold is recorded under at most: enough for one or two newest messages that the client rewrites. */
+const maxLinks = 8;
 
 /**
- * The newest links, all of which are asked for; a conversation that goes on finds its fold among them. Of those before only the newest
- * that has a fold is: a process that meets a long conversation anew would be sent all of its folds.
+ * The number of newest prefixes that are all looked up; an ongoing conversation finds its fold among them. Of older prefixes only the
+ * newest one with a fold is read: otherwise a process that sees a long conversation for the first time would read all of its folds.
  */
 const newestLinks = 64;
 
-/** A request sent with a fold of others, by the link that is kept under; or with none. */
+/** Says which fold a request without a fold of its own was sent with, or that it was sent without any. */
 type SentWith = Pick<Fold, 'at' | 'limit'> & {
   readonly with?: { readonly matched: number; readonly id: string } | undefined;
 };
 
-/** What this process knows of a link. Where there is nothing in the store, nothing. */
+/** The records of one prefix as this process knows them; empty when the store has none. */
 type KnownLink = {
-  /** The one made on this very chain. */
+  /** The fold made on exactly this prefix. */
   readonly fold?: Fold | undefined;
-  readonly settled?: SentWith | undefined;
-  /** One made on a chain that goes on from here. */
-  readonly near?: Fold | undefined;
+  readonly sentWith?: SentWith | undefined;
+  /** A fold made on a longer conversation that begins with this prefix. */
+  readonly prefixFold?: Fold | undefined;
 };
 
-/** A fold store behind an encrypted store. What this process learns of links is remembered, bounded, so a turn that goes on asks for a few. */
+/** Creates a fold store. It remembers a bounded number of prefixes in memory, so an ongoing conversation reads only a few from the store. */
 export function createFoldStore({
   encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
 }: FoldStoreOptions): FoldStore {
   const known = new LRUCache<string, KnownLink>({
     maxSize: 400_000,
-    sizeCalculation: ({ fold, near }) => 1 + (fold?.edits.length ?? 0) + (near?.edits.length ?? 0),
+    sizeCalculation: ({ fold, prefixFold }) =>
+      1 + (fold?.edits.length ?? 0) + (prefixFold?.edits.length ?? 0),
   });
-  /** Folds that this process goes on from although the store has not taken them (yet). */
+  /** Folds that this process uses although the store has not accepted them (yet). */
   const unsaved = new WeakSet<Fold>();
   const writeAlone =
     (tenant: string): Write =>
@@ -148,79 +152,87 @@ export function createFoldStore({
 
   return {
     async find(tenant, links) {
-      await learn(tenant, links);
+      await load(tenant, links);
       return decide(tenant, links);
     },
     findHere: (tenant, links) => decide(tenant, links, 'unknown links are skipped'),
     async record(tenant, links, made, options = {}) {
       const length = links.length - 1;
-      const { from = length, givesWayTo, knownHere = false, write = writeAlone(tenant) } = options;
-      const content = encodeRecord({ length, ...made });
-      const fold: Fold = { length, ...made, id: sha256(content) };
+      const { from = length, yieldsTo, rememberLocally = false, write = writeAlone(tenant) } = options;
+      const fold: Fold = { length, ...made, id: sha256(encodeFold({ length, ...made })) };
       const link = links[length]!;
-      const near = links.slice(Math.max(from, length - mostLinks + 1, 1), length);
-      // Before anything can fail, or hang.
-      if (knownHere) {
+      const prefixes = links.slice(Math.max(from, length - maxLinks + 1, 1), length);
+      // First, because the write may fail or hang.
+      if (rememberLocally) {
         unsaved.add(fold);
-        learned(tenant, link, { fold });
+        remember(tenant, link, { fold });
       }
       const inTheWay = await write({
-        keys: [keyOf.fold(link), ...near.map(keyOf.near)],
-        content: encodeRecord(fold),
+        keys: [keyOf.fold(link), ...prefixes.map(keyOf.prefixFold)],
+        content: encodeFold(fold),
         ttlMs,
         unless: [
-          ...(givesWayTo ? [keyOf.fold(link)] : []),
-          ...(givesWayTo === 'all' ? [keyOf.settled(link)] : []),
+          ...(yieldsTo ? [keyOf.fold(link)] : []),
+          ...(yieldsTo === 'all' ? [keyOf.sentWith(link)] : []),
         ],
       });
       if (inTheWay) {
-        const [kind, parse] =
-          inTheWay.at === 0 ? (['fold', parseFold] as const) : (['settled', parseSettled] as const);
-        learned(tenant, link, { [kind]: parse(inTheWay.content) });
+        const { at, content } = inTheWay;
+        remember(
+          tenant,
+          link,
+          at === 0 ? { fold: parseFold(content) } : { sentWith: parseSentWith(content) },
+        );
         const found = decide(tenant, links);
-        return { settled: { ...found, settled: found.settled ?? { limit: undefined } } };
+        return { alreadySent: { ...found, sentAs: found.sentAs ?? { limit: undefined } } };
       }
       unsaved.delete(fold);
-      learned(tenant, link, { fold });
-      for (const other of near) learned(tenant, other, { near: fold });
+      remember(tenant, link, { fold });
+      for (const prefix of prefixes) remember(tenant, prefix, { prefixFold: fold });
       return 'recorded';
     },
-    async settle(tenant, links, found, { write = writeAlone(tenant), ...sent }) {
+    async markSent(tenant, links, found, { write = writeAlone(tenant), ...sent }) {
       const link = links.at(-1)!;
-      const unless = [keyOf.fold(link), keyOf.settled(link)];
-      if (found && isOfAnother(found, tenant, links)) {
+      const unless = [keyOf.fold(link), keyOf.sentWith(link)];
+      if (found && isOfAnotherBranch(found, tenant, links)) {
         const fold: Fold = { ...found.fold, ...sent };
-        learned(tenant, link, { fold });
-        await write({ keys: [keyOf.fold(link)], content: encodeRecord(fold), ttlMs, unless });
+        remember(tenant, link, { fold });
+        await write({ keys: [keyOf.fold(link)], content: encodeFold(fold), ttlMs, unless });
         return;
       }
-      const settled: SentWith = { with: found && { matched: found.matched, id: found.fold.id }, ...sent };
-      learned(tenant, link, { settled });
-      const record = { keys: [keyOf.settled(link)], content: encodeRecord(settled), ttlMs: settledMs };
+      const sentWith: SentWith = { with: found && { matched: found.matched, id: found.fold.id }, ...sent };
+      remember(tenant, link, { sentWith });
+      const record = { keys: [keyOf.sentWith(link)], content: encodeRecord(sentWith), ttlMs: sentRecordMs };
       await write({ ...record, unless });
     },
     renew(tenant, links, { fold, matched }, originals) {
-      const kind = matched < fold.length ? 'near' : 'fold';
+      const kind = matched < fold.length ? 'prefixFold' : 'fold';
       encryptedStore.renewSealed(tenant, keyOf[kind](links[matched]!), ttlMs, {
         writtenAt: fold.at,
-        // Those that it may have been recorded under besides, as far as they are of this conversation.
+        // The fold may also be recorded under these prefixes of the conversation.
         along: () =>
           links
-            .slice(Math.max(matched - mostLinks + 1, 1), matched + 1)
-            .flatMap((link) => [keyOf.fold(link), keyOf.near(link)]),
+            .slice(Math.max(matched - maxLinks + 1, 1), matched + 1)
+            .flatMap((link) => [keyOf.fold(link), keyOf.prefixFold(link)]),
         originals: () => originals(fold.edits),
       });
     },
   };
 
   /**
-   * Whether a branch takes over the fold of another, whose next one may take its place where both find it: then it is kept as its own. Not
-   * for a client that rewrites its newest messages, of which no request is ever the beginning of another: it takes over its own.
+   * True when this branch uses a fold that another branch made. The other branch's next fold may replace it under the shared prefixes, so
+   * this branch records a copy of its own. A client that rewrites its newest messages is not a branch: none of its requests is ever a
+   * prefix of another.
    */
-  function isOfAnother({ fold, matched }: FoundFold, tenant: string, links: readonly string[]): boolean {
-    return matched < fold.length && decide(tenant, links).sent !== undefined;
+  function isOfAnotherBranch(
+    { fold, matched }: FoundFold,
+    tenant: string,
+    links: readonly string[],
+  ): boolean {
+    return matched < fold.length && decide(tenant, links).lastSent !== undefined;
   }
 
+  /** Finds the folds of a conversation in what this process knows. */
   function decide(
     tenant: string,
     links: readonly string[],
@@ -229,48 +241,50 @@ export function createFoldStore({
     const length = links.length - 1;
     const folds: FoundFold[] = [];
     const later = new Set<string>();
-    let sent: FoundFolds['sent'];
-    let settled: FoundFolds['settled'];
+    let lastSent: FoundFolds['lastSent'];
+    let sentAs: FoundFolds['sentAs'];
     for (let matched = length; matched > 0; matched--) {
       const here = known.get(keyIn(tenant, links[matched]!));
-      // The store could not be asked for it.
+      // The store could not be asked for this prefix.
       if (here === undefined && mode === 'unknown links are skipped') continue;
-      // Further back nobody looked, or need look.
+      // Older prefixes were not looked up, or do not matter.
       if (here === undefined || (folds.length > 0 && matched <= length - newestLinks)) break;
-      const { fold, near } = here;
-      // A request that ends there was sent before that fold was made, and must be sent so again.
-      if (near && matched === length) later.add(near.id);
-      else if (near && !later.has(near.id)) folds.push({ fold: near, matched });
+      const { fold, prefixFold } = here;
+      // A request that ends here was sent before that fold was made, and must be sent the same way again.
+      if (prefixFold && matched === length) later.add(prefixFold.id);
+      else if (prefixFold && !later.has(prefixFold.id)) folds.push({ fold: prefixFold, matched });
       if (fold) folds.push({ fold, matched });
-      const before = fold ? undefined : here.settled;
-      const its = before?.with && madeBefore(tenant, links, before.with);
-      if (its) folds.push(its);
+      const sentWith = fold ? undefined : here.sentWith;
+      const used = sentWith?.with && foldUsed(tenant, links, sentWith.with);
+      if (used) folds.push(used);
       const isKnown =
-        fold !== undefined || (before !== undefined && (its !== undefined) === (before.with !== undefined));
-      const request = fold ?? before;
-      if (request) sent ??= { matched, at: request.at };
-      if (isKnown && matched === length) settled = { limit: request?.limit };
-      if (isKnown && !fold && !its) break;
+        fold !== undefined ||
+        (sentWith !== undefined && (used !== undefined) === (sentWith.with !== undefined));
+      const request = fold ?? sentWith;
+      if (request) lastSent ??= { matched, at: request.at };
+      if (isKnown && matched === length) sentAs = { limit: request?.limit };
+      if (isKnown && !fold && !used) break;
     }
-    return { folds, settled, sent };
+    return { folds, sentAs, lastSent };
   }
 
-  function madeBefore(
+  /** Finds the fold that a request was sent with, by the prefix it is recorded under and its id. */
+  function foldUsed(
     tenant: string,
     links: readonly string[],
     { matched, id }: { readonly matched: number; readonly id: string },
   ): FoundFold | undefined {
     const here = known.get(keyIn(tenant, links[matched] ?? ''));
-    const fold = [here?.fold, here?.near].find((one) => one?.id === id);
+    const fold = [here?.fold, here?.prefixFold].find((one) => one?.id === id);
     return fold && { fold, matched };
   }
 
-  /** Asks the store for what this process does not know of these links, back to the newest that it knows was sent. */
-  async function learn(tenant: string, links: readonly string[]): Promise<void> {
+  /** Reads from the store the prefixes that this process does not know, back to the newest one that it knows was sent. */
+  async function load(tenant: string, links: readonly string[]): Promise<void> {
     const wanted = wantedOf(tenant, links);
     const newest = wanted.filter((at) => at >= links.length - newestLinks).map((at) => links[at]!);
     const older = wanted.slice(newest.length).map((at) => links[at]!);
-    // Started at once, so that both are one round trip.
+    // Both reads start at once, so that they take one round trip.
     const [records, first] = await Promise.all([
       newest.length > 0
         ? encryptedStore.getSealedMany(
@@ -281,35 +295,37 @@ export function createFoldStore({
       older.length > 0
         ? encryptedStore.getSealedFirst(
             tenant,
-            older.flatMap((link) => [keyOf.near(link), keyOf.fold(link)]),
+            older.flatMap((link) => [keyOf.prefixFold(link), keyOf.fold(link)]),
           )
         : undefined,
     ]);
     for (const [order, link] of newest.entries()) {
-      const [fold, settled, near] = records.slice(order * kinds.length);
+      const [fold, sentWith, prefixFold] = records.slice(order * kinds.length);
       const here = known.get(keyIn(tenant, link))?.fold;
-      learned(tenant, link, {
+      remember(tenant, link, {
         fold: here && unsaved.has(here) ? here : parseFold(fold),
-        settled: parseSettled(settled),
-        near: parseFold(near),
+        sentWith: parseSentWith(sentWith),
+        prefixFold: parseFold(prefixFold),
       });
     }
     const place = first ? Math.floor(first.at / 2) : older.length;
-    for (const link of older.slice(0, place)) learned(tenant, link, {});
-    if (first)
-      learned(tenant, older[place]!, { [first.at % 2 === 0 ? 'near' : 'fold']: parseFold(first.content) });
+    for (const link of older.slice(0, place)) remember(tenant, link, {});
+    if (first) {
+      const kind = first.at % 2 === 0 ? 'prefixFold' : 'fold';
+      remember(tenant, older[place]!, { [kind]: parseFold(first.content) });
+    }
   }
 
   /**
-   * Another instance may have sent it otherwise since: the newest that is known to have been sent is asked for again; so is the newest that
-   * is known at all, for what was only the beginning of a request may have been one by itself in between.
+   * Returns the lengths of the prefixes to read, longest first. Two known prefixes are read again, because another instance may have
+   * written since: the newest that was sent, and the newest known one, which may have become a request of its own.
    */
   function wantedOf(tenant: string, links: readonly string[]): readonly number[] {
     const wanted: number[] = [];
     let isNewest = true;
     for (let at = links.length - 1; at > 0; at--) {
       const here = known.get(keyIn(tenant, links[at]!));
-      const wasSent = here?.fold !== undefined || here?.settled !== undefined;
+      const wasSent = here?.fold !== undefined || here?.sentWith !== undefined;
       if (here === undefined || wasSent || isNewest) wanted.push(at);
       if (here !== undefined) isNewest = false;
       if (wasSent) break;
@@ -317,31 +333,49 @@ export function createFoldStore({
     return wanted;
   }
 
-  /** What is known besides stays. */
-  function learned(tenant: string, link: string, news: KnownLink): void {
-    const place = keyIn(tenant, link);
-    const before = known.get(place);
-    const { fold = before?.fold, settled = before?.settled, near = before?.near } = news;
-    known.set(place, { fold, settled, near });
+  /** Adds to what is known of a prefix; records that `news` does not name stay. */
+  function remember(tenant: string, link: string, news: KnownLink): void {
+    const key = keyIn(tenant, link);
+    const before = known.get(key);
+    const { fold = before?.fold, sentWith = before?.sentWith, prefixFold = before?.prefixFold } = news;
+    known.set(key, { fold, sentWith, prefixFold });
   }
 }
 
-const kinds = ['fold', 'settled', 'near'] as const;
+const kinds = ['fold', 'sentWith', 'prefixFold'] as const;
 
+/** The keys in the store. */
 const keyOf = {
   fold: (link: string) => `fold/${link}`,
-  settled: (link: string) => `sent/${link}`,
-  near: (link: string) => `near/${link}`,
+  sentWith: (link: string) => `sent/${link}`,
+  prefixFold: (link: string) => `near/${link}`,
 };
 
 function keyIn(tenant: string, link: string): string {
   return `${tenant}/${link}`;
 }
 
-function parseFold(record: Uint8Array | undefined): Fold | undefined {
-  return record && (decodeRecord(record, 'A fold') as Fold | undefined);
+/** Fields that records on disk call by an older name. */
+const namesOnDisk: readonly (readonly [name: keyof Fold, onDisk: string])[] = [
+  ['foldingDisabled', 'alone'],
+  ['foldingDisabledSince', 'aloneSince'],
+];
+
+/** Encodes a fold, with or without its id. Fields keep their order, since the id is a digest of the bytes. */
+function encodeFold(fold: Omit<Fold, 'id'>): Uint8Array {
+  return encodeRecord(renamed(fold, new Map<string, string>(namesOnDisk)));
 }
 
-function parseSettled(record: Uint8Array | undefined): SentWith | undefined {
-  return record && (decodeRecord(record, 'What was sent') as SentWith | undefined);
+function parseFold(record: Uint8Array | undefined): Fold | undefined {
+  const stored = record && (decodeRecord(record, 'A fold') as object | undefined);
+  if (stored === undefined) return undefined;
+  return renamed(stored, new Map(namesOnDisk.map(([name, onDisk]) => [onDisk, name]))) as Fold;
+}
+
+function renamed(record: object, names: ReadonlyMap<string, string>): object {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [names.get(name) ?? name, value]));
+}
+
+function parseSentWith(record: Uint8Array | undefined): SentWith | undefined {
+  return record && (decodeRecord(record, 'The record of a sent request') as SentWith | undefined);
 }
