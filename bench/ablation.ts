@@ -15,7 +15,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { priceTables } from '../src/cli/replay/price-tables.ts';
+import { priceTables } from '../src/cli/replay/conversation-body.ts';
 import { type Figures, figuresOf, type SourceFigures } from '../src/replay/figures.ts';
 import { rows } from './ablation/rows.ts';
 import { longHorizon, readConversations } from './replay/data.ts';

@@ -1,7 +1,7 @@
 /** What the benchmark compares: the policies of the command, and those of two frameworks from their own packages. */
-import type { EngineChoice } from '../../src/cli/replay/engine-choices.ts';
-import { pricesIn } from '../../src/cli/replay/price-tables.ts';
-import { cutResults, fullContext, keepLast, enginePolicy, type Policy } from '../../src/replay/policies.ts';
+import type { EngineChoice } from '../../src/cli/replay/replay.ts';
+import { pricesIn } from '../../src/cli/replay/conversation-body.ts';
+import { cutResults, enginePolicy, fullContext, keepLast, type Policy } from '../../src/replay/policies.ts';
 import { strategiesFor } from '../../src/strategies/default-strategies.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { pruneAlways, pruneOverThreshold } from './ai-sdk.ts';

@@ -1,6 +1,6 @@
 /** A process of the replay benchmark: reads the recordings itself, and replays those it is told to, one after the other. */
 import { conversationBody } from '../../src/cli/replay/conversation-body.ts';
-import { chat } from '../../src/cli/replay/formats.ts';
+import { chat } from '../../src/cli/replay/sources.ts';
 import { readRecording } from '../../src/replay/recording.ts';
 import { type Played, replay } from '../../src/replay/replay.ts';
 import { loadExactCounter } from '../../src/tokens/exact.ts';

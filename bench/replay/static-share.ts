@@ -1,6 +1,6 @@
 /** How many tokens of tools and system text make a certain share of the mean request. */
 import { type ConversationRecord, conversationBody } from '../../src/cli/replay/conversation-body.ts';
-import { chat } from '../../src/cli/replay/formats.ts';
+import { chat } from '../../src/cli/replay/sources.ts';
 import { sha256 } from '../../src/store/digest.ts';
 import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';

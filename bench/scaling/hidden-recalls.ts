@@ -2,7 +2,7 @@
 import type { ModelReply } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { chat } from '../../src/cli/replay/formats.ts';
+import { chat } from '../../src/cli/replay/sources.ts';
 import { chatBody, type Messages } from './bodies.ts';
 import { tenant } from './warm-turns.ts';
 

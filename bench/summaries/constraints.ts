@@ -3,7 +3,7 @@
  * demands still stand word for word in what is sent at the end.
  */
 import { conversationBody, type ConversationRecord } from '../../src/cli/replay/conversation-body.ts';
-import { chat } from '../../src/cli/replay/formats.ts';
+import { chat } from '../../src/cli/replay/sources.ts';
 import type { FoldSettings } from '../../src/engine/default-engine.ts';
 import { enginePolicy, type Policy } from '../../src/replay/policies.ts';
 import { sha256 } from '../../src/store/digest.ts';

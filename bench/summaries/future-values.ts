@@ -4,7 +4,7 @@
  * brings the others.
  */
 import { resolveRecall } from '../../src/recall/resolve.ts';
-import { chat } from '../../src/cli/replay/formats.ts';
+import { chat } from '../../src/cli/replay/sources.ts';
 import { originalOfMessages } from '../../src/conversation/original.ts';
 import { holds } from '../../src/replay/needs.ts';
 import { readRecording, type Need, type Recording } from '../../src/replay/recording.ts';

@@ -4,7 +4,7 @@ import { setGcFlag } from './gc-flags.ts';
 
 // Before anything else is loaded and the heap has grown.
 setGcFlag();
-const { processTerminal } = await import('./process-terminal.ts');
+const { processTerminal } = await import('./terminal.ts');
 const { run } = await import('./run.ts');
 
 process.exitCode = await run(process.argv.slice(2), processTerminal());

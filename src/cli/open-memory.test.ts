@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type FakeProvider, startFakeProvider } from '../../test/support/fake-provider/fake-provider.ts';
 import { isRedisMissing, type RedisProcess, startRedis } from '../../test/support/redis-server.ts';
 import { run } from './run.ts';
-import { type TestTerminal, testTerminal } from './test-terminal.ts';
+import { type TestTerminal, testTerminal } from '../../test/support/test-terminal.ts';
 
 const sample = readFileSync('src/cli/samples/missing-invoices.json', 'utf8');
 

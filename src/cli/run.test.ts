@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { helpText } from './help.ts';
 import { run } from './run.ts';
-import { testTerminal } from './test-terminal.ts';
+import { testTerminal } from '../../test/support/test-terminal.ts';
 
 async function runs(...argv: readonly string[]) {
   const terminal = testTerminal();

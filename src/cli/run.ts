@@ -5,6 +5,7 @@
 import { LeporelloError } from '../errors.ts';
 import { type Args, parseArgs } from './args.ts';
 import type { Terminal } from './terminal.ts';
+import { readFileSync } from 'node:fs';
 
 /** Never rejects: what goes wrong is told on standard error. */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -23,21 +24,20 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
       return 0;
     }
     case 'version': {
-      const { packageVersion } = await import('./version.ts');
       const version = packageVersion();
       await terminal.out(args.json ? `${JSON.stringify({ version })}\n` : `${version}\n`);
       return 0;
     }
     case 'serve':
-      return (await import('./commands/serve.ts')).serve(args, terminal);
+      return (await import('./serve/serve.ts')).serve(args, terminal);
     case 'compact':
-      return (await import('./commands/compact.ts')).compact(args, terminal);
+      return (await import('./compact/compact.ts')).compact(args, terminal);
     case 'recall':
-      return (await import('./commands/recall.ts')).recall(args, terminal);
+      return (await import('./recall.ts')).recall(args, terminal);
     case 'replay':
-      return (await import('./commands/replay.ts')).replay(args, terminal);
+      return (await import('./replay/replay.ts')).replay(args, terminal);
     case 'demo':
-      return (await import('./commands/demo.ts')).demo(args, terminal);
+      return (await import('./demo/demo.ts')).demo(args, terminal);
   }
 }
 
@@ -51,4 +51,10 @@ function failure(error: unknown, terminal: Terminal): number {
   const stack = error instanceof Error ? error.stack : String(error);
   terminal.err(`leporello: an error that should not happen; please report it with these lines.\n${stack}\n`);
   return 1;
+}
+
+export function packageVersion(): string {
+  // As far from src/cli as from dist/cli.
+  const manifest = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string }).version;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatOf } from '../cli/replay/formats.ts';
+import { formatOf } from '../cli/replay/sources.ts';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import type { Codec } from '../codecs/codec.ts';
 import { gemini } from '../codecs/gemini/index.ts';

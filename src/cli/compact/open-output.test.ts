@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { testTerminal } from '../test-terminal.ts';
+import { testTerminal } from '../../../test/support/test-terminal.ts';
 import { openOutput } from './open-output.ts';
 
 let folder: string;

@@ -3,9 +3,9 @@
  * and the table in docs/configuration.md are read off it. Pure.
  */
 import { z } from 'zod';
-import { fraction, number, switchable, told, tokens, whole } from './kinds.ts';
+import { switchable, told, tokens, whole } from './kinds.ts';
 import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
-import { preset, subgoals, summaries } from './text-folds.ts';
+import { preset, shrinks, subgoals, summaries, triggers } from './folding-options.ts';
 
 const baseUrl = 'an http or https URL without user, query and fragment, such as https://api.openai.com/v1';
 
@@ -20,104 +20,6 @@ function isBaseUrl(text: string): boolean {
   const { protocol, username, password, search, hash } = new URL(text);
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
-
-/** What a target must stay below. */
-function limitOf(input: unknown): number {
-  const { trigger, buffer = 0 } = input as { readonly trigger: number; readonly buffer?: number };
-  return trigger - buffer;
-}
-
-const windowFraction = switchable(
-  z
-    .strictObject({
-      trigger: fraction(0.85, 'Fraction of the window above which it fires.'),
-      target: fraction(0.5, 'Fraction of the window to fold down to; below the trigger.'),
-    })
-    .refine(({ trigger, target }) => target < trigger, {
-      path: ['target'],
-      error: ({ input }) => `below triggers.windowFraction.trigger, ${limitOf(input)}`,
-    }),
-  'trigger and target',
-  'Folds when a request takes more than a fraction of the window; false turns it off.',
-);
-
-const tokenBudget = switchable(
-  z
-    .strictObject({
-      trigger: whole(2, 110_000, 'Tokens that the count and the buffer may not exceed.'),
-      target: whole(1, 40_000, 'Tokens to fold down to; below trigger minus buffer.'),
-      buffer: whole(0, 1_000, 'Tokens by which the count may be too low.'),
-    })
-    .refine(({ trigger, target, buffer }) => target < trigger - buffer, {
-      path: ['target'],
-      error: ({ input }) => `below trigger minus buffer of triggers.tokenBudget, ${limitOf(input)}`,
-    }),
-  'trigger, target and buffer',
-  'Folds when a request is dearer than a number of tokens, whatever the window; false turns it off.',
-);
-
-const mustFit = switchable(
-  z.strictObject({
-    target: told(z.number().gt(0).lt(1).optional(), {
-      allowed: 'a number above 0 and below 1',
-      about: 'Fraction of the window to fold down to.',
-      otherwise: 'that of windowFraction, else 0.5',
-    }),
-  }),
-  'target',
-  'Folds when a request would not fit the window beside its reply; false turns it off.',
-);
-
-const messageCount = switchable(
-  z.strictObject({
-    target: whole(1, 20, 'Messages to fold down to.'),
-    buffer: whole(1, 5, 'Messages above the target that are put up with.'),
-  }),
-  'target and buffer',
-  'Folds when a request has more messages than target and buffer together; false turns it off.',
-);
-
-const coldCache = switchable(
-  z.strictObject({
-    idleMs: told(z.number().min(0).optional(), {
-      allowed: 'a number of at least 0',
-      about: 'Milliseconds without a request after which nothing is cached any more.',
-      otherwise: "that of the model, or of the client's own marks",
-    }),
-    usedFor: whole(
-      0,
-      8,
-      'Requests for which a tool result counts as used; arguments of calls do twice as long.',
-    ),
-    stepsUsedFor: whole(
-      0,
-      20,
-      'Requests for which a whole step counts as used: a reply with its calls and results.',
-    ),
-    least: number(0, 2_000, 'Tokens that a fold must take out at least.'),
-  }),
-  'idleMs, usedFor, stepsUsedFor and least',
-  'Folds what is old where a pause was so long that the provider has dropped the conversation from its cache; false turns it off.',
-);
-
-const cacheRent = switchable(
-  z.strictObject({
-    usedFor: whole(
-      0,
-      4,
-      'Requests for which a tool result counts as used; arguments of calls do twice as long.',
-    ),
-    stepsUsedFor: told(z.int().min(0).optional(), {
-      allowed: 'a whole number of at least 0',
-      about: 'Requests for which a whole step counts as used: a reply with its calls and results.',
-      otherwise: '14, and 12 where nothing is cached',
-    }),
-    least: number(0, 2_000, 'Tokens that a fold must take out at least.'),
-    patience: number(0, 9, 'How many times its price a fold must have cost in being put off.'),
-  }),
-  'usedFor, stepsUsedFor, least and patience',
-  'Folds what is old where reading it from the cache again and again has cost more than a fold does; false turns it off.',
-);
 
 /** What would be a URL, or begin with a password. */
 const hostName = z.string().regex(/^[^\s/@]+$/);
@@ -154,25 +56,6 @@ const redis = switchable(
   }),
   'host, port, username, password, database, tls and timeoutMs',
   'Keeps originals and folds in a Redis or Valkey server, for several gateways with one memory; false for the data folder.',
-);
-
-const shrinks = switchable(
-  z.strictObject({
-    lossless: told(z.boolean().default(false), {
-      allowed: 'true or false',
-      about: 'Whether nothing may be left out, not even like rows and log lines of long results.',
-    }),
-    lineNumbers: told(z.enum(['every', 'every-fifth']).default('every'), {
-      allowed: 'every or every-fifth',
-      about: 'Which line numbers of a listed file stay.',
-    }),
-    repeats: told(z.boolean().default(true), {
-      allowed: 'true or false',
-      about: 'Whether lines that an earlier result shows already are only referred to.',
-    }),
-  }),
-  'lossless, lineNumbers and repeats',
-  'Lays tool results out smaller when they come, before they are first sent; false leaves them as they are.',
 );
 
 const texts = z.array(z.string().min(1)).default([]);
@@ -226,16 +109,7 @@ export const configSchema = z.strictObject({
     allowed: 'true or false',
     about: 'Whether Anthropic requests without cache_control get it where it pays.',
   }),
-  triggers: z
-    .strictObject({
-      mustFit: told(mustFit.schema.prefault({}), mustFit.meta),
-      windowFraction: told(windowFraction.schema.prefault({}), windowFraction.meta),
-      tokenBudget: told(tokenBudget.schema.prefault({}), tokenBudget.meta),
-      messageCount: told(messageCount.schema.default(false), messageCount.meta),
-      coldCache: told(coldCache.schema.prefault({}), coldCache.meta),
-      cacheRent: told(cacheRent.schema.prefault({}), cacheRent.meta),
-    })
-    .prefault({}),
+  triggers,
   shrinks: told(shrinks.schema.prefault({}), shrinks.meta),
   summaries: told(summaries.schema.default(false), summaries.meta),
   preset,

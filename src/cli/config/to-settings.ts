@@ -2,7 +2,6 @@
 import type { GatewaySettings } from '../../gateway/assemble.ts';
 import type { PriceOverrides } from '../../receipts/prices.ts';
 import type { ModelOverride, ModelOverrides } from '../../tokens/models.ts';
-import { isLoopback } from '../serve/clients.ts';
 import type { Config } from './schema.ts';
 
 const dayMs = 24 * 60 * 60 * 1_000;
@@ -78,4 +77,8 @@ function overrideOf(model: Config['models'][string], window: number | undefined)
     ...(cacheKeptMs === undefined ? {} : { cacheKeptMs }),
     ...(tokenizer === undefined ? {} : { tokenizer: { encoding: tokenizer } }),
   };
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

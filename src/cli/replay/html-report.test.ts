@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Figures } from '../../replay/figures.ts';
 import { noTally } from '../../replay/tally.ts';
-import { lineChart, pointChart } from './chart.ts';
+import { htmlReport, lineChart, pointChart } from './html-report.ts';
 import { figuresTable } from './figures-table.ts';
-import { htmlReport } from './html-report.ts';
 
 const figuresOf = (policy: string, cost: number, visible: number): Figures => ({
   policy,

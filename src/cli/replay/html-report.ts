@@ -1,7 +1,6 @@
 /** The figures of a replay as one HTML file with charts, which needs nothing from anywhere. Text alone. */
 import type { Figures, SourceFigures } from '../../replay/figures.ts';
 import type { Played } from '../../replay/replay.ts';
-import { colourOf, escaped, lineChart, pointChart } from './chart.ts';
 import { figuresRows, titleOf } from './figures-table.ts';
 
 export type Report = {
@@ -71,4 +70,131 @@ function sourceSection(source: SourceFigures): string {
 
 function legend(name: string, at: number): string {
   return `<span class="mark" style="background:${colourOf(at)}">${at + 1}</span> ${escaped(name)}`;
+}
+
+export type Point = { readonly name: string; readonly x: number; readonly y: number };
+export type Line = { readonly name: string; readonly values: readonly number[] };
+
+type Axis = { readonly title: string; readonly show: (value: number) => string };
+
+const width = 720;
+const height = 360;
+const left = 76;
+const right = 16;
+const top = 14;
+const bottom = 46;
+
+/** Told apart by people who do not see all colours, and by a number or a dash as well. */
+const colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7f5539', '#6a4c93'];
+
+export function colourOf(index: number): string {
+  return colours[index % colours.length]!;
+}
+
+/** Points with their number in the list, which the legend explains. */
+export function pointChart(points: readonly Point[], axes: { readonly x: Axis; readonly y: Axis }): string {
+  const x = scale(
+    points.map((point) => point.x),
+    left,
+    width - right,
+  );
+  const y = scale(
+    points.map((point) => point.y),
+    height - bottom,
+    top,
+  );
+  const marks = points.map(({ name, x: across, y: up }, index) => {
+    const [cx, cy] = [x.at(across), y.at(up)];
+    const told = `${name}: ${axes.x.title} ${axes.x.show(across)}, ${axes.y.title} ${axes.y.show(up)}`;
+    return (
+      `<g><title>${escaped(told)}</title><circle cx="${cx}" cy="${cy}" r="10" fill="${colourOf(index)}" fill-opacity="0.85"/>` +
+      `<text x="${cx}" y="${cy + 4}" text-anchor="middle" fill="#fff" font-weight="600">${index + 1}</text></g>`
+    );
+  });
+  return svg(`${axis(x, y, axes)}${marks.join('')}`, `${axes.y.title} against ${axes.x.title}`);
+}
+
+/** One line each; `limit` is drawn across. */
+export function lineChart(
+  lines: readonly Line[],
+  axes: { readonly x: Axis; readonly y: Axis },
+  limit?: { readonly name: string; readonly value: number },
+): string {
+  const longest = Math.max(2, ...lines.map(({ values }) => values.length));
+  const x = scale([0, longest - 1], left, width - right, 'tight');
+  const most = Math.max(...lines.flatMap(({ values }) => values), limit?.value ?? 0);
+  const y = scale([0, most], height - bottom, top);
+  const paths = lines.map(({ name, values }, index) => {
+    const places = values.map((value, at) => `${x.at(at)},${y.at(value)}`).join(' ');
+    const dash = index < colours.length ? '' : ' stroke-dasharray="4 3"';
+    return `<polyline points="${places}" fill="none" stroke="${colourOf(index)}" stroke-width="1.6"${dash}><title>${escaped(name)}</title></polyline>`;
+  });
+  return svg(`${axis(x, y, axes)}${limit ? limitLine(limit, y) : ''}${paths.join('')}`, axes.y.title);
+}
+
+function limitLine({ name, value }: { readonly name: string; readonly value: number }, y: Scale): string {
+  const at = y.at(value);
+  return (
+    `<line x1="${left}" x2="${width - right}" y1="${at}" y2="${at}" stroke="currentColor" stroke-dasharray="6 4"/>` +
+    `<text x="${width - right}" y="${at - 5}" text-anchor="end">${escaped(name)}</text>`
+  );
+}
+
+type Scale = { at(value: number): number; readonly ticks: readonly number[] };
+
+/** From `start` to `end` in the picture, over round numbers that hold all values; tight: no more than the values. */
+function scale(
+  values: readonly number[],
+  start: number,
+  end: number,
+  fit: 'round' | 'tight' = 'round',
+): Scale {
+  const least = Math.min(...values);
+  const most = Math.max(...values);
+  const step = stepFor(most - least || Math.abs(most) || 1);
+  const from = fit === 'tight' ? least : Math.floor(least / step) * step;
+  const to = fit === 'tight' ? most : Math.max(from + step, Math.ceil(most / step) * step);
+  const ticks: number[] = [];
+  for (let tick = Math.ceil(from / step) * step; tick <= to + step / 1000; tick += step) ticks.push(tick);
+  return {
+    at: (value) => Math.round((start + ((value - from) / (to - from)) * (end - start)) * 10) / 10,
+    ticks,
+  };
+}
+
+/** A round number that goes about five times into the range. */
+function stepFor(range: number): number {
+  const rough = range / 5;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10) * power;
+}
+
+function axis(x: Scale, y: Scale, axes: { readonly x: Axis; readonly y: Axis }): string {
+  const foot = height - bottom;
+  const across = x.ticks.map(
+    (tick) =>
+      `<text x="${x.at(tick)}" y="${foot + 16}" text-anchor="middle">${escaped(axes.x.show(tick))}</text>`,
+  );
+  const up = y.ticks.map(
+    (tick) =>
+      `<line x1="${left}" x2="${width - right}" y1="${y.at(tick)}" y2="${y.at(tick)}" stroke="currentColor" stroke-opacity="0.15"/>` +
+      `<text x="${left - 6}" y="${y.at(tick) + 4}" text-anchor="end">${escaped(axes.y.show(tick))}</text>`,
+  );
+  const titles =
+    `<text x="${(left + width - right) / 2}" y="${height - 8}" text-anchor="middle">${escaped(axes.x.title)}</text>` +
+    `<text x="14" y="${(top + foot) / 2}" text-anchor="middle" transform="rotate(-90 14 ${(top + foot) / 2})">${escaped(axes.y.title)}</text>`;
+  return `${up.join('')}${across.join('')}${titles}`;
+}
+
+function svg(content: string, label: string): string {
+  return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(label)}">${content}</svg>`;
+}
+
+/** Text for HTML and SVG: ids and names can hold anything. */
+export function escaped(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }

@@ -5,8 +5,7 @@ import { chatBody, freshReading, type Step } from '../../../test/support/chat-co
 import { createConversationCounter } from '../../tokens/count-conversation.ts';
 import { loadExactCounter } from '../../tokens/exact.ts';
 import { conversationBody } from './conversation-body.ts';
-import { chat } from './formats.ts';
-import { readSource, wholeConversations } from './sources.ts';
+import { chat, readSource, wholeConversations } from './sources.ts';
 
 const counter = await loadExactCounter('o200k_base');
 const options = { format: 'auto', maxBytes: 1_000_000, prefix: 500, counter } as const;

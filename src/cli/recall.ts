@@ -1,21 +1,21 @@
 /** `leporello recall`: prints an original, or the part of it that is asked for. Changes nothing of what is kept. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isMemoryId } from '../../store/ids.ts';
-import { redisStore } from '../../store/redis/redis.ts';
-import { givenSecret, loadSecret } from '../../store/secret.ts';
-import { sqliteStore } from '../../store/sqlite/sqlite.ts';
-import { createEncryptedStore } from '../../store/encrypted-store.ts';
-import { countLines, locate, parseRange } from '../../recall/lines.ts';
-import { readOriginal } from '../../recall/read-original.ts';
-import { findPassages } from '../../recall/passages.ts';
-import { resolveRecall } from '../../recall/resolve.ts';
-import { selectPath } from '../../recall/json-path.ts';
-import { loadTokenCounter } from '../../tokens/load-counter.ts';
-import type { RecallArgs } from '../args.ts';
-import { loadConfig } from '../config.ts';
-import { type Redis, spellRedis, storeFile } from '../open-memory.ts';
-import type { Environment, Terminal } from '../terminal.ts';
+import { isMemoryId } from '../store/ids.ts';
+import { redisStore } from '../store/redis/redis.ts';
+import { givenSecret, loadSecret } from '../store/secret.ts';
+import { sqliteStore } from '../store/sqlite/sqlite.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
+import { countLines, locate, parseRange } from '../recall/lines.ts';
+import { readOriginal } from '../recall/read-original.ts';
+import { findPassages } from '../recall/passages.ts';
+import { resolveRecall } from '../recall/resolve.ts';
+import { selectPath } from '../recall/json-path.ts';
+import { loadTokenCounter } from '../tokens/load-counter.ts';
+import type { RecallArgs } from './args.ts';
+import { loadConfig } from './config/load-config.ts';
+import { type Redis, spellRedis, storeFile } from './open-memory.ts';
+import type { Environment, Terminal } from './terminal.ts';
 
 /** Resolves with the exit code: 1 when there is no such memory. */
 export async function recall(args: RecallArgs, terminal: Terminal): Promise<number> {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { byteLines, joined, type Line } from './byte-lines.ts';
+import { byteLines, type Line } from './input.ts';
 
 async function linesOf(chunks: readonly Uint8Array[]): Promise<readonly Line[]> {
   const lines: Line[] = [];
@@ -44,7 +44,7 @@ describe('byteLines', () => {
         const places = [0, ...cuts.filter((cut) => cut < whole.length).sort((a, b) => a - b), whole.length];
         const chunks = places.slice(1).map((end, i) => whole.subarray(places[i], end));
         const lines = await linesOf(chunks);
-        expect(text(joined(lines.flatMap((line) => [line.bytes, line.end])))).toBe(text(whole));
+        expect(text(Buffer.concat(lines.flatMap((line) => [line.bytes, line.end])))).toBe(text(whole));
         expect(lines.every((line) => !line.bytes.includes(10))).toBe(true);
       }),
     );

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LeporelloError } from '../errors.ts';
-import type { SettingArgs } from './args.ts';
-import { gatewaySettings } from './config/to-settings.ts';
-import { loadConfig } from './config.ts';
+import { LeporelloError } from '../../errors.ts';
+import type { SettingArgs } from '../args.ts';
+import { gatewaySettings } from './to-settings.ts';
+import { loadConfig } from './load-config.ts';
 
 let folder: string;
 

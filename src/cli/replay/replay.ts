@@ -2,27 +2,25 @@
 import { writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
-import { cutResults, fullContext, keepLast, enginePolicy, type Policy } from '../../replay/policies.ts';
+import { cutResults, enginePolicy, fullContext, keepLast, type Policy } from '../../replay/policies.ts';
 import { figuresOf } from '../../replay/figures.ts';
 import { readRecording, type RecordingSource } from '../../replay/recording.ts';
 import { type Played, replay as play } from '../../replay/replay.ts';
 import { loadExactCounter } from '../../tokens/exact.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
 import type { ReplayArgs } from '../args.ts';
-import { byteLines } from '../compact/byte-lines.ts';
-import { openInput } from '../compact/open-input.ts';
-import { isBlank, recordsOf } from '../compact/records.ts';
-import { systemProblem } from '../compact/system-problem.ts';
-import { loadConfig } from '../config.ts';
+import { byteLines, isBlank, openInput, recordsOf, systemProblem } from '../compact/input.ts';
+import { loadConfig } from '../config/load-config.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
-import { type EngineChoice, engineChoice } from '../replay/engine-choices.ts';
-import { figuresTable } from '../replay/figures-table.ts';
-import { htmlReport } from '../replay/html-report.ts';
-import { interruptible } from '../replay/interruptible.ts';
-import { priceTables, pricesIn } from '../replay/price-tables.ts';
-import { createProgress } from '../replay/progress.ts';
-import { readSource, type SourceOptions, wholeConversations } from '../replay/sources.ts';
+import { createProgress, figuresTable } from './figures-table.ts';
+import { htmlReport } from './html-report.ts';
+import { pricesIn, priceTables } from './conversation-body.ts';
+import { readSource, type SourceOptions, wholeConversations } from './sources.ts';
 import type { Terminal } from '../terminal.ts';
+import type { FoldSettings } from '../../engine/default-engine.ts';
+import { configSchema } from '../config/schema.ts';
+import { layer, spellProblems } from '../config/layers.ts';
+import { setImmediate } from 'node:timers/promises';
 
 /** Resolves with the exit code: 1 when a line was not read, and when there was nothing to replay. */
 export async function replay(args: ReplayArgs, terminal: Terminal): Promise<number> {
@@ -168,4 +166,47 @@ async function write(path: string, text: string, { cwd }: Terminal): Promise<voi
     const said = cause instanceof Error ? cause.message : String(cause);
     throw new LeporelloError('bad-usage', `--html is ${path}, which cannot be written: ${said}.`, { cause });
   }
+}
+
+/** An engine by its settings, so that another one is data. */
+export type EngineChoice = { readonly name: string; readonly settings: FoldSettings };
+
+/** `NAME=JSON`, the JSON as a configuration file holds it. Throws `bad-usage` or `bad-config`. */
+export function engineChoice(text: string): EngineChoice {
+  const [, name, json] = /^([^={]+)=(\{.*)$/s.exec(text) ?? [];
+  if (name === undefined || json === undefined) throw notUnderstood(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    throw notUnderstood(text, cause);
+  }
+  const layered = layer({ flags: [], env: {}, file: { path: `--engine ${name}`, value } });
+  const parsed = configSchema.safeParse(layered.value);
+  if (!parsed.success)
+    throw new LeporelloError('bad-config', spellProblems(parsed.error.issues, layered).join('\n'));
+  return { name, settings: gatewaySettings(parsed.data) };
+}
+
+function notUnderstood(text: string, cause?: unknown): LeporelloError {
+  const example = `early={"triggers":{"tokenBudget":{"trigger":60000,"target":20000}}}`;
+  return new LeporelloError('bad-usage', `--engine is ${text}, but must be NAME=JSON, as in '${example}'.`, {
+    cause,
+  });
+}
+
+/** What it sends rejects with an AbortError once `signal` is aborted. */
+export function interruptible(policy: Policy, signal: AbortSignal): Policy {
+  return {
+    ...policy,
+    open(codec) {
+      const session = policy.open(codec);
+      return {
+        async send(request) {
+          await setImmediate(undefined, { signal });
+          return session.send(request);
+        },
+      };
+    },
+  };
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { run } from '../run.ts';
-import { testTerminal } from '../test-terminal.ts';
+import { testTerminal } from '../../../test/support/test-terminal.ts';
 
 const masked = (text: string) => text.replace(/Took [\d.]+ s\./, 'Took TIME.');
 

@@ -6,15 +6,13 @@ import { prometheusMetrics } from '../../gateway/receipts/prometheus.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import { warmUp } from '../../gateway/warm-up.ts';
 import type { ServeArgs } from '../args.ts';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
-import { gatewaySettings } from '../config/to-settings.ts';
+import { gatewaySettings, isLoopback } from '../config/to-settings.ts';
 import { openMemoryOrDoWithout, spellRedis } from '../open-memory.ts';
-import { clientHelp, isLoopback, urlFor } from '../serve/clients.ts';
-import { listenProblem } from '../serve/listen-problem.ts';
-import { createLog, type Log } from '../serve/log.ts';
-import { withRequestLog } from '../serve/request-log.ts';
+import { createLog, type Log, withRequestLog } from './log.ts';
 import type { Terminal } from '../terminal.ts';
+import { LeporelloError } from '../../errors.ts';
 
 /** Resolves with the exit code when the gateway has stopped. Rejects with `bad-config`, or when it cannot listen. */
 export async function serve(args: ServeArgs, terminal: Terminal): Promise<number> {
@@ -140,4 +138,60 @@ function tellable(error: unknown): Readonly<Record<string, unknown>> {
   const at = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   const code = 'code' in error ? { code: error.code } : {};
   return { error: error.name, ...code, at: at.slice(0, 5).map((line) => line.trim()) };
+}
+
+type Place = { readonly host: string; readonly port: number };
+
+/** The system's error as a sentence with a way out; errors of another kind come back as they are. */
+export function listenProblem(cause: unknown, { host, port }: Place): unknown {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  const sentence = sentenceFor(code, host, port);
+  return sentence === undefined ? cause : new LeporelloError('bad-config', sentence, { cause });
+}
+
+function sentenceFor(code: unknown, host: string, port: number): string | undefined {
+  const another = port < 65_535 ? port + 1 : port - 1;
+  switch (code) {
+    case 'EADDRINUSE':
+      return (
+        `Port ${port} on ${host} is taken: another program, perhaps another Leporello, listens there. ` +
+        `Stop it, or take another port: leporello serve --port ${another} (0 takes any free one).`
+      );
+    case 'EACCES':
+      return `This user may not listen on port ${port} of ${host}: take one above 1023, as in --port 8787.`;
+    case 'EADDRNOTAVAIL':
+      return `${host} is no address of this machine: take 127.0.0.1, or 0.0.0.0 for all of them (--host).`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `The host ${host} is not known: give an address of this machine, such as 127.0.0.1 (--host).`;
+    default:
+      return undefined;
+  }
+}
+
+/** `url` is the gateway's, without a path and without a slash at the end. */
+export function clientHelp(url: string): string {
+  return `Point a client here; its key stays its own.
+
+  OpenAI SDK      OPENAI_BASE_URL=${url}/v1        (or baseURL / base_url; chat and responses)
+  Anthropic SDK   ANTHROPIC_BASE_URL=${url}        (or baseURL / base_url)
+  Claude Code     ANTHROPIC_BASE_URL=${url} ENABLE_TOOL_SEARCH=true claude
+                  (without ENABLE_TOOL_SEARCH, some versions send all tool definitions in every request)
+  Gemini SDK      httpOptions.baseUrl = ${url}     (Gemini CLI: GOOGLE_GEMINI_BASE_URL=${url})
+  Codex           openai_base_url = "${url}/v1"    in ~/.codex/config.toml (the variable is ignored);
+                  or as a provider of your own, [model_providers.NAME], with
+                  base_url = "${url}/v1", env_key = "OPENAI_API_KEY", wire_api = "responses"
+  curl            curl ${url}/v1/chat/completions -H "authorization: Bearer $OPENAI_API_KEY" \\
+                    -H "content-type: application/json" \\
+                    -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'
+
+  More on each client: docs/clients.md
+  Receipts of all requests: ${url}/_leporello/receipts (from another machine: with the key of the request)
+`;
+}
+
+/** The address to write into a client for an address that was listened on. */
+export function urlFor(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

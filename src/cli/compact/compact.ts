@@ -5,14 +5,19 @@ import type { Engine } from '../../engine/engine.ts';
 import type { Prepared } from '../../engine/prepared.ts';
 import { createEncryptedStore, type EncryptedStore } from '../../store/encrypted-store.ts';
 import type { CompactArgs } from '../args.ts';
-import { byteLines } from '../compact/byte-lines.ts';
+import {
+  byteLines,
+  type Input,
+  type InputRecord,
+  isBlank,
+  openInput,
+  recordsOf,
+  systemProblem,
+} from './input.ts';
 import { identify, type Wire } from '../compact/identify.ts';
-import { type Input, openInput } from '../compact/open-input.ts';
 import { openOutput, type Output } from '../compact/open-output.ts';
 import { type BodyReceipt, receiptLines, receiptTable, type ReceiptView } from '../compact/receipt-table.ts';
-import { type InputRecord, isBlank, recordsOf } from '../compact/records.ts';
-import { systemProblem } from '../compact/system-problem.ts';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/load-config.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
 import { openMemory } from '../open-memory.ts';
 import type { Terminal } from '../terminal.ts';

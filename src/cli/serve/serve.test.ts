@@ -9,8 +9,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
 import type { Reply, Script } from '../../../test/support/fake-provider/script.ts';
 import { run } from '../run.ts';
-import { clientHelp } from '../serve/clients.ts';
-import { testTerminal, type TestTerminal, type TestTerminalOptions } from '../test-terminal.ts';
+import { clientHelp } from './serve.ts';
+import {
+  testTerminal,
+  type TestTerminal,
+  type TestTerminalOptions,
+} from '../../../test/support/test-terminal.ts';
 
 const sample = readFileSync('src/cli/samples/missing-invoices.json', 'utf8');
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello' }] };

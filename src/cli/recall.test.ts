@@ -2,10 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createEncryptedStore } from '../../store/encrypted-store.ts';
-import { openMemory } from '../open-memory.ts';
-import { run } from '../run.ts';
-import { testTerminal, type TestTerminalOptions } from '../test-terminal.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
+import { openMemory } from './open-memory.ts';
+import { run } from './run.ts';
+import { testTerminal, type TestTerminalOptions } from '../../test/support/test-terminal.ts';
 
 let folder: string;
 let textId: string;

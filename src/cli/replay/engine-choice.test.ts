@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../../errors.ts';
-import { engineChoice } from './engine-choices.ts';
+import { engineChoice } from './replay.ts';
 
 function problem(text: string): string {
   try {

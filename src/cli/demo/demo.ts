@@ -9,12 +9,8 @@ import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../store/sqlite/sqlite.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
 import type { DemoArgs } from '../args.ts';
-import { chatClient } from '../demo/chat-client.ts';
-import { sampleBody } from '../demo/chat.ts';
-import { type DemoTurn, playDemo } from '../demo/play.ts';
-import { demoScript } from '../demo/script.ts';
-import { startScriptedProvider } from '../demo/scripted-provider.ts';
-import { closing, type DemoSum, opening, turnText } from '../demo/show.ts';
+import { chatClient, demoScript, sampleBody, startScriptedProvider } from './model-and-client.ts';
+import { closing, type DemoSum, type DemoTurn, opening, playDemo, turnText } from './play.ts';
 import { storeFile } from '../open-memory.ts';
 import type { Terminal } from '../terminal.ts';
 

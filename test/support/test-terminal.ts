@@ -1,6 +1,6 @@
 /** A terminal for tests of commands: gathers what is written, and plays the part of whoever sits in front of it. */
 import { Readable } from 'node:stream';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
 
 export type TestTerminal = Terminal & {
   readonly written: { out(): string; bytes(): Uint8Array; err(): string };

@@ -5,12 +5,11 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { LeporelloError } from '../errors.ts';
-import type { SettingArgs } from './args.ts';
-import { type Layered, layer } from './config/layers.ts';
-import { spellProblems } from './config/problems.ts';
-import { type Config, configSchema } from './config/schema.ts';
-import type { Environment } from './terminal.ts';
+import { LeporelloError } from '../../errors.ts';
+import type { SettingArgs } from '../args.ts';
+import { layer, type Layered, spellProblems } from './layers.ts';
+import { type Config, configSchema } from './schema.ts';
+import type { Environment } from '../terminal.ts';
 
 export type LoadedConfig = {
   readonly config: Config;

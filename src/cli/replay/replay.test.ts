@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { SourceFigures } from '../../replay/figures.ts';
 import { run } from '../run.ts';
-import { testTerminal } from '../test-terminal.ts';
+import { testTerminal } from '../../../test/support/test-terminal.ts';
 
 const sample = JSON.parse(readFileSync('src/cli/samples/missing-invoices.json', 'utf8')) as {
   readonly messages: readonly unknown[];

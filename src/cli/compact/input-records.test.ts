@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { byteLines } from './byte-lines.ts';
-import { recordsOf } from './records.ts';
+import { byteLines, recordsOf } from './input.ts';
 
 const text = (array: Uint8Array) => new TextDecoder().decode(array);
 

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { run } from '../run.ts';
-import { testTerminal, type TestTerminalOptions } from '../test-terminal.ts';
+import { testTerminal, type TestTerminalOptions } from '../../../test/support/test-terminal.ts';
 
 const sampleText = readFileSync('src/cli/samples/missing-invoices.json', 'utf8');
 const sample = JSON.parse(sampleText) as {

@@ -1,0 +1,198 @@
+/** As much of Chat Completions as the demo speaks, on both of its ends. Types, and the sample conversation under them. */
+import { splitEvents } from '../../gateway/http/sse.ts';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import sampleFile from '../samples/missing-invoices.json' with { type: 'json' };
+
+export type ChatBody = {
+  readonly model: string;
+  readonly messages: readonly ChatMessage[];
+  readonly tools: readonly unknown[];
+};
+
+export type ChatMessage = {
+  readonly role: string;
+  readonly content: string | null;
+  readonly tool_calls?: readonly ChatCall[];
+  readonly tool_call_id?: string;
+};
+
+export type ChatCall = {
+  readonly id: string;
+  readonly type: string;
+  readonly function: { readonly name: string; readonly arguments: string };
+};
+
+/** An agent's conversation as its client holds it at the end. */
+export const sampleBody: ChatBody = sampleFile;
+
+export interface ChatClient {
+  /** Returns the model's message, put together from the stream. */
+  send(body: ChatBody): Promise<{ readonly message: ChatMessage; readonly headers: Headers }>;
+}
+
+/** A client of the gateway at `url`, which has no path. `send` rejects when the gateway answers with an error status. */
+export function chatClient(url: string): ChatClient {
+  return {
+    async send(body) {
+      const response = await fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: 'Bearer demo' },
+        body: JSON.stringify({ ...body, stream: true }),
+      });
+      if (!response.ok || response.body === null) {
+        throw new Error(`The gateway answered ${response.status}: ${await response.text()}`);
+      }
+      return { message: await messageOf(chunksOf(response.body)), headers: response.headers };
+    },
+  };
+}
+
+type Chunk = {
+  readonly choices: readonly { readonly delta: Delta }[];
+};
+
+type Delta = {
+  readonly content?: string | null;
+  readonly tool_calls?: readonly {
+    readonly index: number;
+    readonly id?: string;
+    readonly function?: { readonly name?: string; readonly arguments?: string };
+  }[];
+};
+
+async function* chunksOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Chunk> {
+  for await (const { data } of splitEvents(body)) {
+    if (data !== '' && data !== '[DONE]') yield JSON.parse(data) as Chunk;
+  }
+}
+
+async function messageOf(chunks: AsyncIterable<Chunk>): Promise<ChatMessage> {
+  let content = '';
+  const calls: ChatCall[] = [];
+  for await (const { choices } of chunks) {
+    const delta = choices[0]?.delta;
+    content += delta?.content ?? '';
+    for (const { index, id, function: called } of delta?.tool_calls ?? []) {
+      const begun = calls[index] ?? { id: id ?? '', type: 'function', function: { name: '', arguments: '' } };
+      const { name, arguments: json } = begun.function;
+      const grown = { name: name + (called?.name ?? ''), arguments: json + (called?.arguments ?? '') };
+      calls[index] = { ...begun, function: grown };
+    }
+  }
+  const said = { role: 'assistant', content: content === '' ? null : content };
+  return calls.length === 0 ? said : { ...said, tool_calls: calls };
+}
+
+/** The call whose result is read again, and what is looked for in it. */
+const recalled = { call: 'call_02', query: 'small-amount' } as const;
+
+const recallCall = 'call_recall';
+
+export function demoScript(sample: ChatBody): (body: ChatBody) => ChatMessage {
+  const replies = sample.messages.filter(({ role }) => role === 'assistant');
+  let turn = 0;
+  return (body) => {
+    const reply = replies[turn];
+    if (reply === undefined) throw new Error(`The script has ${replies.length} turns.`);
+    if (turn < replies.length - 1) {
+      turn += 1;
+      return reply;
+    }
+    const [before, after] = split(reply.content ?? '');
+    if (body.messages.at(-1)?.tool_call_id === recallCall) return { role: 'assistant', content: after };
+    const id = memoryIdIn(body);
+    if (id === undefined) return reply;
+    const json = JSON.stringify({ id, query: recalled.query });
+    const call = { id: recallCall, type: 'function', function: { name: 'read_memory', arguments: json } };
+    return { role: 'assistant', content: before, tool_calls: [call] };
+  };
+}
+
+/** Behind the first paragraph. */
+function split(text: string): readonly [string, string] {
+  const end = text.indexOf('\n\n');
+  return [text.slice(0, end), text.slice(end)];
+}
+
+/** The id in the stub that stands where the result stood. */
+function memoryIdIn({ messages }: ChatBody): string | undefined {
+  const result = messages.find((message) => message.tool_call_id === recalled.call);
+  return /mem_[0-9a-z]{16}/.exec(result?.content ?? '')?.[0];
+}
+
+export type ScriptedProvider = {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  /** The bodies it got, in order. */
+  readonly received: readonly ChatBody[];
+  close(): Promise<void>;
+};
+
+/** `answer` gives the model's message for a request. Errors of it are answered with 500. */
+export async function startScriptedProvider(
+  answer: (body: ChatBody) => ChatMessage,
+): Promise<ScriptedProvider> {
+  const received: ChatBody[] = [];
+  const server = createServer((incoming, outgoing) => {
+    serve(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+
+  async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const body = JSON.parse(await textOf(incoming)) as ChatBody;
+    received.push(body);
+    const events = [...eventsOf(answer(body), `chatcmpl-${received.length}`, body.model)];
+    outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const event of events) outgoing.write(`data: ${JSON.stringify(event)}\n\n`);
+    outgoing.end('data: [DONE]\n\n');
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function* eventsOf({ content, tool_calls }: ChatMessage, id: string, model: string): Generator<unknown> {
+  const chunk = (delta: unknown, finish: string | null = null) => ({
+    id,
+    object: 'chat.completion.chunk',
+    created: 0,
+    model,
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  });
+  yield chunk({ role: 'assistant', content: '' });
+  for (const piece of piecesOf(content ?? '')) yield chunk({ content: piece });
+  for (const [index, call] of (tool_calls ?? []).entries())
+    yield* callDeltas(call, index).map((delta) => chunk(delta));
+  yield chunk({}, tool_calls === undefined ? 'stop' : 'tool_calls');
+}
+
+function callDeltas(
+  { id, type, function: { name, arguments: json } }: ChatCall,
+  index: number,
+): readonly unknown[] {
+  const opening = { index, id, type, function: { name, arguments: '' } };
+  const rest = piecesOf(json).map((piece) => ({ index, function: { arguments: piece } }));
+  return [opening, ...rest].map((call) => ({ tool_calls: [call] }));
+}
+
+/** A few words each, as models send them. */
+function piecesOf(text: string): readonly string[] {
+  return text.match(/.{1,24}/gsu) ?? [];
+}
+
+async function textOf(incoming: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Uint8Array);
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
