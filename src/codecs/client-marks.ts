@@ -4,7 +4,7 @@
  * have fields.
  */
 import { isRecord } from '../conversation/json-record.ts';
-import type { Span } from '../conversation/conversation.ts';
+import type { Block, Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, scanArray, scanObject } from '../conversation/json-scan.ts';
 import { startsWith } from './read-body.ts';
 
@@ -77,4 +77,12 @@ export function longestOf(times: readonly (number | undefined)[]): number | unde
     (longest, time) => (longest === undefined || (time !== undefined && time > longest) ? time : longest),
     undefined,
   );
+}
+
+/** Returns the longest time for which the client marked any of these blocks, in milliseconds; undefined without a mark. */
+export function longestMark(blocks: readonly Block[]): number | undefined {
+  let longest: number | undefined;
+  for (const { markedForMs: ms } of blocks)
+    if (ms !== undefined && (longest === undefined || ms > longest)) longest = ms;
+  return longest;
 }

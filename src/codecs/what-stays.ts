@@ -2,14 +2,14 @@
  * Decides what a fold leaves as it is in every format, whatever the trigger: tools that the model has only from the messages (results of a tool
  * search, lists of tools), and objects that two parsers may read differently. A codec's reader sets `stays` on such parts.
  */
-import type { Conversation } from '../conversation/conversation.ts';
+import type { Conversation, Message, Part, Stays } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { pairCalls, placeKey } from '../conversation/pairing.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import type { FormatRules } from './codec.ts';
 import { memoized } from './memoize.ts';
 
-type Standing = {
+type Staying = {
   /** Messages that stay as a whole message; single parts of them may change. */
   readonly messages: ReadonlySet<number>;
   /** Parts by key of place. */
@@ -22,16 +22,18 @@ export function sparing(mayEdit: FormatRules['mayEdit']): FormatRules['mayEdit']
 }
 
 function touchesWhatStays(conversation: Conversation, edit: Edit): boolean {
-  const { messages, parts } = standing(conversation);
-  if (messages.size === 0 || edit.kind === 'insert-message') return false;
+  const staying = stayingIn(conversation);
+  if (staying === undefined || edit.kind === 'insert-message') return false;
+  const { messages, parts } = staying;
   const message = lastMessageOf(edit);
   if (!messages.has(message)) return false;
   if (edit.kind === 'drop-message') return true;
   return parts.has(placeKey({ message, part: edit.kind === 'replace-text' ? edit.at.part : edit.part }));
 }
 
-/** Asked for every edit that is considered, and empty for nearly every conversation. */
-const standing: (conversation: Conversation) => Standing = memoized((conversation) => {
+/** Asked for every edit that is considered. Undefined for nearly every conversation: nothing stays. */
+const stayingIn: (conversation: Conversation) => Staying | undefined = memoized((conversation) => {
+  if (!holdsStaying(conversation.messages)) return undefined;
   const messages = new Set<number>();
   const parts = new Set<string>();
   const keep = (message: number, part: number) => {
@@ -42,7 +44,7 @@ const standing: (conversation: Conversation) => Standing = memoized((conversatio
   let hasStep = false;
   for (const { index, parts: all } of conversation.messages) {
     for (const [at, part] of all.entries()) {
-      const stays = part.stays ?? (part.type === 'tool-call' && loadsTools(part.name) ? 'pair' : undefined);
+      const stays = staysWith(part);
       if (stays === undefined) continue;
       keep(index, at);
       hasPair ||= stays === 'pair';
@@ -60,6 +62,25 @@ const standing: (conversation: Conversation) => Standing = memoized((conversatio
   }
   return { messages, parts };
 });
+
+/** Looks only at the messages behind those of an earlier request. */
+function holdsStaying(messages: readonly Message[]): boolean {
+  let from = messages.length;
+  while (from > 0 && !free.has(messages[from - 1]!)) from--;
+  for (let index = from; index < messages.length; index++) {
+    for (const part of messages[index]!.parts) if (staysWith(part) !== undefined) return true;
+  }
+  const last = messages.at(-1);
+  if (last) free.add(last);
+  return false;
+}
+
+/** Newest messages of requests in which no part stays. */
+const free = new WeakSet<Message>();
+
+function staysWith(part: Part): Stays | undefined {
+  return part.stays ?? (part.type === 'tool-call' && loadsTools(part.name) ? 'pair' : undefined);
+}
 
 /**
  * True for the name of a tool by which a client loads other tools: agents call it ToolSearch, gateways of MCP servers `search_tools`,

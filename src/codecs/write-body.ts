@@ -54,25 +54,25 @@ export function messageSplices(
   if (edits.length === 0 && added.length === 0) return [];
   const dropped = droppedMessages(conversation, edits);
   const perMessage = groupByMessage(conversation, edits, dropped);
-  const insertions = edits.flatMap((edit) =>
-    edit.kind === 'insert-message'
-      ? [
-          {
-            before: messageAt(conversation, edit.before).index,
-            bytes: writer.insertedMessage(edit.role, edit.text),
-          },
-        ]
-      : [],
-  );
-  const spans = conversation.messages.map((message) => message.span);
-  // An edit names a message that is there, so the list has elements and its closing bracket does not matter.
-  return [
-    ...listSplices(spans, spans.at(-1)?.end ?? 0, (index) => dropped.has(index), [...insertions, ...added]),
-    ...perMessage.flatMap((group) => [
-      ...group.replaced,
-      ...(group.dropped.size > 0 ? writer.dropParts(group, conversation.body) : []),
-    ]),
-  ];
+  const insertions: Insertion[] = [];
+  for (const edit of edits) {
+    if (edit.kind !== 'insert-message') continue;
+    const before = messageAt(conversation, edit.before).index;
+    insertions.push({ before, bytes: writer.insertedMessage(edit.role, edit.text) });
+  }
+  insertions.push(...added);
+  const splices: Splice[] = [];
+  if (dropped.size > 0 || insertions.length > 0) {
+    const spans = conversation.messages.map((message) => message.span);
+    // An edit names a message that is there, so the list has elements and its closing bracket does not matter.
+    const end = spans.at(-1)?.end ?? 0;
+    splices.push(...listSplices(spans, end, (index) => dropped.has(index), insertions));
+  }
+  for (const group of perMessage) {
+    for (const splice of group.replaced) splices.push(splice);
+    if (group.dropped.size > 0) splices.push(...writer.dropParts(group, conversation.body));
+  }
+  return splices;
 }
 
 /** Messages that go as a whole: named so, or left without a part. */
@@ -96,39 +96,48 @@ function groupByMessage(
   edits: readonly Edit[],
   droppedWhole: ReadonlySet<number>,
 ): readonly MessageEdits[] {
-  const groups = new Map<number, { dropped: Set<number>; replaced: Replaced[] }>();
-  const groupOf = (index: number) => {
-    const group = groups.get(index) ?? { dropped: new Set<number>(), replaced: [] };
+  const groups = new Map<number, EditGroup>();
+  const groupOf = (index: number): EditGroup => {
+    const known = groups.get(index);
+    if (known) return known;
+    const group: EditGroup = { dropped: new Set(), replaced: new Map() };
     groups.set(index, group);
     return group;
   };
-  const replacedOnce = new Set<string>();
   for (const edit of edits) {
     if (edit.kind === 'drop-part' && !droppedWhole.has(edit.message))
       groupOf(edit.message).dropped.add(edit.part);
     if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
     const replaced =
       edit.kind === 'replace-text' ? replacedText(conversation, edit) : replacedInput(conversation, edit);
-    refuseSecond(replacedOnce, replaced.what);
-    const message = lastMessageOf(edit);
-    if (!droppedWhole.has(message)) groupOf(message).replaced.push(replaced);
+    const group = groupOf(lastMessageOf(edit));
+    if (group.replaced.has(replaced.splice.span.start)) throw replacedTwice(edit);
+    group.replaced.set(replaced.splice.span.start, replaced);
   }
-  return [...groups].map(([index, group]) => ({
-    message: messageAt(conversation, index),
-    dropped: group.dropped,
-    replaced: group.replaced.flatMap(({ part, splice }) => (group.dropped.has(part) ? [] : [splice])),
-  }));
+  const result: MessageEdits[] = [];
+  for (const [index, { dropped, replaced }] of groups) {
+    if (droppedWhole.has(index)) continue;
+    const splices: Splice[] = [];
+    for (const { part, splice } of replaced.values()) if (!dropped.has(part)) splices.push(splice);
+    result.push({ message: messageAt(conversation, index), dropped, replaced: splices });
+  }
+  return result;
 }
 
-/** Something put in place of a text or of arguments; `what` says of which. */
-type Replaced = { readonly part: number; readonly what: string; readonly splice: Splice };
+type EditGroup = {
+  readonly dropped: Set<number>;
+  /** By the byte at which the replaced text or arguments start. */
+  readonly replaced: Map<number, Replaced>;
+};
+
+/** Something put in place of a text or of the arguments of a part. */
+type Replaced = { readonly part: number; readonly splice: Splice };
 
 function replacedText(conversation: Conversation, edit: Edit & { kind: 'replace-text' }): Replaced {
   const { at } = edit;
   const literal = literalAt(conversation, at);
   return {
     part: at.part,
-    what: `text ${at.text} of part ${at.part} of message ${at.message}`,
     splice: {
       span: shift(literal, messageAt(conversation, at.message).span.start),
       bytes: once(literals, edit, () => literalBytes(edit.stub)),
@@ -153,7 +162,6 @@ function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace
   const isLiteral = startsWith(conversation.body, span, '"');
   return {
     part: edit.part,
-    what: `the arguments of part ${edit.part} of message ${edit.message}`,
     splice: {
       span,
       bytes: isLiteral
@@ -164,9 +172,12 @@ function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace
 }
 
 /** Dropping what is also replaced or dropped again has one outcome; two texts for one place have none. */
-function refuseSecond(seen: Set<string>, what: string): void {
-  if (seen.has(what)) throw new LeporelloError('bad-edit', `Two edits replace ${what}.`);
-  seen.add(what);
+function replacedTwice(edit: Edit & { readonly kind: 'replace-text' | 'replace-input' }): LeporelloError {
+  const place =
+    edit.kind === 'replace-text'
+      ? `text ${edit.at.text} of part ${edit.at.part} of message ${edit.at.message}`
+      : `the arguments of part ${edit.part} of message ${edit.message}`;
+  return new LeporelloError('bad-edit', `Two edits replace ${place}.`);
 }
 
 /** A span relative to a block as a span of the body. */

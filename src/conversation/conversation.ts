@@ -75,6 +75,10 @@ export type Block = {
   readonly markedForMs?: number | undefined;
 };
 
+/**
+ * A message object belongs to the list it was read into: the objects before it are the same in every conversation that holds it. So what is
+ * computed from a prefix of messages can be remembered by the last of them.
+ */
 export type Message = Block & {
   readonly index: number;
   readonly role: Role;

@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { sha256 } from '../store/digest.ts';
 import type { Conversation, Message } from './conversation.ts';
 import { scanObject } from './json-scan.ts';
-import { canonicalDigest, prefixChain, significantBytes } from './prefix.ts';
+import { canonicalDigest, prefixLinks, significantBytes } from './prefix.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 describe('the prefix chain', () => {
   it('has one link more than there are messages, and a longer conversation keeps those of its beginning', () => {
-    const short = prefixChain(conversation('a', 'b'), 'root', sha256).links;
-    const long = prefixChain(conversation('a', 'b', 'c'), 'root', sha256).links;
+    const short = prefixLinks(conversation('a', 'b'), 'root', sha256);
+    const long = prefixLinks(conversation('a', 'b', 'c'), 'root', sha256);
     expect(short).toHaveLength(3);
     expect(long).toHaveLength(4);
     expect(long.slice(0, 3)).toEqual(short);
@@ -19,20 +19,20 @@ describe('the prefix chain', () => {
   });
 
   it('changes every link after a message that says something else', () => {
-    const one = prefixChain(conversation('a', 'b', 'c', 'd'), 'root', sha256).links;
-    const other = prefixChain(conversation('a', 'x', 'c', 'd'), 'root', sha256).links;
+    const one = prefixLinks(conversation('a', 'b', 'c', 'd'), 'root', sha256);
+    const other = prefixLinks(conversation('a', 'x', 'c', 'd'), 'root', sha256);
     expect(other.map((link, index) => link === one[index])).toEqual([true, true, false, false, false]);
   });
 
   it('of different roots never meets', () => {
-    const one = prefixChain(conversation('a', 'a'), 'mine', sha256).links;
-    const other = prefixChain(conversation('a', 'a'), 'theirs', sha256).links;
+    const one = prefixLinks(conversation('a', 'a'), 'mine', sha256);
+    const other = prefixLinks(conversation('a', 'a'), 'theirs', sha256);
     expect(one.filter((link) => other.includes(link))).toEqual([]);
   });
 
   it('depends on where messages begin and end', () => {
-    const one = prefixChain(conversation('ab', 'c'), 'root', sha256).links.at(-1);
-    const other = prefixChain(conversation('a', 'bc'), 'root', sha256).links.at(-1);
+    const one = prefixLinks(conversation('ab', 'c'), 'root', sha256).at(-1);
+    const other = prefixLinks(conversation('a', 'bc'), 'root', sha256).at(-1);
     expect(one).not.toBe(other);
   });
 });
@@ -80,14 +80,23 @@ function conversation(...canonicals: readonly string[]): Conversation {
   };
 }
 
-describe('a chain that is known in part', () => {
-  it('gives the same links as one that is reckoned anew, wherever the two part', () => {
+describe('links that are known in part', () => {
+  it('are the same as those computed from the start, wherever two conversations part', () => {
     const chain = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 8 });
     fc.assert(
-      fc.property(chain, chain, (before, now) => {
-        const known = prefixChain(conversation(...before), 'root', sha256);
-        const anew = prefixChain(conversation(...now), 'root', sha256);
-        expect(prefixChain(conversation(...now), 'root', sha256, known)).toEqual(anew);
+      fc.property(chain, chain, fc.nat(8), fc.constantFrom('root', 'other'), (before, added, kept, root) => {
+        const first = conversation(...before);
+        prefixLinks(first, 'root', sha256);
+        const shared = first.messages.slice(0, kept);
+        const next = conversation(...shared.map(({ canonical }) => canonical), ...added);
+        const branch = { ...next, messages: [...shared, ...next.messages.slice(shared.length)] };
+        const fromTheStart = prefixLinks(
+          conversation(...next.messages.map((one) => one.canonical)),
+          root,
+          sha256,
+        );
+        expect(prefixLinks(branch, root, sha256)).toEqual(fromTheStart);
+        expect(prefixLinks(branch, root, sha256)).toEqual(fromTheStart);
       }),
     );
   });

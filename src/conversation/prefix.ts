@@ -2,7 +2,7 @@
  * Prefix identity: a chain of digests over what the messages say, h(j) = H(h(j-1), canonical(message j)), tenant first.
  * The same prefix has the same link in every later request, in every instance, so folds need no session id and branches cannot mix.
  */
-import type { Conversation } from './conversation.ts';
+import type { Conversation, Message } from './conversation.ts';
 import type { Member } from './json-scan.ts';
 import { concatBytes } from './splice.ts';
 
@@ -12,29 +12,33 @@ const encoder = new TextEncoder();
 const lineEnd = encoder.encode('\n');
 const comma = encoder.encode(',');
 
-/** The links of a conversation: element j stands for messages 0 to j-1, so there is one more than there are messages. */
-export type Chain = { readonly canonicals: readonly string[]; readonly links: readonly string[] };
-
 /**
- * The chain of a conversation. `root` names whose and which format it is: prefixes of different roots never meet. `known` is
- * another chain of this root, of an earlier turn say: as far as the two agree its links are taken over instead of reckoned anew.
+ * The links of a conversation: element j stands for messages 0 to j-1, so there is one more than there are messages. `root` names the
+ * tenant and the format: prefixes of different roots never share a link. Links of the prefix that an earlier call saw are not computed again.
  */
-export function prefixChain(conversation: Conversation, root: string, digest: Digest, known?: Chain): Chain {
-  const canonicals = conversation.messages.map((message) => message.canonical);
-  const links = known?.links.slice(0, commonLength(known.canonicals, canonicals) + 1) ?? [
-    digest(encoder.encode(root)),
-  ];
-  for (let at = links.length - 1; at < canonicals.length; at++) {
-    links.push(digest(encoder.encode(`${links[at]}\n${canonicals[at]}`)));
+export function prefixLinks({ messages }: Conversation, root: string, digest: Digest): readonly string[] {
+  let known: Known | undefined;
+  let from = messages.length;
+  for (; from > 0; from--) {
+    known = chains.get(messages[from - 1]!);
+    if (known?.root === root) break;
   }
-  return { canonicals, links };
+  if (from === messages.length && known?.root === root) return known.links;
+  const links = from > 0 && known ? known.links.slice(0, from + 1) : [digest(encoder.encode(root))];
+  for (let at = links.length - 1; at < messages.length; at++) {
+    links.push(digest(encoder.encode(`${links[at]}\n${messages[at]!.canonical}`)));
+  }
+  const last = messages.at(-1);
+  // Each entry holds all links before it, so a conversation that goes on keeps only its newest.
+  if (from > 0) chains.delete(messages[from - 1]!);
+  if (last) chains.set(last, { root, links });
+  return links;
 }
 
-function commonLength(one: readonly string[], other: readonly string[]): number {
-  let length = 0;
-  while (length < one.length && length < other.length && one[length] === other[length]) length++;
-  return length;
-}
+type Known = { readonly root: string; readonly links: readonly string[] };
+
+/** By the last message of a request. */
+const chains = new WeakMap<Message, Known>();
 
 /**
  * The canonical digest of a message: its role and what each part says, byte for byte, without the members clients move about.

@@ -103,7 +103,8 @@ function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Edite
 function kindOf(messages: readonly Message[], protects: PlanInput['protects']): Step['kind'] {
   let kind: Step['kind'] = 'replies';
   for (const { index, parts } of messages) {
-    for (const [part, { type }] of parts.entries()) {
+    for (let part = 0; part < parts.length; part++) {
+      const { type } = parts[part]!;
       if (type !== 'tool-call' && type !== 'tool-result') continue;
       if (!protects.recalled(index, part)) return 'steps';
       kind = 'recalls';
@@ -120,22 +121,25 @@ function sumOf(step: readonly Message[], standing: (index: number) => number): n
 function deadResults(
   { protects, compressionBytesThreshold: least }: PlanInput,
   gone: EditedPlaces,
-  message: Message,
+  { index, parts, span }: Message,
   standing: (index: number) => number,
 ): number {
-  const { index, parts, span } = message;
-  const large = parts.map((part, at) => {
-    const isOpen = part.type === 'tool-result' && !protects.part(index, at) && !protects.recalled(index, at);
-    return isOpen
-      ? part.texts.filter(
-          ({ start, end }, text) => end - start - 2 >= least && !gone.texts.has(`${index}.${at}.${text}`),
-        )
-      : [];
-  });
-  const bytes = large.flat().reduce((sum, { start, end }) => sum + end - start, 0);
+  let bytes = 0;
+  let texts = 0;
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at]!;
+    if (part.type !== 'tool-result' || protects.part(index, at) || protects.recalled(index, at)) continue;
+    for (let text = 0; text < part.texts.length; text++) {
+      const { start, end } = part.texts[text]!;
+      if (end - start - 2 < least) continue;
+      if (gone.texts.size > 0 && gone.texts.has(`${index}.${at}.${text}`)) continue;
+      bytes += end - start;
+      texts++;
+    }
+  }
   if (bytes === 0) return 0;
   const share = bytes / (span.end - span.start);
-  return standing(index) * share - stubTokens * large.flat().length;
+  return standing(index) * share - stubTokens * texts;
 }
 
 /** What refers to lines in front of it, asked from the end of the conversation on. */

@@ -1,4 +1,5 @@
 /** The engine with everything it usually has: settings in, the defaults for the rest. */
+import { LRUCache } from 'lru-cache';
 import { createSeenBodies } from '../codecs/seen-bodies.ts';
 import { commonLength, sha256 } from '../store/digest.ts';
 import { createHiddenRecalls } from '../store/hidden-recalls.ts';
@@ -17,7 +18,7 @@ import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
 import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
 import { createEngine, type Engine } from './engine.ts';
-import type { EngineMode, EngineOptions, OfferRecall } from './options.ts';
+import type { CachePrices, EngineMode, EngineOptions, ModelWindow, OfferRecall } from './options.ts';
 import type { AheadOptions } from './summary-ahead.ts';
 import { defaultMostTokens } from '../strategies/summarize-history.ts';
 import type { Pins } from './protection.ts';
@@ -73,6 +74,7 @@ export function createDefaultEngine(
   const { clock = Date.now, strategies = strategiesFor(settings), isHistoryKept } = others;
   const { keptReplies = createKeptReplies({ encryptedStore, ttlMs: settings.memoryTtlMs, clock }) } = others;
   const models = settings.models ?? {};
+  const factsFor = modelFacts(models, settings.prices);
   return createEngine({
     encryptedStore,
     foldStore: createFoldStore({ encryptedStore, ttlMs: settings.memoryTtlMs }),
@@ -84,23 +86,8 @@ export function createDefaultEngine(
     triggers: defaultTriggers(settings.triggers),
     strategies,
     counterFor: (model) => loadTokenCounter(model, models),
-    async windowFor(model) {
-      const { window, maxInput } = await loadModelInfo(model, models);
-      return { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined };
-    },
-    async pricesFor(model, promptTokens) {
-      const price = createPriceList(await loadCatalog(), settings.prices).priceOf(model, promptTokens);
-      if (!price) return undefined;
-      const { cacheKeptMs: keptMs, cacheLeast: least } = await loadModelInfo(model, models);
-      const { input, cacheRead, cacheWrite, cacheWriteLong } = price;
-      return {
-        read: cacheRead / input,
-        write: cacheWrite / input,
-        writeLong: cacheWriteLong === undefined ? undefined : cacheWriteLong / input,
-        keptMs,
-        least,
-      };
-    },
+    windowFor: async (model) => (await factsFor(model)).window,
+    pricesFor: async (model, promptTokens) => (await factsFor(model)).pricesAt(promptTokens),
     calibration: settings.calibration === false ? uncalibrated : settings.calibration,
     cacheMarks: settings.cacheMarks,
     clock,
@@ -111,6 +98,49 @@ export function createDefaultEngine(
     pins: { tools: settings.pins?.tools ?? [], texts: settings.pins?.texts ?? [] },
     compressionBytesThreshold: settings.compressionBytesThreshold,
   });
+}
+
+type ModelFacts = {
+  readonly window: ModelWindow;
+  /** Prices of a prompt of so many tokens. */
+  readonly pricesAt: (promptTokens: number) => CachePrices | undefined;
+};
+
+/** Looks up each model once: its name is matched with a dozen tables of patterns. */
+function modelFacts(models: ModelOverrides, overrides: PriceOverrides | undefined) {
+  const known = new LRUCache<string, Promise<ModelFacts>>({ max: 500 });
+  return function factsFor(model: string | undefined): Promise<ModelFacts> {
+    // Longer names are no names, and a client chooses how long they are.
+    const name = (model ?? '').slice(0, 200);
+    const facts = known.get(name) ?? loadFacts(model, models, overrides);
+    known.set(name, facts);
+    facts.catch(() => known.delete(name));
+    return facts;
+  };
+}
+
+async function loadFacts(
+  model: string | undefined,
+  models: ModelOverrides,
+  overrides: PriceOverrides | undefined,
+): Promise<ModelFacts> {
+  const { window, maxInput, cacheKeptMs: keptMs, cacheLeast: least } = await loadModelInfo(model, models);
+  const prices = createPriceList(await loadCatalog(), overrides);
+  return {
+    window: { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined },
+    pricesAt(promptTokens) {
+      const price = prices.priceOf(model, promptTokens);
+      if (!price) return undefined;
+      const { input, cacheRead, cacheWrite, cacheWriteLong } = price;
+      return {
+        read: cacheRead / input,
+        write: cacheWrite / input,
+        writeLong: cacheWriteLong === undefined ? undefined : cacheWriteLong / input,
+        keptMs,
+        least,
+      };
+    },
+  };
 }
 
 function aheadOf(

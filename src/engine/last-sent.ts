@@ -4,11 +4,12 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Conversation } from '../conversation/conversation.ts';
+import { perMessage } from '../conversation/per-message.ts';
 import type { Habit } from './cache-marks.ts';
 
 export type SentRequest = {
-  /** Digests of what the messages said as they were sent; marks for a provider's cache are not in them. */
-  readonly messages: readonly string[];
+  /** The messages as they were sent; marks for a provider's cache are not in them. */
+  readonly messages: SentMessages;
   /** How many edits made them, of how many messages. */
   readonly edits: number;
   readonly length: number;
@@ -22,6 +23,24 @@ export type SentRequest = {
   readonly earlier: number | undefined;
   readonly habit: Habit;
 };
+
+/** Digests of what so many messages say. The list may be longer: requests that only append share one. */
+export type SentMessages = { readonly digests: readonly string[]; readonly length: number };
+
+const digestsOf = perMessage<string>();
+
+export function sentMessages({ messages }: Pick<Conversation, 'messages'>): SentMessages {
+  return { digests: digestsOf(messages, (message) => message.canonical), length: messages.length };
+}
+
+/** Returns how many messages both begin with. */
+export function commonMessages(one: SentMessages, other: SentMessages): number {
+  const length = Math.min(one.length, other.length);
+  if (one.digests === other.digests) return length;
+  let common = 0;
+  while (common < length && one.digests[common] === other.digests[common]) common++;
+  return common;
+}
 
 /**
  * `matched`: how many messages of the client it had, which are the first of these. `isAgain`: not the request before, but this very one,

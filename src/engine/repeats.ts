@@ -12,7 +12,7 @@ import type { ToolResultPart } from '../strategies/shrink-results.ts';
 import type { Shrink } from './shrink.ts';
 
 /** One text of a result as it would stand without references. */
-export type Standing = {
+export type ArrivedText = {
   readonly at: Shrink['at'];
   readonly result: ToolResultPart;
   /** What it was made smaller to; undefined where it stands as it came. */
@@ -26,7 +26,7 @@ export type Standing = {
 export type Repeats = {
   readonly shown: ShownTexts;
   readonly made: {
-    readonly standing: Standing;
+    readonly standing: ArrivedText;
     readonly shrink: Shrink | undefined;
     readonly lines: number;
   }[];
@@ -45,7 +45,7 @@ export function sizeOfRepeats({ made }: Repeats): number {
 export function withReferences(
   { shown, made }: Repeats,
   conversation: Conversation,
-  standings: readonly Standing[],
+  standings: readonly ArrivedText[],
   count: (text: string) => number,
 ): readonly Shrink[] {
   let common = 0;
@@ -70,15 +70,17 @@ export function withReferences(
     shown.add({ label: standing.label, lines, literal: shrink ? referring.literal : whole });
     made.push({ standing, shrink: shrink ?? standing.shrink, lines: lines.hashes.length });
   }
-  return made.flatMap(({ shrink }) => shrink ?? []);
+  const shrinks: Shrink[] = [];
+  for (const { shrink } of made) if (shrink) shrinks.push(shrink);
+  return shrinks;
 }
 
 /** Undefined where it would not be worth it. */
 function shrinkTo(
   { text: stub, sources }: Referring,
-  { at, shrink }: Standing,
+  { at, shrink }: ArrivedText,
   before: string,
-  standings: readonly Standing[],
+  standings: readonly ArrivedText[],
   count: (text: string) => number,
 ): Shrink | undefined {
   const won = count(before) - count(stub);
@@ -101,7 +103,8 @@ function shrinkTo(
 /** Tokens. */
 const LEAST_GAIN = 10;
 
-function isSame(one: Standing | undefined, other: Standing): boolean {
+function isSame(one: ArrivedText | undefined, other: ArrivedText): boolean {
+  if (one === other) return true;
   return (
     one?.result === other.result &&
     one.shrink === other.shrink &&
@@ -113,7 +116,7 @@ function isSame(one: Standing | undefined, other: Standing): boolean {
   );
 }
 
-function standingText(conversation: Conversation, { at, result, shrink }: Standing): string {
+function standingText(conversation: Conversation, { at, result, shrink }: ArrivedText): string {
   return (
     shrink?.stub ?? textOf(conversation.body, conversation.messages[at.message]!, result.texts[at.text]!)
   );
@@ -124,7 +127,7 @@ type Read = { readonly lines: TextLines; readonly isFailure: boolean };
 const readOf = new WeakMap<Shrink | ToolResultPart['texts'][number], Read>();
 
 /** Remembered with the result, or with what it was made smaller to. */
-function read(conversation: Conversation, standing: Standing): Read {
+function read(conversation: Conversation, standing: ArrivedText): Read {
   const key = standing.shrink ?? standing.result.texts[standing.at.text]!;
   const known = readOf.get(key);
   if (known) return known;

@@ -7,9 +7,16 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import type { Economy } from '../triggers/trigger.ts';
 import { habitAfter, messagesToMark, noHabit } from './cache-marks.ts';
-import { type Found, type LastSent, preambleOf, type SentRequest } from './last-sent.ts';
+import {
+  commonMessages,
+  type Found,
+  type LastSent,
+  preambleOf,
+  type SentRequest,
+  sentMessages,
+} from './last-sent.ts';
 import type { Draft } from './plan.ts';
-import { commonMessages, unstableFrom } from './stability.ts';
+import { unstableFrom } from './stability.ts';
 
 export type SenderOptions = {
   /** Whether clients that mark nothing get marks for their provider's cache, where they pay by `pricesFor`. Default true. */
@@ -82,7 +89,7 @@ function placesOf({ request, draft, prices }: Outgoing, now: SentRequest) {
 function requestAfter(found: Found | undefined, outgoing: Outgoing, at: number): SentRequest {
   const { request, conversation, whole, draft } = outgoing;
   const now = {
-    messages: draft.sent.messages.map((message) => message.canonical),
+    messages: sentMessages(draft.sent),
     edits: draft.edits.length,
     length: whole.messages.length,
     preamble: preambleOf(conversation),
@@ -91,7 +98,7 @@ function requestAfter(found: Found | undefined, outgoing: Outgoing, at: number):
   };
   if (!found) return { ...now, earlier: undefined, habit: noHabit };
   const { request: last, isAgain } = found;
-  const common = commonMessages(last, now);
+  const common = commonMessages(last.messages, now.messages);
   if (isAgain) {
     const { earlier = 0, habit } = last;
     return { ...now, earlier: earlier > 0 && earlier <= common ? earlier : undefined, habit };

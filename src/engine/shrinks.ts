@@ -12,7 +12,7 @@ import { lastAssistant } from '../conversation/turns.ts';
 import type { Fold } from '../store/fold-store.ts';
 import { type ToolResultPart, type ShrinkSettings, shrinkResult } from '../strategies/shrink-results.ts';
 import { callLabel } from '../strategies/lib/tool-calls.ts';
-import { type Repeats, type Standing, withReferences } from './repeats.ts';
+import { type ArrivedText, type Repeats, withReferences } from './repeats.ts';
 import type { Shrink } from './shrink.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 
@@ -81,47 +81,72 @@ export function shrinksOf(
   if (!shrinking) return [];
   const gone = placesEdited(fold);
   const way = wayOf(input, shrinking);
-  const standings = inOrder(pairCalls(conversation).pairs).flatMap((pair) =>
-    standingsOf(input, shrinking, way, pair, gone),
-  );
+  const texts: ArrivedText[] = [];
+  for (const pair of inOrder(pairCalls(conversation).pairs)) {
+    const laid = textsOfResult(input, shrinking, way, pair, gone);
+    for (const text of laid) texts.push(text);
+  }
   const { repeats } = shrinking;
-  return references && repeats
-    ? withReferences(repeats, conversation, standings, (text) => counter.text(text))
-    : standings.flatMap(({ shrink }) => shrink ?? []);
+  if (references && repeats)
+    return withReferences(repeats, conversation, texts, (text) => counter.text(text));
+  const shrinks: Shrink[] = [];
+  for (const { shrink } of texts) if (shrink) shrinks.push(shrink);
+  return shrinks;
 }
 
-/** By where the results stand. */
+/** Sorts pairs by the places of their results. Nearly always they are sorted already. */
 function inOrder(pairs: readonly Pair[]): readonly Pair[] {
-  return pairs.toSorted(
-    ({ result: one }, { result: other }) =>
-      (one?.message ?? 0) - (other?.message ?? 0) || (one?.part ?? 0) - (other?.part ?? 0),
-  );
+  const isSorted = pairs.every((pair, at) => at === 0 || byResult(pairs[at - 1]!, pair) <= 0);
+  return isSorted ? pairs : pairs.toSorted(byResult);
 }
 
-/** The texts of one result that are still there, as they stand without references; none of what was recalled. */
-function standingsOf(
+function byResult({ result: one }: Pair, { result: other }: Pair): number {
+  return (one?.message ?? 0) - (other?.message ?? 0) || (one?.part ?? 0) - (other?.part ?? 0);
+}
+
+/** Returns the texts of one result that are still there, as they are sent without references; none of what was recalled. */
+function textsOfResult(
   input: ShrinkInput,
   { settings, from }: Shrinking,
   way: string,
   pair: Pair,
   gone: ReturnType<typeof placesEdited>,
-): readonly Standing[] {
+): readonly ArrivedText[] {
   const { conversation, protects, codec } = input;
   const { result: place } = pair;
-  if (!place || gone.messages.has(place.message) || gone.parts.has(placeKey(place))) return [];
+  if (!place || gone.messages.has(place.message)) return [];
+  if (gone.parts.size > 0 && gone.parts.has(placeKey(place))) return [];
   const result = conversation.messages[place.message]!.parts[place.part]!;
   if (result.type !== 'tool-result' || protects.recalled(place.message, place.part)) return [];
   const isFree = place.message >= from && !protects.part(place.message, place.part);
-  const shrinks = isFree ? remembered(input, settings, way, pair, place) : [];
+  // One answer holds for all texts of a part.
+  const at = { ...place, text: 0 };
+  const mayEdit =
+    isFree && codec.rules.mayEdit(conversation, { kind: 'replace-text', at, stub: '', memory: undefined });
+  const texts = mayEdit
+    ? shrunkTexts(input, settings, way, pair, place)
+    : arrivedTexts(conversation, pair, place, result, undefined);
+  if (gone.texts.size === 0) return texts;
+  return texts.filter((one) => !gone.texts.has(`${placeKey(place)}.${one.at.text}`));
+}
+
+/** `shrinks`: undefined for a result that must stay as it came. */
+function arrivedTexts(
+  conversation: Conversation,
+  pair: Pair,
+  place: PartPlace,
+  result: ToolResultPart,
+  shrinks: readonly Shrink[] | undefined,
+): readonly ArrivedText[] {
   const label = labelOf(conversation, pair);
-  return result.texts.flatMap((_, text): readonly Standing[] => {
-    if (gone.texts.has(`${placeKey(place)}.${text}`)) return [];
-    const at = { ...place, text };
-    const edit: Edit = { kind: 'replace-text', at, stub: '', memory: undefined };
-    const mayEdit = isFree && codec.rules.mayEdit(conversation, edit);
-    const shrink = mayEdit ? shrinks.find((one) => one.at.text === text) : undefined;
-    return [{ at, result, shrink, label, mayRefer: mayEdit && result.isError !== true }];
-  });
+  const mayRefer = shrinks !== undefined && result.isError !== true;
+  return result.texts.map((_, text) => ({
+    at: { ...place, text },
+    result,
+    shrink: shrinks?.find((one) => one.at.text === text),
+    label,
+    mayRefer,
+  }));
 }
 
 const labels = new WeakMap<Part, string>();
@@ -135,16 +160,16 @@ function labelOf(conversation: Conversation, { call }: Pair): string {
   return label;
 }
 
-type Known = {
+type ShrunkResult = {
   readonly way: string;
   readonly message: number;
   /** Digest of the message with the call. */
   readonly asking: string;
-  readonly shrinks: readonly Shrink[];
+  readonly texts: readonly ArrivedText[];
 };
 
 /** By result, which is read once for all bodies in which the same bytes stand; then by all else the edits hang on. */
-const known = new WeakMap<ToolResultPart, Known[]>();
+const known = new WeakMap<ToolResultPart, ShrunkResult[]>();
 
 /** A client may drop its oldest messages, so that the same result stands elsewhere in every request. */
 const mostWays = 16;
@@ -154,21 +179,23 @@ function wayOf({ counter, recallTool }: ShrinkInput, { settings, tenant }: Shrin
   return [tenant, counter.name, recallTool?.name, ...Object.values(settings)].join(' ');
 }
 
-function remembered(
+function shrunkTexts(
   input: ShrinkInput,
   settings: ShrinkSettings,
   way: string,
-  { call }: Pair,
-  { message: index, part }: PartPlace,
-): readonly Shrink[] {
+  pair: Pair,
+  place: PartPlace,
+): readonly ArrivedText[] {
   const { conversation, counter, recallTool, idOf } = input;
+  const { call } = pair;
+  const { message: index, part } = place;
   const message = conversation.messages[index]!;
   const result = message.parts[part];
   if (result?.type !== 'tool-result') return [];
   const { digest: asking } = conversation.messages[call.message]!;
   const ways = known.get(result) ?? [];
   const before = ways.find((one) => one.message === index && one.asking === asking && one.way === way);
-  if (before) return before.shrinks;
+  if (before) return before.texts;
   const view = {
     conversation,
     count: (text: string) => counter.text(text),
@@ -185,8 +212,9 @@ function remembered(
       saved,
     }),
   );
-  known.set(result, [{ way, message: index, asking, shrinks }, ...ways].slice(0, mostWays));
-  return shrinks;
+  const texts = arrivedTexts(conversation, pair, place, result, shrinks);
+  known.set(result, [{ way, message: index, asking, texts }, ...ways].slice(0, mostWays));
+  return texts;
 }
 
 function callAt(conversation: Conversation, place: PartPlace) {

@@ -4,16 +4,10 @@
  */
 import { lastMessageOf } from '../conversation/edit.ts';
 import { leavesMemories } from '../conversation/original.ts';
-import type { SentRequest } from './last-sent.ts';
+import { commonMessages, type SentRequest } from './last-sent.ts';
 import type { Draft } from './plan.ts';
 
 type Sent = Pick<SentRequest, 'messages' | 'preamble' | 'offers'>;
-
-/** How many messages both were sent with, from the first on. */
-export function commonMessages(one: Pick<Sent, 'messages'>, other: Pick<Sent, 'messages'>): number {
-  const differs = one.messages.findIndex((message, at) => message !== other.messages[at]);
-  return differs < 0 ? one.messages.length : differs;
-}
 
 /**
  * The first message sent otherwise than in the request before, though the client's own are the same; undefined where there is none, or
@@ -30,7 +24,7 @@ export function unstableFrom(
   // Where the client changed its tools or its model, all is written anew anyway.
   const isFlipped = last.offers !== now.offers && last.preamble === now.preamble;
   if (isFlipped && !(now.offers && isNeeded())) return 0;
-  const common = commonMessages(last, now);
+  const common = commonMessages(last.messages, now.messages);
   if (common === last.messages.length) return undefined;
   const onThem = edits.filter((edit) => lastMessageOf(edit) <= last.length).length;
   return onThem > last.edits ? undefined : common;

@@ -71,7 +71,7 @@ function goneOn(codec: Codec, body: Uint8Array, kept: KeptReply): Uint8Array | u
 }
 
 function beginsWith(workshop: Workshop, request: EngineRequest, came: Conversation): string | undefined {
-  const links = linksAsCame(workshop, request, came, 'its beginning');
+  const links = linksAsCame(workshop, request, came);
   const beginning = beginningOf(came, links);
   // The first link stands for no message: all conversations of a tenant share it.
   return beginning === links[0] ? undefined : beginning;

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Outline, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { type Chain, prefixChain } from '../conversation/prefix.ts';
+import { prefixLinks } from '../conversation/prefix.ts';
 import { type Calibration, createCalibration } from '../tokens/calibration.ts';
 import { createConversationCounter, createTokenMemo, type TokenMemo } from '../tokens/count-conversation.ts';
 import { createLearnedWindows, type LearnedWindows } from '../tokens/learned-windows.ts';
@@ -24,7 +24,6 @@ export type Workshop = {
   readonly options: EngineOptions;
   readonly reading: ReadContext;
   readonly counts: TokenMemo;
-  readonly chains: LRUCache<string, Chain>;
   /** By how conversations begin. */
   readonly repeats: LRUCache<string, Repeats>;
   readonly toolCosts: Map<string, number>;
@@ -49,7 +48,6 @@ export function openWorkshop(options: EngineOptions): Workshop {
     options,
     reading: { digest: options.digest, outlines, seen: options.seen },
     counts: createTokenMemo(),
-    chains: new LRUCache<string, Chain>({ maxSize: 400_000, sizeCalculation: (chain) => chain.links.length }),
     repeats: new LRUCache<string, Repeats>({ maxSize: 400_000, sizeCalculation: sizeOfRepeats }),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
@@ -106,9 +104,8 @@ export function linksAsCame(
   workshop: Workshop,
   request: EngineRequest,
   came: Conversation,
-  kind: 'as it came' | 'its beginning' = 'as it came',
 ): readonly string[] {
-  return linksOf(workshop, came, rootOf(workshop, request, came), kind);
+  return prefixLinks(came, rootOf(workshop, request, came), workshop.options.digest);
 }
 
 /** Where to keep folds of `whole`, which was made of what came. */
@@ -128,7 +125,7 @@ export function foldMemory(
     foldStore,
     tenant,
     links,
-    whole: isSame ? links : linksOf(workshop, whole, rootOf(workshop, request, came), 'with hidden recalls'),
+    whole: isSame ? links : prefixLinks(whole, rootOf(workshop, request, came), workshop.options.digest),
     same: isSame ? came.messages.length : sameAtEnd(came, whole),
   };
 }
@@ -158,19 +155,6 @@ function sameAtEnd({ messages: one }: Conversation, { messages: other }: Convers
   let same = 0;
   while (same < one.length && one.at(-1 - same)?.canonical === other.at(-1 - same)?.canonical) same++;
   return same;
-}
-
-/** A conversation that goes on starts as it did the turn before; so does the `kind` of it that has hidden recalls. */
-function linksOf(
-  { options, chains }: Workshop,
-  conversation: Conversation,
-  root: string,
-  kind: string,
-): readonly string[] {
-  const key = [root, kind, ...beginningOf(conversation)].join(' ');
-  const chain = prefixChain(conversation, root, options.digest, chains.get(key));
-  chains.set(key, chain);
-  return chain.links;
 }
 
 /** What was referred to when this conversation was laid out last; undefined where nothing is to be. */

@@ -10,6 +10,8 @@ export type InMemoryOptions = {
   /** What keys, values and bookkeeping may take together, in bytes. Default 128 MiB. */
   readonly maxBytes?: number;
   readonly clock?: Clock;
+  /** Whether several engines use this object. Default true. */
+  readonly isShared?: boolean;
 };
 
 type StoredValue = { readonly value: Uint8Array; readonly expiresAt: number };
@@ -56,6 +58,7 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
 
   return {
     name: 'in-memory',
+    isShared: options.isShared ?? true,
     async get(key) {
       checkOpen();
       return read(key);

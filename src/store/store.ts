@@ -5,6 +5,11 @@
 
 export interface Store {
   readonly name: string;
+  /**
+   * False while no other process uses the store. Then what only other processes need is not written: for each request without a fold, what it
+   * was sent with. Default true.
+   */
+  readonly isShared?: boolean;
   get(key: string): Promise<Uint8Array | undefined>;
   /** The values of several keys in one round trip, in the order of the keys. */
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;

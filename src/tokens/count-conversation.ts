@@ -3,7 +3,15 @@
  * are remembered by the digest of a block's bytes, so a turn costs its new messages. Pure but for that memo.
  */
 import { LRUCache } from 'lru-cache';
-import { type Block, bytesOf, type Conversation, type Part, textOf } from '../conversation/conversation.ts';
+import {
+  type Block,
+  bytesOf,
+  type Conversation,
+  type Message,
+  type Part,
+  textOf,
+} from '../conversation/conversation.ts';
+import { type PerMessage, perMessage } from '../conversation/per-message.ts';
 import { countMedia } from './count-media.ts';
 import type { LaterCounts } from './later-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
@@ -44,7 +52,7 @@ export function createConversationCounter(options: {
   readonly memo?: TokenMemo;
 }): ConversationCounter {
   const { counter: given, memo = createTokenMemo() } = options;
-  const { who, blocks, parts, texts, totals } = ownOf(given);
+  const { who, blocks, parts, texts, totals, lists } = ownOf(given);
   const { later } = given;
   // `text` stays with the estimate: what is laid out smaller must be decided the same way for ever.
   const counter = later ? withAnswers(given, later) : given;
@@ -69,6 +77,17 @@ export function createConversationCounter(options: {
     if (later === undefined) blocks.set(block, tokens);
     return tokens;
   };
+  const countNow = (conversation: Conversation, message: Message): number =>
+    counter.overhead.message + countBlock(conversation, message);
+  let latest: { readonly conversation: Conversation; readonly counts: readonly number[] } | undefined;
+  /** Tokens of each message. What is not answered yet may count otherwise a moment later, so then nothing is remembered. */
+  const countsOf = (conversation: Conversation): readonly number[] => {
+    if (later) return conversation.messages.map((message) => countNow(conversation, message));
+    if (latest?.conversation === conversation) return latest.counts;
+    const counts = lists(conversation.messages, (message) => countNow(conversation, message));
+    latest = { conversation, counts };
+    return counts;
+  };
   const countMessage = (conversation: Conversation, index: number): number => {
     const message = conversation.messages[index];
     if (message === undefined) {
@@ -76,7 +95,7 @@ export function createConversationCounter(options: {
         `There is no message ${index}: the conversation has ${conversation.messages.length}.`,
       );
     }
-    return counter.overhead.message + countBlock(conversation, message);
+    return later ? countNow(conversation, message) : countsOf(conversation)[index]!;
   };
 
   return {
@@ -92,7 +111,8 @@ export function createConversationCounter(options: {
       if (known !== undefined) return known;
       let tokens = counter.overhead.request;
       for (const block of conversation.preamble) tokens += countBlock(conversation, block);
-      for (const { index } of conversation.messages) tokens += countMessage(conversation, index);
+      const counts = countsOf(conversation);
+      for (let index = 0; index < conversation.messages.length; index++) tokens += counts[index]!;
       if (later === undefined) totals.set(conversation, tokens);
       return tokens;
     },
@@ -172,6 +192,7 @@ type Own = {
   readonly parts: WeakMap<Part, number>;
   readonly texts: LRUCache<string, number>;
   readonly totals: WeakMap<Conversation, number>;
+  readonly lists: PerMessage<number>;
 };
 
 const kept = new WeakMap<TokenCounter, Own>();
@@ -184,6 +205,7 @@ function ownOf(counter: TokenCounter): Own {
     parts: new WeakMap<Part, number>(),
     texts: new LRUCache<string, number>({ max: 5_000 }),
     totals: new WeakMap<Conversation, number>(),
+    lists: perMessage<number>(),
   };
   kept.set(counter, own);
   return own;

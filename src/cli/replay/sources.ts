@@ -2,7 +2,7 @@
  * Lines of a file as conversations to replay. A Chat Completions line without a model is a recorded conversation, as data sets hold
  * them, and gets a prefix; everything else is the body of a request, as it was sent. Pure.
  */
-import { type Chain, prefixChain } from '../../conversation/prefix.ts';
+import { prefixLinks } from '../../conversation/prefix.ts';
 import { sha256 } from '../../store/digest.ts';
 import type { ReplayFormat, RecordingSource } from '../../replay/recording.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
@@ -55,10 +55,10 @@ export function readSource(
 /** Without the requests that others go on from: of a log of all requests of a conversation its last is the whole. */
 export function wholeConversations(sources: readonly RecordingSource[]): readonly RecordingSource[] {
   const chains = sources.map(chainOf);
-  const begun = new Set(chains.flatMap(({ links }) => links.slice(0, -1)));
+  const begun = new Set(chains.flatMap((links) => links.slice(0, -1)));
   const seen = new Set<string>();
   return sources.filter((_, at) => {
-    const whole = chains[at]!.links.at(-1)!;
+    const whole = chains[at]!.at(-1)!;
     const isNew = !begun.has(whole) && !seen.has(whole);
     seen.add(whole);
     return isNew;
@@ -66,12 +66,12 @@ export function wholeConversations(sources: readonly RecordingSource[]): readonl
 }
 
 /** Nothing goes on from bodies that cannot be read; they are told of when they are replayed. */
-function chainOf({ body, source, format: { codec } }: RecordingSource): Chain {
+function chainOf({ body, source, format: { codec } }: RecordingSource): readonly string[] {
   try {
     const conversation = codec.read(body, { digest: sha256, outlines: new Map() });
-    return prefixChain(conversation, `${codec.name} ${source}`, sha256);
+    return prefixLinks(conversation, `${codec.name} ${source}`, sha256);
   } catch {
-    return { canonicals: [], links: [sha256(body)] };
+    return [sha256(body)];
   }
 }
 

@@ -3,7 +3,14 @@ import type { Conversation, Media, Part, Role, Span, Stays } from '../../convers
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix.ts';
 import { contentPieces, memberPieces } from '../canonical.ts';
-import { blocksMarkedForMs, longestOf, markedForMs, markMs, writesLong } from '../client-marks.ts';
+import {
+  blocksMarkedForMs,
+  longestMark,
+  longestOf,
+  markedForMs,
+  markMs,
+  writesLong,
+} from '../client-marks.ts';
 import type { Outline, ReadContext } from '../codec.ts';
 import {
   isNull,
@@ -34,10 +41,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
     const tools = readPreamble(fields, 'tools', reading, outlineTools);
     const { model, stream, max_tokens, cache_control } = parseOtherFields(fields, blockFields);
     const preamble = [tools, system].filter((block) => block !== undefined);
-    const keptMs = longestOf([
-      markMs(cache_control),
-      ...[...preamble, ...messages].map((block) => block.markedForMs),
-    ]);
+    const keptMs = longestOf([markMs(cache_control), longestMark(preamble), longestMark(messages)]);
     return {
       body,
       model: typeof model === 'string' ? model : undefined,

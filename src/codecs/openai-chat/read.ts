@@ -5,6 +5,7 @@ import { canonicalDigest } from '../../conversation/prefix.ts';
 import { memberPieces } from '../canonical.ts';
 import {
   blocksMarkedForMs,
+  longestMark,
   longestOf,
   markMs,
   markedForMs,
@@ -51,11 +52,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
     const others = parseOtherFields(fields, blockFields);
     const { model, stream, n, max_tokens, max_completion_tokens, prompt_cache_key, cache_control } = others;
     const limit = max_completion_tokens ?? max_tokens;
-    const marks = longestOf([
-      markMs(cache_control),
-      tools?.markedForMs,
-      ...messages.map((message) => message.markedForMs),
-    ]);
+    const marks = longestOf([markMs(cache_control), tools?.markedForMs, longestMark(messages)]);
     return {
       body,
       model: typeof model === 'string' ? model : undefined,

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
-import { prefixChain } from '../../../src/conversation/prefix.ts';
+import { prefixLinks } from '../../../src/conversation/prefix.ts';
 import { sha256 } from '../../../src/store/digest.ts';
 import { requestsFor } from './arbitrary.ts';
 import { isAbsent, skipped } from './each-answer.ts';
@@ -13,7 +13,7 @@ import { shown, view } from './views.ts';
 const encoder = new TextEncoder();
 
 export function prefixCases(codec: Codec, fixture: CodecFixture): void {
-  const chain = (body: Uint8Array) => prefixChain(view(codec, body), 'tenant', sha256).links;
+  const chain = (body: Uint8Array) => prefixLinks(view(codec, body), 'tenant', sha256);
 
   describe(`${codec.name} gives a prefix chain`, () => {
     it('of which a longer conversation keeps every link', () => {
