@@ -53,7 +53,7 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
         .map((held) => ({ held, common: commonLength(held.bytes.subarray(0, held.length), bytes) }))
         .toSorted((a, b) => b.common - a.common);
       return {
-        messages: best ? within(best.held.messages, start + best.common) : [],
+        messages: best ? within(best.held.messages, start + best.common, body) : [],
         keep(messages) {
           const length = (messages.at(-1)?.span.end ?? start) - start;
           // One that has little in common is another conversation, or the same in another shape: both are met again.
@@ -68,12 +68,15 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   };
 }
 
-/** Those that end before `end`: where the last byte in common closes a number, it might go on. */
-function within(messages: readonly Message[], end: number): readonly Message[] {
+/** Returns the messages that end by `end`. One that ends right there must be an object: a number, say, might go on behind it. */
+function within(messages: readonly Message[], end: number, body: Uint8Array): readonly Message[] {
   let count = messages.length;
-  while (count > 0 && messages[count - 1]!.span.end >= end) count--;
+  while (count > 0 && messages[count - 1]!.span.end > end) count--;
+  if (messages[count - 1]?.span.end === end && body[end - 1] !== closingBrace) count--;
   return messages.slice(0, count);
 }
+
+const closingBrace = '}'.charCodeAt(0);
 
 /** `same`: bytes that are there already. */
 function copyInto(held: Held, bytes: Uint8Array, same: number): void {
