@@ -101,11 +101,11 @@ const faces: Readonly<Record<string, Names | undefined>> = {
   './gateway': {
     values: ['assembleGateway', 'createFetchHandler', 'fetchUpstream', 'honoApp'],
     types: [
+      'GatewayDeps',
       'GatewayLog',
       'GatewayMetrics',
       'GatewayRequest',
       'GatewayResponse',
-      'GatewayRims',
       'GatewaySettings',
       'Handler',
       'Upstream',

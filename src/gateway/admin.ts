@@ -11,9 +11,9 @@ import { jsonResponse } from './http/responses.ts';
 import type { ReceiptLog } from './receipts/receipt-log.ts';
 import type { Tenant, TenantRule } from './routing/tenant.ts';
 import type { GatewayMetrics } from './receipts/reporting.ts';
-import type { SummaryDesk } from './background-summarizer.ts';
+import type { BackgroundSummarizer } from './background-summarizer.ts';
 
-type AdminRim = MetricsRim & {
+type AdminDeps = MetricsDeps & {
   readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny'>;
   readonly receipts: ReceiptLog;
   readonly totals: ReceiptTotals;
@@ -23,31 +23,31 @@ type AdminRim = MetricsRim & {
 const mostListed = 500;
 
 export async function answerOwn(
-  rim: AdminRim,
+  deps: AdminDeps,
   request: GatewayRequest,
   route: { readonly path: string; readonly query: URLSearchParams },
 ): Promise<GatewayResponse> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return jsonResponse(405, { error: 'Only GET is served here.' });
-  const isAdmin = rim.adminToken !== undefined && isFrom(request, rim.adminToken);
+  const isAdmin = deps.adminToken !== undefined && isFrom(request, deps.adminToken);
   const [, room, id] = /^\/_leporello\/(receipts|totals|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
   if (route.path === '/healthz') return jsonResponse(200, { status: 'ok' });
-  if (route.path === '/readyz') return readiness(rim);
-  if (route.path === '/metrics') return metricsPage(rim, isAdmin);
-  const viewer = isAdmin ? { tenant: undefined } : viewerOf(rim.tenants.tenantOf(request));
+  if (route.path === '/readyz') return readiness(deps);
+  if (route.path === '/metrics') return metricsPage(deps, isAdmin);
+  const viewer = isAdmin ? { tenant: undefined } : viewerOf(deps.tenants.tenantOf(request));
   if ('problem' in viewer)
     return jsonResponse(403, { error: { type: 'permission_error', message: viewer.problem } });
   const { tenant } = viewer;
   const limit = Math.min(mostListed, Number(route.query.get('limit') ?? 50) || 50);
   if (room === 'receipts' && id === undefined) {
-    return jsonResponse(200, { receipts: rim.receipts.list(tenant, limit) });
+    return jsonResponse(200, { receipts: deps.receipts.list(tenant, limit) });
   }
   if (room === 'receipts' && id !== undefined) {
-    const receipt = rim.receipts.get(tenant, id);
+    const receipt = deps.receipts.get(tenant, id);
     return receipt ? jsonResponse(200, receipt) : notFound(`No receipt ${id} for this tenant.`);
   }
-  if (room === 'totals' && id === undefined) return jsonResponse(200, sumsFor(rim.totals, tenant, limit));
-  if (room === 'memory' && id !== undefined) return memory(rim, tenant, id);
+  if (room === 'totals' && id === undefined) return jsonResponse(200, sumsFor(deps.totals, tenant, limit));
+  if (room === 'memory' && id !== undefined) return memory(deps, tenant, id);
   return notFound(
     'Known here: /healthz, /readyz, /metrics, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals, /_leporello/memory/ID.',
   );
@@ -85,12 +85,12 @@ function spelled({ compressions, ...totals }: Totals): object {
 }
 
 /** The original exactly as it stood in the request: JSON. */
-async function memory(rim: AdminRim, tenant: string | undefined, id: string): Promise<GatewayResponse> {
+async function memory(deps: AdminDeps, tenant: string | undefined, id: string): Promise<GatewayResponse> {
   try {
     const found =
       tenant === undefined
-        ? await rim.encryptedStore.recallAny(id)
-        : await rim.encryptedStore.recall(tenant, id);
+        ? await deps.encryptedStore.recallAny(id)
+        : await deps.encryptedStore.recall(tenant, id);
     if (found.status === 'missing') return notFound(`No memory ${id} for this tenant.`);
     return { status: 200, headers: [['content-type', 'application/json']], body: found.original };
   } catch {
@@ -99,9 +99,9 @@ async function memory(rim: AdminRim, tenant: string | undefined, id: string): Pr
 }
 
 /** Ready means that the store answers: without it requests are folded only where they would not fit. */
-async function readiness(rim: AdminRim): Promise<GatewayResponse> {
+async function readiness(deps: AdminDeps): Promise<GatewayResponse> {
   try {
-    await rim.encryptedStore.recallAny('mem_0000000000000000');
+    await deps.encryptedStore.recallAny('mem_0000000000000000');
     return jsonResponse(200, { status: 'ready' });
   } catch {
     return jsonResponse(503, {
@@ -114,15 +114,15 @@ function notFound(message: string): GatewayResponse {
   return jsonResponse(404, { error: { type: 'not_found_error', message } });
 }
 
-export type MetricsRim = {
+export type MetricsDeps = {
   readonly metrics: GatewayMetrics | undefined;
   readonly openMetrics: boolean;
-  readonly summaries: SummaryDesk | undefined;
+  readonly summaries: BackgroundSummarizer | undefined;
   readonly adminToken: string | undefined;
 };
 
 export async function metricsPage(
-  { metrics, openMetrics, summaries, adminToken }: MetricsRim,
+  { metrics, openMetrics, summaries, adminToken }: MetricsDeps,
   isAdmin: boolean,
 ): Promise<GatewayResponse> {
   if (!metrics) return problem(404, 'This gateway keeps no metrics: it was put together without any.');

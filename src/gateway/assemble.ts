@@ -27,10 +27,10 @@ import { createReceiptTotals } from '../receipts/totals.ts';
 import { createGateway } from './app.ts';
 import type { Handler, Upstream } from './http/http.ts';
 import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
-import { createReckoner, pricesFrom } from './receipts/request-receipt.ts';
+import { createCostTracker, pricesFrom } from './receipts/request-receipt.ts';
 import { createReceiptLog } from './receipts/receipt-log.ts';
 import { loadModelInfo } from '../tokens/models.ts';
-import { createSummaryDesk, type SummaryDesk } from './background-summarizer.ts';
+import { createBackgroundSummarizer, type BackgroundSummarizer } from './background-summarizer.ts';
 import { createTenantRule, type TenantSetting } from './routing/tenant.ts';
 import { defaultUpstreams, type UpstreamUrls } from './routing/provider-of.ts';
 
@@ -54,7 +54,7 @@ export type GatewaySettings = FoldSettings & {
   readonly allowedHosts?: readonly string[];
 };
 
-export type GatewayRims = {
+export type GatewayDeps = {
   readonly store: Store;
   readonly secret: Uint8Array;
   readonly upstream: Upstream;
@@ -62,58 +62,58 @@ export type GatewayRims = {
   /** Counts for whoever watches the gateway, such as `prometheusMetrics()`. Default: none. */
   readonly metrics?: GatewayMetrics;
   /** Has large requests folded elsewhere, as `foldThread` of `leporello/gateway/node` does. Default: all are folded in this thread. */
-  readonly elsewhere?: { engineFor(parts: EngineParts): Engine };
+  readonly foldThread?: { engineFor(parts: EngineParts): Engine };
 };
 
 /** Parts of another engine over the same store. */
 export type EngineParts = {
   /** The engine in this thread. */
-  readonly near: Engine;
+  readonly local: Engine;
   readonly settings: FoldSettings;
   readonly secret: Uint8Array;
   /** Without a deadline. */
   readonly store: Store;
   readonly encryptedStore: EncryptedStore;
-  /** What `near` knows of replies. */
+  /** What `local` knows of replies. */
   readonly keptReplies: KeptReplies;
   readonly log: GatewayLog;
 };
 
 /** The gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
-export function assembleGateway(settings: GatewaySettings, rims: GatewayRims): Handler {
+export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): Handler {
   checkSettings(gatewayCheck, settings);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
   const encryptedStore = createEncryptedStore({
-    store: rims.store,
-    secret: rims.secret,
+    store: deps.store,
+    secret: deps.secret,
     ttlMs,
     storeDeadlineMs,
   });
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs });
-  const near = createDefaultEngine(settings, encryptedStore, { keptReplies });
-  const { store, secret, log, elsewhere } = rims;
+  const local = createDefaultEngine(settings, encryptedStore, { keptReplies });
+  const { store, secret, log, foldThread } = deps;
   return createGateway({
     engine:
-      elsewhere?.engineFor({
-        near,
+      foldThread?.engineFor({
+        local,
         settings: foldSettings(settings),
         secret,
         store,
         encryptedStore,
         keptReplies,
         log,
-      }) ?? near,
+      }) ?? local,
     encryptedStore,
-    upstream: rims.upstream,
+    upstream: deps.upstream,
     urls: { ...defaultUpstreams, ...settings.urls },
     receipts: createReceiptLog(),
     totals: createReceiptTotals(),
     prices: pricesFrom(settings.prices),
-    reckoner: createReckoner(),
-    metrics: rims.metrics,
+    costs: createCostTracker(),
+    metrics: deps.metrics,
     openMetrics: settings.openMetrics ?? isOneForAll(settings.tenant),
-    log: rims.log,
-    summaries: summaryDesk(settings, rims.log),
+    log: deps.log,
+    summaries: backgroundSummarizer(settings, deps.log),
     recall: { maxRounds: settings.recall?.maxRounds ?? 5, maxTokens: settings.recall?.maxTokens ?? 8_000 },
     maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,
     prepareDeadlineMs: settings.prepareDeadlineMs ?? 2_000,
@@ -183,8 +183,16 @@ function foldSettings(settings: GatewaySettings): FoldSettings {
   );
 }
 
-function summaryDesk({ summaries, models }: GatewaySettings, log: GatewayLog): SummaryDesk | undefined {
+function backgroundSummarizer(
+  { summaries, models }: GatewaySettings,
+  log: GatewayLog,
+): BackgroundSummarizer | undefined {
   if (!summaries || summaries.kind !== 'model') return undefined;
   const { model, deadlineMs = 60_000 } = summaries;
-  return createSummaryDesk({ model, deadlineMs, infoOf: (name) => loadModelInfo(name, models ?? {}), log });
+  return createBackgroundSummarizer({
+    model,
+    deadlineMs,
+    infoOf: (name) => loadModelInfo(name, models ?? {}),
+    log,
+  });
 }

@@ -15,7 +15,7 @@ import { type CallUsage, costOf, type SummaryReceipt } from '../receipts/receipt
 import type { ReceiptLog } from './receipts/receipt-log.ts';
 import type { Prices } from './receipts/request-receipt.ts';
 
-export interface SummaryDesk {
+export interface BackgroundSummarizer {
   /** Which model is asked where a conversation is with `model`. */
   modelFor(model: string | undefined): string | undefined;
   /** Returns at once. */
@@ -43,7 +43,7 @@ export type SummaryEnd = {
   readonly usages: CallUsage;
 };
 
-export type SummaryDeskOptions = {
+export type BackgroundSummarizerOptions = {
   readonly model?: string | undefined;
   /** Milliseconds that one summary may take. */
   readonly deadlineMs: number;
@@ -63,12 +63,12 @@ const marginMs = 5_000;
 const mostResting = 1_000;
 const fallbackWindow = 32_000;
 
-export function createSummaryDesk({
+export function createBackgroundSummarizer({
   model: configured,
   deadlineMs,
   infoOf,
   log,
-}: SummaryDeskOptions): SummaryDesk {
+}: BackgroundSummarizerOptions): BackgroundSummarizer {
   const running = new Set<string>();
   const resting = new Map<string, number>();
 
@@ -161,7 +161,7 @@ export async function askForSummary(
   );
 }
 
-type SummaryRim = {
+type SummaryReceiptDeps = {
   readonly receipts: ReceiptLog;
   readonly totals: ReceiptTotals;
   readonly metrics: GatewayMetrics | undefined;
@@ -177,22 +177,22 @@ export type BegunSummary = Pick<
 > & { readonly tenant: string };
 
 export async function addSummaryReceipt(
-  rim: SummaryRim,
+  deps: SummaryReceiptDeps,
   { tenant, ...begun }: BegunSummary,
   { result, calls, usages }: SummaryEnd,
 ): Promise<void> {
   const isWritten = 'tokens' in result;
   const receipt: SummaryReceipt = {
     kind: 'summary',
-    id: rim.newId(),
+    id: deps.newId(),
     ...begun,
     outcome: isWritten ? { status: 'written' } : { status: 'failed', reason: result.reason },
     calls,
     tokensAfter: isWritten ? result.tokens : undefined,
-    ...costOf(usages, await rim.prices(), begun.model),
-    ms: rim.clock() - begun.at,
+    ...costOf(usages, await deps.prices(), begun.model),
+    ms: deps.clock() - begun.at,
   };
-  rim.receipts.add(tenant, receipt);
-  rim.totals.addSummary(tenant, receipt);
-  rim.metrics?.summaryEnded(receipt);
+  deps.receipts.add(tenant, receipt);
+  deps.totals.addSummary(tenant, receipt);
+  deps.metrics?.summaryEnded(receipt);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
-import { recordGhosts } from './hidden-recall-recorder.ts';
+import { recordHiddenRecalls } from './hidden-recall-recorder.ts';
 
 const call = (id: string) => ({ id, name: 'read_memory', argumentsJson: '{}' });
 const answers = (id: string): readonly RecallAnswer[] => [{ call: call(id), text: `answer ${id}` }];
@@ -19,14 +19,14 @@ function replyOf(keptAs: string | undefined, recall?: string): ModelReply {
   };
 }
 
-function recorder(knows: 'first' | 'last', fails = false) {
+function openRecorder(knows: 'first' | 'last', fails = false) {
   const kept: unknown[] = [];
   const problems: string[] = [];
   const keep = (record: unknown) => {
     kept.push(record);
     return fails ? Promise.reject(new Error('down')) : Promise.resolve();
   };
-  const ghosts = recordGhosts(
+  const recorder = recordHiddenRecalls(
     {
       remember: ({ rounds, closing }) => keep([rounds.length, closing && new TextDecoder().decode(closing)]),
       keepReply: (knownAs, { name, owed }) => keep([knownAs, name, owed.map(({ text }) => text)]),
@@ -34,7 +34,7 @@ function recorder(knows: 'first' | 'last', fails = false) {
     { problem: (text) => problems.push(text) },
     knows,
   );
-  return { ghosts, kept, problems };
+  return { recorder, kept, problems };
 }
 
 const unread = 'Memory was not read: the answer had ended. Go on with what is there.';
@@ -43,9 +43,9 @@ describe('a reply without recalls', () => {
   it.each(['first', 'last'] as const)(
     'leaves nothing to be kept (the client knows the %s)',
     async (knows) => {
-      const { ghosts, kept } = recorder(knows);
-      await ghosts.complete(replyOf('r1'));
-      await ghosts.left();
+      const { recorder, kept } = openRecorder(knows);
+      await recorder.complete(replyOf('r1'));
+      await recorder.left();
       expect(kept).toEqual([]);
     },
   );
@@ -53,11 +53,11 @@ describe('a reply without recalls', () => {
 
 describe('a reply with recalls', () => {
   it('can be gone on from where it ended', async () => {
-    const { ghosts, kept } = recorder('first');
-    ghosts.answered(replyOf('r1', 'a'), answers('a'));
-    ghosts.answered(replyOf('r2', 'b'), answers('b'));
-    await ghosts.complete(replyOf('r3'));
-    await ghosts.left();
+    const { recorder, kept } = openRecorder('first');
+    recorder.answered(replyOf('r1', 'a'), answers('a'));
+    recorder.answered(replyOf('r2', 'b'), answers('b'));
+    await recorder.complete(replyOf('r3'));
+    await recorder.left();
     expect(kept).toEqual([
       [2, 'turn r3'],
       ['r1', 'r3', []],
@@ -65,9 +65,9 @@ describe('a reply with recalls', () => {
   });
 
   it('can be gone on from as it is by a client that knows its end', async () => {
-    const { ghosts, kept } = recorder('last');
-    ghosts.answered(replyOf('r1', 'a'), answers('a'));
-    await ghosts.complete(replyOf('r2'));
+    const { recorder, kept } = openRecorder('last');
+    recorder.answered(replyOf('r1', 'a'), answers('a'));
+    await recorder.complete(replyOf('r2'));
     expect(kept).toEqual([[1, 'turn r2']]);
   });
 
@@ -75,11 +75,11 @@ describe('a reply with recalls', () => {
     ['first', 'r1'],
     ['last', 'r2'],
   ] as const)('may owe the answers of its last round (the client knows the %s)', async (knows, knownAs) => {
-    const { ghosts, kept } = recorder(knows);
-    ghosts.answered(replyOf('r1', 'a'), answers('a'));
+    const { recorder, kept } = openRecorder(knows);
+    recorder.answered(replyOf('r1', 'a'), answers('a'));
     const last = { ...replyOf('r2', 'b'), calls: [{ ...call('c'), name: 'run' }] };
-    ghosts.answered(last, answers('b'));
-    await ghosts.complete(last);
+    recorder.answered(last, answers('b'));
+    await recorder.complete(last);
     expect(kept).toEqual([
       [2, undefined],
       [knownAs, 'r2', ['answer b']],
@@ -87,8 +87,8 @@ describe('a reply with recalls', () => {
   });
 
   it('may end in one that nobody answered', async () => {
-    const { ghosts, kept } = recorder('last');
-    await ghosts.complete(replyOf('r1', 'a'));
+    const { recorder, kept } = openRecorder('last');
+    await recorder.complete(replyOf('r1', 'a'));
     expect(kept).toEqual([['r1', 'r1', [unread]]]);
   });
 
@@ -96,24 +96,24 @@ describe('a reply with recalls', () => {
     ['the client left', 'left', [[1, undefined]]],
     ['the client was told of an error', 'forget', []],
   ] as const)('can be gone on from behind its last answer when %s', async (_, end, ghost) => {
-    const { ghosts, kept } = recorder('first');
-    ghosts.answered(replyOf('r1', 'a'), answers('a'));
-    await ghosts[end]();
-    await ghosts.left();
+    const { recorder, kept } = openRecorder('first');
+    recorder.answered(replyOf('r1', 'a'), answers('a'));
+    await recorder[end]();
+    await recorder.left();
     expect(kept).toEqual([...ghost, ['r1', 'r1', ['answer a']]]);
   });
 
   it('cannot be gone on from where the provider keeps none', async () => {
-    const { ghosts, kept } = recorder('first');
-    ghosts.answered(replyOf(undefined, 'a'), answers('a'));
-    await ghosts.complete(replyOf(undefined));
+    const { recorder, kept } = openRecorder('first');
+    recorder.answered(replyOf(undefined, 'a'), answers('a'));
+    await recorder.complete(replyOf(undefined));
     expect(kept).toEqual([[1, 'turn undefined']]);
   });
 
   it('costs no request when the store fails', async () => {
-    const { ghosts, kept, problems } = recorder('first', true);
-    ghosts.answered(replyOf('r1', 'a'), answers('a'));
-    await ghosts.complete(replyOf('r2'));
+    const { recorder, kept, problems } = openRecorder('first', true);
+    recorder.answered(replyOf('r1', 'a'), answers('a'));
+    await recorder.complete(replyOf('r2'));
     expect([kept.length, problems]).toEqual([2, ['what was recalled could not be kept for later requests']]);
   });
 });
@@ -122,24 +122,24 @@ describe('a store that hangs', () => {
   it.each(['complete', 'left', 'forget'] as const)('holds up no reply that ends with "%s"', async (end) => {
     const stuck = () => new Promise<never>(() => {});
     const note = { problem: (text: string) => expect.unreachable(text) };
-    const ghosts = recordGhosts({ remember: stuck, keepReply: stuck }, note, 'first', 1);
-    ghosts.answered(replyOf('r1', 'a'), answers('a'));
-    ghosts.answered(replyOf('r2', 'b'), answers('b'));
-    await ghosts[end](replyOf('r3'));
+    const recorder = recordHiddenRecalls({ remember: stuck, keepReply: stuck }, note, 'first', 1);
+    recorder.answered(replyOf('r1', 'a'), answers('a'));
+    recorder.answered(replyOf('r2', 'b'), answers('b'));
+    await recorder[end](replyOf('r3'));
   });
 
   it('and fails after the reply is told of then', async () => {
     const work = Promise.withResolvers<never>();
     const problems: string[] = [];
     const note = { problem: (text: string) => void problems.push(text) };
-    const ghosts = recordGhosts(
+    const recorder = recordHiddenRecalls(
       { remember: () => work.promise, keepReply: () => work.promise },
       note,
       'first',
       1,
     );
-    ghosts.answered(replyOf('r1', 'a'), answers('a'));
-    await ghosts.complete(replyOf('r2'));
+    recorder.answered(replyOf('r1', 'a'), answers('a'));
+    await recorder.complete(replyOf('r2'));
     expect(problems).toEqual([]);
     work.reject(new Error('down'));
     await expect.poll(() => problems).toEqual(['what was recalled could not be kept for later requests']);

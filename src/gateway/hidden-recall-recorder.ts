@@ -4,7 +4,7 @@ import type { Prepared } from '../engine/prepared.ts';
 import type { RecallRound, KeptReply } from '../conversation/hidden-recall.ts';
 import { storeWaitMs, waitAtMost } from './waiting.ts';
 
-export interface GhostRecorder {
+export interface HiddenRecallRecorder {
   answered(reply: ModelReply, answers: readonly RecallAnswer[]): void;
   /** The reply is complete, with what the model said at last; the client gets its end only after this, which is soon. */
   complete(last: ModelReply): Promise<void>;
@@ -22,12 +22,12 @@ const unread = 'Memory was not read: the answer had ended. Go on with what is th
  * remembered by this process alone. A failure is noted, also one that comes later. `knows` says which round's name the client has for a
  * reply that the provider keeps.
  */
-export function recordGhosts(
+export function recordHiddenRecalls(
   prepared: Pick<Prepared, 'remember' | 'keepReply'>,
   note: { problem(text: string): void },
   knows: 'first' | 'last',
   waitMs = storeWaitMs,
-): GhostRecorder {
+): HiddenRecallRecorder {
   let rounds: RecallRound[] = [];
   let known: string | undefined;
   let kept: KeptReply | undefined;

@@ -8,7 +8,7 @@ import type { ScriptedPart } from '../../test/support/codec-suite/fixture.ts';
 import { chatFixture } from '../../test/support/codec-suite/openai-chat/fixture.ts';
 import { outline } from '../../test/support/codec-suite/outline.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { recordGhosts } from './hidden-recall-recorder.ts';
+import { recordHiddenRecalls } from './hidden-recall-recorder.ts';
 import type { UpstreamResponse } from './http/http.ts';
 import { relayStream } from './recall-loop.ts';
 
@@ -44,10 +44,10 @@ const answersTo = ({ recalls }: ModelReply, words: string): readonly RecallAnswe
   recalls.map((call) => ({ call, text: words }));
 
 /** A recorder of the reply to what was asked, over a real engine. */
-async function recorder() {
+async function openRecorder() {
   const { engine } = testEngine();
   const note = { problem: (said: string) => expect.unreachable(said) };
-  return { engine, ghosts: recordGhosts(await prepare(engine, asked), note, 'first') };
+  return { engine, recorder: recordHiddenRecalls(await prepare(engine, asked), note, 'first') };
 }
 
 const lookLines = [
@@ -65,9 +65,9 @@ const told = (...words: readonly string[]): readonly Step[] => [
 
 describe('what was recorded of a reply comes back', () => {
   it('with what the model said at last', async () => {
-    const { engine, ghosts } = await recorder();
-    ghosts.answered(look, answersTo(look, 'all of it'));
-    await ghosts.complete(reply(text('Two errors.')));
+    const { engine, recorder } = await openRecorder();
+    recorder.answered(look, answersTo(look, 'all of it'));
+    await recorder.complete(reply(text('Two errors.')));
     expect(await sent(engine, told('I look. Two errors.'))).toEqual([
       ...lookLines,
       'assistant: "Two errors."',
@@ -81,11 +81,11 @@ describe('what was recorded of a reply comes back', () => {
   });
 
   it('round by round', async () => {
-    const { engine, ghosts } = await recorder();
-    ghosts.answered(look, answersTo(look, 'all of it'));
+    const { engine, recorder } = await openRecorder();
+    recorder.answered(look, answersTo(look, 'all of it'));
     const again = reply(recall('m2'), recall('m3'));
-    ghosts.answered(again, answersTo(again, 'more'));
-    await ghosts.complete(reply(text('Two errors.')));
+    recorder.answered(again, answersTo(again, 'more'));
+    await recorder.complete(reply(text('Two errors.')));
     expect(await sent(engine, told('I look. Two errors.'))).toEqual([
       ...lookLines,
       'assistant: call m2 read_memory("{\\"id\\":\\"mem_a\\"}"), call m3 read_memory("{\\"id\\":\\"mem_a\\"}")',
@@ -97,10 +97,10 @@ describe('what was recorded of a reply comes back', () => {
   });
 
   it('with its own turn where the last recall stood beside a call of the client', async () => {
-    const { engine, ghosts } = await recorder();
+    const { engine, recorder } = await openRecorder();
     const both = reply(text('Both. '), recall('m1'), readFile);
-    ghosts.answered(both, answersTo(both, 'all of it'));
-    await ghosts.complete(both);
+    recorder.answered(both, answersTo(both, 'all of it'));
+    await recorder.complete(both);
     const steps: readonly Step[] = [
       ...asked,
       { text: 'Both. ', calls: [{ name: 'read_file', result: 'ok' }] },
@@ -114,9 +114,9 @@ describe('what was recorded of a reply comes back', () => {
   });
 
   it('as far as it came where the client left', async () => {
-    const { engine, ghosts } = await recorder();
-    ghosts.answered(look, answersTo(look, 'all of it'));
-    await ghosts.left();
+    const { engine, recorder } = await openRecorder();
+    recorder.answered(look, answersTo(look, 'all of it'));
+    await recorder.left();
     expect(await sent(engine, told('I look. Two er'))).toEqual([
       ...lookLines,
       'assistant: "Two er"',
@@ -125,18 +125,18 @@ describe('what was recorded of a reply comes back', () => {
   });
 
   it('never where the client was told of an error', async () => {
-    const { engine, ghosts } = await recorder();
-    ghosts.answered(look, answersTo(look, 'all of it'));
-    await ghosts.forget();
-    await ghosts.left();
+    const { engine, recorder } = await openRecorder();
+    recorder.answered(look, answersTo(look, 'all of it'));
+    await recorder.forget();
+    await recorder.left();
     expect(await sent(engine, told('I look. '))).toHaveLength(3);
   });
 
   it('with its end where the client left after it', async () => {
-    const { engine, ghosts } = await recorder();
-    ghosts.answered(look, answersTo(look, 'all of it'));
-    await ghosts.complete(reply(text('Two errors.')));
-    await ghosts.left();
+    const { engine, recorder } = await openRecorder();
+    recorder.answered(look, answersTo(look, 'all of it'));
+    await recorder.complete(reply(text('Two errors.')));
+    await recorder.left();
     // Without its end it would be taken for a reply that goes on otherwise.
     expect(await sent(engine, told('I look. No error.'))).toHaveLength(3);
   });

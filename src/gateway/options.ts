@@ -4,11 +4,11 @@ import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
 import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
 import type { Upstream } from './http/http.ts';
-import type { Prices, Reckoner } from './receipts/request-receipt.ts';
+import type { Prices, CostTracker } from './receipts/request-receipt.ts';
 import type { RecallLimits } from './recall-loop.ts';
 import type { ReceiptLog } from './receipts/receipt-log.ts';
 import type { UpstreamUrls } from './routing/provider-of.ts';
-import type { SummaryDesk } from './background-summarizer.ts';
+import type { BackgroundSummarizer } from './background-summarizer.ts';
 import type { TenantRule } from './routing/tenant.ts';
 
 export type GatewayOptions = {
@@ -19,14 +19,14 @@ export type GatewayOptions = {
   readonly receipts: ReceiptLog;
   readonly totals: ReceiptTotals;
   readonly prices: Prices;
-  readonly reckoner: Reckoner;
+  readonly costs: CostTracker;
   /** Counts for whoever watches the gateway; undefined counts nothing. */
   readonly metrics: GatewayMetrics | undefined;
   /** Whether metrics are shown to anyone where there is no `adminToken`. */
   readonly openMetrics: boolean;
   readonly log: GatewayLog;
   /** Writes summaries ahead of the folds that need them; undefined where no model is to be asked. */
-  readonly summaries: SummaryDesk | undefined;
+  readonly summaries: BackgroundSummarizer | undefined;
   readonly recall: RecallLimits;
   /** Larger bodies are answered 413. Bytes. */
   readonly maxBodyBytes: number;

@@ -16,7 +16,7 @@ import type { Prepared } from '../engine/prepared.ts';
 import { LeporelloError } from '../errors.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
 import { addedUsage, noUsage } from '../receipts/usage.ts';
-import { type GhostRecorder, recordGhosts } from './hidden-recall-recorder.ts';
+import { type HiddenRecallRecorder, recordHiddenRecalls } from './hidden-recall-recorder.ts';
 import type { UpstreamResponse } from './http/http.ts';
 import { peekBody, peekBytes } from './http/body.ts';
 import { type Continuing, sendContinuation } from './send-with-retries.ts';
@@ -45,11 +45,11 @@ const maxResponseBytes = 64 * 1024 * 1024;
 /** The bytes for the client of a streamed response, as they come. Errors of the first response break the stream off. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const relay = exchange.codec.openStream({ recallTool: exchange.prepared.recallTool });
-  const ghosts = recordGhosts(exchange.prepared, exchange.note, 'first');
+  const recorder = recordHiddenRecalls(exchange.prepared, exchange.note, 'first');
   try {
-    yield* relayRounds(exchange, first, relay, ghosts);
+    yield* relayRounds(exchange, first, relay, recorder);
   } finally {
-    await ghosts.left();
+    await recorder.left();
   }
 }
 
@@ -57,7 +57,7 @@ async function* relayRounds(
   exchange: Exchange,
   first: UpstreamResponse,
   relay: StreamRelay,
-  ghosts: GhostRecorder,
+  recorder: HiddenRecallRecorder,
 ): AsyncGenerator<Uint8Array> {
   const { codec, prepared, note } = exchange;
   const budget = openBudget(exchange);
@@ -73,35 +73,35 @@ async function* relayRounds(
     } catch (error) {
       // What broke before any recall breaks for the client as it would have without us.
       if (round === 1) throw error;
-      yield* await failed(exchange, relay, ghosts, error);
+      yield* await failed(exchange, relay, recorder, error);
       return;
     }
     const end = relay.end();
     note.used(relay.usage());
     if (!isRead) note.problem('an event of the response was too long to be read');
     if (end.status === 'done') {
-      if (end.reply && isRead) await completed(exchange, ghosts, end.reply, round, budget);
-      else await (end.reply ? ghosts.complete(end.reply) : ghosts.left());
+      if (end.reply && isRead) await completed(exchange, recorder, end.reply, round, budget);
+      else await (end.reply ? recorder.complete(end.reply) : recorder.left());
       yield* end.tail;
       return;
     }
     // A reply that was not read whole gives no turn to continue from.
     if (budget.isSpent(round) || !isRead) {
-      await ghosts.complete(end.reply);
+      await recorder.complete(end.reply);
       yield* relay.finish();
       return;
     }
     try {
       const answers = await answersTo(exchange, end.reply, round, budget);
-      ghosts.answered(end.reply, answers);
+      recorder.answered(end.reply, answers);
       sent = codec.continueWith(sent, end.reply, answers);
       response = await sendContinuation(exchange, sent);
       if (response.status !== 200) {
-        yield* await refused(exchange, relay, ghosts, response);
+        yield* await refused(exchange, relay, recorder, response);
         return;
       }
     } catch (error) {
-      yield* await failed(exchange, relay, ghosts, error);
+      yield* await failed(exchange, relay, recorder, error);
       return;
     }
   }
@@ -113,15 +113,15 @@ async function* relayRounds(
  */
 async function completed(
   exchange: Exchange,
-  ghosts: GhostRecorder,
+  recorder: HiddenRecallRecorder,
   last: ModelReply,
   round: number,
   budget: RecallBudget,
 ): Promise<void> {
   if (recallsBeside(last) && exchange.codec.isWhole(last)) {
-    ghosts.answered(last, await answersTo(exchange, last, round, budget));
+    recorder.answered(last, await answersTo(exchange, last, round, budget));
   }
-  await ghosts.complete(last);
+  await recorder.complete(last);
 }
 
 /** The body for the client of a complete response; `response` is the last upstream response, whose status and headers go with it. */
@@ -131,7 +131,7 @@ export async function relayWhole(
 ): Promise<{ readonly response: UpstreamResponse; readonly body: Uint8Array | AsyncIterable<Uint8Array> }> {
   const { codec, prepared, note } = exchange;
   const earlier: ModelReply[] = [];
-  const ghosts = recordGhosts(prepared, note, 'last');
+  const recorder = recordHiddenRecalls(prepared, note, 'last');
   const budget = openBudget(exchange);
   let sent = prepared.body;
   let response = first;
@@ -147,11 +147,11 @@ export async function relayWhole(
     if (!reply) return { response, body };
     note.used(sumUsage([...earlier, reply]));
     if (!codec.isWhole(reply) || !awaitsRecall(reply) || budget.isSpent(round)) {
-      await completed(exchange, ghosts, reply, round, budget);
+      await completed(exchange, recorder, reply, round, budget);
       return { response, body: codec.writeResponse(body, earlier, reply) };
     }
     const answers = await answersTo(exchange, reply, round, budget);
-    ghosts.answered(reply, answers);
+    recorder.answered(reply, answers);
     sent = codec.continueWith(sent, reply, answers);
     earlier.push(reply);
     response = await sendContinuation(exchange, sent);
@@ -193,13 +193,13 @@ async function answersTo(
 async function refused(
   exchange: Exchange,
   relay: StreamRelay,
-  ghosts: GhostRecorder,
+  recorder: HiddenRecallRecorder,
   { status, body }: UpstreamResponse,
 ): Promise<readonly Uint8Array[]> {
   const { text, body: rest } = await peekBody(body, maxErrorBytes);
   if (text === undefined) await rest[Symbol.asyncIterator]().return?.();
   const problem = `The upstream answered ${status} to a continuation.`;
-  return ended(exchange, relay, ghosts, { status, problem, said: text });
+  return ended(exchange, relay, recorder, { status, problem, said: text });
 }
 
 /** Error bodies are a few hundred bytes. */
@@ -208,17 +208,17 @@ const maxErrorBytes = 1024 * 1024;
 async function failed(
   exchange: Exchange,
   relay: StreamRelay,
-  ghosts: GhostRecorder,
+  recorder: HiddenRecallRecorder,
   error: unknown,
 ): Promise<readonly Uint8Array[]> {
   const problem = LeporelloError.isInstance(error) ? error.message : 'unexpected error in a continuation';
-  return ended(exchange, relay, ghosts, { status: 502, problem });
+  return ended(exchange, relay, recorder, { status: 502, problem });
 }
 
 async function ended(
   exchange: Exchange,
   relay: StreamRelay,
-  ghosts: GhostRecorder,
+  recorder: HiddenRecallRecorder,
   {
     status,
     problem,
@@ -226,7 +226,7 @@ async function ended(
   }: { readonly status: number; readonly problem: string; readonly said?: string | undefined },
 ): Promise<readonly Uint8Array[]> {
   // A client that left makes the upstream fail, too; what it has got by then it may keep.
-  await (exchange.hasLeft() ? ghosts.left() : ghosts.forget());
+  await (exchange.hasLeft() ? recorder.left() : recorder.forget());
   exchange.note.problem(problem);
   const message = `Leporello could not continue the response after a recall. ${problem}`;
   return relay.fail({ status, message }, said === undefined ? undefined : new TextEncoder().encode(said));

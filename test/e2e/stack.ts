@@ -72,7 +72,7 @@ export async function startStack(
         upstream,
         log: { info: note, warn: note },
         metrics: prometheusMetrics(),
-        ...(thread && { elsewhere: thread }),
+        ...(thread && { foldThread: thread }),
       },
     );
     await thread?.warmUp('gpt-4o');

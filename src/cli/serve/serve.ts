@@ -28,7 +28,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     upstream,
     log,
     metrics: prometheusMetrics(),
-    ...(thread && { elsewhere: thread }),
+    ...(thread && { foldThread: thread }),
   });
   const stopped = whenStopped(terminal);
   try {

@@ -30,13 +30,13 @@ function open(options: FoldThreadOptions = {}) {
   const store = inMemoryStore();
   const encryptedStore = createEncryptedStore({ store, secret });
   const keptReplies = createKeptReplies({ encryptedStore });
-  const near = createDefaultEngine(settings, encryptedStore, { keptReplies });
+  const local = createDefaultEngine(settings, encryptedStore, { keptReplies });
   const warnings: unknown[] = [];
   const log = { info: () => {}, warn: (data: object) => warnings.push(data), error: () => {} };
   const thread = foldThread({ fromBytes: 1, ...options });
   opened.push(thread);
-  const engine = thread.engineFor({ near, settings, secret, store, encryptedStore, keptReplies, log });
-  return { thread, engine, near, encryptedStore, keptReplies, warnings };
+  const engine = thread.engineFor({ local, settings, secret, store, encryptedStore, keptReplies, log });
+  return { thread, engine, local, encryptedStore, keptReplies, warnings };
 }
 
 const listing = (name: string, lines: number) =>
@@ -87,8 +87,8 @@ describe('a thread that folds large bodies', () => {
   it.each(requests)(
     'sends %s as the engine of this thread does, and answers recalls',
     async (_, codec, body) => {
-      const { engine, near } = open();
-      const here = await near.prepare(requestOf(codec, body));
+      const { engine, local } = open();
+      const here = await local.prepare(requestOf(codec, body));
       const there = await engine.prepare(requestOf(codec, body));
       expect(there.outcome).toEqual({ status: 'compacted' });
       expect(new TextDecoder().decode(there.body)).toBe(new TextDecoder().decode(here.body));
@@ -221,10 +221,10 @@ describe('a thread that ends', () => {
 
   it('cannot be started with settings that are no data', () => {
     const models = { '*': { tokenizer: { name: 'own', count: (text: string) => text.length } } } as never;
-    const { near, encryptedStore, keptReplies } = open();
+    const { local, encryptedStore, keptReplies } = open();
     const log = { info: () => {}, warn: () => {}, error: () => {} };
     const parts = {
-      near,
+      local,
       settings: { models },
       secret,
       store: inMemoryStore(),

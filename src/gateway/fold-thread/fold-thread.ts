@@ -62,7 +62,7 @@ type Running = {
   end(error: LeporelloError): void;
 };
 
-/** The threads that fold the large bodies of one gateway: the `elsewhere` of `assembleGateway`. */
+/** The threads that fold the large bodies of one gateway: the `foldThread` of `assembleGateway`. */
 export function foldThread(options: FoldThreadOptions = {}): FoldThread {
   const { fromBytes = defaultFoldThreadBytes, heapMb = 2_048 } = options;
   let lanes: readonly Folding[] = [];
@@ -70,7 +70,7 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
     engineFor(parts) {
       const large = foldInThread(parts, { fromBytes, heapMb });
       // The largest take seconds when they are first met, and those that are merely large need not wait for them.
-      const largest = foldInThread({ ...parts, near: large.engine }, { fromBytes: fromBytes * 8, heapMb });
+      const largest = foldInThread({ ...parts, local: large.engine }, { fromBytes: fromBytes * 8, heapMb });
       lanes = [large, largest];
       return largest.engine;
     },
@@ -89,7 +89,7 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
 type Folding = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine };
 
 function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldThreadOptions>): Folding {
-  const { near, store, keptReplies, encryptedStore, log, secret } = parts;
+  const { local, store, keptReplies, encryptedStore, log, secret } = parts;
   const settings = copied(parts.settings);
   const workerData: ThreadData = { settings, secret, storeName: store.name };
   const summarizers = new Map<
@@ -159,7 +159,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     const turn = openTurn();
     let by: Running | undefined;
     const timers = [setTimeout(() => void by?.worker.terminate(), longestSilenceMs)];
-    const unfolded = (reason: string) => near.unfolded(request, { status: 'failed', reason });
+    const unfolded = (reason: string) => local.unfolded(request, { status: 'failed', reason });
     try {
       by = thread();
       const late = Promise.withResolvers<undefined>();
@@ -180,7 +180,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
 
   /** Resolves when the request is never begun any more; it waits on when it was begun, or may not fit its window unfolded. */
   async function isGivenUp(request: EngineRequest, turn: Turn): Promise<undefined> {
-    const { report } = await near.unfolded(request, { status: 'failed', reason: '' });
+    const { report } = await local.unfolded(request, { status: 'failed', reason: '' });
     const { window = FALLBACK_WINDOW, maxInput = window } = await loadModelInfo(
       report.model,
       settings.models,
@@ -250,15 +250,15 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   }
 
   const engine: Engine = {
-    prepare: (request) => (isLarge(request) ? prepare(request) : near.prepare(request)),
-    unfolded: (request, outcome, waitMs) => near.unfolded(request, outcome, waitMs),
+    prepare: (request) => (isLarge(request) ? prepare(request) : local.prepare(request)),
+    unfolded: (request, outcome, waitMs) => local.unfolded(request, outcome, waitMs),
     async leaveAlone(request) {
-      if (!isLarge(request)) return near.leaveAlone(request);
+      if (!isLarge(request)) return local.leaveAlone(request);
       // Then the next refusal is met anew.
       await inThread((remote) => remote.leaveAlone(requestData(request))).catch(() => undefined);
     },
     async learn(request, reported) {
-      if (!isLarge(request)) return near.learn(request, reported);
+      if (!isLarge(request)) return local.learn(request, reported);
       // Then it teaches nothing.
       await inThread((remote) => remote.learnFrom(requestData(request), reported)).catch(() => undefined);
     },

@@ -1,6 +1,6 @@
 /**
  * HTTP as the gateway's core sees it: values and byte streams, no sockets and no library of any transport.
- * The rims (node-server, fetch-handler) turn what they speak into these shapes; the upstreams do the sending.
+ * The deps (node-server, fetch-handler) turn what they speak into these shapes; the upstreams do the sending.
  */
 import { LeporelloError } from '../../errors.ts';
 

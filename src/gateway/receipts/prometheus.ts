@@ -9,7 +9,7 @@ const mostModels = 100;
 /**
  * Metrics for one gateway, shown at `/metrics`.
  * @example
- * const handler = assembleGateway(settings, { ...rims, metrics: prometheusMetrics() });
+ * const handler = assembleGateway(settings, { ...deps, metrics: prometheusMetrics() });
  */
 export function prometheusMetrics(): GatewayMetrics {
   const registry = new Registry();

@@ -45,19 +45,19 @@ type ReceiptRequest = {
   readonly preparedAt: number;
 };
 
-type ReceiptRim = {
+type ReceiptDeps = {
   readonly receipts: ReceiptLog;
   readonly totals: ReceiptTotals;
   readonly metrics: GatewayMetrics | undefined;
-  readonly reckoner: Reckoner;
+  readonly costs: CostTracker;
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly newId: () => string;
 };
 
-export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenReceipt {
+export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenReceipt {
   const { tenant, prepared, prices, started } = request;
-  const id = rim.newId();
+  const id = deps.newId();
   const recalls: RecallReport[] = [];
   let usage: Usage | undefined;
   const rounds: (Usage | undefined)[] = [];
@@ -83,14 +83,14 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       prompt,
       usage,
       rounds: reported,
-      money: rim.reckoner.reckon({ tenant, prepared, prices, at: started, rounds: reported }),
+      money: deps.costs.costOf({ tenant, prepared, prices, at: started, rounds: reported }),
       problem,
-      ms: { prepare: request.preparedAt - started, total: rim.clock() - started },
+      ms: { prepare: request.preparedAt - started, total: deps.clock() - started },
     };
-    rim.receipts.add(tenant, receipt);
+    deps.receipts.add(tenant, receipt);
     if (!request.isModelCall) return;
-    rim.totals.add(tenant, receipt);
-    rim.metrics?.requestEnded(request.format, receipt);
+    deps.totals.add(tenant, receipt);
+    deps.metrics?.requestEnded(request.format, receipt);
   }
 
   return {
@@ -115,7 +115,7 @@ export function openReceipt(rim: ReceiptRim, request: ReceiptRequest): OpenRecei
       problem: (text) => {
         problem = text;
         // A failure after the wait ended is in no receipt.
-        if (closed) rim.log.warn({ receipt: id, problem: text }, 'failed after the reply');
+        if (closed) deps.log.warn({ receipt: id, problem: text }, 'failed after the reply');
       },
     },
     close,
@@ -189,9 +189,9 @@ function watched(
   };
 }
 
-export interface Reckoner {
+export interface CostTracker {
   /** The money of an answered request; undefined where usage or price are not known. Called once for each request. */
-  reckon(request: EndedRequest): Money | undefined;
+  costOf(request: EndedRequest): Money | undefined;
 }
 
 export type EndedRequest = {
@@ -204,10 +204,10 @@ export type EndedRequest = {
   readonly rounds: readonly Usage[];
 };
 
-export function createReckoner(): Reckoner {
+export function createCostTracker(): CostTracker {
   const earlierRequests = createEarlierRequests();
   return {
-    reckon({ tenant, prepared, prices, at, rounds: [first, ...further] }) {
+    costOf({ tenant, prepared, prices, at, rounds: [first, ...further] }) {
       if (!first) return undefined;
       const { identity, report } = prepared;
       const standing = { tenant, links: identity.links, beginning: identity.beginning };

@@ -41,7 +41,7 @@ export function destinationOf(asked: Asked, urls: UpstreamUrls): Destination {
       'is for none of the providers that this gateway knows: its paths begin with /v1 or /v1beta, so check the base URL of the client',
       'openai',
     );
-  if (place.elsewhere !== undefined) return refusal(asked, place.elsewhere, 'openai');
+  if (place.unserved !== undefined) return refusal(asked, place.unserved, 'openai');
   const chosen = place.of.length === 1 ? place.of[0]! : chosenOf(place, asked, urls);
   if (typeof chosen !== 'string') return refusal(asked, chosen.reason, likely(asked));
   if (place.isVertex === true && hostOf(urls.gemini) === hostOf(defaultUpstreams.gemini))
@@ -69,7 +69,7 @@ type Place = {
   readonly isUnlisted?: true;
   readonly isVertex?: true;
   /** A path of a provider that is not served, and what to do instead. */
-  readonly elsewhere?: string;
+  readonly unserved?: string;
 };
 
 const all: readonly Provider[] = ['openai', 'anthropic', 'gemini'];
@@ -114,25 +114,25 @@ const places: readonly Place[] = [
   {
     path: /^\/openai\//,
     of: [],
-    elsewhere:
+    unserved:
       "is a path of Azure OpenAI, which is served under /v1 alone: set openaiUrl to https://RESOURCE.openai.azure.com/openai/v1 and the client's base URL to this gateway's /v1",
   },
   {
     path: /^\/model\/[^/]+\/(?:invoke|converse|count-tokens)/,
     of: [],
-    elsewhere:
+    unserved:
       'is a path of Amazon Bedrock, which this gateway does not serve: its signed requests are for its own host alone',
   },
   {
     path: /^\/api\/v1\//,
     of: [],
-    elsewhere:
+    unserved:
       "is a path of OpenRouter, which is served under /v1: set openaiUrl to https://openrouter.ai/api/v1 and the client's base URL to this gateway's /v1",
   },
   {
     path: /^\/api\/(?:blobs|chat|copy|create|delete|embed|embeddings|generate|ps|pull|push|show|tags|version)(?:\/|$)/,
     of: [],
-    elsewhere:
+    unserved:
       "is a path of Ollama, which is served under /v1: set openaiUrl to http://127.0.0.1:11434/v1 and the client's base URL to this gateway's /v1",
   },
 ];
