@@ -48,7 +48,7 @@ const inAnthropic = {
 const nothingDue: FoldSettings = {
   offerRecall: 'always',
   models: { '*': { window: 4_000_000 } },
-  triggers: { tokenBudget: false, cacheRent: { patience: 1e9 } },
+  triggers: { tokenBudget: false, cacheRent: { minPayback: 1e9 } },
 };
 
 /** Nothing is made smaller, and nothing is reckoned that could ask for it. */

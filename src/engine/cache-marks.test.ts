@@ -7,7 +7,7 @@ import { habitAfter, noHabit } from './cache-marks.ts';
 import type { EngineOptions } from './options.ts';
 
 const minute = 60_000;
-const anthropicPrices = { read: 0.1, write: 1.25, least: 1_024 };
+const anthropicPrices = { read: 0.1, write: 1.25, minCachedTokens: 1_024 };
 
 /** About 1,000 tokens each, but for the first. */
 const steps = (turns: number, system = 'Be brief.'): readonly Step[] => [
@@ -81,7 +81,7 @@ describe('a client that marks nothing for the cache', () => {
     ['in what is only observed', { mode: 'observe' }, {}],
     [
       'below what the model caches',
-      { pricesFor: () => Promise.resolve({ ...anthropicPrices, least: 4_096 }) },
+      { pricesFor: () => Promise.resolve({ ...anthropicPrices, minCachedTokens: 4_096 }) },
       {},
     ],
     [

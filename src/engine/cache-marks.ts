@@ -38,7 +38,7 @@ export type MarkRequest = {
   /** Undefined where providers cache by themselves. */
   readonly marks: CacheMarks | undefined;
   /** Relative to a prompt token that is not cached; undefined where nobody knows, and then nothing is marked. */
-  readonly prices: Pick<Economy, 'read' | 'write' | 'least'> | undefined;
+  readonly prices: Pick<Economy, 'read' | 'write' | 'minCachedTokens'> | undefined;
   readonly habit: Habit;
   /** Of the whole prompt. */
   readonly tokens: number;
@@ -53,7 +53,7 @@ export type MarkRequest = {
  */
 export function messagesToMark(request: MarkRequest): readonly number[] | undefined {
   const { marks, prices, habit, tokens, messages, earlier } = request;
-  if (!marks || !prices || !marksPay(habit, prices) || tokens < (prices.least ?? longestLeast))
+  if (!marks || !prices || !marksPay(habit, prices) || tokens < (prices.minCachedTokens ?? longestLeast))
     return undefined;
   return [...new Set([...(earlier ? [earlier] : []), messages])].map((count) => count - 1);
 }

@@ -15,7 +15,7 @@ const request = (turns: number) => ({
 const engineAt = (prices: CachePrices) =>
   testEngine({
     window: 1_000_000,
-    triggerOptions: { tokenBudget: false, cacheRent: { patience: 2 } },
+    triggerOptions: { tokenBudget: false, cacheRent: { minPayback: 2 } },
     pricesFor: () => Promise.resolve(prices),
   }).engine;
 

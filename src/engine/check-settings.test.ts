@@ -29,6 +29,10 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
     'triggers.tokenBuget is not an option. Did you mean triggers.tokenBudget? Known there: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
   ],
   [
+    { triggers: { cacheRent: { patience: 9 } } },
+    'triggers.cacheRent.patience is not an option. Did you mean triggers.cacheRent.minPayback? Known there: keepForRequests, keepStepsForRequests, minTokens, minPayback.',
+  ],
+  [
     { triggers: { tokenBudget: true } },
     'triggers.tokenBudget is true, but must be false or an object with trigger, target and buffer.',
   ],
@@ -65,8 +69,8 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
     'triggers.coldCache.idleMs is -1, but must be a number of at least 0.',
   ],
   [
-    { triggers: { cacheRent: { patience: Number.POSITIVE_INFINITY } } },
-    'triggers.cacheRent.patience is Infinity, but must be a number of at least 0.',
+    { triggers: { cacheRent: { minPayback: Number.POSITIVE_INFINITY } } },
+    'triggers.cacheRent.minPayback is Infinity, but must be a number of at least 0.',
   ],
   [
     { compressionBytesThreshold: -1 },
@@ -251,8 +255,8 @@ describe('settings that are allowed', () => {
         windowFraction: { trigger: 1, target: 0.5 },
         tokenBudget: false,
         messageCount: { target: 20, buffer: 5 },
-        coldCache: { idleMs: 0, usedFor: 0, stepsUsedFor: 0, least: 0.5 },
-        cacheRent: { usedFor: undefined, stepsUsedFor: 0, least: 0, patience: 0 },
+        coldCache: { idleMs: 0, keepForRequests: 0, keepStepsForRequests: 0, minTokens: 0.5 },
+        cacheRent: { keepForRequests: undefined, keepStepsForRequests: 0, minTokens: 0, minPayback: 0 },
       },
       compressionBytesThreshold: 0,
       pins: { tools: ['read'] },

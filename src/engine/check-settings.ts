@@ -46,17 +46,17 @@ const triggers = object<TriggerOptions>({
   coldCache: offOr(
     object<ColdCacheOptions>({
       idleMs: numberFrom(0),
-      usedFor: wholeNumber(0),
-      stepsUsedFor: wholeNumber(0),
-      least: numberFrom(0),
+      keepForRequests: wholeNumber(0),
+      keepStepsForRequests: wholeNumber(0),
+      minTokens: numberFrom(0),
     }),
   ),
   cacheRent: offOr(
     object<CacheRentOptions>({
-      usedFor: wholeNumber(0),
-      stepsUsedFor: wholeNumber(0),
-      least: numberFrom(0),
-      patience: numberFrom(0),
+      keepForRequests: wholeNumber(0),
+      keepStepsForRequests: wholeNumber(0),
+      minTokens: numberFrom(0),
+      minPayback: numberFrom(0),
     }),
   ),
 });

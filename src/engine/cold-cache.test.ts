@@ -18,7 +18,7 @@ function gateway(store: Store, clock: () => number) {
     store,
     clock,
     window: 1_000_000,
-    triggerOptions: { tokenBudget: false, coldCache: { usedFor: 4, least: 500 } },
+    triggerOptions: { tokenBudget: false, coldCache: { keepForRequests: 4, minTokens: 500 } },
     pricesFor: () => Promise.resolve({ read: 0.000_1, write: 1.25, keptMs: 5 * minute }),
   }).engine;
 }

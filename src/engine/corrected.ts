@@ -46,12 +46,12 @@ export function beginningOf(
 
 /** What a trigger asks of tokens, as strategies count them. */
 export function demandInCounts(demand: Demand, { countFor, slope }: Correction): Demand {
-  const { goal, atMost, newest, least, ...rest } = demand;
+  const { goal, atMost, newest, minTokens, ...rest } = demand;
   return {
     ...rest,
     goal: goal.unit === 'tokens' ? { unit: 'tokens', target: countFor(goal.target) } : goal,
     atMost: atMost === undefined ? undefined : countFor(atMost),
-    ...(least !== undefined && { least: least / slope }),
+    ...(minTokens !== undefined && { minTokens: minTokens / slope }),
     ...(newest && { newest: { above: countFor(newest.above), target: countFor(newest.target) } }),
   };
 }
@@ -61,8 +61,8 @@ export function correctedEconomy(economy: Economy, { slope }: Correction): Econo
   return {
     ...economy,
     ahead: economy.ahead === undefined ? undefined : economy.ahead * slope,
-    dead: (usedFor) =>
-      economy.dead(usedFor).map((one) => ({
+    candidates: (keepForRequests) =>
+      economy.candidates(keepForRequests).map((one) => ({
         ...one,
         tokens: one.tokens * slope,
         behind: one.behind * slope,

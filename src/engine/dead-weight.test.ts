@@ -7,7 +7,7 @@ import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { besideResults } from '../../test/support/beside-results.ts';
 import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { planInputFor } from '../../test/support/plan-input.ts';
-import type { UsedFor } from '../triggers/trigger.ts';
+import type { KeepForRequests } from '../triggers/trigger.ts';
 import { deadWeight } from './dead-weight.ts';
 import { draft } from './plan.ts';
 import type { Pins } from './protection.ts';
@@ -15,27 +15,27 @@ import type { Pins } from './protection.ts';
 const run = (result: string): Step => ({ calls: [{ name: 'run', input: '{}', result }] });
 const large = run('x'.repeat(4_000));
 const small = run('x'.repeat(900));
-const never: UsedFor = { results: 99, arguments: 99, steps: 99, recalls: 99, replies: 99 };
+const never: KeepForRequests = { results: 99, arguments: 99, steps: 99, recalls: 99, replies: 99 };
 
 function weigh(
   steps: readonly Step[],
-  usedFor: Partial<UsedFor>,
+  keepForRequests: Partial<KeepForRequests>,
   { recalls = true, ...change }: Change = {},
 ) {
   const conversation = readChat(chatBody(steps, { tools: ['run'] }));
-  return weighIn(conversation, usedFor, recalls ? change : { ...change, recallTool: undefined });
+  return weighIn(conversation, keepForRequests, recalls ? change : { ...change, recallTool: undefined });
 }
 
 type Change = { readonly edits?: readonly Edit[]; readonly pins?: Pins; readonly recalls?: boolean };
 
 function weighIn(
   conversation: Conversation,
-  usedFor: Partial<UsedFor>,
+  keepForRequests: Partial<KeepForRequests>,
   { edits = [], ...change }: Parameters<typeof planInputFor>[1] & { readonly edits?: readonly Edit[] },
 ) {
   const input = planInputFor(conversation, { recallTool: recallToolFor(['run']), ...change });
-  return deadWeight(input, draft(input, edits), { ...never, ...usedFor }).map(
-    ({ message, goes, requests }) => `${message} ${goes} since ${requests}`,
+  return deadWeight(input, draft(input, edits), { ...never, ...keepForRequests }).map(
+    ({ message, evicts, requests }) => `${message} ${evicts} since ${requests}`,
   );
 }
 

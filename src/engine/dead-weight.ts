@@ -6,7 +6,7 @@ import type { Message, Part } from '../conversation/conversation.ts';
 import { userSpeaks } from '../conversation/turns.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import { type EditedPlaces, placesEdited } from '../strategies/lib/editable-texts.ts';
-import type { Dead, Going, UsedFor } from '../triggers/trigger.ts';
+import type { EvictionCandidate, Evicts, KeepForRequests } from '../triggers/trigger.ts';
 import { deadArguments } from './dead-arguments.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { savedByMessage, type Shrink } from './shrink.ts';
@@ -16,14 +16,18 @@ const stubTokens = 60;
 const leftTokens = 90;
 
 /** In the order of the conversation. Nothing where the model could not ask for it again. */
-export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): readonly Dead[] {
+export function deadWeight(
+  input: PlanInput,
+  start: Draft,
+  keepForRequests: KeepForRequests,
+): readonly EvictionCandidate[] {
   const { conversation, counter, protects, recallTool } = input;
   if (!recallTool) return [];
   const { messages } = conversation;
   const gone = placesEdited(start.edits);
   const steps = finishedSteps(input, gone.messages);
   const behind = tokensBehind(start, counter);
-  const dead: Dead[] = [];
+  const candidates: EvictionCandidate[] = [];
   const saved = savedByMessage(start.shrinks);
   const standing = (index: number) => counter.message(conversation, index) - (saved.get(index) ?? 0);
   const references = referencesIn(start.shrinks);
@@ -37,17 +41,17 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
       references.stays(index);
       continue;
     }
-    const add = (going: Going, tokens: number, age: number) => {
+    const add = (evicts: Evicts, tokens: number, age: number) => {
       if (tokens > 0 && age > 0)
-        dead.push({
-          ...going,
+        candidates.push({
+          ...evicts,
           message: index,
           tokens,
           requests: age,
           behind: behind(messages.length - index),
         });
     };
-    const ofTexts = requests - (isReply ? usedFor.arguments : usedFor.results);
+    const ofTexts = requests - (isReply ? keepForRequests.arguments : keepForRequests.results);
     const texts =
       ofTexts <= 0
         ? 0
@@ -57,24 +61,24 @@ export function deadWeight(input: PlanInput, start: Draft, usedFor: UsedFor): re
               references.least(index),
               deadResults(input, gone, message, standing) - references.owed(index),
             );
-    add({ goes: 'texts' }, texts, ofTexts);
+    add({ evicts: 'texts' }, texts, ofTexts);
     // The results of a step came with the request after its reply.
     const ofStep = requests - (isReply ? 1 : 0);
     const step = steps[index];
-    const age = step === undefined ? 0 : ofStep - usedFor[step.kind];
+    const age = step === undefined ? 0 : ofStep - keepForRequests[step.kind];
     if (step && age > 0) {
       const left = whatIsLeft(gone, message, standing) - references.owed(index) - texts;
       add(
         step.kind === 'recalls'
-          ? { goes: 'recall', exchange: sumOf(step.messages, standing) }
-          : { goes: 'message' },
+          ? { evicts: 'recall', exchange: sumOf(step.messages, standing) }
+          : { evicts: 'message' },
         left,
         age,
       );
     }
     if (texts === 0 && age <= 0) references.stays(index);
   }
-  return dead.toReversed();
+  return candidates.toReversed();
 }
 
 /** What goes as a whole: a reply, and all that answers its calls. */

@@ -124,7 +124,7 @@ async function loadFacts(
   models: ModelOverrides,
   overrides: PriceOverrides | undefined,
 ): Promise<ModelFacts> {
-  const { window, maxInput, cacheKeptMs: keptMs, cacheLeast: least } = await loadModelInfo(model, models);
+  const { window, maxInput, cacheKeptMs: keptMs, minCachedTokens } = await loadModelInfo(model, models);
   const prices = createPriceList(await loadCatalog(), overrides);
   return {
     window: { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined },
@@ -137,7 +137,7 @@ async function loadFacts(
         write: cacheWrite / input,
         writeLong: cacheWriteLong === undefined ? undefined : cacheWriteLong / input,
         keptMs,
-        least,
+        minCachedTokens,
       };
     },
   };

@@ -1,7 +1,12 @@
 /** Finds the word that was most likely meant. Pure. */
 
-/** The nearest of the known words, or undefined when none is near: more than a third of its letters are wrong, and more than one. */
+/**
+ * Returns the known word that is most like this one, or the new name of a renamed setting. Undefined when none is close: more than a
+ * third of its letters differ, and more than one.
+ */
 export function nearest(word: string, known: readonly string[]): string | undefined {
+  const newName = newNameOf(word, known);
+  if (newName !== undefined) return newName;
   let best: { readonly word: string; readonly distance: number } | undefined;
   for (const candidate of known) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
@@ -11,6 +16,25 @@ export function nearest(word: string, known: readonly string[]): string | undefi
     }
   }
   return best?.word;
+}
+
+/** Settings by their old names, as a key and as the end of a variable's name. */
+const renamedSettings: Readonly<Record<string, string>> = {
+  stepsUsedFor: 'keepStepsForRequests',
+  STEPS_USED_FOR: 'KEEP_STEPS_FOR_REQUESTS',
+  usedFor: 'keepForRequests',
+  USED_FOR: 'KEEP_FOR_REQUESTS',
+  patience: 'minPayback',
+  PATIENCE: 'MIN_PAYBACK',
+  least: 'minTokens',
+  LEAST: 'MIN_TOKENS',
+};
+
+function newNameOf(word: string, known: readonly string[]): string | undefined {
+  return Object.entries(renamedSettings)
+    .filter(([old]) => word.endsWith(old))
+    .map(([old, now]) => word.slice(0, -old.length) + now)
+    .find((name) => known.includes(name));
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */

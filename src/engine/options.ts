@@ -64,7 +64,7 @@ export type EngineMode = 'fold' | 'observe';
 export type OfferRecall = 'always' | 'with-fold' | 'never';
 
 /** Prices of a provider's cache, and how long it keeps entries unless the client asks for more. */
-export type CachePrices = Pick<Economy, 'read' | 'write' | 'keptMs' | 'least'> & {
+export type CachePrices = Pick<Economy, 'read' | 'write' | 'keptMs' | 'minCachedTokens'> & {
   /** The price of a token that is written to be kept for an hour. Default: twice the input, where writing costs anything extra. */
   readonly writeLong?: number | undefined;
 };

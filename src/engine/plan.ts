@@ -9,7 +9,7 @@ import { placeKey } from '../conversation/pairing.ts';
 import { leavesMemories, withMemoryIds } from '../conversation/original.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
-import type { Demand, Only } from '../triggers/trigger.ts';
+import type { Demand, FoldOnly } from '../triggers/trigger.ts';
 import { newFault, newProblems, noteSound } from './check.ts';
 import type { Compression } from '../receipts/compression.ts';
 import type { FoldStep } from '../receipts/receipt.ts';
@@ -173,7 +173,7 @@ function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
   if (after.tokens > before.tokens || after.body.length > before.body.length) return false;
   if (demand.force || (demand.newest && after.tokens <= demand.newest.target)) return true;
   const asked = amount(before, demand) - demand.goal.target;
-  return won >= Math.max(asked * (demand.only ? 0.5 : 0.25), demand.least ?? 0);
+  return won >= Math.max(asked * (demand.only ? 0.5 : 0.25), demand.minTokens ?? 0);
 }
 
 function runStrategy(plan: Plan, start: Draft, strategy: Strategy): { draft: Draft; step?: FoldStep } {
@@ -270,18 +270,18 @@ function textKey(at: TextPlace): string {
   return `${placeKey(at)}.${at.text}`;
 }
 
-function staysWhole(only: Only | undefined, message: number): boolean {
+function staysWhole(only: FoldOnly | undefined, message: number): boolean {
   return only !== undefined && !only.smaller.has(message) && !only.gone.has(message);
 }
 
-function onlyThese({ smaller, gone }: Only, protects: Protection): Protection {
+function onlyThese({ smaller, gone }: FoldOnly, protects: Protection): Protection {
   return {
     ...protects,
     message: (index) => !(smaller.has(index) || gone.has(index)) || protects.message(index),
   };
 }
 
-function isElsewhere({ smaller, gone }: Only, edit: Edit): boolean {
+function isElsewhere({ smaller, gone }: FoldOnly, edit: Edit): boolean {
   return edit.kind === 'drop-message'
     ? !gone.has(edit.message)
     : edit.kind !== 'insert-message' && !smaller.has(lastMessageOf(edit));

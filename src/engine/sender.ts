@@ -35,7 +35,7 @@ export type Outgoing = {
   readonly whole: Conversation;
   /** Its tokens are those that the provider is expected to count. */
   readonly draft: Draft;
-  readonly prices: Pick<Economy, 'read' | 'write' | 'least'> | undefined;
+  readonly prices: Pick<Economy, 'read' | 'write' | 'minCachedTokens'> | undefined;
   /** The provider refused our edits in this conversation. */
   readonly alone: boolean;
 };

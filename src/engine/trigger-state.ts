@@ -51,11 +51,11 @@ function economyOf({ came, input, start, prices, correction }: Standing): Trigge
       {
         read: prices.read,
         write: came.writesLong ? longWritePrice(prices) : prices.write,
-        least: prices.least,
+        minCachedTokens: prices.minCachedTokens,
         ahead: tokensAhead(input),
         keptMs: longest(prices.keptMs, came.keptMs),
         bringsTool: input.recallTool !== undefined && !start.offers,
-        dead: (usedFor) => deadWeight(input, start, usedFor),
+        candidates: (keepForRequests) => deadWeight(input, start, keepForRequests),
       },
       correction,
     )

@@ -95,7 +95,7 @@ describe('play', () => {
     expect(tally.tokens.written - warm.tally.tokens.written).toBe(contexts[3]);
     const prices = { priced: { input: 1, cacheRead: 0.000_1, cacheWrite: 1.25, output: 5 } };
     const settings = {
-      triggers: { coldCache: { usedFor: 1, least: 100 } },
+      triggers: { coldCache: { keepForRequests: 1, minTokens: 100 } },
       compressionBytesThreshold: 100,
       prices,
     };

@@ -91,7 +91,7 @@ describe('the shortest prompt that is cached', () => {
     ['gemini-3-pro-preview', 4_096],
     ['my-own-model', undefined],
   ])('is known of %s', async (model, tokens) => {
-    expect((await loadModelInfo(model)).cacheLeast).toBe(tokens);
+    expect((await loadModelInfo(model)).minCachedTokens).toBe(tokens);
   });
 });
 

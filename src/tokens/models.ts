@@ -33,7 +33,7 @@ export type ModelInfo = {
   /** Milliseconds after which a prompt that nobody asked for again is surely not cached any more, unless the client says otherwise. */
   readonly cacheKeptMs: number;
   /** Tokens of the shortest prompt that the provider caches; undefined where nobody says. */
-  readonly cacheLeast: number | undefined;
+  readonly minCachedTokens: number | undefined;
 };
 
 /** A user's settings of a model. `tokenizer` may be a counter of their own: a function, or an object with one. */
@@ -74,7 +74,7 @@ export async function loadModelInfo(
     tokenizer: said.tokenizer ?? tokenizerOf(model),
     costs: costsOf(model),
     cacheKeptMs: said.cacheKeptMs ?? bestMatch(name, cacheKeptMs) ?? longestKeptMs,
-    cacheLeast: bestMatch(name, cacheLeast),
+    minCachedTokens: bestMatch(name, minCachedTokens),
   };
 }
 
@@ -226,7 +226,7 @@ const cacheKeptMs: Readonly<Record<string, number>> = {
  * GPT: https://developers.openai.com/api/docs/guides/prompt-caching, 1,024 for all models that cache.
  * Gemini: https://ai.google.dev/gemini-api/docs/caching, 2,048 for 2.5 and 4,096 from 3 on.
  */
-const cacheLeast: Readonly<Record<string, number>> = {
+const minCachedTokens: Readonly<Record<string, number>> = {
   ...forAll(withDots(['claude-opus-4-5*', 'claude-opus-4-6*', 'claude-haiku-4*']), 4_096),
   ...forAll(withDots(['claude-opus-4-7*', 'claude-sonnet-4-6*']), 2_048),
   'claude-haiku-5*': 1_024,

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { createCacheRent } from './cache-rent.ts';
-import type { Dead, TriggerState, UsedFor } from './trigger.ts';
+import type { EvictionCandidate, TriggerState, KeepForRequests } from './trigger.ts';
 
 /** Reading costs a tenth, writing a quarter more. */
 const cached = { read: 0.1, write: 1.25 };
 const uncached = { read: 1, write: 1 };
 
-const dead = (message: number, tokens: number, requests: number, behind: number): Dead => ({
+const dead = (message: number, tokens: number, requests: number, behind: number): EvictionCandidate => ({
   message,
-  goes: 'texts',
+  evicts: 'texts',
   tokens,
   requests,
   behind,
@@ -16,25 +16,25 @@ const dead = (message: number, tokens: number, requests: number, behind: number)
 
 function state(
   prices: { readonly read: number; readonly write: number },
-  ...list: readonly Dead[]
+  ...list: readonly EvictionCandidate[]
 ): TriggerState {
   return {
     tokens: 50_000,
     window: 200_000,
     reserved: 0,
     messages: 40,
-    economy: { ...prices, dead: () => list },
+    economy: { ...prices, candidates: () => list },
   };
 }
 
 describe('cache-rent', () => {
-  const trigger = createCacheRent({ least: 1_000, patience: 1 });
+  const trigger = createCacheRent({ minTokens: 1_000, minPayback: 1 });
 
-  it('is silent where nobody knows what tokens cost', () => {
+  it('does not fire when the prices of tokens are unknown', () => {
     expect(trigger.demand({ tokens: 50_000, window: 200_000, reserved: 0, messages: 40 })).toBeUndefined();
   });
 
-  it('fires once the rent that was paid reaches the price of writing anew what stands behind', () => {
+  it('fires once the rent paid reaches the price of rewriting the cache behind the fold', () => {
     // Price 1.15 x 20,000 = 23,000; rent 0.1 x 10,000 a request.
     expect(trigger.demand(state(cached, dead(5, 10_000, 22, 30_000)))).toBeUndefined();
     expect(trigger.demand(state(cached, dead(5, 10_000, 23, 30_000)))).toEqual({
@@ -46,8 +46,8 @@ describe('cache-rent', () => {
     });
   });
 
-  it('prices what an hour in the cache costs more once, without patience', () => {
-    const late = createCacheRent({ least: 1_000, patience: 9 });
+  it('counts the extra price of an hour in the cache once, without minPayback', () => {
+    const late = createCacheRent({ minTokens: 1_000, minPayback: 9 });
     const fires = (write: number, requests: number) =>
       late.demand(state({ read: 0.1, write }, dead(5, 10_000, requests, 30_000))) !== undefined;
     // Price 9 x 1.15 x 20,000 = 207,000, and 0.75 x 20,000 = 15,000 more for an hour; rent 0.1 x 10,000 a request.
@@ -55,7 +55,7 @@ describe('cache-rent', () => {
     expect([fires(2, 221), fires(2, 222)]).toEqual([false, true]);
   });
 
-  it('pays for recalls that read long tools once more, three for a fold, beyond the 15,000 tokens that patience covers', () => {
+  it('adds three recalls a fold that read long tools again, beyond the 15,000 tokens that minPayback covers', () => {
     // Price 1.15 x 20,000 = 23,000, and 3 x 0.1 x 69,000 = 20,700; rent 0.1 x 10,000 a request.
     const demandAt = (requests: number, ahead: number) => {
       const { economy, ...rest } = state(cached, dead(5, 10_000, requests, 30_000));
@@ -65,17 +65,19 @@ describe('cache-rent', () => {
     expect([demandAt(43, 84_000), demandAt(44, 84_000)]).toEqual([undefined, 40_000]);
   });
 
-  it('leaves alone a prompt that is too short to be cached, or would be afterwards', () => {
-    const shortest = (least: number) => {
+  it('does not fold a prompt that is too short to be cached, or would be after the fold', () => {
+    const shortest = (minCachedTokens: number) => {
       const { economy, ...rest } = state(cached, dead(5, 10_000, 99, 30_000));
-      return trigger.demand({ ...rest, economy: { ...economy!, least } })?.goal.target;
+      return trigger.demand({ ...rest, economy: { ...economy!, minCachedTokens } })?.goal.target;
     };
     expect([50_001, 40_001, 40_000].map(shortest)).toEqual([undefined, undefined, 40_000]);
     const { economy, ...rest } = state(uncached, dead(5, 10_000, 99, 30_000));
-    expect(trigger.demand({ ...rest, economy: { ...economy!, least: 50_001 } })?.goal.target).toBe(40_000);
+    expect(trigger.demand({ ...rest, economy: { ...economy!, minCachedTokens: 50_001 } })?.goal.target).toBe(
+      40_000,
+    );
   });
 
-  it('pays also for what stands ahead where the recall tool comes with the fold, once', () => {
+  it('adds the price of rewriting everything ahead when the fold brings the recall tool', () => {
     // Behind 23,000, and 1.15 x 20,000 ahead; what goes is written no more.
     const late = (requests: number) => {
       const { economy, ...rest } = state(cached, dead(5, 10_000, requests, 30_000));
@@ -87,7 +89,7 @@ describe('cache-rent', () => {
     expect(trigger.demand(first)).toEqual(trigger.demand({ ...first, economy: economy! }));
   });
 
-  it('leaves alone what stands so far in front that its price is not paid yet', () => {
+  it('keeps content so far ahead that its price is not paid yet', () => {
     const early = dead(3, 1_000, 60, 50_000);
     const late = dead(30, 10_000, 20, 15_000);
     expect(trigger.demand(state(cached, early, late))).toMatchObject({
@@ -96,7 +98,7 @@ describe('cache-rent', () => {
     });
   });
 
-  it('takes what stands in front with it where that pays as well', () => {
+  it('also folds content further ahead when that pays', () => {
     const early = dead(3, 10_000, 60, 30_000);
     const late = dead(30, 10_000, 20, 15_000);
     expect(trigger.demand(state(cached, early, late))).toMatchObject({
@@ -105,8 +107,8 @@ describe('cache-rent', () => {
     });
   });
 
-  it('has messages go that are to go, and makes the others smaller', () => {
-    const whole: Dead = { ...dead(3, 10_000, 60, 30_000), goes: 'message' };
+  it('removes candidates that are whole messages, and makes the others smaller', () => {
+    const whole: EvictionCandidate = { ...dead(3, 10_000, 60, 30_000), evicts: 'message' };
     const texts = dead(3, 1_000, 60, 30_000);
     const late = dead(30, 10_000, 20, 15_000);
     expect(trigger.demand(state(cached, whole, texts, late))?.only).toEqual({
@@ -115,12 +117,12 @@ describe('cache-rent', () => {
     });
   });
 
-  it('asks for arguments twice as long as for results, and for steps longer still', () => {
-    const asked: UsedFor[] = [];
+  it('keeps arguments twice as long as results, and steps longer still', () => {
+    const asked: KeepForRequests[] = [];
     const economy = {
       ...cached,
-      dead: (usedFor: UsedFor) => {
-        asked.push(usedFor);
+      candidates: (keepForRequests: KeepForRequests) => {
+        asked.push(keepForRequests);
         return [];
       },
     };
@@ -128,14 +130,14 @@ describe('cache-rent', () => {
     expect(asked).toEqual([{ results: 4, arguments: 8, steps: 14, recalls: 14, replies: 70 }]);
   });
 
-  it('takes reading what stands behind twice and a bit for the price where writing costs nothing extra', () => {
+  it('takes a bit over two reads of everything behind as the price when writing costs nothing extra', () => {
     expect(trigger.demand(state(uncached, dead(5, 10_000, 4, 30_000)))).toBeUndefined();
     expect(trigger.demand(state(uncached, dead(5, 10_000, 5, 30_000)))).toMatchObject({
       only: { smaller: new Set([5]), gone: new Set() },
     });
   });
 
-  it('does nothing for a trifle', () => {
+  it('does not fire when a fold would save too little', () => {
     expect(trigger.demand(state(uncached, dead(5, 1_000, 90, 1_000)))).toBeDefined();
     expect(trigger.demand(state(uncached, dead(5, 999, 90, 999)))).toBeUndefined();
   });
@@ -146,8 +148,8 @@ describe('cache-rent', () => {
   ])('keeps texts until they cost %s, and whole steps not', (_, prices, requests) => {
     const small = dead(3, 250, requests, 15_250);
     const large = dead(5, 10_000, 40, 15_000);
-    const step: Dead = { ...small, goes: 'message' };
-    const foldOf = (...list: readonly Dead[]) => trigger.demand(state(prices, ...list))?.only;
+    const step: EvictionCandidate = { ...small, evicts: 'message' };
+    const foldOf = (...list: readonly EvictionCandidate[]) => trigger.demand(state(prices, ...list))?.only;
     expect([
       foldOf(small, large),
       foldOf({ ...small, requests: requests + 1 }, large),
@@ -159,14 +161,14 @@ describe('cache-rent', () => {
     ]);
   });
 
-  it('keeps what was recalled until the exchange has cost a seventeenth of another where nothing is cached', () => {
+  it('keeps recalled content until its exchange has cost a seventeenth of another one, when nothing is cached', () => {
     const large = dead(5, 10_000, 40, 15_000);
-    const of = (message: number, tokens: number, requests: number): Dead => ({
+    const of = (message: number, tokens: number, requests: number): EvictionCandidate => ({
       ...dead(message, tokens, requests, 15_000 + tokens),
-      goes: 'recall',
+      evicts: 'recall',
       exchange: 300,
     });
-    const foldOf = (prices: typeof cached, ...list: readonly Dead[]) =>
+    const foldOf = (prices: typeof cached, ...list: readonly EvictionCandidate[]) =>
       trigger.demand(state(prices, ...list, large))?.only?.gone;
     // 0.06 x 50,000 = 3,000.
     expect(foldOf(uncached, of(3, 60, 9), of(4, 240, 9))).toEqual(new Set());
@@ -174,13 +176,13 @@ describe('cache-rent', () => {
     expect(foldOf(cached, of(3, 60, 1), of(4, 240, 1))).toEqual(new Set([3, 4]));
   });
 
-  it('waits longer for the patient', () => {
-    const patient = createCacheRent({ least: 1_000, patience: 2 });
+  it('waits longer when minPayback is higher', () => {
+    const patient = createCacheRent({ minTokens: 1_000, minPayback: 2 });
     expect(patient.demand(state(cached, dead(5, 10_000, 45, 30_000)))).toBeUndefined();
     expect(patient.demand(state(cached, dead(5, 10_000, 46, 30_000)))).toBeDefined();
   });
 
-  it.each([{ least: -1 }, { patience: Number.NaN }])('refuses %o', (options) => {
+  it.each([{ minTokens: -1 }, { minPayback: Number.NaN }])('refuses %o', (options) => {
     expect(() => createCacheRent(options)).toThrow(
       `cacheRent.${Object.keys(options)[0]} is ${Object.values(options)[0]}, but must be a number of at least 0.`,
     );

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { createColdCache } from './cold-cache.ts';
-import type { Dead, TriggerState, UsedFor } from './trigger.ts';
+import type { EvictionCandidate, TriggerState, KeepForRequests } from './trigger.ts';
 
 const minute = 60_000;
 
-const dead: readonly Dead[] = [
-  { message: 3, goes: 'texts', tokens: 3_000, requests: 1, behind: 40_000 },
-  { message: 7, goes: 'texts', tokens: 500, requests: 1, behind: 30_000 },
-  { message: 7, goes: 'message', tokens: 200, requests: 1, behind: 30_000 },
+const dead: readonly EvictionCandidate[] = [
+  { message: 3, evicts: 'texts', tokens: 3_000, requests: 1, behind: 40_000 },
+  { message: 7, evicts: 'texts', tokens: 500, requests: 1, behind: 30_000 },
+  { message: 7, evicts: 'message', tokens: 200, requests: 1, behind: 30_000 },
 ];
 
 function state(idleMs: number | undefined, keptMs: number | undefined, list = dead): TriggerState {
@@ -16,7 +16,7 @@ function state(idleMs: number | undefined, keptMs: number | undefined, list = de
     window: 200_000,
     reserved: 0,
     messages: 40,
-    economy: { read: 0.1, write: 1.25, keptMs, dead: () => list },
+    economy: { read: 0.1, write: 1.25, keptMs, candidates: () => list },
     idleMs,
   };
 }
@@ -24,7 +24,7 @@ function state(idleMs: number | undefined, keptMs: number | undefined, list = de
 describe('cold-cache', () => {
   const trigger = createColdCache();
 
-  it('takes all that is dead once nothing is cached any more, whatever stands behind it', () => {
+  it('folds all candidates once nothing is cached any more, whatever follows them', () => {
     expect(trigger.demand(state(5 * minute, 5 * minute))).toBeUndefined();
     expect(trigger.demand(state(5 * minute + 1, 5 * minute))).toEqual({
       trigger: 'cold-cache',
@@ -35,46 +35,46 @@ describe('cold-cache', () => {
     });
   });
 
-  it('leaves alone a prompt that is too short to be cached, or would be afterwards', () => {
-    const shortest = (least: number) => {
+  it('does not fold a prompt that is too short to be cached, or would be after the fold', () => {
+    const shortest = (minCachedTokens: number) => {
       const { economy, ...rest } = state(6 * minute, 5 * minute);
-      return trigger.demand({ ...rest, economy: { ...economy!, least } })?.goal.target;
+      return trigger.demand({ ...rest, economy: { ...economy!, minCachedTokens } })?.goal.target;
     };
     expect([50_001, 46_301, 46_300].map(shortest)).toEqual([undefined, undefined, 46_300]);
   });
 
-  it('is silent where nobody knows how long the pause was, how long prompts are kept, or what tokens cost', () => {
+  it('does not fire when the pause, the cache lifetime or the prices are unknown', () => {
     expect(trigger.demand(state(undefined, 5 * minute))).toBeUndefined();
     expect(trigger.demand(state(60 * minute, undefined))).toBeUndefined();
     const { economy: _, ...poor } = state(60 * minute, 5 * minute);
     expect(trigger.demand(poor)).toBeUndefined();
   });
 
-  it('believes the user first', () => {
+  it('prefers the configured cache lifetime', () => {
     const patient = createColdCache({ idleMs: 60 * minute });
     expect(patient.demand(state(59 * minute, 5 * minute))).toBeUndefined();
     expect(patient.demand(state(61 * minute, undefined))).toBeDefined();
   });
 
-  it('leaves alone what is too little to be worth a fold', () => {
+  it('does not fire when a fold would save too little', () => {
     expect(trigger.demand(state(60 * minute, 5 * minute, dead.slice(1)))).toBeUndefined();
     expect(trigger.demand(state(60 * minute, 5 * minute, []))).toBeUndefined();
-    expect(createColdCache({ least: 0 }).demand(state(60 * minute, minute, []))).toBeUndefined();
+    expect(createColdCache({ minTokens: 0 }).demand(state(60 * minute, minute, []))).toBeUndefined();
   });
 
-  it('has ages of its own', () => {
-    const asked: UsedFor[] = [];
+  it('uses its own settings for how long content is kept', () => {
+    const asked: KeepForRequests[] = [];
     const economy = {
       read: 0.1,
       write: 1.25,
-      dead: (usedFor: UsedFor) => {
-        asked.push(usedFor);
+      candidates: (keepForRequests: KeepForRequests) => {
+        asked.push(keepForRequests);
         return [];
       },
     };
     const cold = { ...state(61 * minute, undefined), economy: { ...economy, keptMs: minute } };
     trigger.demand(cold);
-    createColdCache({ usedFor: 3, stepsUsedFor: 5 }).demand(cold);
+    createColdCache({ keepForRequests: 3, keepStepsForRequests: 5 }).demand(cold);
     expect(asked).toEqual([
       { results: 8, arguments: 16, steps: 20, recalls: 8, replies: 80 },
       { results: 3, arguments: 6, steps: 5, recalls: 3, replies: 20 },
@@ -83,9 +83,12 @@ describe('cold-cache', () => {
 
   it.each([
     [{ idleMs: -1 }, 'coldCache.idleMs is -1, but must be a number of at least 0.'],
-    [{ usedFor: 0.5 }, 'coldCache.usedFor is 0.5, but must be a whole number of at least 0.'],
-    [{ stepsUsedFor: -2 }, 'coldCache.stepsUsedFor is -2, but must be a whole number of at least 0.'],
-    [{ least: Number.NaN }, 'coldCache.least is NaN, but must be a number of at least 0.'],
+    [{ keepForRequests: 0.5 }, 'coldCache.keepForRequests is 0.5, but must be a whole number of at least 0.'],
+    [
+      { keepStepsForRequests: -2 },
+      'coldCache.keepStepsForRequests is -2, but must be a whole number of at least 0.',
+    ],
+    [{ minTokens: Number.NaN }, 'coldCache.minTokens is NaN, but must be a number of at least 0.'],
   ])('refuses options out of range: %o', (options, message) => {
     expect(() => createColdCache(options)).toThrow(expect.objectContaining({ code: 'bad-config', message }));
   });

@@ -1,49 +1,53 @@
 /**
- * Fires when a conversation comes back after its provider dropped it from the cache. Everything is written anew then, so folding costs nothing,
- * and all that is dead goes at once: what would be written, and read from then on, for nobody. It looks before `cache-rent`, which would
- * put up with a stretch of it and for which the price of writing anew still stands.
+ * Fires when a conversation continues after its provider dropped it from the cache. The provider writes the whole prompt to its
+ * cache again in any case, so a fold costs nothing extra, and everything idle is folded at once. This trigger comes before
+ * `cache-rent`, which would fold only a part and would still subtract the price of rewriting the cache.
  */
 import { numberFrom, wholeNumber } from './option-checks.ts';
-import { isTooShortToCache, onlyDead, type Trigger } from './trigger.ts';
+import { isTooShortToCache, onlyCandidates, type Trigger } from './trigger.ts';
 
 export type ColdCacheOptions = {
-  /** Milliseconds without a request after which nothing is cached any more. Default: as long as the model's provider says, or the client. */
+  /**
+   * Milliseconds without a request after which nothing is cached any more. Default: the time that the provider documents for the
+   * model, or the one that the client asks for.
+   */
   readonly idleMs?: number | undefined;
-  /** Requests for which a result counts as used after it came; the arguments of calls count as used twice as long. Default 8. */
-  readonly usedFor?: number | undefined;
-  /** Requests for which a whole step, a reply with its calls and results, counts as used. Default 20. */
-  readonly stepsUsedFor?: number | undefined;
-  /** Tokens a fold must take out at least. Default 2,000. */
-  readonly least?: number | undefined;
+  /** Requests for which a result counts as used after it arrived; arguments of calls count as used twice as long. Default 8. */
+  readonly keepForRequests?: number | undefined;
+  /** Requests for which a whole step (a reply with its calls and results) counts as used. Default 20. */
+  readonly keepStepsForRequests?: number | undefined;
+  /** Tokens that a fold must save. Default 2,000. */
+  readonly minTokens?: number | undefined;
 };
 
 /** Throws `bad-config` for options out of range. */
 export function createColdCache(options: ColdCacheOptions = {}): Trigger {
   const idle = options.idleMs === undefined ? undefined : numberFrom('coldCache.idleMs', options.idleMs, 0);
-  const results = wholeNumber('coldCache.usedFor', options.usedFor ?? 8, { least: 0 });
-  const steps = wholeNumber('coldCache.stepsUsedFor', options.stepsUsedFor ?? 20, { least: 0 });
-  const least = numberFrom('coldCache.least', options.least ?? 2_000, 0);
+  const results = wholeNumber('coldCache.keepForRequests', options.keepForRequests ?? 8, { min: 0 });
+  const steps = wholeNumber('coldCache.keepStepsForRequests', options.keepStepsForRequests ?? 20, { min: 0 });
+  const minTokens = numberFrom('coldCache.minTokens', options.minTokens ?? 2_000, 0);
   const name = 'cold-cache';
   return {
     name,
     demand({ tokens, economy, idleMs }) {
       const kept = idle ?? economy?.keptMs;
       if (!economy || kept === undefined || idleMs === undefined || idleMs <= kept) return undefined;
-      const dead = economy.dead({
+      const candidates = economy.candidates({
         results,
         arguments: 2 * results,
         steps,
         recalls: results,
         replies: 4 * steps,
       });
-      const saved = dead.reduce((sum, one) => sum + one.tokens, 0);
-      if (dead.length === 0 || saved < least || isTooShortToCache(tokens - saved, economy)) return undefined;
+      const saved = candidates.reduce((sum, one) => sum + one.tokens, 0);
+      if (candidates.length === 0 || saved < minTokens || isTooShortToCache(tokens - saved, economy))
+        return undefined;
       return {
         trigger: name,
         goal: { unit: 'tokens', target: tokens - saved },
         atMost: undefined,
         force: false,
-        only: onlyDead(dead),
+        only: onlyCandidates(candidates),
       };
     },
   };

@@ -1,20 +1,13 @@
-/**
- * The triggers in their order of priority, as the configuration wants them. A list of one's own serves `firstDemand` as well.
- */
-import { createCacheRent } from './cache-rent.ts';
-import type { CacheRentOptions } from './cache-rent.ts';
-import { createColdCache } from './cold-cache.ts';
-import type { ColdCacheOptions } from './cold-cache.ts';
-import { createMessageCount } from './message-count.ts';
-import type { MessageCountOptions } from './message-count.ts';
-import { createMustFit } from './must-fit.ts';
-import type { MustFitOptions } from './must-fit.ts';
-import { createTokenBudget } from './token-budget.ts';
-import type { TokenBudgetOptions } from './token-budget.ts';
+/** Creates the triggers that the configuration asks for, in their order of priority. `firstDemand` takes any other list as well. */
+import { createCacheRent, type CacheRentOptions } from './cache-rent.ts';
+import { createColdCache, type ColdCacheOptions } from './cold-cache.ts';
+import { createMessageCount, type MessageCountOptions } from './message-count.ts';
+import { createMustFit, type MustFitOptions } from './must-fit.ts';
+import { createTokenBudget, type TokenBudgetOptions } from './token-budget.ts';
 import type { Trigger } from './trigger.ts';
 import { createWindowFraction, type WindowFractionOptions } from './window-fraction.ts';
 
-/** `false` leaves a trigger out; the message count is off unless it is given options. */
+/** `false` turns a trigger off. The message count is off unless it is given options. */
 export type TriggerOptions = {
   /** Its target defaults to the one of `windowFraction`. */
   readonly mustFit?: MustFitOptions | false | undefined;
@@ -25,7 +18,7 @@ export type TriggerOptions = {
   readonly cacheRent?: CacheRentOptions | false | undefined;
 };
 
-/** must-fit, window-fraction, token-budget, message-count, cold-cache, cache-rent. Throws `bad-config` for options out of range. */
+/** Order: must-fit, window-fraction, token-budget, message-count, cold-cache, cache-rent. Throws `bad-config` for options out of range. */
 export function defaultTriggers(options: TriggerOptions = {}): readonly Trigger[] {
   const {
     mustFit = {},

@@ -1,10 +1,11 @@
 /**
- * Fires when the request would not fit the window beside its reply: the provider would refuse it. Needs a known window.
- * Asks for the same low mark as the window fraction, so that the forced fold is not followed by another one a turn later.
+ * Fires when the request and the tokens reserved for its reply do not fit the context window: the provider would refuse it. Needs
+ * a known window. It asks for the same low mark as `window-fraction`, so that a forced fold is not followed by another one a turn
+ * later.
  */
 import { fraction } from './option-checks.ts';
-import { lowMark, newestGoal, defaultMark } from './window-fraction.ts';
 import type { Trigger } from './trigger.ts';
+import { defaultMark, lowMark, newestGoal } from './window-fraction.ts';
 
 export type MustFitOptions = {
   /** Fraction of the window to fold down to. Default 0.5. */
@@ -13,13 +14,13 @@ export type MustFitOptions = {
   readonly mark?: number | undefined;
 };
 
-/** Where the reply's reserve leaves less than the target, the goal still frees a fifth of the room there is. */
-const mostOfTheRoom = 0.8;
+/** When the reply's reserve leaves less than the target, the goal still frees a fifth of the remaining tokens. */
+const maxShareOfRoom = 0.8;
 
 /** Throws `bad-config` for options out of range. */
 export function createMustFit(options: MustFitOptions = {}): Trigger {
   const target = fraction('mustFit.target', options.target ?? 0.5, { below: 1, why: 'of the window' });
-  const mark = fraction('mustFit.mark', options.mark ?? defaultMark, { most: 1 });
+  const mark = fraction('mustFit.mark', options.mark ?? defaultMark, { max: 1 });
   const name = 'must-fit';
   return {
     name,
@@ -29,7 +30,7 @@ export function createMustFit(options: MustFitOptions = {}): Trigger {
       const atMost = Math.max(0, window - reserved);
       if (tokens <= atMost) return undefined;
       const high = Math.min(atMost, window * mark);
-      const goal = lowMark(Math.min(window * target, atMost * mostOfTheRoom), high, state.fixed);
+      const goal = lowMark(Math.min(window * target, atMost * maxShareOfRoom), high, state.fixed);
       const newest = newestGoal(Math.floor(high));
       return { trigger: name, goal: { unit: 'tokens', target: goal }, atMost, force: true, newest };
     },

@@ -1,40 +1,40 @@
 /**
- * Checks of trigger options: one sentence for each value that is not allowed, naming key, value and range.
- * Pure; throws `bad-config` and nothing else.
+ * Checks trigger options: each check returns the value, or throws `bad-config` with one sentence that names key, value and range.
+ * Pure.
  */
 import { LeporelloError } from '../errors.ts';
 
-/** Returns `value` when it is a whole number from `least` to `most`; `why` explains a bound that depends on other options. */
+/** Returns `value` when it is a whole number from `min` to `max`. `why` explains a bound that depends on other options. */
 export function wholeNumber(
   key: string,
   value: number,
-  range: { readonly least: number; readonly most?: number; readonly why?: string },
+  range: { readonly min: number; readonly max?: number; readonly why?: string },
 ): number {
-  const most = range.most ?? Number.MAX_SAFE_INTEGER;
-  if (Number.isSafeInteger(value) && value >= range.least && value <= most) return value;
-  const bounds = range.most === undefined ? `of at least ${range.least}` : `from ${range.least} to ${most}`;
-  throw refusal(key, value, `a whole number ${bounds}`, range.why);
+  const max = range.max ?? Number.MAX_SAFE_INTEGER;
+  if (Number.isSafeInteger(value) && value >= range.min && value <= max) return value;
+  const bounds = range.max === undefined ? `of at least ${range.min}` : `from ${range.min} to ${max}`;
+  throw outOfRange(key, value, `a whole number ${bounds}`, range.why);
 }
 
-/** Returns `value` when it is a fraction above 0 and at most `most` (or below `below`). */
+/** Returns `value` when it is a fraction above 0 and at most `max` (or below `below`). */
 export function fraction(
   key: string,
   value: number,
-  range: { readonly most: number } | { readonly below: number; readonly why: string },
+  range: { readonly max: number } | { readonly below: number; readonly why: string },
 ): number {
-  const inside = 'below' in range ? value < range.below : value <= range.most;
+  const inside = 'below' in range ? value < range.below : value <= range.max;
   if (typeof value === 'number' && value > 0 && inside) return value;
-  const bounds = 'below' in range ? `and below ${range.below}` : `and at most ${range.most}`;
-  throw refusal(key, value, `a number above 0 ${bounds}`, 'why' in range ? range.why : undefined);
+  const bounds = 'below' in range ? `and below ${range.below}` : `and at most ${range.max}`;
+  throw outOfRange(key, value, `a number above 0 ${bounds}`, 'why' in range ? range.why : undefined);
 }
 
-/** Returns `value` when it is a number of at least `least`. */
-export function numberFrom(key: string, value: number, least: number): number {
-  if (Number.isFinite(value) && value >= least) return value;
-  throw refusal(key, value, `a number of at least ${least}`, undefined);
+/** Returns `value` when it is a number of at least `min`. */
+export function numberFrom(key: string, value: number, min: number): number {
+  if (Number.isFinite(value) && value >= min) return value;
+  throw outOfRange(key, value, `a number of at least ${min}`, undefined);
 }
 
-function refusal(key: string, value: unknown, allowed: string, why: string | undefined): LeporelloError {
+function outOfRange(key: string, value: unknown, allowed: string, why: string | undefined): LeporelloError {
   const reason = why === undefined ? '' : ` (${why})`;
   return new LeporelloError('bad-config', `${key} is ${String(value)}, but must be ${allowed}${reason}.`);
 }

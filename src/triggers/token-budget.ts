@@ -1,8 +1,8 @@
 /**
- * Fires when the request is dearer than a number of tokens, whatever the window. What no fold can take out (tools, system text, what is
- * protected) may use up three fifths of the target; what it takes beyond that is added to trigger and target alike. So however large it is,
- * there is always as much left for the rest, and a fold wins as much. The buffer covers under-counting: the trigger fires that much before
- * the count reaches it. The gap down to the target is the hysteresis.
+ * Fires when the request has more tokens than a budget, whatever the context window. Tokens that no fold can remove (tools, system
+ * text, protected content) may take three fifths of the target; tokens beyond that are added to trigger and target alike. So a fold
+ * saves the same amount however large the fixed part is. The buffer covers counts that are too low: the trigger fires that many
+ * tokens early. The gap between trigger and target is the hysteresis.
  */
 import { wholeNumber } from './option-checks.ts';
 import { isTooShortToCache, shortestCached, type Trigger } from './trigger.ts';
@@ -16,20 +16,20 @@ export type TokenBudgetOptions = {
   readonly buffer?: number | undefined;
 };
 
-/** Share of the target that is kept for what can be folded. */
+/** Share of the target that is kept for foldable tokens. */
 const foldableShare = 0.4;
 
 /** Throws `bad-config` for options out of range. */
 export function createTokenBudget(options: TokenBudgetOptions = {}): Trigger {
-  const trigger = wholeNumber('tokenBudget.trigger', options.trigger ?? 110_000, { least: 2 });
+  const trigger = wholeNumber('tokenBudget.trigger', options.trigger ?? 110_000, { min: 2 });
   const buffer = wholeNumber('tokenBudget.buffer', options.buffer ?? 1_000, {
-    least: 0,
-    most: trigger - 2,
+    min: 0,
+    max: trigger - 2,
     why: 'less than tokenBudget.trigger',
   });
   const target = wholeNumber('tokenBudget.target', options.target ?? 40_000, {
-    least: 1,
-    most: trigger - buffer - 1,
+    min: 1,
+    max: trigger - buffer - 1,
     why: 'less than tokenBudget.trigger minus tokenBudget.buffer',
   });
   const name = 'token-budget';

@@ -19,7 +19,7 @@ const met = (before: TriggerState, { goal }: Demand): TriggerState => ({
 });
 
 describe('must-fit', () => {
-  it('fires when tokens and reserve exceed the window, and says what must hold', () => {
+  it('fires when tokens and reserve exceed the window, and says the limit', () => {
     const trigger = createMustFit();
     expect(trigger.demand({ ...calm, tokens: 192_000 })).toBe(undefined);
     expect(trigger.demand({ ...calm, tokens: 192_001 })).toEqual({
@@ -31,7 +31,7 @@ describe('must-fit', () => {
     });
   });
 
-  it('frees a fifth of the room where the reserve leaves less than the target', () => {
+  it('frees a fifth of the room when the reserve leaves less than the target', () => {
     expect(createMustFit().demand({ ...calm, tokens: 9_000, window: 8_000, reserved: 4_000 })).toEqual({
       trigger: 'must-fit',
       goal: { unit: 'tokens', target: 3_200 },
@@ -41,7 +41,7 @@ describe('must-fit', () => {
     });
   });
 
-  it('asks for nothing at all where the reserve is larger than the window', () => {
+  it('asks for zero tokens when the reserve is larger than the window', () => {
     expect(createMustFit().demand({ ...calm, window: 4_000 })).toEqual({
       trigger: 'must-fit',
       goal: { unit: 'tokens', target: 0 },
@@ -66,8 +66,8 @@ describe('window-fraction', () => {
   });
 });
 
-describe('where much of a request cannot be folded', () => {
-  it('window-fraction and must-fit leave a quarter of the room that there is for the rest', () => {
+describe('when much of a request cannot be folded', () => {
+  it('window-fraction and must-fit leave a quarter of the foldable room', () => {
     const state = { ...calm, tokens: 192_001 };
     const goals = [0, 15_000, 84_000, 130_000, 166_000].map((fixed) =>
       [createWindowFraction(), createMustFit()].map(
@@ -83,14 +83,14 @@ describe('where much of a request cannot be folded', () => {
     ]);
   });
 
-  it('window-fraction puts up with being above its mark rather than win a little every turn', () => {
+  it('window-fraction stays above its mark rather than save a little every turn', () => {
     const demand = createWindowFraction().demand({ ...calm, tokens: 171_000, fixed: 166_000 });
-    expect(demand?.least).toBe(17_500);
+    expect(demand?.minTokens).toBe(17_500);
   });
 });
 
 describe('below the shortest prompt that the provider caches', () => {
-  const economy = { read: 0.1, write: 1.25, least: 4_096, dead: () => [] };
+  const economy = { read: 0.1, write: 1.25, minCachedTokens: 4_096, candidates: () => [] };
   const demand = (tokens: number, more = {}) =>
     createTokenBudget({ trigger: 2_000, target: 500, buffer: 0 }).demand({
       ...calm,
@@ -99,18 +99,18 @@ describe('below the shortest prompt that the provider caches', () => {
       ...more,
     });
 
-  it('no budget asks for a fold, and none goes below it', () => {
+  it('no budget asks for a fold, and none folds below it', () => {
     expect(demand(4_095)).toBeUndefined();
     expect(demand(6_000)?.goal).toEqual({ unit: 'tokens', target: 4_096 });
     expect(demand(90_000, { fixed: 80_000 })?.goal).toEqual({ unit: 'tokens', target: 80_200 });
   });
 
-  it('a budget does where nothing is cached anyway, and where nobody knows the prices', () => {
+  it('a budget does when nothing is cached anyway, and when prices are unknown', () => {
     expect(demand(4_095, { economy: { ...economy, read: 1 } })?.goal.target).toBe(500);
     expect(demand(4_095, { economy: undefined })?.goal.target).toBe(500);
   });
 
-  it('the window still does', () => {
+  it('the window triggers still do', () => {
     const small = { ...calm, window: 4_000, reserved: 0, tokens: 3_900, economy };
     expect(names(defaultTriggers().filter((trigger) => trigger.demand(small)))).toEqual(['window-fraction']);
   });
@@ -128,7 +128,7 @@ describe('token-budget', () => {
     });
   });
 
-  it('leaves as much for what can be folded however much cannot be, and wins as much', () => {
+  it('leaves and saves as much foldable content however large the fixed part is', () => {
     const trigger = createTokenBudget();
     const firing = [0, 15_000, 24_000, 84_000, 500_000].map((fixed) => {
       const demand = (tokens: number) => trigger.demand({ ...calm, tokens, fixed });
@@ -146,7 +146,7 @@ describe('token-budget', () => {
     ]);
   });
 
-  it('does not ask what cannot be folded where the whole request is not too much', () => {
+  it('does not count the fixed part when the whole request is within budget', () => {
     const state = { ...calm, tokens: 109_000 };
     Object.defineProperty(state, 'fixed', {
       get() {
@@ -171,7 +171,7 @@ describe('message-count', () => {
 });
 
 describe('the default triggers', () => {
-  it('stand in order of priority, without the message count', () => {
+  it('are in order of priority, without the message count', () => {
     expect(names(defaultTriggers())).toEqual([
       'must-fit',
       'window-fraction',
@@ -189,7 +189,7 @@ describe('the default triggers', () => {
     ]);
   });
 
-  it('can each be left out', () => {
+  it('can each be turned off', () => {
     const off = {
       mustFit: false,
       windowFraction: false,
@@ -219,7 +219,7 @@ describe('the default triggers', () => {
     ]);
   });
 
-  it('let the more urgent one speak when several fire', () => {
+  it('use the most urgent one when several fire', () => {
     const triggers = defaultTriggers({ messageCount: {} });
     const speaks = (state: Partial<TriggerState>) => firstDemand(triggers, { ...calm, ...state })?.trigger;
     expect(speaks({ tokens: 195_000, messages: 99 })).toBe('must-fit');
@@ -316,7 +316,7 @@ describe('laws', () => {
     );
   });
 
-  it('meeting one demand after the other comes to an end within as many rounds as there are triggers', () => {
+  it('meeting one demand after another ends within as many rounds as there are triggers', () => {
     fc.assert(
       fc.property(triggers, state, (list, before) => {
         let now = before;

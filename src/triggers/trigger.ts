@@ -1,131 +1,134 @@
 /**
- * The interface of everything that decides whether to fold, and how far. What to fold is for strategies to decide.
- * Pure: numbers in, a demand out. A trigger fires at one value and asks for a lower one (hysteresis), so that a fold,
- * which re-bills the cached prefix, buys many turns of quiet; a trigger whose goal is met never fires on that state.
+ * The interface of a trigger: it decides whether to fold and how far. Strategies decide what to fold. A trigger is pure: numbers
+ * in, a demand out. It fires at one value and asks for a lower one (hysteresis), so that a fold, which re-bills the cached prefix,
+ * is followed by many turns without one. A trigger whose goal is met never fires on that state.
  */
+
+export interface Trigger {
+  readonly name: string;
+  /** Returns the demand on this state; undefined when no fold is needed. Pure, never throws. */
+  demand(state: TriggerState): Demand | undefined;
+}
 
 export type TriggerState = {
   /** Tokens of the request as it would be sent now. */
   readonly tokens: number;
   /**
-   * The part of `tokens` that no fold can take out: tools, system text, what is protected or pinned, what the provider wants back as it was,
-   * stubs. The rest is foldable. Default 0.
+   * The part of `tokens` that no fold can remove: tools, system text, protected and pinned content, what the provider wants back
+   * unchanged, and stubs. The rest is foldable. Default 0.
    */
   readonly fixed?: number | undefined;
-  /** The model's context window in tokens; undefined where nobody knows it. */
+  /** The model's context window in tokens; undefined when unknown. */
   readonly window: number | undefined;
   /** Tokens of the window kept free for the reply; the caller caps what a client claims. */
   readonly reserved: number;
-  /** Messages as they would be sent, without system and preamble. */
+  /** Number of messages as they would be sent, without system messages and preamble. */
   readonly messages: number;
-  /** What tokens cost, where that is known. */
+  /** Prices of tokens; undefined when unknown. */
   readonly economy?: Economy | undefined;
-  /** Milliseconds since the conversation's last request; undefined where nobody knows. */
+  /** Milliseconds since the conversation's last request; undefined when unknown. */
   readonly idleMs?: number | undefined;
 };
 
-/** Prices of one prompt token, relative to one that is not cached. */
+/** Prices of one prompt token, relative to a token that is not cached. */
 export type Economy = {
-  /** Read from the provider's cache; 1 where it does not cache. */
+  /** Price of a token read from the provider's cache; 1 when the provider does not cache. */
   readonly read: number;
-  /** Written to it; 1 where that costs nothing extra. */
+  /** Price of a token written to the cache; 1 when writing costs nothing extra. */
   readonly write: number;
-  /** For how many milliseconds what nobody asks for stays cached; undefined where nobody knows. */
+  /** Milliseconds for which an unused prefix stays cached; undefined when unknown. */
   readonly keptMs?: number | undefined;
-  /** Tokens of the shortest prompt that is cached: a shorter one is billed at the full price. Default: any is cached. */
-  readonly least?: number | undefined;
-  /** Whether a fold brings the recall tool, which stands ahead of all messages, so that what it leaves alone is written anew, too. Default false. */
+  /** Tokens of the shortest prompt that the provider caches: a shorter one is billed at the full price. Default: any prompt is cached. */
+  readonly minCachedTokens?: number | undefined;
+  /**
+   * True when a fold adds the recall tool. The tool stands ahead of all messages, so the provider writes even the unfolded messages
+   * to its cache again. Default false.
+   */
   readonly bringsTool?: boolean;
   /** Tokens of tools and system text, ahead of all messages: each recall reads them once more. Default 0. */
   readonly ahead?: number | undefined;
-  /** What could go, in the order of the conversation. Reckoned when asked for. */
-  readonly dead: (usedFor: UsedFor) => readonly Dead[];
+  /** Computes what could be evicted, in the order of the conversation. */
+  readonly candidates: (keepForRequests: KeepForRequests) => readonly EvictionCandidate[];
 };
 
-/** For how many requests things count as used after they came. */
-export type UsedFor = {
+/** For how many requests each kind of content counts as used after it arrived. */
+export type KeepForRequests = {
   /** Tool results. */
   readonly results: number;
   /** Long texts in the arguments of calls. */
   readonly arguments: number;
   /** Whole steps: replies with their calls and results. */
   readonly steps: number;
-  /** What was recalled, which can be recalled again under the same id. */
+  /** Recalled content, which the model can recall again under the same id. */
   readonly recalls: number;
-  /** What the model told the user without calling anything. */
+  /** Replies to the user without any call. */
   readonly replies: number;
 };
 
-/** What stands in a message and is not expected to be used again. */
-export type Dead = {
+/** Content of one message that is not expected to be used again. */
+export type EvictionCandidate = {
   readonly message: number;
-  /** Tokens that taking it out would save. */
+  /** Tokens that evicting it would save. */
   readonly tokens: number;
-  /** Requests it was sent with since it went dead. */
+  /** Number of requests it was sent with since it counts as unused. */
   readonly requests: number;
-  /** Tokens sent from its message on to the end, its own among them. */
+  /** Tokens from the beginning of its message to the end of the request. */
   readonly behind: number;
-} & Going;
+} & Evicts;
 
-/** The long texts in it, stubs in their place; or all that would be left of the message without these. */
-export type Going =
-  | { readonly goes: 'texts' | 'message' }
-  /** A message of an exchange by which something was recalled, which goes as a whole or not at all: tokens of all of it. */
-  | { readonly goes: 'recall'; readonly exchange: number };
+/** Says what is evicted: the long texts of a message (stubs take their place), the rest of the message, or a recall exchange. */
+export type Evicts =
+  | { readonly evicts: 'texts' | 'message' }
+  /** A message of a recall exchange, which is evicted as a whole or not at all; `exchange` is the tokens of the whole exchange. */
+  | { readonly evicts: 'recall'; readonly exchange: number };
 
 export type Demand = {
-  /** Name of the trigger that made it. */
+  /** Name of the trigger that made the demand. */
   readonly trigger: string;
-  /** What folding aims at: no more than `target` of the unit. Falling short of it is no failure. */
+  /** The goal of the fold: at most `target` of the unit. Missing it is no failure. */
   readonly goal: { readonly unit: 'tokens' | 'messages'; readonly target: number };
-  /** Tokens the request must not exceed to be accepted at all; undefined where the goal is only a wish. */
+  /** Tokens above which the provider refuses the request; undefined when the goal is only a wish. */
   readonly atMost: number | undefined;
-  /** True when even the newest content may be clipped, as the last resort, to come under `atMost`. */
+  /** True when even the newest content may be clipped, as the last resort, to get under `atMost`. */
   readonly force: boolean;
-  /** Where history alone does not bring it there: above so many tokens newest results are made smaller, too, down to so many. */
+  /** If folding history is not enough: above `above` tokens, the newest results are made smaller too, down to `target` tokens. */
   readonly newest?: { readonly above: number; readonly target: number };
-  /** All that may be folded, and all of it is to be: what is named here and nothing else. Default: whatever is free. */
-  readonly only?: Only;
-  /** Tokens that a fold must take out at least, or it is not made. Default: a share of what the goal asks for. */
-  readonly least?: number;
+  /** Exactly what to fold. Default: everything that may be folded. */
+  readonly only?: FoldOnly;
+  /** Tokens that a fold must save, or it is not made. Default: a share of the goal. */
+  readonly minTokens?: number;
 };
 
-/** Messages of the conversation, by index. */
-export type Only = {
-  /** Their long texts go. */
+/** Messages to fold, by index. */
+export type FoldOnly = {
+  /** Messages whose long texts are replaced. */
   readonly smaller: ReadonlySet<number>;
-  /** They go as a whole. */
+  /** Messages that are removed as a whole. */
   readonly gone: ReadonlySet<number>;
 };
 
-/** All that is dead of these messages, and nothing else. */
-export function onlyDead(dead: readonly Dead[]): Only {
-  const gone = new Set(dead.flatMap(({ message, goes }) => (goes === 'texts' ? [] : [message])));
-  const smaller = new Set(dead.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
-  return { smaller, gone };
-}
-
-/** Returns whether a prompt is too short for its provider to cache: then nothing is saved by making it shorter for the cache's sake. */
-export function isTooShortToCache(tokens: number, economy: Economy | undefined): boolean {
-  return tokens < shortestCached(economy);
-}
-
-/** Returns the tokens below which a prompt is no longer cached, and so becomes dearer when it is folded; 0 where that does not happen. */
-export function shortestCached(economy: Economy | undefined): number {
-  return economy && economy.read < 1 ? (economy.least ?? 0) : 0;
-}
-
-export interface Trigger {
-  readonly name: string;
-  /** The demand on this state, or undefined while all is well. Pure, never throws. */
-  demand(state: TriggerState): Demand | undefined;
-}
-
-/** The demand of the first trigger that fires: the order of the list is the priority. */
+/** Returns the demand of the first trigger that fires: the order of the list is the priority. */
 export function firstDemand(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
   for (const trigger of triggers) {
     const demand = trigger.demand(state);
     if (demand !== undefined) return demand;
   }
   return undefined;
+}
+
+/** Limits a fold to these candidates. */
+export function onlyCandidates(candidates: readonly EvictionCandidate[]): FoldOnly {
+  const gone = new Set(candidates.flatMap(({ message, evicts }) => (evicts === 'texts' ? [] : [message])));
+  const smaller = new Set(candidates.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
+  return { smaller, gone };
+}
+
+/** True for a prompt that is too short for its provider to cache: making it shorter saves no cache cost. */
+export function isTooShortToCache(tokens: number, economy: Economy | undefined): boolean {
+  return tokens < shortestCached(economy);
+}
+
+/** Returns the tokens below which a prompt is no longer cached, and so gets dearer when it is folded; 0 when there is no such limit. */
+export function shortestCached(economy: Economy | undefined): number {
+  return economy && economy.read < 1 ? (economy.minCachedTokens ?? 0) : 0;
 }

@@ -1,26 +1,26 @@
 /**
- * Fires when the request takes more than a fraction of the window. Needs a known window; `reserved` plays no part here.
- * Fires above `trigger`, asks for `target`: the gap is the hysteresis.
+ * Fires when the request takes more than the fraction `trigger` of the context window, and asks for `target`: the gap is the
+ * hysteresis. Needs a known window; `reserved` plays no part here.
  */
 import { fraction } from './option-checks.ts';
 import type { Demand, Trigger } from './trigger.ts';
 
 export type WindowFractionOptions = {
-  /** Fraction of the window above which it fires. Default 0.85. */
+  /** Fraction of the window above which the trigger fires. Default 0.85. */
   readonly trigger?: number | undefined;
   /** Fraction of the window to fold down to, below `trigger`. Default 0.5. */
   readonly target?: number | undefined;
 };
 
-/** Share of the gap between trigger and target that a fold must win, or the next one would follow a few turns later. */
-const leastWon = 0.25;
+/** Share of the gap between trigger and target that a fold must save, or the next one would follow a few turns later. */
+const minShareOfGap = 0.25;
 
-/** Of the window. */
+/** Fraction of the window at which the trigger fires by default. */
 export const defaultMark = 0.85;
 
 /** Throws `bad-config` for options out of range. */
 export function createWindowFraction(options: WindowFractionOptions = {}): Trigger {
-  const trigger = fraction('windowFraction.trigger', options.trigger ?? defaultMark, { most: 1 });
+  const trigger = fraction('windowFraction.trigger', options.trigger ?? defaultMark, { max: 1 });
   const target = fraction('windowFraction.target', options.target ?? 0.5, {
     below: trigger,
     why: 'windowFraction.trigger',
@@ -35,28 +35,31 @@ export function createWindowFraction(options: WindowFractionOptions = {}): Trigg
       const left = lowMark(low, high, state.fixed);
       const goal = { unit: 'tokens', target: left } as const;
       const newest = newestGoal(Math.floor(high));
-      const least = left > low && { least: Math.floor((high - low) * leastWon) };
-      return { trigger: name, goal, atMost: undefined, force: false, newest, ...least };
+      const minimum = left > low && { minTokens: Math.floor((high - low) * minShareOfGap) };
+      return { trigger: name, goal, atMost: undefined, force: false, newest, ...minimum };
     },
   };
 }
 
-/** Share of the foldable room below the high mark that a fold leaves at least: asking for all of it brings most of it back by recalls. */
-const leastLeft = 0.25;
+/** Share of the foldable tokens below the high mark that a fold leaves in place: folding all of them causes recalls of most. */
+const minShareLeft = 0.25;
 
 /**
- * Returns `low`, or more where too little of the request could be folded to come down to it: then at most three quarters are asked for of
- * what fits between the fixed tokens and `high`. Where everything is foldable it is `low`. All in tokens.
+ * Returns the tokens to fold down to: `low`, or more when the `fixed` tokens leave too little to fold. A fold then asks for at most
+ * three quarters of the tokens between `fixed` and `high`. All values are tokens.
  */
 export function lowMark(low: number, high: number, fixed = 0): number {
   if (fixed >= high) return Math.floor(low);
-  return Math.floor(Math.max(low, fixed + (high - fixed) * Math.min(leastLeft, low / high)));
+  return Math.floor(Math.max(low, fixed + (high - fixed) * Math.min(minShareLeft, low / high)));
 }
 
-/** From .85 of a window to .8 of it: enough for what a tool answers next, and no more than must be of what was just asked for. */
-const belowTheMark = 0.94;
+/** From 0.85 of a window to 0.8 of it: enough for the next tool result, without shrinking more of the newest results than necessary. */
+const shareOfMark = 0.94;
 
-/** `above`: the mark in tokens. */
+/**
+ * Returns how far the newest results are made smaller when folding history did not bring a request below a mark. `above` is the mark
+ * in tokens.
+ */
 export function newestGoal(above: number): NonNullable<Demand['newest']> {
-  return { above, target: Math.floor(above * belowTheMark) };
+  return { above, target: Math.floor(above * shareOfMark) };
 }

@@ -66,38 +66,38 @@ const coldCache = switchable(
       about: 'Milliseconds without a request after which nothing is cached any more.',
       otherwise: "that of the model, or of the client's own marks",
     }),
-    usedFor: whole(
+    keepForRequests: whole(
       0,
       8,
       'Requests for which a tool result counts as used; arguments of calls do twice as long.',
     ),
-    stepsUsedFor: whole(
+    keepStepsForRequests: whole(
       0,
       20,
       'Requests for which a whole step counts as used: a reply with its calls and results.',
     ),
-    least: number(0, 2_000, 'Tokens that a fold must take out at least.'),
+    minTokens: number(0, 2_000, 'Tokens that a fold must take out at least.'),
   }),
-  'idleMs, usedFor, stepsUsedFor and least',
+  'idleMs, keepForRequests, keepStepsForRequests and minTokens',
   'Folds what is old where a pause was so long that the provider has dropped the conversation from its cache; false turns it off.',
 );
 
 const cacheRent = switchable(
   z.strictObject({
-    usedFor: whole(
+    keepForRequests: whole(
       0,
       4,
       'Requests for which a tool result counts as used; arguments of calls do twice as long.',
     ),
-    stepsUsedFor: told(z.int().min(0).optional(), {
+    keepStepsForRequests: told(z.int().min(0).optional(), {
       allowed: 'a whole number of at least 0',
       about: 'Requests for which a whole step counts as used: a reply with its calls and results.',
       otherwise: '14, and 12 where nothing is cached',
     }),
-    least: number(0, 2_000, 'Tokens that a fold must take out at least.'),
-    patience: number(0, 9, 'How many times its price a fold must have cost in being put off.'),
+    minTokens: number(0, 2_000, 'Tokens that a fold must take out at least.'),
+    minPayback: number(0, 9, 'How many times its price a fold must have cost in being put off.'),
   }),
-  'usedFor, stepsUsedFor, least and patience',
+  'keepForRequests, keepStepsForRequests, minTokens and minPayback',
   'Folds what is old where reading it from the cache again and again has cost more than a fold does; false turns it off.',
 );
 
