@@ -96,7 +96,7 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
     expect(JSON.parse(gateway.terminal.written.err().split('\n')[0]!)).toEqual({
       level: 'warn',
       time: expect.any(String),
-      reason: `The Redis store at 127.0.0.1:${redis.port} failed: connect ECONNREFUSED 127.0.0.1:${redis.port}. Start it, or check host and port.`,
+      reason: `The Redis store at 127.0.0.1:${redis.port} failed: connect ECONNREFUSED 127.0.0.1:${redis.port}. Start the server, or check host and port.`,
       msg: 'Redis cannot be used now: until it can, requests are folded only where they would not fit',
     });
     expect(await gateway.outcome()).toBe('compacted');

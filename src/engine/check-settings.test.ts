@@ -199,7 +199,7 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
   ],
   [
     { store: inMemoryStore() },
-    'secret is missing, but the in-memory store was given: without the secret of the last start nothing in it can be read again. Make one once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).',
+    'secret is missing: without it, nothing in the in-memory store could be read after a restart. Create a secret once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).',
   ],
   [
     { mode: 'off', preset: 'fast' },

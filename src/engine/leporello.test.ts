@@ -210,7 +210,7 @@ describe('a store that hangs', () => {
       ]);
       const reasons = rest.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
       expect(
-        reasons.filter((reason) => !/in-memory store (did not answer|was not asked)/.test(reason)),
+        reasons.filter((reason) => !/in-memory store (did not answer|was not called)/.test(reason)),
       ).toEqual([]);
     },
   );
@@ -228,7 +228,7 @@ describe('a store that hangs', () => {
     expect(outcome).toEqual({
       status: 'failed',
       reason:
-        'store-failed: The in-memory store did not answer getMany within 5 ms. Check what it runs on, or raise storeDeadlineMs.',
+        'store-failed: The in-memory store did not answer getMany within 5 ms. Check the machine and network it runs on, or raise storeDeadlineMs.',
     });
     expect(sent).toEqual(body);
   });

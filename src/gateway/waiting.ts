@@ -1,5 +1,5 @@
 /** Waits for the store on behalf of a client whose reply is there already: a moment, and never for as long as the store likes. */
-import { patiently, type StartTimer } from '../store/deadline-store.ts';
+import { startSlicedTimer, type StartTimer } from '../store/deadline-store.ts';
 
 /** Milliseconds to wait at most for the store once the provider has answered. */
 export const storeWaitMs = 100;
@@ -11,7 +11,7 @@ export const storeWaitMs = 100;
 export async function waitAtMost(
   work: Promise<unknown>,
   ms: number = storeWaitMs,
-  startTimer: StartTimer = patiently,
+  startTimer: StartTimer = startSlicedTimer,
 ): Promise<void> {
   const late = Promise.withResolvers<void>();
   const timer = startTimer(ms, late.resolve);

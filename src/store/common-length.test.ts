@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { commonLength } from './digest.ts';
 
 describe('commonLength', () => {
-  it('is where two arrays first differ, wherever that is', () => {
+  it('returns the index at which two arrays first differ', () => {
     fc.assert(
       fc.property(fc.nat(200_000), fc.nat(300), (same, tail) => {
         const one = new Uint8Array(same + tail).fill(7);

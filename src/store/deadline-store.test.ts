@@ -21,18 +21,21 @@ const calls = {
 const entry = { key: 'a', value: new Uint8Array([1]), expiresAt: undefined };
 
 describe('a store that never answers', () => {
-  it.each(Object.entries(calls))('costs %s the deadline, and the error says so', async (name, call) => {
-    const { store, passMs } = onTestTime(hanging(), 70);
-    const outcome = settled(call(store));
-    passMs(69);
-    expect(await outcome.now()).toBe('open');
-    passMs(1);
-    expect(await outcome.now()).toBe(
-      `store-failed: The in-memory store did not answer ${name} within 70 ms. Check what it runs on, or raise storeDeadlineMs.`,
-    );
-  });
+  it.each(Object.entries(calls))(
+    'makes %s fail at the deadline with an error that says so',
+    async (name, call) => {
+      const { store, passMs } = onTestTime(hanging(), 70);
+      const outcome = settled(call(store));
+      passMs(69);
+      expect(await outcome.now()).toBe('open');
+      passMs(1);
+      expect(await outcome.now()).toBe(
+        `store-failed: The in-memory store did not answer ${name} within 70 ms. Check the machine and network it runs on, or raise storeDeadlineMs.`,
+      );
+    },
+  );
 
-  it('is not asked any more after three calls, but for one every 5 seconds', async () => {
+  it('is called only once every 5 seconds after three slow failures', async () => {
     const behind = hanging();
     const { store, passMs } = onTestTime(behind, 70);
     for (let at = 0; at < 3; at++) {
@@ -41,7 +44,7 @@ describe('a store that never answers', () => {
       expect(await outcome.now()).toContain('did not answer get');
     }
     const resting =
-      'store-failed: The in-memory store was not asked (get): its last 3 calls or more failed after long waits. It is tried again within 5000 ms.';
+      'store-failed: The in-memory store was not called (get): its last 3 or more calls failed after long waits. It is tried again within 5000 ms.';
     expect(await settled(store.get('a')).now()).toBe(resting);
     expect(behind.asked).toEqual(['get', 'get', 'get']);
 
@@ -54,7 +57,7 @@ describe('a store that never answers', () => {
     expect(behind.asked).toEqual(['get', 'get', 'get', 'get']);
   });
 
-  it('is asked again as before once a trial was answered', async () => {
+  it('is called as before once a trial call was answered', async () => {
     const behind = hanging();
     const { store, passMs } = onTestTime(behind, 70);
     for (let at = 0; at < 3; at++) {
@@ -63,26 +66,26 @@ describe('a store that never answers', () => {
       await outcome.now();
     }
     behind.recover();
-    expect(await settled(store.get('a')).now()).toContain('was not asked');
+    expect(await settled(store.get('a')).now()).toContain('was not called');
     passMs(5_000);
     expect(await store.get('a')).toBeUndefined();
     expect(await store.getMany(['a', 'b'])).toEqual([undefined, undefined]);
   });
 
-  it('as it writes is still read, and the other way round', async () => {
+  it('for writes is still read, and for reads still written', async () => {
     const behind = { ...inMemoryStore(), putMany: () => new Promise<never>(() => {}) };
     const { store, passMs } = onTestTime(behind, 70);
     for (let at = 0; at < 5; at++) {
       const outcome = settled(store.putMany([entry]));
       passMs(70);
-      expect(await outcome.now()).toContain(at < 3 ? 'did not answer putMany' : 'was not asked (putMany)');
+      expect(await outcome.now()).toContain(at < 3 ? 'did not answer putMany' : 'was not called (putMany)');
       expect(await store.get('a')).toBeUndefined();
     }
   });
 });
 
 describe('a store that answers late', () => {
-  it('has what it wrote, though the caller was told that it failed', async () => {
+  it('keeps what it wrote although the caller got an error', async () => {
     const behind = inMemoryStore();
     const written = Promise.withResolvers<void>();
     const slow: Store = {
@@ -101,7 +104,7 @@ describe('a store that answers late', () => {
     await expect.poll(() => store.get('a')).toEqual(entry.value);
   });
 
-  it('with an error leaves no rejection unhandled', async () => {
+  it('causes no unhandled rejection when it answers with an error', async () => {
     const answer = Promise.withResolvers<never>();
     const { store, passMs } = onTestTime({ ...inMemoryStore(), get: () => answer.promise }, 70);
     const outcome = settled(store.get('a'));
@@ -118,7 +121,7 @@ describe('a store that answers late', () => {
 });
 
 describe('a store that fails', () => {
-  it('at once is asked every time: that costs nothing', async () => {
+  it('at once is called every time, since that costs nothing', async () => {
     let asked = 0;
     const get = () => {
       asked += 1;
@@ -129,7 +132,7 @@ describe('a store that fails', () => {
     expect(asked).toBe(10);
   });
 
-  it('after a long wait of its own, such as for a lock, rests like one that hangs', async () => {
+  it('after a long wait of its own, for example for a lock, rests like one that hangs', async () => {
     let asked = 0;
     const { store, passMs } = onTestTime(
       {
@@ -147,9 +150,9 @@ describe('a store that fails', () => {
   });
 });
 
-it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a deadline of %d ms is refused', (deadlineMs) => {
+it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a deadline of %d ms is rejected', (deadlineMs) => {
   expect(() => storeWithDeadline(inMemoryStore(), { deadlineMs })).toThrow(
-    `storeDeadlineMs is ${deadlineMs}: give milliseconds above 0 and at most 3600000.`,
+    `storeDeadlineMs is ${deadlineMs}; it must be above 0 and at most 3600000 milliseconds.`,
   );
 });
 

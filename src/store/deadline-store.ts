@@ -1,9 +1,9 @@
 /**
- * Gives every call of a store a deadline, so that no caller waits for a store that hangs. The encrypted store uses it, so it holds for the gateway
- * and for the library. After several slow failures in a row the store rests: calls fail at once until one of them has been tried again.
+ * Gives every call of a store a deadline, so that no caller waits for a store that hangs. The encrypted store uses it, so it covers the
+ * gateway and the library. After several slow failures in a row the store rests: calls fail at once until a trial call succeeds.
  *
- * A call that was given up may still succeed later. Then what it read is dropped, and what it wrote stands in the store although its
- * caller was told otherwise: nobody may conclude from a failed write that nothing was written.
+ * A call that missed its deadline may still succeed later. What it read is dropped then; what it wrote stays in the store although its
+ * caller got an error. So nobody may conclude from a failed write that nothing was written.
  */
 import { LeporelloError } from '../errors.ts';
 import type { Clock, Store } from './store.ts';
@@ -11,38 +11,38 @@ import type { Clock, Store } from './store.ts';
 export type DeadlineOptions = {
   /** How long a call may take, in milliseconds. Default 500. */
   readonly deadlineMs?: number | undefined;
-  /** Milliseconds of a clock that never goes back. */
+  /** A monotonic clock in milliseconds. */
   readonly clock?: Clock;
   readonly startTimer?: StartTimer;
 };
 
-/** Slow failures in a row after which the store rests. */
-const mostSlow = 3;
+/** The number of slow failures in a row after which the store rests. */
+const maxSlow = 3;
 
-/** Milliseconds for which a store that rests is not asked. Then one call tries it. */
+/** How long a resting store is not called, in milliseconds. Then one trial call is made. */
 const restMs = 5_000;
 
-const longestDeadlineMs = 60 * 60 * 1_000;
+const maxDeadlineMs = 60 * 60 * 1_000;
 
-/** The same store, whose calls reject with `store-failed` when they take too long. Throws `bad-config` for a deadline out of range. */
+/** Wraps a store so that its calls reject with `store-failed` when they take too long. Throws `bad-config` for a deadline out of range. */
 export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): Store {
-  const { deadlineMs = 500, clock = () => performance.now(), startTimer = patiently } = options;
-  if (!(deadlineMs > 0 && deadlineMs <= longestDeadlineMs)) {
+  const { deadlineMs = 500, clock = () => performance.now(), startTimer = startSlicedTimer } = options;
+  if (!(deadlineMs > 0 && deadlineMs <= maxDeadlineMs)) {
     throw new LeporelloError(
       'bad-config',
-      `storeDeadlineMs is ${deadlineMs}: give milliseconds above 0 and at most ${longestDeadlineMs}.`,
+      `storeDeadlineMs is ${deadlineMs}; it must be above 0 and at most ${maxDeadlineMs} milliseconds.`,
     );
   }
-  // Apart from each other: a database that another process keeps locked can often still be read.
+  // Reads and writes rest separately: a database that another process keeps locked can often still be read.
   const reads = createBreaker(clock);
   const writes = createBreaker(clock);
 
-  /** `breaker` undefined: tried whether the store rests or not. */
+  /** Runs a call within the deadline. With `breaker` undefined, also while the store rests. */
   async function ask<T>(breaker: Breaker | undefined, call: string, work: () => Promise<T>): Promise<T> {
     if (breaker?.permits() === false) {
       throw new LeporelloError(
         'store-failed',
-        `The ${store.name} store was not asked (${call}): its last ${mostSlow} calls or more failed after long waits. It is tried again within ${restMs} ms.`,
+        `The ${store.name} store was not called (${call}): its last ${maxSlow} or more calls failed after long waits. It is tried again within ${restMs} ms.`,
       );
     }
     const started = clock();
@@ -62,7 +62,7 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
       late.reject(
         new LeporelloError(
           'store-failed',
-          `The ${store.name} store did not answer ${call} within ${deadlineMs} ms. Check what it runs on, or raise storeDeadlineMs.`,
+          `The ${store.name} store did not answer ${call} within ${deadlineMs} ms. Check the machine and network it runs on, or raise storeDeadlineMs.`,
           { cause: unanswered },
         ),
       ),
@@ -88,7 +88,7 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
 }
 
 type Breaker = {
-  /** Whether a call may be made now. The first one that may after a rest is the trial. */
+  /** True if a call may be made now. The first permitted call after a rest is the trial. */
   permits(): boolean;
   answered(): void;
   failedSlowly(): void;
@@ -99,10 +99,10 @@ function createBreaker(clock: Clock): Breaker {
   let restsUntil = 0;
   return {
     permits() {
-      if (slow < mostSlow) return true;
+      if (slow < maxSlow) return true;
       const now = clock();
       if (now < restsUntil) return false;
-      // Until the trial has ended the others still fail at once.
+      // Other calls still fail at once until the trial has ended.
       restsUntil = now + restMs;
       return true;
     },
@@ -116,10 +116,10 @@ function createBreaker(clock: Clock): Breaker {
   };
 }
 
-/** The cause of an error that leaves open whether the store did what it was asked. */
+/** Marks an error that leaves open whether the store carried out the call. */
 const unanswered = Symbol('unanswered');
 
-/** Whether the store did not answer in time, so that nobody knows whether it wrote. */
+/** True for the error of a call that was not answered in time, so that nobody knows whether it wrote. */
 export function isUnanswered(error: unknown): boolean {
   if (!LeporelloError.isInstance(error)) return false;
   return error.code === 'deadline' || error.cause === unanswered;
@@ -131,10 +131,10 @@ type Timer = { stop(): void };
 export type StartTimer = (ms: number, act: () => void) => Timer;
 
 /**
- * Counts the time in slices. A thread that was busy for long, before the call or after it, reads what has arrived between two
- * slices, so its own delay is not taken for that of a slow server.
+ * Starts a timer that waits in slices. A thread that was busy reads what has arrived between two slices, so its own delay is not
+ * mistaken for a slow server.
  */
-export function patiently(ms: number, act: () => void): Timer & { unref(): void } {
+export function startSlicedTimer(ms: number, act: () => void): Timer & { unref(): void } {
   let left = 4;
   const timer = setTimeout(ring, ms / left);
 

@@ -1,17 +1,15 @@
-/**
- * The digest that the gateway and the command line pass into pure code. Nothing but Node's own SHA-256.
- */
+/** Byte operations that use Node and are passed into pure code: a digest, and the length of a common prefix. */
 import { hash } from 'node:crypto';
 
-/** SHA-256 of the bytes as base64url, 43 characters. */
+/** Returns the SHA-256 of the bytes as base64url, 43 characters. */
 export function sha256(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'base64url');
 }
 
-/** A power of the factor by which blocks shrink, so that the last are of one byte. */
+/** Size of the largest compared block: a power of the factor by which blocks shrink, so that the last blocks have one byte. */
 const block = 8 ** 5;
 
-/** How many bytes the two have in common from their first on. */
+/** Returns the length of the common prefix of two byte arrays. */
 export function commonLength(one: Uint8Array, other: Uint8Array): number {
   const length = Math.min(one.length, other.length);
   let at = 0;

@@ -32,10 +32,10 @@ function watchedStore(): { readonly store: Store; readonly written: StoreEntry[]
   };
 }
 
-describe('nothing readable reaches the store', () => {
+describe('the store contains nothing readable', () => {
   const credential = 'sk-live-credential-of-a-tenant';
 
-  it('for any original: no eight bytes of it, and nothing of the credential', async () => {
+  it('of any original: not eight bytes of it, and nothing of the credential', async () => {
     const long = fc.uint8Array({ minLength: 8, maxLength: 300 });
     const text = fc.string({ minLength: 8, maxLength: 300 }).map((said) => bytes(JSON.stringify(said)));
     await fc.assert(
@@ -57,7 +57,7 @@ describe('nothing readable reaches the store', () => {
     );
   });
 
-  it('nor the files of the database', async () => {
+  it('also in the database files', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'leporello-store-'));
     try {
       const store = await sqliteStore({ file: join(folder, 'memory.db') });
@@ -77,7 +77,7 @@ describe('nothing readable reaches the store', () => {
     }
   });
 
-  it('twice in the same form', async () => {
+  it('and encrypts the same original differently each time', async () => {
     const { store, written } = watchedStore();
     const encryptedStore = createEncryptedStore({ store, secret });
     await keepOne(encryptedStore, 'one', bytes('"a"'));
@@ -86,9 +86,9 @@ describe('nothing readable reaches the store', () => {
   });
 });
 
-describe('what the first version wrote', () => {
+describe('a record of the first version', () => {
   // If this fails, an update loses the memories of running gateways: keep reading the old form as well.
-  it('is named and read in the same way by this one', async () => {
+  it('has the same id and is read by this version', async () => {
     const store = inMemoryStore();
     const encryptedStore = createEncryptedStore({ store, secret });
     expect(encryptedStore.tenantOf('sk-1')).toBe('72wf017myzepedp0');

@@ -55,7 +55,7 @@ function repeated([unit, times]: readonly [Uint8Array, number]): Uint8Array {
 }
 
 describe('keep and recall', () => {
-  it('give back exactly the bytes, whatever they are', async () => {
+  it('return exactly the same bytes, whatever they are', async () => {
     const encryptedStore = open();
     await fc.assert(
       fc.asyncProperty(anyTenant, fc.array(anyOriginal, { maxLength: 5 }), async (tenant, originals) => {
@@ -70,7 +70,7 @@ describe('keep and recall', () => {
     );
   });
 
-  it('give back 5 MB of text and of noise', async () => {
+  it('return 5 MB of text and of noise', async () => {
     const encryptedStore = open();
     const text = repeated([bytes('"line of a log\\n"'), 300_000]);
     let state = 1;
@@ -84,7 +84,7 @@ describe('keep and recall', () => {
     }
   });
 
-  it('work for nothing at all', async () => {
+  it('work for an empty original', async () => {
     const encryptedStore = open();
     await encryptedStore.keep('one', []);
     expect(
@@ -107,7 +107,7 @@ describe('keep and recall', () => {
     }
   });
 
-  it('forget after the time to live, which keeping again renews', async () => {
+  it('expire after the time to live, which keeping again renews', async () => {
     let now = 0;
     const encryptedStore = open({
       store: inMemoryStore({ clock: () => now }),
@@ -124,7 +124,7 @@ describe('keep and recall', () => {
     expect(await encryptedStore.recallAny(id)).toEqual(missing);
   });
 
-  it('keep for 30 days unless told otherwise', async () => {
+  it('keep originals for 30 days by default', async () => {
     const { store, written } = watchedStore();
     await keepOne(open({ store, clock: () => 5 }), 'one', bytes('"a"'));
     expect(written.map((entry) => entry.expiresAt)).toEqual([5 + 30 * 86_400_000]);
@@ -146,7 +146,7 @@ describe('recall finds nothing', () => {
     '"an original of some length, so that it is worth compressing, compressing, compressing"',
   );
 
-  it("for an id that is absent, malformed or another tenant's, without a difference", async () => {
+  it('for an id that is absent, malformed or of another tenant, with the same answer', async () => {
     const encryptedStore = open();
     const id = await keepOne(encryptedStore, 'one', original);
     expect(await encryptedStore.recall('two', id)).toEqual(missing);
@@ -166,7 +166,7 @@ describe('recall finds nothing', () => {
     expect(await other.recallAny(id)).toEqual(missing);
   });
 
-  it('in a record with any bit changed, cut anywhere, or grown', async () => {
+  it('in a record with any bit changed, truncated anywhere, or extended', async () => {
     const { store, written } = watchedStore();
     const encryptedStore = open({ store });
     const id = await keepOne(encryptedStore, 'one', original);
@@ -198,7 +198,7 @@ describe('recall finds nothing', () => {
 });
 
 describe('ids', () => {
-  it('are equal exactly when tenant and original are', () => {
+  it('are equal exactly when tenant and original are equal', () => {
     const encryptedStore = open();
     const again = open();
     const pair = fc.tuple(anyTenant, fc.uint8Array({ maxLength: 3, max: 2 }));
@@ -212,7 +212,7 @@ describe('ids', () => {
     );
   });
 
-  it('are other ones under another secret', () => {
+  it('differ under another secret', () => {
     const other = open({ secret: new Uint8Array(32).fill(7) });
     expect(other.idOf('one', bytes('"a"'))).not.toBe(open().idOf('one', bytes('"a"')));
     expect(other.tenantOf('key')).not.toBe(open().tenantOf('key'));
@@ -220,7 +220,7 @@ describe('ids', () => {
 });
 
 describe('tenantOf', () => {
-  it('gives each credential its own label, and none its own too', () => {
+  it('gives each credential its own label, and one to requests without a credential', () => {
     const encryptedStore = open();
     const credentials = [undefined, '', 'none', 'some ', 'sk-1', 'sk-2', 'Bearer sk-1'];
     const labels = credentials.map((credential) => encryptedStore.tenantOf(credential));
@@ -228,7 +228,7 @@ describe('tenantOf', () => {
     for (const label of labels) expect(label).toMatch(/^[0-9a-z]{16}$/);
   });
 
-  it('gives what a header or a claim says a label that no credential has', () => {
+  it('gives a header or a claim a label that no credential has', () => {
     const encryptedStore = open();
     const labels = [
       ...(['credential', 'header', 'claim'] as const).map((source) =>
@@ -244,7 +244,7 @@ describe('tenantOf', () => {
 });
 
 describe('putSealed and getSealedMany', () => {
-  it('keep bytes by tenant and key, in the order asked for', async () => {
+  it('store bytes by tenant and key, and return them in the order of the keys', async () => {
     const encryptedStore = open();
     await encryptedStore.putSealed('one', ['a'], bytes('1a'), 1_000);
     await encryptedStore.putSealed('one', ['b/c'], bytes('1bc'), 1_000);
@@ -261,7 +261,7 @@ describe('putSealed and getSealedMany', () => {
     expect(await encryptedStore.getSealedMany('two', [])).toEqual([]);
   });
 
-  it('overwrite, and forget after the time to live', async () => {
+  it('overwrite, and expire after the time to live', async () => {
     let now = 0;
     const encryptedStore = open({ store: inMemoryStore({ clock: () => now }), clock: () => now });
     await encryptedStore.putSealed('one', ['a'], bytes('old'), 1_000);
@@ -272,7 +272,7 @@ describe('putSealed and getSealedMany', () => {
     expect(await encryptedStore.getSealedMany('one', ['a'])).toEqual([undefined]);
   });
 
-  it('stand beside originals in one call to the store, each for its own time', async () => {
+  it('are written with originals in one call of the store, each with its own retention', async () => {
     let now = 0;
     let puts = 0;
     const store = inMemoryStore({ clock: () => now });
@@ -291,7 +291,7 @@ describe('putSealed and getSealedMany', () => {
     expect(await encryptedStore.recall('one', id)).toEqual(found(original));
   });
 
-  it('do not mix with memories', async () => {
+  it('do not mix with originals', async () => {
     const encryptedStore = open();
     await encryptedStore.putSealed('one', ['mem_0123456789abcdef'], bytes('x'), 1_000);
     expect(await encryptedStore.recall('one', 'mem_0123456789abcdef')).toEqual(missing);
@@ -299,13 +299,13 @@ describe('putSealed and getSealedMany', () => {
 });
 
 describe('createEncryptedStore', () => {
-  it('refuses a short secret', () => {
+  it('rejects a short secret', () => {
     expect(() => open({ secret: new Uint8Array(31) })).toThrow(
-      'The secret has 31 bytes, but must have at least 32.',
+      'The secret has 31 bytes; it needs at least 32.',
     );
   });
 
-  it.each(['', 'a/b', 'a b', 'É', 'a\n', 'x'.repeat(65)])('refuses the tenant label %j', async (tenant) => {
+  it.each(['', 'a/b', 'a b', 'É', 'a\n', 'x'.repeat(65)])('rejects the tenant label %j', async (tenant) => {
     const encryptedStore = open();
     const refused = {
       code: 'bad-config',

@@ -1,7 +1,7 @@
 /**
- * What stands between Leporello and a store: names tenants and originals, and lets nothing reach the store in clear but
- * tenant labels and ids. Who holds the secret can read everything; who holds only the store, nothing.
- * Not here: which originals are kept, and who may ask for them.
+ * The encrypted store sits between Leporello and a store. It derives tenant labels and memory ids, and encrypts all content: the store
+ * sees nothing in clear but labels and keys. Whoever holds the secret can read everything; whoever holds only the store, nothing.
+ * This module does not decide which originals are kept, nor who may read them.
  */
 import { createHmac } from 'node:crypto';
 import { LeporelloError } from '../errors.ts';
@@ -11,58 +11,56 @@ import { createRenewals } from './renewals.ts';
 import { createSealer, deriveKey } from './sealing.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
-/** Everything that touches the store rejects with `store-failed` when the store does. */
+/** Every method that uses the store rejects with `store-failed` when the store does. */
 export interface EncryptedStore {
   /**
-   * The label of a tenant: 16 characters, the same in every process with this secret. No credential has a label too. What a header or a
-   * claim says has a label of its own, which no credential of the same text has.
+   * Returns the label of a tenant: 16 characters, the same in every process with this secret. A request without a credential gets a label
+   * too. A header or claim never gets the label of a credential with the same text.
    */
   tenantOf(name: string | undefined, source?: 'credential' | 'header' | 'claim'): string;
-  /** The memory id of an original: depends on tenant and bytes alone, and cannot be guessed without the secret. */
+  /** Returns the memory id of an original. It depends only on tenant and bytes, and cannot be guessed without the secret. */
   idOf(tenant: string, original: Uint8Array): string;
   /**
-   * All or none, what is kept beside them too. Keeping again renews the expiry. Ids are those of `idOf`; another one would read as
-   * missing, or hide a memory. Nothing is kept where something stands under a key of an `unless`: the first that does is returned.
+   * Writes originals and further records, all or none. Writing again renews the expiry. Ids must come from `idOf`; another id would read
+   * as missing, or hide an original. If a key of an `unless` has a value, nothing is written and the first such value is returned.
    */
   keep(
     tenant: string,
     originals: readonly StoredOriginal[],
-    ...beside: readonly Sealed[]
+    ...records: readonly Sealed[]
   ): Promise<FirstSealed | undefined>;
-  /** Another tenant's memory, one that has expired, and one that was damaged are all `missing`. One that is found is renewed. */
+  /** Reads an original and renews its expiry. An original of another tenant, an expired one and a damaged one are all `missing`. */
   recall(tenant: string, id: string): Promise<RecalledOriginal>;
-  /** For the operator, who has the secret but no credential. Never for a request. */
+  /** Reads an original of any tenant. For the operator, who has the secret but no credential; never for a request. */
   recallAny(id: string): Promise<RecalledOriginal>;
-  /** Keeps the same bytes for a tenant under each of the keys, which are the caller's choice and stored in clear. All or none. */
+  /** Encrypts and stores the same bytes under each key, all or none. The caller chooses the keys, which are stored in clear. */
   putSealed(tenant: string, keys: readonly string[], content: Uint8Array, ttlMs: number): Promise<void>;
-  /** In the order of the keys; undefined for what is missing, expired or damaged. */
+  /** Returns values in the order of the keys; undefined for one that is missing, expired or damaged. */
   getSealedMany(tenant: string, keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
-  /** The first of the keys under which something stands, by its place among them; without content when that is damaged. */
+  /** Returns the first value among the keys, with the index of its key; without content if the value is damaged. */
   getSealedFirst(tenant: string, keys: readonly string[]): Promise<FirstSealed | undefined>;
-  /**
-   * Counts how long these originals are kept from now, as they are in use. Returns at once, and writes only now and then: see renewals.ts.
-   */
+  /** Extends the retention of originals that are in use. Returns at once, and writes only now and then: see renewals.ts. */
   renewOriginals(ids: readonly string[]): void;
-  /** The same of what `putSealed` or `keep` put under this key for `ttlMs`. */
+  /** Extends the retention of a value that `putSealed` or `keep` stored under this key for `ttlMs`. */
   renewSealed(tenant: string, key: string, ttlMs: number, known?: SealedUse): void;
 }
 
-/** The exact bytes taken out of a request, and their id. */
+/** The exact bytes removed from a request, and their id. */
 export type StoredOriginal = { readonly id: string; readonly original: Uint8Array };
 
-/** The same bytes under each of the keys, as `putSealed` takes them. */
+/** A record of the same bytes under several keys, as in `putSealed`. */
 export type Sealed = {
   readonly keys: readonly string[];
   readonly content: Uint8Array;
   readonly ttlMs: number;
-  /** Default: none. */
+  /** Keys that must have no value for the write to happen. Default: none. */
   readonly unless?: readonly string[];
 };
 
 export type SealedUse = {
-  /** When it was put, in milliseconds since the epoch, where it says so itself. */
+  /** When the value was written, in milliseconds since the epoch, if it says so itself. */
   readonly writtenAt?: number | undefined;
-  /** Other keys, and ids of originals, that are renewed whenever this one is. */
+  /** Other keys, and ids of originals, that are renewed together with this one. */
   readonly along?: () => readonly string[];
   readonly originals?: () => readonly string[];
 };
@@ -75,24 +73,21 @@ export type RecalledOriginal =
 
 export type EncryptedStoreOptions = {
   readonly store: Store;
-  /** At least 32 bytes; see secret.ts. With another secret everything kept so far is missing. */
+  /** At least 32 bytes; see secret.ts. With a different secret, everything stored so far is missing. */
   readonly secret: Uint8Array;
   readonly clock?: Clock;
-  /** How long an original is kept after it was last used, in milliseconds. Default 30 days. */
+  /** How long an original is kept after its last use, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
   /** How long one call of the store may take, in milliseconds. Default 500. */
   readonly storeDeadlineMs?: number | undefined;
 };
 
-/** Throws `bad-config` for a secret that is too short and for a deadline out of range. */
+/** Creates an encrypted store. Throws `bad-config` for a secret that is too short and for a deadline out of range. */
 export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedStore {
   const { secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
   const store = storeWithDeadline(options.store, { deadlineMs: options.storeDeadlineMs });
   if (secret.length < 32) {
-    throw new LeporelloError(
-      'bad-config',
-      `The secret has ${secret.length} bytes, but must have at least 32.`,
-    );
+    throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes; it needs at least 32.`);
   }
   const sealer = createSealer(secret);
   const renewals = createRenewals(store, clock);
@@ -105,7 +100,7 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
     return Promise.all(keys.map((key) => sealed(tenant, sealedKey(tenant, key), content, ttl)));
   }
 
-  /** `tenant` undefined: anybody's. */
+  /** Reads an original; with `tenant` undefined, that of any tenant. */
   async function find(tenant: string | undefined, id: string): Promise<RecalledOriginal> {
     const key = memoryKey(id);
     const record = isMemoryId(id) ? await store.get(key) : undefined;
@@ -124,20 +119,20 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
 
   return {
     ...createNames(secret),
-    async keep(tenant, originals, ...beside) {
+    async keep(tenant, originals, ...records) {
       const lasting = clock() + ttlMs;
       const entries: StoreEntry[] = [];
       // One at a time: a compressor takes megabytes while it works.
       for (const { id, original } of originals) {
         entries.push(await sealed(checkedTenant(tenant), memoryKey(id), original, ttlMs));
       }
-      for (const record of beside) entries.push(...(await sealedAll(tenant, record)));
-      const unless = beside.flatMap((record) => record.unless ?? []);
+      for (const record of records) entries.push(...(await sealedAll(tenant, record)));
+      const unless = records.flatMap((record) => record.unless ?? []);
       const guards = unless.map((key) => sealedKey(tenant, key));
       const inTheWay =
         guards.length > 0 ? await store.putUnless(guards, entries) : await store.putMany(entries);
       if (inTheWay) return opened(guards, inTheWay);
-      // What is kept for less is never renewed.
+      // Records with a shorter retention are never renewed.
       renewals.written(entries.flatMap(({ key, expiresAt = 0 }) => (expiresAt >= lasting ? [key] : [])));
       return undefined;
     },
@@ -183,7 +178,7 @@ function createNames(secret: Uint8Array): Pick<EncryptedStore, 'tenantOf' | 'idO
   const idKey = deriveKey(secret, 'id');
   return {
     tenantOf(name, source = 'credential') {
-      // The word that credentials had from the start: another one would give every tenant a new label.
+      // Credentials were labeled with this word from the start: a different one would give every tenant a new label.
       const kind = source === 'credential' ? 'some' : source;
       const text = name === undefined ? 'none' : `${kind} ${name}`;
       return base32Of(createHmac('sha256', tenantKey).update(text).digest());
@@ -205,15 +200,15 @@ function sealedKey(tenant: string, key: string): string {
   return `sealed/${checkedTenant(tenant)}/${key}`;
 }
 
-/** Words for the allowed tenant labels. They complete the sentence "... but must be". */
+/** Describes allowed tenant labels; completes the sentence "... but must be". */
 export const tenantWords = '1 to 64 of a-z, 0-9 and -';
 
-/** Labels have no blanks and slashes, so that a tenant and what follows it can never be read as another tenant. */
+/** Checks a tenant label. Labels have no blanks and slashes, so a label and the text after it can never be read as another label. */
 export function isTenantLabel(label: unknown): label is string {
   return typeof label === 'string' && /^[a-z0-9-]{1,64}$/.test(label);
 }
 
-/** Returns the label, or throws `bad-config`. */
+/** Returns the label unchanged, or throws `bad-config`. */
 export function checkedTenant(tenant: string): string {
   if (isTenantLabel(tenant)) return tenant;
   throw new LeporelloError(
@@ -223,14 +218,14 @@ export function checkedTenant(tenant: string): string {
 }
 
 /**
- * The secret for a store. Throws `bad-config` where a store was given without one: what is kept under a secret that ends with the process
- * cannot be read by the next one. A store that is our own, and ends with the process as well, gets a random one.
+ * Returns the secret for a store. Without a store, the originals end with the process, and a random secret will do. Throws `bad-config`
+ * for a store without a secret: the next process could not read anything.
  */
 export function secretFor(given: Store | undefined, secret: Uint8Array | undefined): Uint8Array {
   if (secret === undefined && given !== undefined) {
     throw new LeporelloError(
       'bad-config',
-      `secret is missing, but the ${given.name} store was given: without the secret of the last start nothing in it can be read again. Make one once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).`,
+      `secret is missing: without it, nothing in the ${given.name} store could be read after a restart. Create a secret once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).`,
     );
   }
   return secret ?? crypto.getRandomValues(new Uint8Array(32));

@@ -141,14 +141,14 @@ describe('the fold store', () => {
 
   it('writes records with the field names of earlier releases, and reads them', async () => {
     const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret });
-    const made = { edits: [drop(0)], foldingDisabled: true, foldingDisabledSince: 7 };
-    await createFoldStore({ encryptedStore }).record('t', links('abc'), made, { from: 3 });
+    const disabled = { edits: [drop(0)], foldingDisabled: true, foldingDisabledSince: 7 };
+    await createFoldStore({ encryptedStore }).record('t', links('abc'), disabled, { from: 3 });
     const [record] = await encryptedStore.getSealedMany('t', ['fold/l-abc']);
     const text = new TextDecoder().decode(record);
     expect(text.slice(0, text.indexOf(',"id":'))).toBe(
       '{"version":1,"length":3,"edits":[{"kind":"drop-message","message":0,"memory":"mem_0"}],"alone":true,"aloneSince":7',
     );
-    expect((await newest(createFoldStore({ encryptedStore }), 'abc'))?.fold).toMatchObject(made);
+    expect((await newest(createFoldStore({ encryptedStore }), 'abc'))?.fold).toMatchObject(disabled);
   });
 
   describe('with several instances', () => {

@@ -14,7 +14,7 @@ const open = (store: Store = inMemoryStore(), ttlMs?: number): HiddenRecalls =>
 const encoder = new TextEncoder();
 
 /** A round in which the model asked for `id`, spelled as no JavaScript object would be. */
-const ghost = (id: string, closing?: string): HiddenRecall => ({
+const recallOf = (id: string, closing?: string): HiddenRecall => ({
   rounds: [
     {
       turn: encoder.encode(`{ "n": 12345678901234567890, "é": "\\ud83d", "asks": "${id}" }`),
@@ -33,8 +33,8 @@ const ghost = (id: string, closing?: string): HiddenRecall => ({
 const reply = (before: string, copy = 'copy'): Reply => ({ before, through: `${before} ${copy}` });
 
 /** What is found for each of these replies of one conversation. */
-async function find(ghosts: HiddenRecalls, tenant: string, replies: readonly Reply[]) {
-  const found = await ghosts.find(tenant, replies.toReversed());
+async function find(hiddenRecalls: HiddenRecalls, tenant: string, replies: readonly Reply[]) {
+  const found = await hiddenRecalls.find(tenant, replies.toReversed());
   return replies.map((one) => found.find(({ reply: other }) => other === one)?.turns ?? []);
 }
 
@@ -55,89 +55,89 @@ function watched() {
   return { store: watching, broken, asked };
 }
 
-describe('ghost turns', () => {
-  it('are found by the prefix that was replied to, to the byte, in the order of the replies', async () => {
-    const ghosts = open();
-    await ghosts.record('t', 'a', ghost('mem_1', 'One.'));
-    await ghosts.record('t', 'c', ghost('mem_2'));
-    expect(await find(ghosts, 't', [reply('a'), reply('b'), reply('c')])).toEqual([
-      [ghost('mem_1', 'One.')],
+describe('hidden recalls', () => {
+  it('are found unchanged by the prefix that was replied to, in the order of the replies', async () => {
+    const hiddenRecalls = open();
+    await hiddenRecalls.record('t', 'a', recallOf('mem_1', 'One.'));
+    await hiddenRecalls.record('t', 'c', recallOf('mem_2'));
+    expect(await find(hiddenRecalls, 't', [reply('a'), reply('b'), reply('c')])).toEqual([
+      [recallOf('mem_1', 'One.')],
       [],
-      [ghost('mem_2')],
+      [recallOf('mem_2')],
     ]);
-    expect(await find(ghosts, 't', [reply('c'), reply('a')])).toEqual([
-      [ghost('mem_2')],
-      [ghost('mem_1', 'One.')],
+    expect(await find(hiddenRecalls, 't', [reply('c'), reply('a')])).toEqual([
+      [recallOf('mem_2')],
+      [recallOf('mem_1', 'One.')],
     ]);
-    expect(await find(ghosts, 't', [])).toEqual([]);
+    expect(await find(hiddenRecalls, 't', [])).toEqual([]);
   });
 
-  it('of several replies to one prefix are all found, the newest four, newest first', async () => {
+  it('of several replies to one prefix are found, the newest four, newest first', async () => {
     const store = inMemoryStore();
-    const ghosts = open(store);
-    for (let at = 1; at <= 6; at++) await ghosts.record('t', 'a', ghost(`mem_${at}`));
-    const newest = [ghost('mem_6'), ghost('mem_5'), ghost('mem_4'), ghost('mem_3')];
-    expect(await find(ghosts, 't', [reply('a')])).toEqual([newest]);
+    const hiddenRecalls = open(store);
+    for (let at = 1; at <= 6; at++) await hiddenRecalls.record('t', 'a', recallOf(`mem_${at}`));
+    const newest = [recallOf('mem_6'), recallOf('mem_5'), recallOf('mem_4'), recallOf('mem_3')];
+    expect(await find(hiddenRecalls, 't', [reply('a')])).toEqual([newest]);
     expect(await find(open(store), 't', [reply('a')])).toEqual([newest]);
   });
 
-  it('of the very same reply are kept once', async () => {
+  it('of the very same reply are stored once', async () => {
     const store = inMemoryStore();
-    const ghosts = open(store);
-    await ghosts.record('t', 'a', ghost('mem_1'));
-    await ghosts.record('t', 'a', ghost('mem_2'));
-    await ghosts.record('t', 'a', ghost('mem_1'));
-    for (const one of [ghosts, open(store)])
-      expect(await find(one, 't', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+    const hiddenRecalls = open(store);
+    await hiddenRecalls.record('t', 'a', recallOf('mem_1'));
+    await hiddenRecalls.record('t', 'a', recallOf('mem_2'));
+    await hiddenRecalls.record('t', 'a', recallOf('mem_1'));
+    for (const one of [hiddenRecalls, open(store)])
+      expect(await find(one, 't', [reply('a')])).toEqual([[recallOf('mem_2'), recallOf('mem_1')]]);
   });
 
   it('keep tenants apart', async () => {
-    const ghosts = open();
-    await ghosts.record('t', 'a', ghost('mem_1'));
-    expect(await find(ghosts, 'u', [reply('a')])).toEqual([[]]);
+    const hiddenRecalls = open();
+    await hiddenRecalls.record('t', 'a', recallOf('mem_1'));
+    expect(await find(hiddenRecalls, 'u', [reply('a')])).toEqual([[]]);
   });
 
-  it('are the same in another process on the same store, of several of them too', async () => {
+  it('are the same in another process with the same store, also for several', async () => {
     const store = inMemoryStore();
     const [one, other] = [open(store), open(store)];
-    await one.record('t', 'a', ghost('mem_1'));
-    await other.record('t', 'a', ghost('mem_2'));
-    for (const ghosts of [one, other, open(store)])
-      expect(await find(ghosts, 't', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+    await one.record('t', 'a', recallOf('mem_1'));
+    await other.record('t', 'a', recallOf('mem_2'));
+    for (const hiddenRecalls of [one, other, open(store)])
+      expect(await find(hiddenRecalls, 't', [reply('a')])).toEqual([[recallOf('mem_2'), recallOf('mem_1')]]);
   });
 
   it('are found for another reply to a prefix whose first one was looked up before', async () => {
     const store = inMemoryStore();
     const [one, other] = [open(store), open(store)];
-    await one.record('t', 'a', ghost('mem_1'));
-    expect(await find(one, 't', [reply('a', 'first')])).toEqual([[ghost('mem_1')]]);
-    await other.record('t', 'a', ghost('mem_2'));
-    expect(await find(one, 't', [reply('a', 'second')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+    await one.record('t', 'a', recallOf('mem_1'));
+    expect(await find(one, 't', [reply('a', 'first')])).toEqual([[recallOf('mem_1')]]);
+    await other.record('t', 'a', recallOf('mem_2'));
+    expect(await find(one, 't', [reply('a', 'second')])).toEqual([[recallOf('mem_2'), recallOf('mem_1')]]);
   });
 
-  it('stay as they were first found, so that what was sent is sent again', async () => {
+  it('stay as they were first found, so that the same bytes are sent again', async () => {
     const store = inMemoryStore();
-    const ghosts = open(store);
-    expect(await find(ghosts, 't', [reply('a')])).toEqual([[]]);
-    await open(store).record('t', 'a', ghost('mem_1'));
-    expect(await find(ghosts, 't', [reply('a')])).toEqual([[]]);
+    const hiddenRecalls = open(store);
+    expect(await find(hiddenRecalls, 't', [reply('a')])).toEqual([[]]);
+    await open(store).record('t', 'a', recallOf('mem_1'));
+    expect(await find(hiddenRecalls, 't', [reply('a')])).toEqual([[]]);
   });
 
-  it('are asked for once, all in one round trip', async () => {
+  it('are read once, all in one round trip', async () => {
     const { store, asked } = watched();
-    const ghosts = open(store);
-    await find(ghosts, 't', [reply('a'), reply('b')]);
-    await find(ghosts, 't', [reply('a'), reply('b'), reply('c')]);
-    await find(ghosts, 't', [reply('a'), reply('b'), reply('c')]);
+    const hiddenRecalls = open(store);
+    await find(hiddenRecalls, 't', [reply('a'), reply('b')]);
+    await find(hiddenRecalls, 't', [reply('a'), reply('b'), reply('c')]);
+    await find(hiddenRecalls, 't', [reply('a'), reply('b'), reply('c')]);
     expect(asked).toEqual([['sealed/t/ghost/b', 'sealed/t/ghost/a'], ['sealed/t/ghost/c']]);
   });
 
-  it('are not looked for again where a conversation had none, unless one was recorded since', async () => {
-    const ghosts = open();
+  it('are not looked up again for a conversation without any, unless one was recorded since', async () => {
+    const hiddenRecalls = open();
     const looked: string[] = [];
     const look = async (newestFirst: readonly Reply[]) => {
       looked.length = 0;
-      const found = await ghosts.find(
+      const found = await hiddenRecalls.find(
         't',
         (function* () {
           for (const one of newestFirst) {
@@ -153,7 +153,7 @@ describe('ghost turns', () => {
     expect(await look(replies)).toEqual([]);
     expect(looked).toEqual(['d', 'c']);
     // A client that left was back before its reply was recorded.
-    await ghosts.record('t', 'b', ghost('mem_1'));
+    await hiddenRecalls.record('t', 'b', recallOf('mem_1'));
     expect(await look(replies)).toEqual(['b']);
     expect(await look(replies)).toEqual(['b']);
     expect(looked).toEqual(['d', 'c', 'b', 'a']);
@@ -161,65 +161,67 @@ describe('ghost turns', () => {
 
   it('expire in the store', async () => {
     const store = inMemoryStore();
-    await open(store, -1).record('t', 'a', ghost('mem_1'));
+    await open(store, -1).record('t', 'a', recallOf('mem_1'));
     expect(await find(open(store), 't', [reply('a')])).toEqual([[]]);
   });
 
-  it('are all there, whoever records at once for one prefix', async () => {
+  it('are all stored when several instances record for one prefix at once', async () => {
     const store = inMemoryStore();
     const names = ['mem_1', 'mem_2', 'mem_3', 'mem_4'];
-    await Promise.all(names.map((name) => open(store).record('t', 'a', ghost(name))));
+    await Promise.all(names.map((name) => open(store).record('t', 'a', recallOf(name))));
     const [found] = await find(open(store), 't', [reply('a')]);
     expect(found).toHaveLength(4);
-    expect(found).toEqual(expect.arrayContaining(names.map((name) => ghost(name))));
+    expect(found).toEqual(expect.arrayContaining(names.map((name) => recallOf(name))));
   });
 
-  it('are not in the store in clear', async () => {
+  it('are not stored in clear', async () => {
     const store = inMemoryStore();
-    await open(store).record('t', 'a', ghost('mem_1'));
+    await open(store).record('t', 'a', recallOf('mem_1'));
     const record = await store.get('sealed/t/ghost/a');
     expect(new TextDecoder().decode(record)).not.toContain('Line 1');
   });
 });
 
-describe('ghost turns whose store fails', () => {
-  it('as they are recorded are remembered here, which is said', async () => {
+describe('hidden recalls whose store fails', () => {
+  it('are remembered by this process, and the failure is reported', async () => {
     const { store, broken } = watched();
-    const ghosts = open(store);
-    await ghosts.record('t', 'a', ghost('mem_1'));
+    const hiddenRecalls = open(store);
+    await hiddenRecalls.record('t', 'a', recallOf('mem_1'));
     broken.add('putUnless');
-    const failed = ghosts.record('t', 'a', ghost('mem_2'));
+    const failed = hiddenRecalls.record('t', 'a', recallOf('mem_2'));
     await expect(failed).rejects.toMatchObject({ code: 'store-failed' });
     broken.clear();
-    expect(await find(ghosts, 't', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
-    expect(await find(open(store), 't', [reply('a')])).toEqual([[ghost('mem_1')]]);
+    expect(await find(hiddenRecalls, 't', [reply('a')])).toEqual([[recallOf('mem_2'), recallOf('mem_1')]]);
+    expect(await find(open(store), 't', [reply('a')])).toEqual([[recallOf('mem_1')]]);
   });
 
-  it('go to the store with the next one', async () => {
+  it('are stored together with the next one', async () => {
     const { store, broken } = watched();
-    const ghosts = open(store);
+    const hiddenRecalls = open(store);
     broken.add('putUnless');
-    await expect(ghosts.record('t', 'a', ghost('mem_1'))).rejects.toThrow('The disk is gone.');
+    await expect(hiddenRecalls.record('t', 'a', recallOf('mem_1'))).rejects.toThrow('The disk is gone.');
     broken.clear();
-    await ghosts.record('t', 'a', ghost('mem_2'));
-    expect(await find(open(store), 't', [reply('a')])).toEqual([[ghost('mem_2'), ghost('mem_1')]]);
+    await hiddenRecalls.record('t', 'a', recallOf('mem_2'));
+    expect(await find(open(store), 't', [reply('a')])).toEqual([[recallOf('mem_2'), recallOf('mem_1')]]);
   });
 
-  it('are found as far as this process knows them; for others the failure is said, and nothing is learnt', async () => {
+  it('are found if this process knows them; for others the failure is reported, and nothing is remembered', async () => {
     const { store, broken } = watched();
-    const ghosts = open(store);
-    await open(store).record('t', 'a', ghost('mem_1'));
-    await open(store).record('t', 'b', ghost('mem_2'));
-    await find(ghosts, 't', [reply('a')]);
+    const hiddenRecalls = open(store);
+    await open(store).record('t', 'a', recallOf('mem_1'));
+    await open(store).record('t', 'b', recallOf('mem_2'));
+    await find(hiddenRecalls, 't', [reply('a')]);
     broken.add('getMany');
-    expect(await find(ghosts, 't', [reply('a')])).toEqual([[ghost('mem_1')]]);
-    await expect(find(ghosts, 't', [reply('a'), reply('b')])).rejects.toMatchObject({ code: 'store-failed' });
+    expect(await find(hiddenRecalls, 't', [reply('a')])).toEqual([[recallOf('mem_1')]]);
+    await expect(find(hiddenRecalls, 't', [reply('a'), reply('b')])).rejects.toMatchObject({
+      code: 'store-failed',
+    });
     broken.clear();
-    expect(await find(ghosts, 't', [reply('b')])).toEqual([[ghost('mem_2')]]);
+    expect(await find(hiddenRecalls, 't', [reply('b')])).toEqual([[recallOf('mem_2')]]);
   });
 });
 
-describe('a record of ghost turns', () => {
+describe('a record of hidden recalls', () => {
   const withRecord = async (content: string) => {
     const store = inMemoryStore();
     await encryptedStoreOn(store).putSealed('t', ['ghost/a'], encoder.encode(content), 60_000);
@@ -231,20 +233,21 @@ describe('a record of ghost turns', () => {
     expect(await find(open(store), 't', [reply('a')])).toEqual([[]]);
   });
 
-  it('that was damaged is missing', async () => {
+  it('counts as missing if it was damaged', async () => {
     const store = inMemoryStore();
-    await open(store).record('t', 'a', ghost('mem_1'));
+    await open(store).record('t', 'a', recallOf('mem_1'));
     const value = (await store.get('sealed/t/ghost/a'))!;
     value[value.length - 1]! ^= 1;
     await store.putMany([{ key: 'sealed/t/ghost/a', value, expiresAt: undefined }]);
     expect(await find(open(store), 't', [reply('a')])).toEqual([[]]);
   });
 
-  it('that is no JSON is said to be so, without what it holds', async () => {
+  it('that is not JSON causes an error without its content', async () => {
     const store = await withRecord('secret');
     await expect(find(open(store), 't', [reply('a')])).rejects.toMatchObject({
       code: 'store-failed',
-      message: 'A ghost turn in the store is not JSON. Delete the data folder to start anew.',
+      message:
+        'A hidden recall in the store is not JSON. Delete the data folder to start with an empty store.',
     });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Where ghost turns are kept: by the prefix the model replied to, so that any instance finds what was recalled for a reply once a
- * client sends that reply back. No session id is needed, and branches cannot mix.
+ * Stores hidden recalls by the prefix that the model replied to, so that any instance finds them when a client sends that reply back. No
+ * session id is needed, and branches cannot mix.
  */
 import { LRUCache } from 'lru-cache';
 import type { HiddenRecall } from '../conversation/hidden-recall.ts';
@@ -10,44 +10,44 @@ import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 export interface HiddenRecalls {
   /**
-   * The replies of one conversation for which something was recalled, with that, the newest turn first; none for most conversations.
-   * No more of them are looked at than need be. What is found is kept for as long again. Rejects with `store-failed`.
+   * Finds the replies of a conversation that have hidden recalls, the newest recall of each reply first; none for most conversations. Reads
+   * no more replies than needed. Renews the expiry of what it finds. Rejects with `store-failed`.
    */
   find<R extends Reply>(tenant: string, newestFirst: Iterable<R>): Promise<readonly FoundRecalls<R>[]>;
-  /** The same from the memory of this process alone, for when the store does not answer. */
+  /** Finds hidden recalls in this process's memory only, for when the store does not answer. */
   findHere<R extends Reply>(tenant: string, newestFirst: Iterable<R>): readonly FoundRecalls<R>[];
-  /** Keeps what was recalled for a reply to the prefix `link` stands for. Rejects with `store-failed`, but remembers it here. */
-  record(tenant: string, link: string, ghost: HiddenRecall): Promise<void>;
+  /** Stores a hidden recall of a reply to the prefix with hash `link`. Rejects with `store-failed`, but this process remembers it. */
+  record(tenant: string, link: string, recall: HiddenRecall): Promise<void>;
 }
 
-/** A reply in a client's copy: the link of the prefix before it, and the one behind the whole copy. */
+/** A reply as the client sends it back: the hash of the prefix before it, and the hash of the prefix that ends with it. */
 export type Reply = { readonly before: string; readonly through: string };
 
 export type FoundRecalls<R extends Reply> = { readonly reply: R; readonly turns: readonly HiddenRecall[] };
 
 type HiddenRecallsOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'renewSealed'>;
-  /** How long a ghost turn is kept after it was last put back, in milliseconds. Default 30 days. */
+  /** How long a hidden recall is kept after it was last put back, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
   readonly clock?: Clock | undefined;
 };
 
-/** Replies to one prefix that are told apart: a client may ask again, and go on from any of them. */
-const mostTurns = 4;
+/** The number of hidden recalls stored for one prefix: a client may retry a request and continue from any of the replies. */
+const maxTurns = 4;
 
-/** Further ones are remembered here alone. */
-const mostVersions = 16;
+/** The number of versions of one prefix's record. Further versions are only remembered in this process. */
+const maxVersions = 16;
 
-/** Behind an encrypted store. What this process learns is remembered, bounded, so that a turn that goes on asks for its newest reply alone. */
+/** Creates the store of hidden recalls. It remembers a bounded number in memory, so an ongoing conversation reads only its newest reply. */
 export function createHiddenRecalls({
   encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
   clock = Date.now,
 }: HiddenRecallsOptions): HiddenRecalls {
-  // By the link behind the copy: another reply to the same prefix may have been recalled for later, by another instance.
+  // By the hash of the prefix that ends with the reply: another instance may later record recalls of another reply to the same prefix.
   const known = new LRUCache<string, readonly HiddenRecall[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
   const made = new LRUCache<string, readonly HiddenRecall[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
-  // By the same link: how many records there were when nothing was recalled for this reply nor for any before it.
+  // By the same hash: the value of `records` when neither this reply nor any before it had a recall.
   const without = new LRUCache<string, number>({ maxSize: 400_000, sizeCalculation: () => 1 });
   let records = 0;
 
@@ -60,7 +60,7 @@ export function createHiddenRecalls({
         const key = keyIn(tenant, reply.through);
         if (without.get(key) === now) break;
         const turns = known.get(key);
-        // A client that left may be back before its reply was recorded: none then is not none for ever.
+        // A client that disconnected may return before its reply was recorded, so an empty result is checked again.
         const late = turns?.length === 0 ? made.get(keyIn(tenant, reply.before)) : undefined;
         met.push({ reply, key, turns: late ?? turns });
       }
@@ -90,49 +90,51 @@ export function createHiddenRecalls({
         return turns ? [{ reply, turns }] : [];
       });
     },
-    async record(tenant, link, ghost) {
+    async record(tenant, link, recall) {
       records++;
       const place = keyIn(tenant, link);
-      const mine = merged([ghost], made.get(place));
-      // Before anything can fail: this process goes on from it although the store does not have it.
+      const mine = merged([recall], made.get(place));
+      // First, because the write may fail: this process uses the recall although the store does not have it.
       made.set(place, mine);
       await add(tenant, link, mine);
     },
   };
 
-  /** Its marks, too: a version that is recorded later must meet those that stand there. */
+  /** Renews a record with the keys of its versions: a later version must find the earlier ones. */
   function renew(tenant: string, link: string, writtenAt?: number): void {
-    const marks = () => Array.from({ length: mostVersions }, (_, at) => markOf(link, at + 1));
-    encryptedStore.renewSealed(tenant, keyOf(link), ttlMs, { writtenAt, along: marks });
+    const versions = () => Array.from({ length: maxVersions }, (_, at) => versionKey(link, at + 1));
+    encryptedStore.renewSealed(tenant, keyOf(link), ttlMs, { writtenAt, along: versions });
   }
 
-  /** Other instances may record for the same prefix at once: each version is written once, and the next begins with what it holds. */
+  /**
+   * Writes the recalls of a prefix. Other instances may write to the same prefix at the same time, so each version is written once, and the
+   * next version includes the recalls of the one before.
+   */
   async function add(tenant: string, link: string, mine: readonly HiddenRecall[]): Promise<void> {
     let turns = mine;
-    for (let version = 1; version <= mostVersions; version++) {
-      const mark = markOf(link, version);
-      const keys = [keyOf(link), mark];
-      const there = await encryptedStore.keep(tenant, [], {
-        keys,
+    for (let version = 1; version <= maxVersions; version++) {
+      const key = versionKey(link, version);
+      const existing = await encryptedStore.keep(tenant, [], {
+        keys: [keyOf(link), key],
         content: bytesOf(turns, clock()),
         ttlMs,
-        unless: [mark],
+        unless: [key],
       });
-      if (there === undefined) return;
-      turns = merged(mine, parseTurns(there.content)?.turns);
+      if (existing === undefined) return;
+      turns = merged(mine, parseTurns(existing.content)?.turns);
     }
   }
 }
 
-/** The newest turns, each once: of those that stand in both lists the later decides, which all instances share. */
+/** Merges two lists, newest first, without duplicates. The place of a recall in `older`, which all instances share, wins. */
 function merged(
   newer: readonly HiddenRecall[] | undefined = [],
   older: readonly HiddenRecall[] | undefined = [],
 ): readonly HiddenRecall[] {
   if (newer.length === 0 || older.length === 0) return older.length === 0 ? newer : older;
-  const there = new Set(older.map((turn) => JSON.stringify(storedOf(turn))));
-  const fresh = newer.filter((turn) => !there.has(JSON.stringify(storedOf(turn))));
-  return [...fresh, ...older].slice(0, mostTurns);
+  const stored = new Set(older.map((turn) => JSON.stringify(storedOf(turn))));
+  const fresh = newer.filter((turn) => !stored.has(JSON.stringify(storedOf(turn))));
+  return [...fresh, ...older].slice(0, maxTurns);
 }
 
 function sizeCalculation(turns: readonly HiddenRecall[]): number {
@@ -151,14 +153,14 @@ function keyOf(link: string): string {
   return `ghost/${link}`;
 }
 
-function markOf(link: string, version: number): string {
+function versionKey(link: string, version: number): string {
   return `${keyOf(link)}/${version}`;
 }
 
-/** Turns are JSON texts, kept as such: their bytes are sent again as they were. */
+/** The record in the store. Turns are stored as JSON texts, because their bytes are sent again unchanged. */
 type StoredRecalls = {
   readonly turns: readonly StoredRecall[];
-  /** When it was written, in milliseconds since the epoch. Earlier releases did not say. */
+  /** When the record was written, in milliseconds since the epoch. Earlier releases did not write it. */
   readonly at?: number;
 };
 
@@ -188,7 +190,7 @@ function storedOf({ rounds, closing }: HiddenRecall): StoredRecall {
 function parseTurns(
   record: Uint8Array | undefined,
 ): { readonly turns: readonly HiddenRecall[]; readonly at: number | undefined } | undefined {
-  const stored = record && (decodeRecord(record, 'A ghost turn') as StoredRecalls | undefined);
+  const stored = record && (decodeRecord(record, 'A hidden recall') as StoredRecalls | undefined);
   const turns = stored?.turns.map(({ rounds, closing }) => ({
     rounds: rounds.map(({ turn, answers }) => ({ turn: encoder.encode(turn), answers })),
     closing: closing === undefined ? undefined : encoder.encode(closing),

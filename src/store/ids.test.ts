@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { base32Of, isMemoryId } from './ids.ts';
 
 describe('isMemoryId', () => {
-  it('knows the form of an id', () => {
+  it('recognizes the form of an id', () => {
     expect(isMemoryId('mem_0123456789abcdef')).toBe(true);
     expect(isMemoryId('mem_ghjkmnpqrstvwxyz')).toBe(true);
   });
@@ -23,7 +23,7 @@ describe('isMemoryId', () => {
 });
 
 describe('base32Of', () => {
-  it('writes 80 bits, five at a time, the highest first', () => {
+  it('encodes 80 bits, five at a time, highest first', () => {
     expect(base32Of(new Uint8Array(10))).toBe('0000000000000000');
     expect(base32Of(new Uint8Array(32).fill(255))).toBe('zzzzzzzzzzzzzzzz');
     expect(base32Of(new Uint8Array([0x08, 0x42, 0x10, 0x84, 0x21, 0, 0, 0, 0, 0x1f, 0xff]))).toBe(

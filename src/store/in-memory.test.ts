@@ -5,7 +5,7 @@ import { inMemoryStore } from './in-memory.ts';
 storeSuite('in-memory', { open: (clock) => inMemoryStore({ clock }) });
 
 describe('the in-memory store', () => {
-  it('lets the least recently used entries go when it is full', async () => {
+  it('removes the least recently used entries when it is full', async () => {
     const store = inMemoryStore({ maxBytes: 6_000 });
     await store.putMany([put('a', 1_000), put('b', 1_000), put('c', 1_000)]);
     await store.get('a');
@@ -14,13 +14,13 @@ describe('the in-memory store', () => {
     expect(left.map((value) => value?.length)).toEqual([1_000, undefined, 1_000, 2_000]);
   });
 
-  it('refuses entries that it cannot hold at once, and leaves what it has', async () => {
+  it('rejects entries that do not fit at once, and keeps the existing ones', async () => {
     const store = inMemoryStore({ maxBytes: 5_000 });
     await store.putMany([put('a', 1_000)]);
     await expect(store.putMany([put('a', 2_000), put('b', 3_000)])).rejects.toMatchObject({
       code: 'store-failed',
       message:
-        'The in-memory store holds 5000 bytes, these entries need 5884: raise maxBytes or use a store on disk.',
+        'The in-memory store holds at most 5000 bytes, but these entries need 5884: raise maxBytes or use a store on disk.',
     });
     const left = await store.getMany(['a', 'b']);
     expect(left.map((value) => value?.length)).toEqual([1_000, undefined]);

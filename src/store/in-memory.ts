@@ -1,13 +1,13 @@
 /**
- * A store in this process's memory: the least recently used entries go first when it is full. For tests, demos and
- * in-process use; nothing survives a restart. No I/O, no timers.
+ * A store in this process's memory. When it is full, the least recently used entries are removed first. For tests, demos and in-process
+ * use; nothing survives a restart. No I/O, no timers.
  */
 import { LRUCache } from 'lru-cache';
 import { LeporelloError } from '../errors.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
 export type InMemoryOptions = {
-  /** What keys, values and bookkeeping may take together, in bytes. Default 128 MiB. */
+  /** Maximum size of keys, values and bookkeeping together, in bytes. Default 128 MiB. */
   readonly maxBytes?: number;
   readonly clock?: Clock;
   /** Whether several engines use this object. Default true. */
@@ -16,7 +16,7 @@ export type InMemoryOptions = {
 
 type StoredValue = { readonly value: Uint8Array; readonly expiresAt: number };
 
-/** Entries that could not all be held at once are refused with `store-failed`, none of them written. */
+/** Creates an in-memory store. A write of entries that do not fit all at once rejects with `store-failed` and writes nothing. */
 export function inMemoryStore(options: InMemoryOptions = {}): Store {
   const { maxBytes = 128 * 1024 * 1024, clock = Date.now } = options;
   const held = new LRUCache<string, StoredValue>({ maxSize: maxBytes });
@@ -49,7 +49,7 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
     if (needed > maxBytes) {
       throw new LeporelloError(
         'store-failed',
-        `The in-memory store holds ${maxBytes} bytes, these entries need ${needed}: raise maxBytes or use a store on disk.`,
+        `The in-memory store holds at most ${maxBytes} bytes, but these entries need ${needed}: raise maxBytes or use a store on disk.`,
       );
     }
     for (const { key, held: next } of copies) held.set(key, next, { size: sizeOf(key, next.value) });
@@ -106,12 +106,12 @@ function copyOf(entry: StoreEntry): { readonly key: string; readonly held: Store
   return { key, held: { value: new Uint8Array(value), expiresAt } };
 }
 
-/** What an entry without value takes on the heap, keys at two bytes a character (measured on Node 24: 430 bytes). */
+/** Returns the heap size of an entry: the value, two bytes per character of the key, and overhead (measured on Node 24: 430 bytes). */
 function sizeOf(key: string, value: Uint8Array): number {
   return value.byteLength + 2 * key.length + 440;
 }
 
-/** Looks at every entry once for as many writes as there are entries: constant work a write on average. */
+/** Creates a sweep of expired entries. It visits every entry once per as many writes as there are entries: constant work per write on average. */
 function createSweep(held: LRUCache<string, StoredValue>): (now: number, writes: number) => void {
   let since = 0;
   return function sweep(now, writes) {

@@ -13,14 +13,14 @@ const call = { id: 'call_1', name: 'read_memory', argumentsJson: '{"id":"mem_1"}
 const reply: KeptReply = { name: 'resp_2', owed: [{ call, text: 'Line 1: "all is well" \u2028' }] };
 
 describe('kept replies', () => {
-  it('are found under the name the client knows, and no other', async () => {
+  it('are found under the name the client knows, and under no other', async () => {
     const kept = open();
     await kept.record('t', 'resp_1', reply);
     expect(await kept.find('t', 'resp_1')).toEqual(reply);
     expect(await kept.find('t', 'resp_2')).toBeUndefined();
   });
 
-  it('are the same in another process, also after that one looked in vain', async () => {
+  it('are found in another process, also after a search there found nothing', async () => {
     const store = inMemoryStore();
     const [one, other] = [open(store), open(store)];
     expect(await other.find('t', 'resp_1')).toBeUndefined();
@@ -28,7 +28,7 @@ describe('kept replies', () => {
     expect(await other.find('t', 'resp_1')).toEqual(reply);
   });
 
-  it('are the newest that was recorded', async () => {
+  it('are overwritten by newer ones', async () => {
     const store = inMemoryStore();
     const kept = open(store);
     await kept.record('t', 'resp_1', reply);
@@ -43,7 +43,7 @@ describe('kept replies', () => {
     expect(await kept.find('u', 'resp_1')).toBeUndefined();
   });
 
-  it('may have any name, and none stands in the store in clear', async () => {
+  it('may have any name, and no name is stored in clear', async () => {
     const store = inMemoryStore();
     const names = ['', '../../x', 'a/b', '\u0000', 'x'.repeat(10_000)];
     const keys: string[] = [];
@@ -65,7 +65,7 @@ describe('kept replies', () => {
     expect(await open(store).find('t', 'resp_1')).toBeUndefined();
   });
 
-  it('are remembered by this process when the store fails, which is said', async () => {
+  it('are remembered by this process when the store fails, and the failure is reported', async () => {
     const store = inMemoryStore();
     const kept = open(store);
     await store.close();

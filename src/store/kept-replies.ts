@@ -1,6 +1,6 @@
 /**
- * Where it is kept how to go on from a reply that the provider keeps: by the name the client knows it under, for what the provider has
- * under that name may end with a private call.
+ * Remembers how to continue a reply that the provider stores, by the response id that the client knows: the provider's stored reply may
+ * end with a private call that must be answered first.
  */
 import { LRUCache } from 'lru-cache';
 import type { KeptReply } from '../conversation/hidden-recall.ts';
@@ -10,25 +10,27 @@ import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 export interface KeptReplies {
-  /** The reply that this process remembers; does not ask the store. */
+  /** Returns the reply that this process remembers, without reading the store. */
   known(tenant: string, knownAs: string): KeptReply | undefined;
-  /** Undefined for most: they can be gone on from as they are. What is found is kept for as long again. Rejects with `store-failed`. */
+  /**
+   * Finds a reply and renews its expiry. Undefined for most replies: they can be continued as they are. Rejects with `store-failed`.
+   */
   find(tenant: string, knownAs: string): Promise<KeptReply | undefined>;
-  /** Rejects with `store-failed`, but remembers it here. */
+  /** Stores a reply. Rejects with `store-failed`, but this process remembers the reply. */
   record(tenant: string, knownAs: string, reply: KeptReply): Promise<void>;
 }
 
 type KeptRepliesOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'renewSealed'>;
-  /** How long one is kept after it was last gone on from, in milliseconds. Default 30 days. */
+  /** How long a reply is kept after it was last continued, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
   readonly clock?: Clock | undefined;
 };
 
-/** With when it was written, in milliseconds since the epoch; earlier releases did not say. */
+/** `at`: when the record was written, in milliseconds since the epoch; earlier releases did not write it. */
 type StoredReply = KeptReply & { readonly at?: number };
 
-/** Behind an encrypted store. What this process learns is remembered, bounded, so that it goes on even while the store is down. */
+/** Creates the store of kept replies. It remembers a bounded number in memory, so it also works while the store is down. */
 export function createKeptReplies({
   encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,

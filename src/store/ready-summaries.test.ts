@@ -12,7 +12,7 @@ const chain = (letters: string) =>
   Array.from({ length: letters.length + 1 }, (_, at) => `link-${letters.slice(0, at)}`);
 
 describe('ready summaries', () => {
-  it('are found by what begins with all that they stand for, the longest first, by other processes too', async () => {
+  it('are found by conversations that begin with all summarized messages, the longest first, also by other processes', async () => {
     const summaries = open();
     const short = { from: 1, upTo: 3, link: 'link-abc', body: 'abc' };
     const long = { from: 1, upTo: 5, link: 'link-abcde', body: 'abcde' };
@@ -31,7 +31,7 @@ describe('ready summaries', () => {
     expect(await open().find('one', chain(''))).toEqual([]);
   });
 
-  describe('that are being written', () => {
+  describe('with a lease', () => {
     const start = () => {
       let now = 1_000;
       const clock = () => now;
@@ -48,7 +48,7 @@ describe('ready summaries', () => {
     const links = chain('abcdefgh');
     const ready = { from: 0, upTo: 4, link: 'link-abcd', body: 'abcd' };
 
-    it('are left to whoever claimed them, and what goes on from them, too, until that time is up', async () => {
+    it('are left to the instance with the lease until it ends, and so are later ones of the conversation', async () => {
       const { instance, pass } = start();
       const [one, other] = [instance(), instance()];
       expect(await one.claim('t', links, { foundBy: 4, known: 0 }, 60_000)).toBe(true);
@@ -64,7 +64,7 @@ describe('ready summaries', () => {
       expect(await other.claim('t', links, { foundBy: 6, known: 0 }, 60_000)).toBe(true);
     });
 
-    it('are claimed by one of many that want them at once', async () => {
+    it('are leased by only one of many instances that claim them at once', async () => {
       const { instance } = start();
       const claims = await Promise.all(
         Array.from({ length: 12 }, () => instance().claim('t', links, { foundBy: 4, known: 0 }, 60_000)),
@@ -72,7 +72,7 @@ describe('ready summaries', () => {
       expect(claims.filter((isMine) => isMine)).toEqual([true]);
     });
 
-    it('are found by those that left them to others, as soon as they are there', async () => {
+    it('are found by the other instances as soon as they are stored', async () => {
       const { instance } = start();
       const [one, other] = [instance(), instance()];
       expect(await other.find('t', links)).toEqual([]);
@@ -83,7 +83,7 @@ describe('ready summaries', () => {
       expect(await other.find('t', links)).toEqual([{ ...ready, matched: 4 }]);
     });
 
-    it('are not written again where one is there, of which nobody here knew', async () => {
+    it('are not written again if the store has one that this process did not know', async () => {
       const { instance, pass } = start();
       const [one, other] = [instance(), instance()];
       expect(await other.find('t', links)).toEqual([]);

@@ -1,56 +1,57 @@
 /**
- * Where summaries wait that were written ahead, for the fold that will need them: by a prefix that has all that they stand for, so that a
- * branch, a restart and another instance find those of their own history alone. Who writes one says so first, for as long as it may
- * take, so that each is written once.
+ * Stores summaries that were written ahead of the fold that will need them. They are found by a prefix that contains all summarized
+ * messages, so a branch, a restart and another instance find only summaries of their own history. A writer takes a lease first, so only
+ * one instance writes a summary.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from './store.ts';
 import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
-/** A summary of the messages from `from` to before `upTo`, of which none was folded away when it was written. */
+/** A summary of the messages from index `from` up to, not including, `upTo`. None of them was folded when it was written. */
 export type ReadySummary = {
   readonly from: number;
   readonly upTo: number;
-  /** Stands for the first `upTo` messages, with what was recalled in private. */
+  /** The hash of the first `upTo` messages, hidden recalls included. */
   readonly link: string;
   readonly body: string;
 };
 
 export interface ReadySummaries {
   /**
-   * Those that may be for this chain, the newest first: `links[j]` stands for the first j messages as the client sent them, and a summary
-   * is for a conversation that has its `link`. Rejects with `store-failed`.
+   * Finds summaries that may belong to a conversation, newest first. `links[j]` is the hash of its first j messages as the client sent them.
+   * A summary belongs to a conversation that has the summary's `link`. Rejects with `store-failed`.
    */
   find(tenant: string, links: readonly string[]): Promise<readonly FoundSummary[]>;
   /**
-   * Whether to write one: not where another instance does, or has, for as many messages or fewer, beyond what is known. For `forMs` nobody
-   * else will, so a process that ends meanwhile holds it up for no longer. Rejects with `store-failed`.
+   * Takes the lease to write a summary. Returns false if another instance is writing, or has written, one of as many messages or fewer
+   * that goes beyond the known one. The lease lasts `forMs` milliseconds, so a process that ends holds others up no longer. Rejects with
+   * `store-failed`.
    */
   claim(tenant: string, links: readonly string[], place: SummaryPlace, forMs: number): Promise<boolean>;
-  /** To be found by all that begin with the prefix `link` stands for. Rejects with `store-failed`, but remembers it here. */
+  /** Stores a summary for conversations that begin with the prefix with hash `link`. Rejects with `store-failed`, but this process remembers it. */
   record(tenant: string, link: string, ready: ReadySummary): Promise<void>;
 }
 
-/** By how many messages of the client it was found. */
+/** A summary, and how many messages of the client its prefix has. */
 export type FoundSummary = ReadySummary & { readonly matched: number };
 
-/** By what a summary is to be found, and what there is of earlier ones: the messages of the client that are in front. */
+/** The prefix by which a new summary is to be found, and that of the known one before it, both as numbers of client messages. */
 export type SummaryPlace = { readonly foundBy: number; readonly known: number };
 
 type ReadySummariesOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'keep'>;
-  /** How long one is kept, in milliseconds. Default a day: the fold it was written for comes within hours, or never. */
+  /** How long a summary is kept, in milliseconds. Default one day: the fold it was written for comes within hours, or never. */
   readonly ttlMs?: number | undefined;
   readonly clock?: Clock | undefined;
 };
 
-/** Links asked for in the store, the newest: a summary written ahead ends not far behind what is newest. */
-const mostLinks = 128;
+/** The number of newest prefixes that are looked up: a summary written ahead ends close to the newest message. */
+const maxLinks = 128;
 
 /**
- * Behind an encrypted store. The store is asked once for each conversation that this process meets, and while another instance writes for it; what
- * others write besides it does not see.
+ * Creates the store of ready summaries. It reads the store once per conversation that is new to this process, and again while another
+ * instance writes a summary for it. It does not see other summaries that other instances write.
  */
 export function createReadySummaries({
   encryptedStore,
@@ -58,7 +59,7 @@ export function createReadySummaries({
   clock = Date.now,
 }: ReadySummariesOptions): ReadySummaries {
   const known = new LRUCache<string, ReadySummary>({ max: 2_000 });
-  /** Until when another instance may be writing; in the past where none is known to. */
+  /** When the lease of another instance ends; a time in the past if none is known. */
   const asked = new LRUCache<string, number>({ max: 10_000 });
 
   return {
@@ -69,7 +70,7 @@ export function createReadySummaries({
       const expected = asked.get(conversation);
       const isExpected = expected !== undefined && expected > clock();
       if (!isExpected && (here.length > 0 || expected !== undefined)) return here;
-      const recent = links.slice(Math.max(1, links.length - mostLinks));
+      const recent = links.slice(Math.max(1, links.length - maxLinks));
       const records = await encryptedStore.getSealedMany(tenant, recent.map(keyOf));
       if (!isExpected) asked.set(conversation, 0);
       for (const [at, record] of records.entries()) learn(tenant, recent[at]!, record);
@@ -77,7 +78,7 @@ export function createReadySummaries({
     },
     async claim(tenant, links, { foundBy, known: before }, forMs) {
       const link = links[foundBy]!;
-      const between = links.slice(Math.max(before + 1, foundBy - mostLinks + 1), foundBy + 1).toReversed();
+      const between = links.slice(Math.max(before + 1, foundBy - maxLinks + 1), foundBy + 1).toReversed();
       const mine = leaseOf(link);
       const inTheWay = await encryptedStore.keep(tenant, [], {
         keys: [mine],

@@ -28,7 +28,7 @@ function renewing({ fails = false } = {}) {
 }
 
 describe('records in use', () => {
-  it('are renewed in one call for all of a turn of the loop, each once', async () => {
+  it('are renewed once each, in one call per turn of the event loop', async () => {
     const { renewals, asked } = renewing();
     renewals.used('a', 30 * day);
     renewals.used('b', 30 * day, { along: () => ['b1', 'b2'] });
@@ -56,7 +56,7 @@ describe('records in use', () => {
     expect(await asked()).toEqual([`a b until day ${100 + pause + ttlDays}`]);
   });
 
-  it('that another process wrote a moment ago are not renewed', async () => {
+  it('are not renewed if another process wrote them a moment ago', async () => {
     const { renewals, setDay, asked } = renewing();
     renewals.used('a', 30 * day, { writtenAt: 99.5 * day });
     expect(await asked()).toEqual([]);
@@ -68,7 +68,7 @@ describe('records in use', () => {
     expect(await asked()).toEqual(['a until day 130.5']);
   });
 
-  it('are tried again with the next use where the store failed', async () => {
+  it('are renewed at the next use if the store failed', async () => {
     const { renewals, state, asked } = renewing({ fails: true });
     renewals.used('a', 30 * day, { along: () => ['a1'] });
     expect(await asked()).toEqual(['a a1 until day 130']);
@@ -79,7 +79,7 @@ describe('records in use', () => {
     expect(await asked()).toEqual([]);
   });
 
-  it('are asked for by how long they are kept', async () => {
+  it('are renewed in one call per retention', async () => {
     const { renewals, asked } = renewing();
     renewals.used('a', 30 * day);
     renewals.used('b', 10 * day);

@@ -1,33 +1,33 @@
 /**
- * Counts the retention of records from their last use. Renewing is a write, so it is not done with every use: a record is renewed when a
- * tenth of its time, a day at most, has passed since this process last wrote or renewed it. Nothing waits for it, and a failure is left
- * to a later use. What is used in one turn of the event loop goes to the store in one call.
+ * Extends the retention of records from their last use. Renewing is a write, so not every use renews: a record is renewed when a tenth of
+ * its retention, at most one day, has passed since this process last wrote or renewed it. Nobody waits for a renewal, and a failed one is
+ * left to a later use. Records used in one turn of the event loop are renewed in one call of the store.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock, Store } from './store.ts';
 
 export type Renewals = {
-  /** These were written just now. */
+  /** Notes that these keys were written just now. */
   written(keys: readonly string[]): void;
-  /** This is used now, and is to be kept for `ttlMs` from here on. Returns at once. */
-  used(key: string, ttlMs: number, known?: Use): void;
+  /** Notes that a record is used now and must be kept for `ttlMs` from now on. Returns at once. */
+  used(key: string, ttlMs: number, known?: RecordUse): void;
 };
 
-type Use = {
-  /** When it was written, in milliseconds since the epoch, where the record says so. */
+type RecordUse = {
+  /** When the record was written, in milliseconds since the epoch, if the record says so. */
   readonly writtenAt?: number | undefined;
-  /** Further records that are renewed whenever this one is. */
+  /** Further keys that are renewed together with this one. */
   readonly along?: () => readonly string[];
 };
 
-/** Records of which this process remembers when they were written or renewed. Of others it does not know, so it renews them. */
-const mostRemembered = 100_000;
+/** The number of records whose last write or renewal this process remembers. It renews any other record at its next use. */
+const maxRemembered = 100_000;
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
 export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock): Renewals {
-  const freshAt = new LRUCache<string, number>({ max: mostRemembered });
-  /** By how long they are to be kept. */
+  const freshAt = new LRUCache<string, number>({ max: maxRemembered });
+  /** Keys to renew, by their retention in milliseconds. */
   const due = new Map<number, string[]>();
 
   function renewLater(keys: readonly string[], ttlMs: number): void {

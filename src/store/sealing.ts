@@ -1,10 +1,12 @@
 /**
- * Turns bytes into a record that only the holder of the secret can read, and back: compressed, then AES-256-GCM under a
+ * Turns bytes into a record that only the holder of the secret can read, and back: compressed, then encrypted with AES-256-GCM under a
  * key of the tenant. No store, no clock. A record:
  *
  *     format (1 byte) | length of the tenant label (1) | tenant label | nonce (12) | ciphertext | tag (16)
  *
- * Format, label and the place in the store are authenticated: a record moved to another key does not open.
+ * Format, label and key in the store are authenticated: a record moved to another key does not decrypt. The format byte says how the
+ * content is compressed. Small content is compressed at once and large content in Node's thread pool, so the event loop is never blocked
+ * for long.
  */
 import {
   createCipheriv,
@@ -19,9 +21,9 @@ import * as zlib from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 
 export type Sealer = {
-  /** `tenant`: at most 255 ASCII characters. `place`: the key that the record is stored under. */
+  /** Encrypts content. `tenant`: at most 255 ASCII characters. `place`: the key that the record is stored under. */
   seal(tenant: string, place: string, content: Uint8Array): Promise<Uint8Array>;
-  /** Undefined for whatever was not sealed under this secret for this place: another secret, a changed bit, other bytes. */
+  /** Decrypts a record. Returns undefined if it was not sealed with this secret for this place, or if a bit changed. */
   unseal(record: Uint8Array, place: string): Promise<Unsealed | undefined>;
 };
 
@@ -71,14 +73,14 @@ export function createSealer(secret: Uint8Array): Sealer {
         decipher.final();
         return { tenant, content: await unpack({ format, bytes: joined(bytes) }) };
       } catch {
-        // What Node says of a wrong tag helps nobody: the record is not ours.
+        // The record is not ours. Node's message about a wrong tag helps nobody.
         return undefined;
       }
     },
   };
 }
 
-/** A key for one purpose, 32 bytes. An object: Node takes a key of bytes anew, four times as slowly, in each use. */
+/** Derives a 32-byte key for one purpose. Returns a key object: with raw bytes, Node imports the key at each use, four times slower. */
 export function deriveKey(secret: Uint8Array, purpose: string): KeyObject {
   return createSecretKey(new Uint8Array(hkdfSync('sha256', secret, 'leporello memory 1', purpose, 32)));
 }
@@ -93,7 +95,7 @@ function joined(...parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** High four bits: version of the record. Low four bits: how its content is compressed. */
+/** Record formats. High four bits: version of the record. Low four bits: compression of its content. */
 export const formats = { stored: 0x10, deflated: 0x11, zstd: 0x12 } as const;
 
 type Packed = { readonly format: number; readonly bytes: Uint8Array };
@@ -101,20 +103,20 @@ type Packed = { readonly format: number; readonly bytes: Uint8Array };
 /** Measured on recorded tool output, Node 24: zstd takes 0.2 ms for 64 kB at once, 0.5 ms through the thread pool. */
 const largeBytes = 64 * 1024;
 
-/** Not worth the start of a compressor: 30 us to win nothing. A record of what a request was sent with is shorter. */
+/** Content up to this size is not compressed: starting a compressor takes 30 us and saves nothing. Records of sent requests are shorter. */
 const smallBytes = 200;
 
-// Other runtimes have node:zlib without zstd.
+// Some runtimes have node:zlib without zstd.
 const best = 'zstdCompress' in zlib ? formats.zstd : formats.deflated;
 
-/** Content that does not get smaller is stored as it is. */
+/** Compresses content; content that does not get smaller is stored as it is. */
 export async function pack(bytes: Uint8Array, format: number = best): Promise<Packed> {
   if (bytes.length <= smallBytes) return { format: formats.stored, bytes };
   const packed = await compress(bytes, format);
   return packed.length < bytes.length ? { format, bytes: packed } : { format: formats.stored, bytes };
 }
 
-/** Throws for a format it does not know and for content that is damaged. */
+/** Decompresses content. Throws for an unknown format and for damaged content. */
 export async function unpack({ format, bytes }: Packed): Promise<Uint8Array> {
   const large = bytes.length > largeBytes;
   switch (format) {
@@ -125,7 +127,7 @@ export async function unpack({ format, bytes }: Packed): Promise<Uint8Array> {
     case formats.zstd:
       return plain(large ? await promisify(zlib.zstdDecompress)(bytes) : zlib.zstdDecompressSync(bytes));
     default:
-      throw new Error(`A record has the unknown format ${format}.`);
+      throw new Error(`The record has the unknown format ${format}.`);
   }
 }
 
@@ -143,11 +145,11 @@ async function compress(bytes: Uint8Array, format: number): Promise<Uint8Array> 
       return large ? promisify(zlib.zstdCompress)(bytes, options) : zlib.zstdCompressSync(bytes, options);
     }
     default:
-      throw new Error(`Nothing is written in the format ${format}.`);
+      throw new Error(`Records cannot be written in format ${format}.`);
   }
 }
 
-/** A plain view of Node's buffer: the rest of the code knows bytes only. */
+/** Returns a plain Uint8Array view of a Node buffer. */
 function plain(buffer: Uint8Array): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }

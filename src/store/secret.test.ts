@@ -20,7 +20,7 @@ function newFolder(): string {
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
 describe('loadSecret', () => {
-  it('takes LEPORELLO_SECRET when it is set, and makes no file', async () => {
+  it('uses LEPORELLO_SECRET if it is set, and creates no file', async () => {
     const dataDir = newFolder();
     const secret = await loadSecret({
       dataDir,
@@ -39,16 +39,16 @@ describe('loadSecret', () => {
     },
   );
 
-  it('refuses a LEPORELLO_SECRET that is too short', async () => {
+  it('rejects a LEPORELLO_SECRET that is too short', async () => {
     await expect(
       loadSecret({ dataDir: newFolder(), env: { LEPORELLO_SECRET: 'too short' } }),
     ).rejects.toMatchObject({
       code: 'bad-config',
-      message: `LEPORELLO_SECRET has 9 characters: it needs at least 32. Set a longer one, or unset it to have one made in the data folder.`,
+      message: `LEPORELLO_SECRET has 9 characters; it needs at least 32. Set a longer one, or unset the variable: then a secret is created in the data folder.`,
     });
   });
 
-  it('makes a file for this user only, and reads it ever after', async () => {
+  it('creates a file for this user only, and reads it from then on', async () => {
     const dataDir = join(newFolder(), 'new', 'data');
     const secret = await loadSecret({ dataDir, env: {} });
     expect(text(secret)).toMatch(/^[\w-]{43}$/);
@@ -57,19 +57,19 @@ describe('loadSecret', () => {
     expect(await loadSecret({ dataDir, env: {} })).toEqual(secret);
   });
 
-  it('gives the same secret when the file is copied into the environment', async () => {
+  it('returns the same secret when the file is copied into the environment', async () => {
     const dataDir = newFolder();
     const secret = await loadSecret({ dataDir, env: {} });
     const copied = { LEPORELLO_SECRET: readFileSync(join(dataDir, 'secret'), 'utf8') };
     expect(await loadSecret({ dataDir: newFolder(), env: copied })).toEqual(secret);
   });
 
-  it('makes another secret in another folder', async () => {
+  it('creates a different secret in another folder', async () => {
     const secrets = [newFolder(), newFolder()].map((dataDir) => loadSecret({ dataDir, env: {} }));
     expect(new Set((await Promise.all(secrets)).map(text)).size).toBe(2);
   });
 
-  it('gives one secret to everybody who starts at once', async () => {
+  it('returns one secret to all processes that start at once', async () => {
     const dataDir = join(newFolder(), 'data');
     const source = new URL('./secret.ts', import.meta.url).href;
     const program = `
@@ -90,22 +90,22 @@ describe('loadSecret', () => {
     expect(readdirSync(dataDir)).toEqual(['secret']);
   });
 
-  it('refuses a file that was cut short', async () => {
+  it('rejects a truncated file', async () => {
     const dataDir = newFolder();
     writeFileSync(join(dataDir, 'secret'), 'half');
     await expect(loadSecret({ dataDir, env: {} })).rejects.toMatchObject({
       code: 'bad-config',
-      message: `${join(dataDir, 'secret')} has 4 characters: it needs at least 32. Restore it, or delete it to have a new one made; what was kept under the old one cannot be read then.`,
+      message: `${join(dataDir, 'secret')} has 4 characters; it needs at least 32. Restore it, or delete it: then a new secret is created, and nothing stored under the old one can be read.`,
     });
   });
 
-  it('says what to do where no file can be made', async () => {
+  it('says what to do when no file can be created', async () => {
     const file = join(newFolder(), 'a-file');
     writeFileSync(file, '');
     await expect(loadSecret({ dataDir: file, env: {} })).rejects.toMatchObject({
       code: 'bad-config',
       message: expect.stringMatching(
-        /^The secret .*a-file.secret can be neither read nor made: ENOTDIR.* Give this user the right to write there, or set LEPORELLO_SECRET to at least 32 characters\.$/,
+        /^Cannot read or create the secret file .*a-file.secret: ENOTDIR.* Let this user write there, or set LEPORELLO_SECRET to at least 32 characters\.$/,
       ),
     });
   });

@@ -1,6 +1,6 @@
 /**
- * The one secret that ids, tenant labels and encryption come from: given by the environment, or made once and kept in the
- * data folder. The file holds text, so that it can be copied into the environment of a second gateway as it is.
+ * Loads the secret from which ids, tenant labels and encryption keys are derived. The environment gives it, or it is created once in the
+ * data folder. The file holds text, so that it can be copied unchanged into the environment of a second gateway.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
@@ -8,22 +8,27 @@ import { join, resolve } from 'node:path';
 import { LeporelloError } from '../errors.ts';
 
 const variable = 'LEPORELLO_SECRET';
-const leastCharacters = 32;
+const minCharacters = 32;
 
 export type SecretOptions = {
-  /** The folder of the file `secret`; made when it is not there. */
+  /** The folder of the file `secret`; created if it does not exist. */
   readonly dataDir: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
 };
 
 /**
- * LEPORELLO_SECRET, or else the file `secret`, or else a new file with 32 random bytes. Processes that start at once get the
- * same. Rejects with `bad-config` for a secret that is too short and for a file that cannot be read or made.
+ * Returns LEPORELLO_SECRET, else the content of the file `secret`, else creates that file with 32 random bytes. Processes that start at
+ * the same time get the same secret. Rejects with `bad-config` for a secret that is too short and for a file that cannot be read or
+ * created.
  */
 export async function loadSecret({ dataDir, env = process.env }: SecretOptions): Promise<Uint8Array> {
   const given = givenSecret(env);
   if (given !== undefined) {
-    return secretOf(given, variable, 'Set a longer one, or unset it to have one made in the data folder.');
+    return secretOf(
+      given,
+      variable,
+      'Set a longer one, or unset the variable: then a secret is created in the data folder.',
+    );
   }
   const file = join(resolve(dataDir), 'secret');
   try {
@@ -33,13 +38,13 @@ export async function loadSecret({ dataDir, env = process.env }: SecretOptions):
     const said = cause instanceof Error ? cause.message : String(cause);
     throw new LeporelloError(
       'bad-config',
-      `The secret ${file} can be neither read nor made: ${said}. Give this user the right to write there, or set ${variable} to at least ${leastCharacters} characters.`,
+      `Cannot read or create the secret file ${file}: ${said}. Let this user write there, or set ${variable} to at least ${minCharacters} characters.`,
       { cause },
     );
   }
 }
 
-/** The secret that the environment gives. An empty variable, as compose files set it, is one that is not set. */
+/** Returns the secret in the environment. An empty variable, as compose files set it, counts as unset. */
 export function givenSecret(env: Readonly<Record<string, string | undefined>>): string | undefined {
   return env[variable]?.trim() || undefined;
 }
@@ -47,7 +52,7 @@ export function givenSecret(env: Readonly<Record<string, string | undefined>>): 
 async function read(file: string): Promise<Uint8Array | undefined> {
   try {
     const remedy =
-      'Restore it, or delete it to have a new one made; what was kept under the old one cannot be read then.';
+      'Restore it, or delete it: then a new secret is created, and nothing stored under the old one can be read.';
     return secretOf(await readFile(file, 'utf8'), file, remedy);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
@@ -55,7 +60,7 @@ async function read(file: string): Promise<Uint8Array | undefined> {
   }
 }
 
-/** Written whole under another name, then linked: nobody ever reads half a secret, and the first one to link wins. */
+/** Creates the file. It is written under another name and then linked: nobody ever reads half a secret, and the first link wins. */
 async function make(folder: string, file: string): Promise<Uint8Array> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomUUID()}.new`;
@@ -68,11 +73,11 @@ async function make(folder: string, file: string): Promise<Uint8Array> {
     await rm(draft, { force: true });
   }
   const made = await read(file);
-  if (made === undefined) throw new Error('it was deleted as soon as it was made');
+  if (made === undefined) throw new Error('it was deleted right after it was created');
   return made;
 }
 
-/** On the disk before it is used: a secret lost to a power cut would make everything kept since unreadable. */
+/** Writes a file and syncs it to disk: a secret lost in a power cut would make everything stored since unreadable. */
 async function writeThrough(file: string, text: string): Promise<void> {
   const handle = await open(file, 'wx', 0o600);
   try {
@@ -83,12 +88,12 @@ async function writeThrough(file: string, text: string): Promise<void> {
   }
 }
 
-/** Blanks at the ends do not count: files and orchestrators like to add a line feed. */
+/** Checks a secret. White space at its ends does not count: files and orchestrators often add a line feed. */
 function secretOf(text: string, where: string, remedy: string): Uint8Array {
   const secret = text.trim();
-  if (secret.length >= leastCharacters) return new TextEncoder().encode(secret);
+  if (secret.length >= minCharacters) return new TextEncoder().encode(secret);
   throw new LeporelloError(
     'bad-config',
-    `${where} has ${secret.length} characters: it needs at least ${leastCharacters}. ${remedy}`,
+    `${where} has ${secret.length} characters; it needs at least ${minCharacters}. ${remedy}`,
   );
 }

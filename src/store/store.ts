@@ -1,6 +1,6 @@
 /**
- * The interface of a store: bytes by key, with expiry. Memory (originals) and fold store (folds) are kept behind it.
- * Every store passes test/support/store-suite. Writes that have resolved survive a crash where the store is durable.
+ * The interface of a store: bytes by key, with expiry. Originals and folds are kept in one, encrypted. Every store passes
+ * test/support/store-suite. A write that has resolved survives a crash if the store is durable.
  */
 
 export interface Store {
@@ -11,21 +11,21 @@ export interface Store {
    */
   readonly isShared?: boolean;
   get(key: string): Promise<Uint8Array | undefined>;
-  /** The values of several keys in one round trip, in the order of the keys. */
+  /** Reads several keys in one round trip and returns the values in the order of the keys. */
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
-  /** The first of the keys that has a value, by its place among them; no other value is read. One round trip. */
+  /** Returns the first value among the keys and the index of its key; reads no other value. One round trip. */
   getFirst(keys: readonly string[]): Promise<FirstFound | undefined>;
-  /** All or none. An entry that is already there is overwritten, its expiry with it. */
+  /** Writes entries, all or none. An existing entry is overwritten, and so is its expiry. */
   putMany(entries: readonly StoreEntry[]): Promise<void>;
-  /** All or none; none where something stands under a key of `guards`: the first that does is returned. One round trip. */
+  /** Writes entries, all or none. If a key of `guards` has a value, writes nothing and returns the first such value. One round trip. */
   putUnless(guards: readonly string[], entries: readonly StoreEntry[]): Promise<FirstFound | undefined>;
   /**
-   * Moves the expiry of the entries that are there to `expiresAt`, in milliseconds since the epoch, where that is later. Never brings back
-   * what has expired, and never shortens. One round trip.
+   * Extends the expiry of existing entries to `expiresAt`, in milliseconds since the epoch. Never restores expired entries, and never makes
+   * an expiry earlier. One round trip.
    */
   touch(keys: readonly string[], expiresAt: number): Promise<void>;
   delete(keys: readonly string[]): Promise<void>;
-  /** May be called twice. After it every other call rejects with `store-failed`. */
+  /** Closes the store; may be called twice. Afterwards every other call rejects with `store-failed`. */
   close(): Promise<void>;
 }
 
@@ -38,5 +38,5 @@ export type StoreEntry = {
 
 export type FirstFound = { readonly at: number; readonly value: Uint8Array };
 
-/** Tells the time, in milliseconds since the epoch. Passed in, so that tests own it. */
+/** Returns the time in milliseconds since the epoch. Passed in, so that tests control it. */
 export type Clock = () => number;

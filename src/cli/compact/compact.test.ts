@@ -236,7 +236,7 @@ describe('leporello compact, where it cannot go on', () => {
     put('file', 'not a folder');
     const { code, out, err } = await compacts([put('body.json', sampleText), '--data', 'file/data']);
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(/^leporello: The secret .*file\/data\/secret can be neither read nor made: ENOTDIR/);
+    expect(err).toMatch(/^leporello: Cannot read or create the secret file .*file\/data\/secret: ENOTDIR/);
     mkdirSync(join(folder, 'data', 'memory.sqlite'), { recursive: true });
     const second = await compacts([put('body.json', sampleText), '--data', 'data']);
     expect(second).toMatchObject({ code: 1, out: '' });

@@ -255,7 +255,7 @@ describe('leporello serve, where something is not as it should be', () => {
     expect(JSON.parse(terminal.written.err().split('\n')[0]!)).toEqual({
       level: 'warn',
       time: expect.any(String),
-      reason: expect.stringMatching(/^The secret .*file\/data\/secret can be neither read nor made: ENOTDIR/),
+      reason: expect.stringMatching(/^Cannot read or create the secret file .*file\/data\/secret: ENOTDIR/),
       msg: 'the data folder cannot be used: requests are served and folded, but originals and folds are lost when this process ends',
     });
   });
@@ -280,7 +280,7 @@ describe('leporello serve, where something is not as it should be', () => {
     const terminal = testTerminal({ cwd: folder, env: { HOME: folder, LEPORELLO_SECRET: 'short' } });
     expect(await run(['serve', '--port', '0'], terminal)).toBe(2);
     expect(terminal.written.err()).toMatch(
-      /^leporello: LEPORELLO_SECRET has 5 characters: it needs at least 32\./,
+      /^leporello: LEPORELLO_SECRET has 5 characters; it needs at least 32\./,
     );
   });
 

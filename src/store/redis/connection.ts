@@ -1,18 +1,18 @@
 /**
- * A connection to Redis that never lets a call wait long: calls wait while it is being made, give up when the time is up, and fail
- * at once while the server is known to be away. Loads the client library only when called. Network I/O, timers.
+ * A connection to Redis on which no call waits long: calls wait while the connection is being made, fail when their time is up, and fail
+ * at once while the server is known to be unreachable. Loads the client library only when called. Network I/O, timers.
  */
 import type { Redis } from 'iovalkey';
 import { LeporelloError } from '../../errors.ts';
-import { patiently } from '../deadline-store.ts';
+import { startSlicedTimer } from '../deadline-store.ts';
 import { connectionLost, unanswered } from './errors.ts';
 
-/** What is used of a client; those of the packages iovalkey and ioredis have it, for one server and for a cluster. */
+/** The client methods that the store uses. The clients of iovalkey and ioredis have them, for one server and for a cluster. */
 export interface RedisClient {
   mgetBuffer(...keys: string[]): Promise<(Buffer | null)[]>;
-  /** Any command: EVAL, which has no method of its own that leaves bytes as they are. */
+  /** Runs any command. Used for EVAL, which has no method that returns bytes unchanged. */
   callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>;
-  /** MULTI, the commands and EXEC, sent at once. */
+  /** Sends MULTI, the commands and EXEC in one batch. */
   multi(commands: unknown[][]): { exec(): Promise<[error: Error | null, result: unknown][] | null> };
   del(...keys: string[]): Promise<number>;
 }
@@ -27,19 +27,19 @@ export type RedisServer = {
 };
 
 export type RedisConnection = {
-  /** How the server is called in errors. */
+  /** Names the server in errors. */
   readonly place: string;
-  /** Rejects at the latest when the time is up, with whatever went wrong. */
+  /** Runs a call. Rejects when the time is up at the latest. */
   ask<T>(question: (client: RedisClient) => Promise<T>): Promise<T>;
   close(): void;
 };
 
-/** A client that somebody else opened, mends and closes. Throws `bad-config` for one of another kind. */
+/** Wraps a client that the caller opens, reconnects and closes. Throws `bad-config` for a client of another kind. */
 export function theirConnection(client: RedisClient, timeoutMs: number): RedisConnection {
   if (!('mgetBuffer' in client)) {
     throw new LeporelloError(
       'bad-config',
-      'The client given to the Redis store has no mgetBuffer: give one of the packages iovalkey or ioredis.',
+      'The client given to the Redis store has no mgetBuffer: pass a client of the package iovalkey or ioredis.',
     );
   }
   return {
@@ -49,7 +49,7 @@ export function theirConnection(client: RedisClient, timeoutMs: number): RedisCo
   };
 }
 
-/** Starts to connect, and does so again whenever the connection is lost, until it is closed. Rejects with `bad-config`. */
+/** Starts to connect, and reconnects whenever the connection is lost, until it is closed. Rejects with `bad-config`. */
 export async function connectRedis(server: RedisServer, timeoutMs: number): Promise<RedisConnection> {
   const Client = await loadClient();
   const { host, port, username, password, database, tls } = server;
@@ -60,19 +60,19 @@ export async function connectRedis(server: RedisServer, timeoutMs: number): Prom
     ...(password === undefined ? {} : { password }),
     ...(tls ? { tls: {} } : {}),
     db: database,
-    // Keeps what forgets idle connections on the way from doing so.
+    // Keeps network devices from dropping the idle connection.
     keepAlive: 30_000,
-    // When an attempt is given up for another. Calls give up sooner.
+    // Time after which a connection attempt is replaced by another one. Calls fail sooner.
     connectTimeout: timeoutMs + 5_000,
     socketTimeout: timeoutMs + 5_000,
-    // Nothing is under way any more when we close.
+    // No call is pending when the connection is closed.
     disconnectTimeout: 10,
     retryStrategy: (times) => Math.min(25 * 2 ** times, 1_000),
-    // Nothing is queued and nothing sent twice: a call fails, and its request goes on without it.
+    // No queue and no retries: a call fails, and its request continues without it.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    // After a failover the name leads to another server, while the old one goes on as a replica.
+    // After a failover the host name resolves to another server, while the old one becomes a replica.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   });
   const state = watch(client, timeoutMs);
@@ -89,13 +89,13 @@ async function loadClient(): Promise<typeof Redis> {
   } catch (cause) {
     throw new LeporelloError(
       'bad-config',
-      'The Redis store needs the package iovalkey, which is not installed beside Leporello: npm install iovalkey.',
+      'The Redis store needs the package iovalkey, which is not installed: npm install iovalkey.',
       { cause },
     );
   }
 }
 
-/** `opening` right after the start or a loss; `away` since something failed, until the client has connected anew. */
+/** `opening` after the start or a lost connection; `away` after a failure, until the client has reconnected. */
 type ConnectionState =
   | { readonly status: 'opening'; readonly opened: PromiseWithResolvers<void> }
   | { readonly status: 'ready' }
@@ -103,15 +103,15 @@ type ConnectionState =
 
 function watch(client: Redis, timeoutMs: number) {
   let state: ConnectionState = opening();
-  /** What the server itself objects to on this connection, such as the database: that it then works does not make it good. */
+  /** True after the server rejected something on this connection, such as the database. The connection stays unusable even if it answers. */
   let refused = false;
 
   function opening(): ConnectionState {
     const opened = Promise.withResolvers<void>();
-    // Nobody may be waiting.
+    // There may be no caller to handle the rejection.
     opened.promise.catch(() => undefined);
     const mine = { status: 'opening', opened } as const;
-    patiently(timeoutMs, () => {
+    startSlicedTimer(timeoutMs, () => {
       if (state === mine) failed(unanswered(timeoutMs));
     }).unref();
     return mine;
@@ -142,7 +142,7 @@ function watch(client: Redis, timeoutMs: number) {
   });
 
   return {
-    /** At once where it can be: what is asked in one turn of the loop is under way together. */
+    /** Sends a call, at once if connected: calls of one turn of the event loop are sent together. */
     ask<T>(question: (client: Redis) => Promise<T>): Promise<T> {
       switch (state.status) {
         case 'ready':
@@ -153,7 +153,7 @@ function watch(client: Redis, timeoutMs: number) {
           return Promise.reject(state.why);
       }
     },
-    /** Whatever is asked next on this connection would wait as long. */
+    /** Drops the connection after a call without an answer: the next call would wait as long. */
     overdue(): void {
       if (state.status !== 'ready') return;
       failed(unanswered(timeoutMs));
@@ -164,7 +164,7 @@ function watch(client: Redis, timeoutMs: number) {
 
 async function within<T>(ms: number, work: Promise<T>, overdue?: () => void): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const timer = patiently(ms, () => {
+  const timer = startSlicedTimer(ms, () => {
     late.reject(unanswered(ms));
     overdue?.();
   });

@@ -1,10 +1,10 @@
 /**
- * What errors of Redis and of the way there mean to the person who runs Leporello. Pure: errors in, errors out. The client's errors
- * carry the command with its arguments, a password among them, so nothing but the sentence is taken over.
+ * Explains errors of Redis and of the network to the person who runs Leporello. Pure: errors in, errors out. Errors of the client carry
+ * the command with its arguments, possibly a password, so only their sentence is copied.
  */
 import { LeporelloError } from '../../errors.ts';
 
-/** The error as `store-failed`, naming the server and what to do about it. */
+/** Returns the error as `store-failed`, with the server's name and a remedy. */
 export function redisFailed(place: string, error: unknown, prefix: string): LeporelloError {
   if (LeporelloError.isInstance(error)) return error;
   const said = sentenceOf(causeOf(error));
@@ -20,19 +20,19 @@ export function unanswered(ms: number): Error {
   return new Error(`no answer within ${ms} ms`);
 }
 
-/** Of a transaction that was given up, what went wrong first. */
+/** Returns the first error of an aborted transaction, or the error itself. */
 function causeOf(error: unknown): unknown {
   if (!(error instanceof Error) || !('previousErrors' in error)) return error;
   return (error.previousErrors as readonly unknown[])[0] ?? error;
 }
 
 function sentenceOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'something that is no error was thrown';
-  // Of a name with several addresses, none of which answered.
+  if (!(error instanceof Error)) return 'the client threw a value that is not an error';
+  // An AggregateError means that the host name has several addresses, and none answered.
   const messages = error instanceof AggregateError ? error.errors.map(messageOf) : [error.message];
   const said = messages.join(', ');
   const known = ownWords.find(([theirs]) => theirs.test(said))?.[1];
-  // Redis quotes the arguments of a command that it does not know.
+  // Redis quotes the arguments of an unknown command.
   return (
     known ??
     said
@@ -46,7 +46,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Sentences of the client library that speak of its options. */
+/** Replacements for messages of the client library that mention its options. */
 const ownWords: readonly (readonly [RegExp, string])[] = [
   [
     /max retries per request|^Connection is closed|^Command aborted|Stream isn't writeable/,
@@ -55,7 +55,7 @@ const ownWords: readonly (readonly [RegExp, string])[] = [
   [/^Socket timeout|connect ETIMEDOUT$/, 'no answer in time'],
 ];
 
-/** The first that fits. What Redis says begins with a word in capitals: https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors */
+/** Remedies by pattern; the first match counts. Messages of Redis begin with a word in capitals: https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors */
 function remedies(prefix: string): readonly (readonly [RegExp, string])[] {
   return [
     [/^(WRONGPASS|NOAUTH)|invalid password|AUTH/, 'Check username and password.'],
@@ -63,22 +63,22 @@ function remedies(prefix: string): readonly (readonly [RegExp, string])[] {
       /^NOPERM/,
       `Let this user run MGET, GET, SET, DEL, MULTI, EXEC, EVAL, SELECT and INFO, with keys that begin with ${prefix}.`,
     ],
-    [/^READONLY/, 'It is a replica: name the primary.'],
+    [/^READONLY/, 'It is a replica: use the address of the primary.'],
     [/^OOM/, 'Its memory is full: raise its maxmemory, or give Leporello a server of its own.'],
-    [/^MISCONF/, 'It cannot save to its disk: make room there.'],
-    [/^LOADING/, 'It still reads its data: wait until it has.'],
+    [/^MISCONF/, 'It cannot save to its disk: free disk space there.'],
+    [/^LOADING/, 'It is still loading its data: wait until it has finished.'],
     [
       /^(MOVED|ASK|CROSSSLOT|CLUSTERDOWN|TRYAGAIN) |cluster mode|slot/,
-      'It is a cluster: give redisStore a client for clusters, and a prefix with a part in braces.',
+      'It is a cluster: pass redisStore a cluster client, and a prefix with a part in braces.',
     ],
-    [/DB index/, 'Choose a database that it has.'],
+    [/DB index/, 'Choose a database that exists.'],
     [/max number of clients/, 'Raise its maxclients, or close other clients.'],
     [/^DENIED/, 'Set a password there.'],
-    [/ECONNREFUSED|ENOENT/, 'Start it, or check host and port.'],
-    [/ENOTFOUND|EAI_AGAIN/, 'Check the name of the host.'],
+    [/ECONNREFUSED|ENOENT/, 'Start the server, or check host and port.'],
+    [/ENOTFOUND|EAI_AGAIN/, 'Check the host name.'],
     [/certificate|SSL|TLS|alert/i, 'Check its certificate, and whether it speaks TLS on this port.'],
-    [/Protocol error/, 'What answers there is not Redis: check host and port.'],
+    [/Protocol error/, 'The server that answers is not Redis: check host and port.'],
     [/no answer/, 'Check the network and how busy the server is, or allow more time.'],
-    [/lost|ECONNRESET|EPIPE/, 'Once it is back, the store works again by itself.'],
+    [/lost|ECONNRESET|EPIPE/, 'The store reconnects by itself once the server is back.'],
   ];
 }

@@ -7,7 +7,7 @@ import { isRedisMissing, type RedisProcess, startRedis } from '../../../test/sup
 import { type RedisOptions, redisStore } from './redis.ts';
 import type { Store, StoreEntry } from '../store.ts';
 
-describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
+describe.skipIf(isRedisMissing)('failures of Redis', () => {
   let redis: RedisProcess;
   let port: number;
   /** To look at what lies in the server. */
@@ -54,21 +54,21 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
     const patient = { timeoutMs: 10 * 60_000 };
     const failed = 'The Redis store at 127.0.0.1:PORT failed:';
 
-    it('is not there: says so at once', async () => {
+    it('is not running: calls fail at once and say so', async () => {
       const gone = await startRedis();
       await gone[Symbol.asyncDispose]();
-      const refused = `${failed} connect ECONNREFUSED 127.0.0.1:PORT. Start it, or check host and port.`;
+      const refused = `${failed} connect ECONNREFUSED 127.0.0.1:PORT. Start the server, or check host and port.`;
       expect(await said({ port: gone.port, ...patient })).toEqual([refused, refused]);
     });
 
-    it('has a name that nobody knows', async () => {
+    it('has an unknown host name', async () => {
       const [read] = await said({ host: 'redis.invalid', port, timeoutMs: 30_000 });
       expect(read).toMatch(
-        /^The Redis store at redis\.invalid:PORT failed: getaddrinfo \w+ redis\.invalid\. Check the name of the host\.$/,
+        /^The Redis store at redis\.invalid:PORT failed: getaddrinfo \w+ redis\.invalid\. Check the host name\.$/,
       );
     });
 
-    it('asks for a password, or for another one', async () => {
+    it('requires a password, or a different one', async () => {
       await using locked = await startRedis('--requirepass', 'hush');
       const there = { port: locked.port, ...patient };
       const missing = `${failed} NOAUTH Authentication required. Check username and password.`;
@@ -93,7 +93,7 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
       );
     });
 
-    it('lets this user do what is needed, and no more', async () => {
+    it('permits this user only the commands the store needs', async () => {
       const rights = 'ada on >hush ~{leporello}:* +mget +get +set +del +multi +exec +eval +info'.split(' ');
       await using narrow = await startRedis('--user', ...rights);
       const ada = { port: narrow.port, username: 'ada', password: 'hush', ...patient };
@@ -101,8 +101,8 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
       expect((await said({ ...ada, prefix: 'other:' }))[0]).toMatch(/NOPERM .* begin with other:\.$/);
     });
 
-    it('has no such database: nothing is kept in another one', async () => {
-      const none = `${failed} ERR DB index is out of range. Choose a database that it has.`;
+    it('has no such database: nothing is stored in another one', async () => {
+      const none = `${failed} ERR DB index is out of range. Choose a database that exists.`;
       expect(await said({ port, database: 99, ...patient })).toEqual([none, none]);
     });
 
@@ -110,11 +110,11 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
       await using replica = await startRedis('--replicaof', '127.0.0.1', '1');
       expect(await said({ port: replica.port, ...patient })).toEqual([
         undefined,
-        `${failed} READONLY You can't write against a read only replica. It is a replica: name the primary.`,
+        `${failed} READONLY You can't write against a read only replica. It is a replica: use the address of the primary.`,
       ]);
     });
 
-    it('is full: writes none of the entries, and still reads and deletes', async () => {
+    it('is full: none of the entries is written, and reads and deletes still work', async () => {
       const store = await open({ port, prefix: 'full:' });
       await store.putMany([entry('before', [1])]);
       await raw.config('SET', 'maxmemory', '1');
@@ -136,11 +136,11 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
       const [read] = await said({ port: await listening(web), timeoutMs: 30_000 });
       web.close();
       expect(read).toBe(
-        `${failed} Protocol error, got "H" as reply type byte. Please report this. What answers there is not Redis: check host and port.`,
+        `${failed} Protocol error, got "H" as reply type byte. Please report this. The server that answers is not Redis: check host and port.`,
       );
     });
 
-    it('takes connections and says nothing', async () => {
+    it('accepts connections and never answers', async () => {
       const mute = createServer((socket) => socket.on('error', () => undefined));
       const silence = `${failed} no answer within 50 ms. Check the network and how busy the server is, or allow more time.`;
       expect((await said({ port: await listening(mute), timeoutMs: 50 }))[0]).toBe(silence);
@@ -149,14 +149,14 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
 
     it('closes each connection', async () => {
       const rude = createServer((socket) => socket.on('error', () => undefined).end());
-      const lost = `${failed} the connection was lost. Once it is back, the store works again by itself.`;
+      const lost = `${failed} the connection was lost. The store reconnects by itself once the server is back.`;
       expect((await said({ port: await listening(rude), timeoutMs: 30_000 }))[0]).toBe(lost);
       rude.close();
     });
   });
 
-  describe('a server that goes away', () => {
-    it('and comes back: calls fail at once meanwhile, and work again by themselves', async () => {
+  describe('a server that becomes unreachable', () => {
+    it('and returns: calls fail at once meanwhile, and then work again', async () => {
       await using server = await startRedis('--appendonly', 'yes', '--appendfsync', 'always');
       const store = await open({ port: server.port, timeoutMs: 10 * 60_000 });
       await store.putMany([entry('a', [1])]);
@@ -167,7 +167,7 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
       expect(await vi.waitFor(() => store.get('a'), 30_000)).toEqual(bytes(1));
     });
 
-    it('says nothing more: a call gives up in time, the next ones at once, and all work when it speaks again', async () => {
+    it('stops answering: a call fails at its deadline, the next ones at once, and all work when it answers again', async () => {
       await using server = await startRedis();
       const store = await open({ port: server.port, timeoutMs: 100 });
       await store.putMany([entry('a', [1])]);
@@ -178,7 +178,7 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
       expect(await vi.waitFor(() => store.get('a'), 30_000)).toBeDefined();
     });
 
-    it('is not blamed for what this thread is busy with', async () => {
+    it('is not reported as slow while this thread is busy', async () => {
       const store = await open({ port, prefix: 'busy:', timeoutMs: 60 });
       await vi.waitFor(() => store.putMany([entry('a', [1])]), 30_000);
       // Again where the machine itself was too slow. A timer that does not wait for what has arrived is late each time, never now and then.
@@ -202,7 +202,7 @@ describe.skipIf(isRedisMissing)('what can go wrong with Redis', () => {
       }
     });
 
-    it('is killed while many write: has whole batches only, and every one that it acknowledged', async () => {
+    it('is killed during writes: it has only whole batches, and all that it acknowledged', async () => {
       await using server = await startRedis('--appendonly', 'yes', '--appendfsync', 'always');
       const store = await open({ port: server.port });
       const batch = (writer: number, at: number): StoreEntry[] =>

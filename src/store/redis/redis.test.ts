@@ -45,8 +45,8 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
     sweeps: 'by itself',
   });
 
-  describe('what lies in the server', () => {
-    it('begins with the prefix, and nothing else there is touched', async () => {
+  describe('the content of the server', () => {
+    it('has keys with the prefix, and no other key is changed', async () => {
       await raw.flushall();
       await raw.set('a', 'not ours');
       const [one, other] = [await open({ port }), await open({ port, prefix: 'other:' })];
@@ -62,7 +62,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       expect((await raw.keys('*')).toSorted()).toEqual(['a', 'other:a']);
     });
 
-    it('lies in the database that is named', async () => {
+    it('is in the configured database', async () => {
       await (await open({ port, database: 3, prefix: 'base:' })).putMany([entry('a', [1])]);
       expect(await raw.exists('base:a')).toBe(0);
       await raw.select(3);
@@ -70,7 +70,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       await raw.select(0);
     });
 
-    it('is forgotten by the server a minute after it has expired by our clock, never before', async () => {
+    it('is deleted by the server one minute after it expired by our clock, never before', async () => {
       const store = await open({ port, prefix: 'swept:', clock: () => 5_000 });
       await store.putMany([entry('soon', [1], 5_500.25), entry('ever', [2]), entry('gone', [3])]);
       await store.putMany([entry('gone', [4], 5_000), entry('endless', [5], Number.POSITIVE_INFINITY)]);
@@ -86,7 +86,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       expect(await raw.exists('swept:gone')).toBe(0);
     });
 
-    it('reads as absent where it is not of this format', async () => {
+    it('reads as absent if it has another format', async () => {
       await raw.mset({ 'strange:short': 'x', 'strange:later': Buffer.alloc(20, 2) });
       await raw.lpush('strange:list', 'x');
       const store = await open({ port, prefix: 'strange:' });
@@ -98,14 +98,14 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
   });
 
   describe('closing', () => {
-    it('waits for the writes it was given', async () => {
+    it('waits for pending writes', async () => {
       const store = await open({ port, prefix: 'closing:' });
       const write = store.putMany([entry('a', [1])]);
       await Promise.all([store.close(), write]);
       expect(await raw.exists('closing:a')).toBe(1);
     });
 
-    it('works while the server is away, and lets the process end', () => {
+    it('works while the server is unreachable, and lets the process exit', () => {
       const { stdout, stderr } = program(`
         const { redisStore } = await import(process.argv[1]);
         const away = await redisStore({ port: 1 });
@@ -118,7 +118,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
     });
   });
 
-  it('says what is missing where the client library is not installed', () => {
+  it('names the client library if it is not installed', () => {
     const { stdout } = program(`
       import { registerHooks } from 'node:module';
       registerHooks({
@@ -130,12 +130,12 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       const { redisStore } = await import(process.argv[1]);
       await redisStore().catch((error) => console.log(error.code + ': ' + error.message));`);
     expect(stdout).toBe(
-      'bad-config: The Redis store needs the package iovalkey, which is not installed beside Leporello: npm install iovalkey.\n',
+      'bad-config: The Redis store needs the package iovalkey, which is not installed: npm install iovalkey.\n',
     );
   });
 
   const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
-  it.skipIf(!hasOpenssl)('encrypts the connection, and checks who is there (needs openssl)', async () => {
+  it.skipIf(!hasOpenssl)('encrypts the connection, and checks the certificate (needs openssl)', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'leporello-tls-'));
     const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
     const request = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=redis';
@@ -163,10 +163,10 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
   });
 
   describe("a client of the caller's", () => {
-    it('of another kind is refused', async () => {
+    it('of another kind is rejected', async () => {
       const other = { get: () => undefined } as unknown as RedisClient;
       await expect(redisStore({ client: other })).rejects.toThrow(
-        'The client given to the Redis store has no mgetBuffer: give one of the packages iovalkey or ioredis.',
+        'The client given to the Redis store has no mgetBuffer: pass a client of the package iovalkey or ioredis.',
       );
     });
 
@@ -179,7 +179,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       expect(await raw.exists('given:a')).toBe(1);
     });
 
-    it('may be one for a cluster: all keys lie on one node, in whatever call', async () => {
+    it('may be a cluster client: all keys are on one node, in every call', async () => {
       await using one = await startRedis('--cluster-enabled', 'yes');
       await using two = await startRedis('--cluster-enabled', 'yes');
       await joinCluster(one, two);
@@ -209,7 +209,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       );
       expect(reasons).toEqual([
         expect.stringMatching(
-          /failed: MOVED SLOT PLACE\. It is a cluster: give redisStore a client for clusters, and a prefix with a part in braces\.$/,
+          /failed: MOVED SLOT PLACE\. It is a cluster: pass redisStore a cluster client, and a prefix with a part in braces\.$/,
         ),
       ]);
     });

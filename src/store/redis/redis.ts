@@ -1,7 +1,7 @@
 /**
- * The store in a Redis or Valkey server: one memory for gateways on many machines. A write that has resolved survives what the
- * server survives (`appendonly yes` for its own crash); all of a call's entries are there or none. Network I/O; the connection is
- * kept and made anew by itself (redis-connection.ts).
+ * The store in a Redis or Valkey server, which gateways on many machines can share. A write that has resolved survives what the server
+ * survives (`appendonly yes` for a crash of the server); a call writes all of its entries or none. Network I/O; the connection is kept
+ * open and restored automatically (connection.ts).
  */
 import { LeporelloError } from '../../errors.ts';
 import { connectRedis, type RedisClient, type RedisServer, theirConnection } from './connection.ts';
@@ -26,22 +26,22 @@ export type RedisOptions = {
   readonly port?: number | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** Number of the database. Default 0. */
+  /** The database number. Default 0. */
   readonly database?: number | undefined;
   /** Whether to encrypt the connection; the server's certificate is checked. Default false. */
   readonly tls?: boolean | undefined;
-  /** Instead of all these: a client of the caller's, who closes it. How it reconnects and queues is its own affair. */
+  /** A client to use instead of all these options. The caller closes it, and configures how it reconnects and queues. */
   readonly client?: RedisClient | undefined;
   /** How long a call may take, connecting included, in milliseconds. Default 400, less than a store's deadline (deadline-store.ts). */
   readonly timeoutMs?: number | undefined;
-  /** What all keys begin with. In a cluster it needs a part in braces, which keeps all of them on one node. Default `{leporello}:`. */
+  /** A prefix of all keys. In a cluster it needs a part in braces, which keeps all keys on one node. Default `{leporello}:`. */
   readonly prefix?: string | undefined;
   readonly clock?: Clock | undefined;
 };
 
 /**
- * Does not wait for the server: while it is away every call rejects with `store-failed`, and once it is there they work. Rejects
- * with `bad-config` when the package iovalkey is missing. A store that is not closed keeps the process alive.
+ * Opens a Redis store. It does not wait for the server: calls reject with `store-failed` while the server is unreachable, and work once it
+ * is reachable. Rejects with `bad-config` if the package iovalkey is missing. A store that is not closed keeps the process alive.
  *
  * @example
  * const store = await redisStore({ host: 'cache.internal', password: process.env.REDIS_PASSWORD });
@@ -52,19 +52,19 @@ export async function redisStore(options: RedisOptions = {}): Promise<Store> {
     ? theirConnection(client, timeoutMs)
     : await connectRedis(serverIn(options), timeoutMs);
   const { place } = connection;
-  const underWay = new Set<Promise<unknown>>();
+  const pending = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
-  /** Rejects with `store-failed`, at the latest when the time is up. */
+  /** Runs a call. Rejects with `store-failed` when the time is up at the latest. */
   async function ask<T>(question: (using: RedisClient) => Promise<T>): Promise<T> {
     const answer = connection.ask(question);
-    underWay.add(answer);
+    pending.add(answer);
     try {
       return await answer;
     } catch (error) {
       throw redisFailed(place, error, prefix);
     } finally {
-      underWay.delete(answer);
+      pending.delete(answer);
     }
   }
 
@@ -121,7 +121,7 @@ export async function redisStore(options: RedisOptions = {}): Promise<Store> {
       if (wanted.length > 0) await ask((using) => using.del(...wanted));
     },
     close() {
-      closing ??= Promise.allSettled(underWay).then(() => connection.close());
+      closing ??= Promise.allSettled(pending).then(() => connection.close());
       return closing;
     },
   };
@@ -152,12 +152,12 @@ function commandFor({ key, value, expiresAt }: StoreEntry, prefix: string, now: 
 }
 
 function valueOf(found: FoundRecord | undefined): FirstFound | undefined {
-  // It was alive when it was found.
+  // The script has checked that the record has not expired.
   const value = found && readRecord(found.record, Number.NEGATIVE_INFINITY);
   return value && { at: found.at, value };
 }
 
-/** MULTI, the commands and EXEC in one round trip. */
+/** Runs commands in a transaction, in one round trip. */
 async function transact(client: RedisClient, commands: unknown[][]): Promise<void> {
   const results = await client.multi(commands).exec();
   for (const [error] of results ?? []) if (error) throw error;

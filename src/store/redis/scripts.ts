@@ -1,12 +1,16 @@
-/** What Redis does for us within itself, in one round trip: small programs in its own language, over records as redis-record.ts has them. */
+/**
+ * Lua scripts that Redis runs in one round trip, and the format of the records they read. A record:
+ *
+ *     format (1 byte) | expires at, milliseconds since the epoch, Infinity for never (8, a double, big-endian) | value
+ */
 import type { RedisClient } from './connection.ts';
 
-/** Whether a record is one of ours and has not expired by our clock. A Lua function. */
+/** A Lua function: true for a record of ours that has not expired by our clock. */
 const isAlive = `local function isAlive(record, now)
   return type(record) == 'string' and #record >= 9 and record:byte(1) == 1 and struct.unpack('>d', record, 2) > now
 end`;
 
-// A key may hold what is no text at all: that counts as absent.
+// A key may hold a value of another type: that counts as absent.
 const findFirst = `${isAlive}
 for at, key in ipairs(KEYS) do
   local record = redis.pcall('get', key)
@@ -14,7 +18,7 @@ for at, key in ipairs(KEYS) do
 end
 return false`;
 
-// Keys: the guards, then those of the entries. Arguments: now, how many guards, then of each entry its record and how long it stays.
+// Keys: the guards, then the entries. Arguments: now, the number of guards, then each entry's record and lifetime.
 const putUnless = `${isAlive}
 local guards = tonumber(ARGV[2])
 for at = 1, guards do
@@ -29,7 +33,7 @@ for at = guards + 1, #KEYS do
 end
 return false`;
 
-// Arguments: now, a record without a value that expires when they are to, and how long the server keeps them.
+// Arguments: now, a record header with the new expiry, and how long the server keeps the records.
 const touch = `${isAlive}
 for _, key in ipairs(KEYS) do
   local record = redis.pcall('get', key)
@@ -43,10 +47,10 @@ return false`;
 
 export type FoundRecord = { readonly at: number; readonly record: Buffer };
 
-/** Milliseconds that the server keeps a record; `gone` for one that has expired. */
+/** How long the server keeps a record, in milliseconds; `gone` for an expired record. */
 export type RecordLifetime = number | 'ever' | 'gone';
 
-/** The first of the keys under which something stands that is alive at `now`. */
+/** Finds the first key with a record that has not expired at `now`. */
 export async function firstAlive(
   client: RedisClient,
   keys: readonly string[],
@@ -55,7 +59,7 @@ export async function firstAlive(
   return foundIn(await client.callBuffer('eval', [findFirst, keys.length, ...keys, now]));
 }
 
-/** Sets all records, all or none; none where something is alive at `now` under a guard: the first that is. */
+/** Writes records, all or none. If a guard has a record that has not expired at `now`, writes nothing and returns the first such record. */
 export async function setUnless(
   client: RedisClient,
   guards: readonly string[],
@@ -69,7 +73,7 @@ export async function setUnless(
   );
 }
 
-/** Has those of the keys that are alive at `now` expire later; those that would expire later anyway stay as they are. */
+/** Extends the expiry of records that have not expired at `now`; records that expire later anyway stay unchanged. */
 export async function touchAlive(
   client: RedisClient,
   keys: readonly string[],
@@ -89,7 +93,7 @@ function foundIn(answer: unknown): FoundRecord | undefined {
 const format = 1;
 const headerBytes = 9;
 
-/** A copy: what the caller does to the value afterwards changes nothing. */
+/** Builds a record. It copies the value, so the caller may change the value afterwards. */
 export function writeRecord(value: Uint8Array, expiresAt = Number.POSITIVE_INFINITY): Buffer {
   const record = Buffer.allocUnsafe(headerBytes + value.length);
   record.writeUInt8(format, 0);
@@ -98,7 +102,7 @@ export function writeRecord(value: Uint8Array, expiresAt = Number.POSITIVE_INFIN
   return record;
 }
 
-/** The value in memory of its own. Undefined for what is not there, has expired, or is not of this format. */
+/** Returns a copy of the value. Undefined for a record that is missing, expired or of another format. */
 export function readRecord(record: Buffer | null, now: number): Uint8Array | undefined {
   if (record === null || record.length < headerBytes || record[0] !== format) return undefined;
   if (record.readDoubleBE(1) <= now) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Opens the database file of the SQLite store: makes folder, file and table, and settles for reading where writing is not
- * allowed. Loads node:sqlite only when called. Does blocking file I/O.
+ * Opens the database file of the SQLite store and explains SQLite's errors. Creates folder, file and table; opens read-only if writing is
+ * not allowed. Loads node:sqlite only when called. Does blocking file I/O.
  */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -9,8 +9,8 @@ import { pathToFileURL } from 'node:url';
 import { LeporelloError } from '../../errors.ts';
 
 /**
- * How long SQLite itself waits for a lock while it opens the file, in milliseconds. The thread stands still meanwhile, so it is
- * short, and nothing once the file is open: the store tries again later without blocking.
+ * How long SQLite itself waits for a lock while it opens the file, in milliseconds. The thread is blocked meanwhile, so it is short, and
+ * zero once the file is open: the store retries without blocking.
  */
 const openingWaitMs = 10;
 
@@ -25,7 +25,7 @@ const schema = `
   pragma user_version = ${schemaVersion};
   commit`;
 
-/** Throws what SQLite throws. A file that may only be read opens; writing to it fails then. */
+/** Opens the file; a read-only file opens, too, and writes to it fail. Throws SQLite's errors. */
 export function openDatabase(file: string): Sqlite.DatabaseSync {
   makePrivateFile(file);
   const { DatabaseSync } = loadSqlite();
@@ -45,7 +45,7 @@ export function openDatabase(file: string): Sqlite.DatabaseSync {
   }
 }
 
-/** WAL mode wants to write beside the file even for reading; where it cannot, SQLite is told that nobody writes. */
+/** Opens the file as immutable. WAL mode writes files next to the database even for reading, unless it knows that nobody writes. */
 function openUnchanging(file: string, whyNot: unknown): Sqlite.DatabaseSync {
   const { DatabaseSync } = loadSqlite();
   const url = pathToFileURL(file);
@@ -62,23 +62,23 @@ function versionOf(database: Sqlite.DatabaseSync, file: string): number {
   if (version <= schemaVersion) return version;
   throw new LeporelloError(
     'store-failed',
-    `The store ${file} has version ${version}, this Leporello knows ${schemaVersion}: update Leporello or choose another file.`,
+    `The store ${file} has version ${version}, but this Leporello supports ${schemaVersion}: update Leporello or choose another file.`,
   );
 }
 
-/** Only this user may read it; SQLite gives its -wal and -shm the same rights. What fails here, SQLite reports better. */
+/** Creates a file that only this user may read; SQLite gives its -wal and -shm files the same rights. SQLite reports errors better. */
 function makePrivateFile(file: string): void {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     closeSync(openSync(file, 'a', 0o600));
   } catch {
-    // Opening the database fails in the same way, or the file is there and can be read.
+    // Opening the database fails the same way, or the file exists and can be read.
   }
 }
 
-/** On Node 22 the module warns that it is experimental. It says so of its interface, which our tests hold on 22, 24, 26. */
+/** Loads node:sqlite without the warning of Node 22 that its interface is experimental; our tests check it on Node 22, 24 and 26. */
 function loadSqlite(): typeof Sqlite {
-  // oxlint-disable-next-line typescript/unbound-method -- put back below, as it was
+  // oxlint-disable-next-line typescript/unbound-method -- restored below
   const { emitWarning } = process;
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
     if (String(warning).includes('SQLite is an experimental feature')) return;
@@ -102,18 +102,18 @@ const codes = {
   notDatabase: 26,
 };
 
-/** True when another connection holds the lock: trying again later may help. */
+/** True if another connection holds the lock: a retry may succeed. */
 export function isBusy(error: unknown): boolean {
   const code = resultCode(error);
   return code === codes.busy || code === codes.locked;
 }
 
-/** True when the file or its folder may not be written. */
+/** True if the file or its folder cannot be written. */
 function isReadOnly(error: unknown): boolean {
   return resultCode(error) === codes.readOnly;
 }
 
-/** The error as `store-failed`, naming the file and what to do about it. One that is explained already stays as it is. */
+/** Returns the error as `store-failed`, with the file and a remedy; an error of ours is returned unchanged. Codes: https://www.sqlite.org/rescode.html */
 export function storeFailed(file: string, error: unknown): LeporelloError {
   if (LeporelloError.isInstance(error)) return error;
   const said = error instanceof Error ? error.message : String(error);
@@ -130,24 +130,24 @@ function remedy(code: number | undefined): string {
   switch (code) {
     case codes.busy:
     case codes.locked:
-      return 'Another process keeps it locked: end that process, or give each its own file.';
+      return 'Another process keeps it locked: end that process, or use one file per process.';
     case codes.readOnly:
     case codes.perm:
-      return 'Give this user the right to write the file and its folder, or choose another file.';
+      return 'Let this user write the file and its folder, or choose another file.';
     case codes.cantOpen:
       return 'Check that its folder exists and that this user may write there, or choose another file.';
     case codes.full:
-      return 'The disk is full: make room.';
+      return 'The disk is full: free some space.';
     case codes.corrupt:
     case codes.notDatabase:
-      return 'It is damaged or not a store: move it away (a new one is made), or restore it from a backup.';
+      return 'It is damaged or not a store: move it away (then a new one is created), or restore it from a backup.';
     case undefined:
     default:
-      return 'Check the disk and the rights on the file and its folder.';
+      return 'Check the disk, and the permissions of the file and its folder.';
   }
 }
 
-/** The primary code; SQLite keeps details in the higher bits. */
+/** Returns the primary result code; SQLite keeps details in the higher bits. */
 function resultCode(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null || !('errcode' in error)) return undefined;
   return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined;

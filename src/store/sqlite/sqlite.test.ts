@@ -38,7 +38,7 @@ storeSuite('sqlite', {
 });
 
 describe('the file of the sqlite store', () => {
-  it('is made with its folder, for this user only', async () => {
+  it('is created with its folder, for this user only', async () => {
     const folder = join(newFolder(), 'deep', 'er');
     const store = await open(join(folder, 'memory.db'));
     await store.putMany([entry('a', [1])]);
@@ -53,7 +53,7 @@ describe('the file of the sqlite store', () => {
     expect((statSync(folder).mode & 0o777).toString(8)).toBe('700');
   });
 
-  it('reuses the room of what has expired', async () => {
+  it('reuses the space of expired entries', async () => {
     const file = newFile();
     let now = 0;
     const store = await sqliteStore({ file, clock: () => now });
@@ -66,16 +66,16 @@ describe('the file of the sqlite store', () => {
     expect(statSync(file).size).toBeLessThan(1_000_000);
   });
 
-  it('says what is wrong when it is not a store', async () => {
+  it('causes an error with a remedy if it is not a store', async () => {
     const file = newFile();
     writeFileSync(file, 'Dear diary, '.repeat(100));
     await expect(open(file)).rejects.toMatchObject({
       code: 'store-failed',
-      message: `The store ${file} failed: file is not a database. It is damaged or not a store: move it away (a new one is made), or restore it from a backup.`,
+      message: `The store ${file} failed: file is not a database. It is damaged or not a store: move it away (then a new one is created), or restore it from a backup.`,
     });
   });
 
-  it('says what is wrong when a folder is in its place', async () => {
+  it('causes an error with a remedy if it is a folder', async () => {
     const file = newFolder();
     await expect(open(file)).rejects.toMatchObject({
       code: 'store-failed',
@@ -83,14 +83,14 @@ describe('the file of the sqlite store', () => {
     });
   });
 
-  it('is left alone when a newer Leporello has written it', async () => {
+  it('is not changed if a newer Leporello has written it', async () => {
     const file = newFile();
     const newer = new DatabaseSync(file);
     newer.exec('pragma user_version = 9');
     newer.close();
     await expect(open(file)).rejects.toMatchObject({
       code: 'store-failed',
-      message: `The store ${file} has version 9, this Leporello knows 1: update Leporello or choose another file.`,
+      message: `The store ${file} has version 9, but this Leporello supports 1: update Leporello or choose another file.`,
     });
   });
 });
@@ -115,7 +115,7 @@ describe('a sqlite store whose file is locked by another process', () => {
     expect(await store.get('a')).toEqual(new Uint8Array([2]));
   });
 
-  it('gives up in the end, says so, and works again when the lock is gone', async () => {
+  it('fails after the wait with an error, and works again once the lock is released', async () => {
     const file = newFile();
     const store = await sqliteStore({ file, lockWaitMs: 30 });
     stores.push(store);
@@ -123,7 +123,7 @@ describe('a sqlite store whose file is locked by another process', () => {
     other.exec('begin immediate');
     await expect(store.putMany([entry('a', [1])])).rejects.toMatchObject({
       code: 'store-failed',
-      message: `The store ${file} failed: database is locked. Another process keeps it locked: end that process, or give each its own file.`,
+      message: `The store ${file} failed: database is locked. Another process keeps it locked: end that process, or use one file per process.`,
     });
     other.exec('rollback');
     other.close();
@@ -132,7 +132,7 @@ describe('a sqlite store whose file is locked by another process', () => {
     expect(await store.get('a')).toEqual(new Uint8Array([2]));
   });
 
-  it('finishes the writes it was given before it closes', async () => {
+  it('finishes pending writes before it closes', async () => {
     const file = newFile();
     const store = await open(file);
     const other = new DatabaseSync(file);
@@ -149,7 +149,7 @@ describe('a sqlite store whose file is locked by another process', () => {
 describe('a sqlite store and other processes', () => {
   const batch = 20;
 
-  it('has everything it acknowledged, and whole batches only, when its process is killed', async () => {
+  it('has all acknowledged writes, and only whole batches, when its process is killed', async () => {
     const file = newFile();
     const writer = spawnWriter(file, 'killed', 100_000);
     let said = '';
@@ -171,7 +171,7 @@ describe('a sqlite store and other processes', () => {
     expect(counts.filter((count) => count !== 0 && count !== batch)).toEqual([]);
   });
 
-  it('takes the writes of several processes that start at once', async () => {
+  it('accepts writes of several processes that start at once', async () => {
     const file = newFile();
     const writers = ['one', 'two', 'three'].map((name) => spawnWriter(file, name, 40));
     for (const writer of writers) writer.stdout.resume();
@@ -197,7 +197,7 @@ describe('a sqlite store and other processes', () => {
   }
 });
 
-describe('a sqlite store that may not be written', () => {
+describe('a read-only sqlite store', () => {
   const outcomeOf =
     'const outcome = (call) => call.then((value) => value?.[0] ?? "fine", (error) => error.code + ": " + error.message);';
 
@@ -224,7 +224,7 @@ describe('a sqlite store that may not be written', () => {
       console.log(await outcome(store.delete(['a'])));
       console.log(await outcome(store.get('a')));
       await store.close();`);
-      const refused = `store-failed: The store ${file} failed: attempt to write a readonly database. Give this user the right to write the file and its folder, or choose another file.`;
+      const refused = `store-failed: The store ${file} failed: attempt to write a readonly database. Let this user write the file and its folder, or choose another file.`;
       expect(said).toEqual(['7', '7', refused, refused, '7', '']);
     },
   );

@@ -1,7 +1,7 @@
 /**
- * The store on disk: one SQLite file, embedded in Node, shared by any number of processes on one machine.
- * A write that has resolved survives `kill -9` and a crash of the process. It does not claim to survive a power cut: with
- * `synchronous = normal` the last writes before one may be missing (the file stays sound). No timers, no threads.
+ * The store on disk: one SQLite file, embedded in Node, shared by any number of processes on one machine. A write that has resolved
+ * survives `kill -9` and a crash of the process, but not necessarily a power cut: with `synchronous = normal` the last writes before one
+ * may be missing, while the file stays intact. No timers, no threads.
  */
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
@@ -11,35 +11,34 @@ import { openDatabase, isBusy, storeFailed } from './database.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from '../store.ts';
 
 export type SqliteOptions = {
-  /** Path of the database; its folder is made when it is not there. Not on a network drive: SQLite's locks need a local disk. */
+  /** Path of the database; its folder is created if needed. Not on a network drive: SQLite's locks need a local disk. */
   readonly file: string;
   readonly clock?: Clock;
-  /**
-   * How long a call waits while another process holds the lock, in milliseconds, before it fails. Default 400, less than a store's
-   * deadline (deadline-store.ts).
-   */
+  /** How long a call waits for another process's lock before it fails, in milliseconds. Default 400, less than a store's deadline. */
   readonly lockWaitMs?: number;
 };
 
-/** How long opening waits for the lock at least, in milliseconds: no request waits for it, and nothing works without it. */
+/** How long opening waits for the lock at least, in milliseconds. No request waits for it, and nothing works without it. */
 const openWaitMs = 5_000;
 
 /**
- * Opens the file. Rejects with `store-failed` when it cannot be read. A file that may only be read opens: reads work and
- * writes reject. In a folder that may only be read, changes made later by others are not seen.
+ * Opens the store. Rejects with `store-failed` if the file cannot be read. A read-only file opens: reads work and writes reject. In a
+ * read-only folder, later changes by other processes are not seen.
  */
 export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const { clock = Date.now, lockWaitMs = 400 } = options;
   const file = resolve(options.file);
   const openedBy = performance.now() + Math.max(lockWaitMs, openWaitMs);
-  const database = await insist(file, openedBy - performance.now(), () => openDatabase(file));
-  const statements = await insist(file, openedBy - performance.now(), () => prepare(database));
+  const database = await retryWhileLocked(file, openedBy - performance.now(), () => openDatabase(file));
+  const statements = await retryWhileLocked(file, openedBy - performance.now(), () => prepare(database));
   const writes = createQueue();
   let closing: Promise<void> | undefined;
 
   function write<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + lockWaitMs;
-    return writes.add(() => insist(file, deadline - performance.now(), () => transact(database, work)));
+    return writes.add(() =>
+      retryWhileLocked(file, deadline - performance.now(), () => transact(database, work)),
+    );
   }
 
   function checkOpen(): void {
@@ -51,15 +50,15 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     name: 'sqlite',
     async get(key) {
       checkOpen();
-      return insist(file, lockWaitMs, () => statements.get(key, clock()));
+      return retryWhileLocked(file, lockWaitMs, () => statements.get(key, clock()));
     },
     async getMany(keys) {
       checkOpen();
-      return insist(file, lockWaitMs, () => statements.getMany(keys, clock()));
+      return retryWhileLocked(file, lockWaitMs, () => statements.getMany(keys, clock()));
     },
     async getFirst(keys) {
       checkOpen();
-      return insist(file, lockWaitMs, () => statements.getFirst(keys, clock()));
+      return retryWhileLocked(file, lockWaitMs, () => statements.getFirst(keys, clock()));
     },
     async putMany(entries) {
       checkOpen();
@@ -88,7 +87,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
       if (wanted.length > 0) await write(() => statements.delete(wanted));
     },
     close() {
-      closing ??= writes.add(() => insist(file, lockWaitMs, () => database.close()));
+      closing ??= writes.add(() => retryWhileLocked(file, lockWaitMs, () => database.close()));
       return closing;
     },
   };
@@ -106,7 +105,7 @@ type Statements = {
 function prepare(database: DatabaseSync): Statements {
   const alive = '(expires_at is null or expires_at > ?)';
   const one = database.prepare(`select value from entries where key = ? and ${alive}`);
-  // One statement for all keys: ten times faster than one each when most are not there.
+  // One statement for all keys: ten times faster than one statement per key if most keys do not exist.
   const these = `select wanted.key as place, entries.value as value from json_each(?) as wanted
     cross join entries on entries.key = wanted.value where ${alive}`;
   const many = database.prepare(these);
@@ -119,7 +118,7 @@ function prepare(database: DatabaseSync): Statements {
   const sweep = database.prepare(
     'delete from entries where rowid in (select rowid from entries where expires_at <= ? limit ?)',
   );
-  // Where it never expires, the column is null, and no comparison holds.
+  // For an entry that never expires, the column is null and no comparison is true.
   const touch = database.prepare(
     `update entries set expires_at = ?1
      where key in (select value from json_each(?2)) and expires_at > ?3 and expires_at < ?1`,
@@ -140,7 +139,7 @@ function prepare(database: DatabaseSync): Statements {
     },
     put(entries, now) {
       for (const { key, value, expiresAt } of entries) put.run(key, value, expiresAt ?? null);
-      // More than is written, so that what has expired never piles up; not all at once, so that a write stays short.
+      // Deletes more than is written, so that expired entries never pile up; not all at once, so that a write stays short.
       sweep.run(now, 2 * entries.length + 8);
     },
     touch: (keys, expiresAt, now) => void touch.run(expiresAt, JSON.stringify(keys), now),
@@ -148,7 +147,7 @@ function prepare(database: DatabaseSync): Statements {
   };
 }
 
-/** One after the other, so that a write that waits for a lock is not overtaken by a later one. */
+/** Creates a queue that runs work one after the other, so that a write that waits for a lock is not overtaken by a later one. */
 function createQueue(): { add<T>(work: () => Promise<T>): Promise<T> } {
   let last: Promise<unknown> = Promise.resolve();
   return {
@@ -172,8 +171,8 @@ function transact<T>(database: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Tries until it works or the time is up, letting others run between tries. Rejects with `store-failed`. */
-async function insist<T>(file: string, waitMs: number, work: () => T): Promise<T> {
+/** Retries while the database is locked, until the time is up, without blocking. Rejects with `store-failed`. */
+async function retryWhileLocked<T>(file: string, waitMs: number, work: () => T): Promise<T> {
   const deadline = performance.now() + waitMs;
   for (let wait = 1; ; wait = Math.min(2 * wait, 50)) {
     try {
