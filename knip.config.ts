@@ -13,7 +13,7 @@ const config: KnipConfig = {
     'test/clients/many-tools-server.ts',
     'test/fuzz/run.ts',
     'scripts/*.mjs',
-    'scripts/bootstrap/leash.mjs',
+    'scripts/bootstrap/end-with-parent.mjs',
   ],
   project: ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts', 'scripts/**/*.mjs'],
   ignore: ['test/fixtures/**'],

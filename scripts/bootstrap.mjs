@@ -1,24 +1,23 @@
 /**
- * The newcomer's path: `npm start` and `npm test` run this first. It installs what is missing, makes sure of a Node that can
- * run TypeScript, and then runs the given script with it. Plain JavaScript for Node 18 and up; needs no dependency.
- * Usage: node scripts/bootstrap.mjs SCRIPT [ARGUMENT...]
+ * `npm start`, `npm test` and the other npm scripts run through this file. It installs what is missing, makes sure of a Node that
+ * runs TypeScript, and runs the given script. It is plain JavaScript for Node 18 and up and needs no dependency.
+ * Usage: node scripts/bootstrap.mjs [--production] SCRIPT [ARGUMENT...]
+ * With --production it installs only what the gateway needs, and not the tools for tests and checks.
  */
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { endLike, runLeashed } from './bootstrap/child.mjs';
+import { run } from './bootstrap/run.mjs';
 import { setUp } from './bootstrap/set-up.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
-const [script, ...args] = process.argv.slice(2);
+const isProduction = process.argv[2] === '--production';
+const [script, ...args] = process.argv.slice(isProduction ? 3 : 2);
 
 if (script === undefined) {
-  process.stderr.write('Usage: node scripts/bootstrap.mjs SCRIPT [ARGUMENT...]\n');
+  process.stderr.write('Usage: node scripts/bootstrap.mjs [--production] SCRIPT [ARGUMENT...]\n');
   process.exitCode = 2;
 } else {
-  const node = await setUp(root);
-  endLike(
-    node.status === 'ready'
-      ? await runLeashed(node.path, [resolve(root, script), ...args])
-      : { code: 1, signal: node.signal },
-  );
+  const node = await setUp(root, { isProduction });
+  if (node === undefined) process.exitCode = 1;
+  else await run(node, resolve(root, script), args);
 }

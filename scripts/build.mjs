@@ -1,20 +1,17 @@
 /**
- * Builds dist/ from nothing, so that what is published holds no file that src no longer has. Beside the compiled code go
- * the files it reads (samples, pages), but not what only tests read. Run with `npm run build`.
+ * Builds dist/ from nothing, so that the package holds no file that src no longer has. Copies the files that the code reads (samples,
+ * pages) beside the compiled code, but not those that only tests read. Run it with `npm run build`.
  */
+import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, rmSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { endLike, runLeashed } from './bootstrap/child.mjs';
 
 rmSync('dist', { recursive: true, force: true });
-const end = await runLeashed(process.execPath, [
-  'node_modules/typescript/bin/tsc',
-  '-p',
-  'tsconfig.build.json',
-]);
+const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'];
+const { status } = spawnSync(process.execPath, tsc, { stdio: 'inherit' });
 cpSync('src', 'dist/src', { recursive: true, filter: isReadByCode });
 if (existsSync('dist/src/cli/main.js')) chmodSync('dist/src/cli/main.js', 0o755);
-endLike(end);
+process.exitCode = status ?? 1;
 
 /** @param {string} path */
 function isReadByCode(path) {

@@ -1,8 +1,8 @@
 /**
- * Everything a contributor checks beside the tests. The list below is the only one: .ci/run counts its steps by it.
+ * Runs every check that is not a test. The list below is the only one: .ci/run counts its steps by it.
  * Usage: npm run check [-- NAME...], or `-- --list` for the names. The first failure does not stop the rest.
  */
-import { runQuietly } from './bootstrap/child.mjs';
+import { spawnSync } from 'node:child_process';
 
 /** @param {string} path */
 const bin = (path) => [process.execPath, `node_modules/${path}`];
@@ -20,22 +20,22 @@ const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => name !== '--list' && !(name in checks));
 
 if (unknown.length > 0) {
-  console.error(`No check is called ${unknown.join(', ')}. There are: ${Object.keys(checks).join(', ')}.`);
+  console.error(`There is no check ${unknown.join(', ')}. The checks are ${Object.keys(checks).join(', ')}.`);
   process.exitCode = 2;
 } else if (wanted.includes('--list')) {
   console.log(Object.keys(checks).join('\n'));
 } else {
-  for (const name of wanted.length > 0 ? wanted : Object.keys(checks)) await check(name);
+  for (const name of wanted.length > 0 ? wanted : Object.keys(checks)) check(name);
 }
 
 /** @param {string} name */
-async function check(name) {
+function check(name) {
   const [command = '', ...args] = checks[name] ?? [];
   const start = Date.now();
-  const { code, output } = await runQuietly(command, args, { env: process.env });
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 2 ** 28 });
   const seconds = ((Date.now() - start) / 1000).toFixed(1);
-  console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
-  if (code === 0) return;
+  console.log(`${status === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
+  if (status === 0) return;
   process.exitCode = 1;
-  console.log(`${output.trimEnd()}\n`);
+  console.log(`${stdout}${stderr}`.trimEnd(), '\n');
 }

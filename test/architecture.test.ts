@@ -131,8 +131,8 @@ describe('packages', () => {
     const breach = file('src/a.ts', `import 'hono/tiny'; import type { B } from '@a/b'; import '@a/c/d';`);
     const suite = file('test/support/b.ts', `import { it } from 'vitest'; import fc from 'fast-check';`);
     expect(packageProblems([breach, suite], manifest)).toEqual([
-      'src/a.ts imports @a/c, which is neither a dependency nor a peer of ours',
-      'test/support/b.ts imports fast-check, which is neither a dependency nor a peer of ours',
+      'src/a.ts imports @a/c, which package.json lists neither as a dependency nor as a peer',
+      'test/support/b.ts imports fast-check, which package.json lists neither as a dependency nor as a peer',
     ]);
   });
 

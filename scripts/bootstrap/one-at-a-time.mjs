@@ -1,20 +1,18 @@
-/**
- * Two terminals, one checkout: the second set-up waits for the first instead of deleting what it installs.
- */
+/** A lock file, so that a second set-up of the same checkout waits for the first and does not delete what it installs. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Runs `work` while this process alone holds the file. A file left by a process that is gone is taken over.
+ * Runs `work` while this process holds the lock file. Takes over a file whose process is gone.
  * @template T
  * @param {string} file
  * @param {() => Promise<T>} work
  */
 export async function oneAtATime(file, work) {
   mkdirSync(dirname(file), { recursive: true });
-  while (!take(file)) {
-    if (isGone(holderOf(file))) rmSync(file, { force: true });
+  while (!tryToHold(file)) {
+    if (isHolderGone(file)) rmSync(file, { force: true });
     else await sleep(200);
   }
   try {
@@ -25,38 +23,32 @@ export async function oneAtATime(file, work) {
 }
 
 /** @param {string} file */
-function take(file) {
+function tryToHold(file) {
   try {
     writeFileSync(file, String(process.pid), { flag: 'wx' });
     return true;
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
+    if (isErrorWithCode(error, 'EEXIST')) return false;
     throw error;
   }
 }
 
 /** @param {string} file */
-function holderOf(file) {
+function isHolderGone(file) {
   try {
-    return Number(readFileSync(file, 'utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
-/** @param {number | undefined} pid */
-function isGone(pid) {
-  // Zero: the holder has made the file and not yet written its number.
-  if (pid === undefined || pid === 0) return false;
-  try {
-    process.kill(pid, 0);
+    const pid = Number(readFileSync(file, 'utf8'));
+    // The file is empty for a moment, before its holder has written the number. Signal 0 only asks if the process exists.
+    if (pid > 0) process.kill(pid, 0);
     return false;
   } catch (error) {
-    return codeOf(error) === 'ESRCH';
+    return isErrorWithCode(error, 'ESRCH');
   }
 }
 
-/** @param {unknown} error */
-function codeOf(error) {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
+/**
+ * @param {unknown} error
+ * @param {string} code
+ */
+function isErrorWithCode(error, code) {
+  return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -1,86 +1,86 @@
 /**
- * The Node that the lockfile names (devDependency `node`), for machines whose own Node is too old to run TypeScript.
- * Its npm package fetches the real binary in an install script, which npm may refuse to run; so we fetch it ourselves,
- * once per checkout, into .toolchain/, and link it to where the package would have put it.
+ * The Node that the lockfile names (devDependency `node`), for machines whose own Node is too old to run TypeScript. The npm package
+ * `node` fetches the real binary in an install script, which npm may refuse to run, and it is a development dependency, which
+ * `npm start` does not install. So the set-up fetches the platform's package itself, once per checkout, into .toolchain/, and links
+ * the binary to where the package `node` would have put it.
  */
 import { execFileSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-} from 'node:fs';
+import { copyFileSync, linkSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { runNpm } from './npm.mjs';
 
-const exe = process.platform === 'win32' ? 'node.exe' : 'node';
+const executable = process.platform === 'win32' ? 'node.exe' : 'node';
 
 /**
- * True when a Node of this version runs our TypeScript as it is (types are stripped without a flag).
+ * True when a Node of this version runs TypeScript as it is, that is, strips types without a flag.
  * @param {string} version
  */
 export function runsTypeScript(version) {
-  const [major = 0, minor = 0] = version
-    .replace(/^v/, '')
-    .split('.')
-    .map((part) => Number(part));
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
   return major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18);
 }
 
 /**
- * Where the binary belongs in node_modules; undefined when it is not there (a stub file does not count).
+ * Returns the path of the binary in node_modules. Returns undefined when it is missing, or a placeholder of the package `node`.
  * @param {string} root
  */
 export function installedToolchain(root) {
-  const path = join(root, 'node_modules/node/bin', exe);
+  const path = join(root, 'node_modules/node/bin', executable);
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 1_000_000 ? path : undefined;
 }
 
 /**
- * The fetched binary of this version; undefined when it is not there or does not run.
- * @param {string} root
- * @param {string} version
+ * Returns the path of a binary that was fetched before. Returns undefined when it is missing, of another version, or does not run.
+ * @param {string} folder
+ * @param {string} version  such as 24.21.0 or 24
  */
-export function fetchedToolchain(root, version) {
-  const path = join(folderOf(root, version), 'node_modules', platformPackage(), 'bin', exe);
-  return versionOf(path) === version ? path : undefined;
+export function fetchedToolchain(folder, version) {
+  const path = join(folder, 'node_modules', platformPackage(), 'bin', executable);
+  try {
+    const printed = execFileSync(path, ['--version'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return `${printed.trim()}.`.startsWith(`v${version}.`) ? path : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
- * Fetches the binary through npm. Resolves to npm's end, with everything it printed.
- * @param {string} root
+ * Fetches the binary of this version through npm into a folder, unless it is there, and returns its path.
+ * @param {string} folder
  * @param {string} version
  */
-export async function fetchToolchain(root, version) {
-  const cache = join(root, '.toolchain');
-  const old = existsSync(cache) ? readdirSync(cache).filter((name) => name.startsWith('node-')) : [];
-  for (const name of old) rmSync(join(cache, name), { recursive: true, force: true });
-  const folder = folderOf(root, version);
+export async function fetchToolchain(folder, version) {
+  const found = fetchedToolchain(folder, version);
+  if (found !== undefined) return found;
+  const name = `${platformPackage()}@${version}`;
+  const advice = `This Node is ${process.version}. Leporello needs Node 22.18 or newer and could not get one as the npm package ${name}. Install Node 22.18 or newer and run this again.`;
+  rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const what = `${platformPackage()}@${version}`;
-  return runNpm(process.execPath, folder, [
-    'install',
-    '--prefix',
-    folder,
-    '--no-save',
-    '--no-package-lock',
-    what,
-  ]);
+  try {
+    const prefix = ['--prefix', folder];
+    await runNpm(process.execPath, folder, ['install', ...prefix, '--no-save', '--no-package-lock', name]);
+  } catch (error) {
+    throw new Error(`${error instanceof Error ? error.message : error}\n${advice}`);
+  }
+  const fetched = fetchedToolchain(folder, version);
+  if (fetched === undefined) throw new Error(`${advice} The package is here, but its binary does not run.`);
+  return fetched;
 }
 
 /**
- * Puts a fetched binary where `npx` and editors look for it: node_modules/node/bin and node_modules/.bin.
+ * Links a binary to where npm scripts, `npx` and editors look for Node: node_modules/node/bin and node_modules/.bin. Without a
+ * binary it removes the placeholder of the package `node`, so that the machine's own Node is found.
  * @param {string} root
- * @param {string} binary
+ * @param {string | undefined} binary
  */
 export function linkToolchain(root, binary) {
-  const target = join(root, 'node_modules/node/bin', exe);
-  mkdirSync(dirname(target), { recursive: true });
+  const target = join(root, 'node_modules/node/bin', executable);
   rmSync(target, { force: true });
+  if (binary === undefined) return;
+  mkdirSync(dirname(target), { recursive: true });
   try {
     linkSync(binary, target);
   } catch {
@@ -88,47 +88,17 @@ export function linkToolchain(root, binary) {
   }
   if (process.platform === 'win32') return;
   const onPath = join(root, 'node_modules/.bin/node');
+  mkdirSync(dirname(onPath), { recursive: true });
   rmSync(onPath, { force: true });
   symlinkSync('../node/bin/node', onPath);
 }
 
 /**
- * Takes a binary away that is of no use here, so that the machine's own Node is found.
- * @param {string} root
- */
-export function dropToolchain(root) {
-  rmSync(join(root, 'node_modules/node/bin', exe), { force: true });
-}
-
-/**
- * The version a binary tells, without the `v`; undefined when it does not run.
- * @param {string} path
- */
-export function versionOf(path) {
-  if (!existsSync(path)) return undefined;
-  try {
-    return execFileSync(path, ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
-      .trim()
-      .slice(1);
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * The npm package that holds the binary for this machine.
+ * Returns the name of the npm package that holds the binary for a machine.
  * @param {string} platform
  * @param {string} arch
  */
 export function platformPackage(platform = process.platform, arch = process.arch) {
   const prefix = platform === 'darwin' && arch === 'arm64' ? 'node-bin' : 'node';
   return `${prefix}-${platform === 'win32' ? 'win' : platform}-${arch}`;
-}
-
-/**
- * @param {string} root
- * @param {string} version
- */
-function folderOf(root, version) {
-  return join(root, '.toolchain', `node-${version}`);
 }

@@ -1,19 +1,22 @@
-/** Published code imports only packages that whoever installs us gets too, or is told to bring. */
+/** Checks that published code imports only packages that are installed with it, or that users install as peers. */
 import { importsOf } from './imports.ts';
 import type { Manifest } from './manifest.ts';
 import type { SourceFile } from './source-file.ts';
 
 export function packageProblems(
   files: readonly SourceFile[],
-  manifest: Pick<Manifest, 'dependencies' | 'peerDependencies'>,
+  manifest: Pick<Manifest, 'dependencies' | 'optionalDependencies' | 'peerDependencies'>,
 ): readonly string[] {
-  const had = { ...manifest.dependencies, ...manifest.peerDependencies };
+  const had = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies };
   return files.flatMap((source) =>
     importsOf(source)
       .filter(({ specifier, file }) => file === undefined && !specifier.startsWith('node:'))
       .map(({ specifier }) => packageOf(specifier))
       .filter((name) => !(name in had))
-      .map((name) => `${source.path} imports ${name}, which is neither a dependency nor a peer of ours`),
+      .map(
+        (name) =>
+          `${source.path} imports ${name}, which package.json lists neither as a dependency nor as a peer`,
+      ),
   );
 }
 
