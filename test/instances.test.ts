@@ -80,7 +80,7 @@ describe('several instances on one store send one history', () => {
         fc.asyncProperty(history, async (acts) => {
           const file = join(folder, `${files++}.db`);
           await withStores(
-            () => sqliteStore({ file }),
+            () => sqliteStore({ file, isShared: true }),
             (stores) => play(stores, ...acts, played),
           );
         }),

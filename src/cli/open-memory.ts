@@ -65,7 +65,7 @@ export async function openMemoryOrDoWithout(
     // A secret that was given and is no good is a mistake to be told, not a folder to do without.
     if (secret === undefined && givenSecret(env) !== undefined) throw error;
     const lost = error instanceof Error ? error.message : String(error);
-    return { secret: secret ?? randomBytes(32), store: inMemoryStore(), lost };
+    return { secret: secret ?? randomBytes(32), store: inMemoryStore({ isShared: false }), lost };
   }
 }
 

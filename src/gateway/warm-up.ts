@@ -16,7 +16,10 @@ import { routeOf } from './routing/routes.ts';
 export async function warmUp(model: string): Promise<readonly Outcome['status'][]> {
   const outcomes: Outcome['status'][] = [];
   try {
-    const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32) });
+    const encryptedStore = createEncryptedStore({
+      store: inMemoryStore({ isShared: false }),
+      secret: new Uint8Array(32),
+    });
     const engine = createDefaultEngine({ models: { '*': { window: 24_000 } } }, encryptedStore);
     for (const { path, body } of formatsFor(model)) {
       const route = routeOf('POST', path, [], defaultUpstreams);

@@ -13,6 +13,8 @@ import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
 export interface EncryptedStore {
+  /** False while no other process uses the store: see `Store`. */
+  readonly isShared: boolean;
   /**
    * Returns the label of a tenant: 16 characters, the same in every process with this secret. A request without a credential gets a label
    * too. A header or claim never gets the label of a credential with the same text.
@@ -117,8 +119,13 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
     return first && { at: first.at, content: (await sealer.unseal(first.value, places[first.at]!))?.content };
   }
 
+  const getTogether = readsTogether(store);
+
   return {
     ...createNames(secret),
+    get isShared() {
+      return store.isShared ?? true;
+    },
     async keep(tenant, originals, ...records) {
       const lasting = clock() + ttlMs;
       const entries: StoreEntry[] = [];
@@ -149,7 +156,7 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
     },
     async getSealedMany(tenant, keys) {
       const places = keys.map((key) => sealedKey(tenant, key));
-      const records = await store.getMany(places);
+      const records = await getTogether(places);
       return Promise.all(
         places.map(async (place, i) => {
           const record = records[i];
@@ -170,6 +177,24 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
         along: () => [...along().map((other) => sealedKey(tenant, other)), ...originals().map(memoryKey)],
       });
     },
+  };
+}
+
+/** Reads in one call of the store all keys that are asked for in the same turn of the event loop. */
+function readsTogether(store: Pick<Store, 'getMany'>) {
+  let asked: string[] = [];
+  let answer: Promise<readonly (Uint8Array | undefined)[]> | undefined;
+  return async function getTogether(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    const from = asked.length;
+    asked.push(...keys);
+    answer ??= Promise.resolve().then(() => {
+      const all = asked;
+      asked = [];
+      answer = undefined;
+      return store.getMany(all);
+    });
+    const values = await answer;
+    return values.slice(from, from + keys.length);
   };
 }
 

@@ -83,6 +83,19 @@ describe('the fold store', () => {
     expect(await encryptedStore.recall('t', id)).toEqual({ status: 'found', original });
   });
 
+  it('writes what a request without a fold was sent with only for other processes', async () => {
+    for (const isShared of [true, false]) {
+      const store = inMemoryStore({ isShared });
+      const here = open(store);
+      await here.markSent('t', links('abc'), undefined, { at: 5, limit: 100 });
+      const sent = { folds: [], sentAs: { limit: 100 }, lastSent: { matched: 3, at: 5 } };
+      expect(await here.find('t', links('abc'))).toEqual(sent);
+      expect(await open(store).find('t', links('abc'))).toEqual(
+        isShared ? sent : { folds: [], sentAs: undefined, lastSent: undefined },
+      );
+    }
+  });
+
   it('reads a long conversation in one round trip, with at most one old fold', async () => {
     const store = inMemoryStore();
     const asked: string[] = [];
@@ -94,12 +107,12 @@ describe('the fold store', () => {
     await open(store).record('t', links('abc'), fold(0), { from: 1 });
     await open(store).record('t', links('abcdef'), fold(0, 3), { from: 4 });
     const foldStore = open(counted);
-    const found = foldStore.find('t', links(`abcdef${'x'.repeat(300)}`));
-    expect(asked).toEqual(['192 keys', 'the first of 484']);
-    expect((await found).folds.map(({ matched, fold: { length } }) => [matched, length])).toEqual([[6, 6]]);
+    const found = await foldStore.find('t', links(`abcdef${'x'.repeat(300)}`));
+    expect(asked).toEqual(['the first of 484', '192 keys']);
+    expect(found.folds.map(({ matched, fold: { length } }) => [matched, length])).toEqual([[6, 6]]);
     // What is known of it is not asked again.
     expect((await newest(foldStore, `abcdef${'x'.repeat(302)}`))?.matched).toBe(6);
-    expect(asked.slice(2)).toEqual(['9 keys', 'the first of 2']);
+    expect(asked.slice(2)).toEqual(['the first of 2', '9 keys']);
   });
 
   it('also finds the folds before the newest, in case that one belongs to another conversation', async () => {

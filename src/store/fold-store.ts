@@ -102,7 +102,12 @@ export interface FoldStore {
 }
 
 type FoldStoreOptions = {
-  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed'>;
+  readonly encryptedStore: Pick<
+    EncryptedStore,
+    'keep' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed'
+  > & {
+    readonly isShared?: boolean;
+  };
   /** How long a fold is kept after its last use, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
 };
@@ -149,6 +154,8 @@ export function createFoldStore({
     (tenant: string): Write =>
     (record) =>
       encryptedStore.keep(tenant, [], record);
+
+  const isShared = (): boolean => encryptedStore.isShared ?? true;
 
   return {
     async find(tenant, links) {
@@ -202,6 +209,7 @@ export function createFoldStore({
       }
       const sentWith: SentWith = { with: found && { matched: found.matched, id: found.fold.id }, ...sent };
       remember(tenant, link, { sentWith });
+      if (!isShared()) return;
       const record = { keys: [keyOf.sentWith(link)], content: encodeRecord(sentWith), ttlMs: sentRecordMs };
       await write({ ...record, unless });
     },

@@ -11,6 +11,7 @@ import type { EngineRequest } from '../../engine/request.ts';
 import type { SummaryJob } from '../../engine/summary-ahead.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import type { Summarizer } from '../../outline/summarizer.ts';
+import type { Store } from '../../store/store.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 import type { EngineParts } from '../assemble.ts';
@@ -167,7 +168,10 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
         timers.push(
           setTimeout(() => void isGivenUp(request, turn).then(late.resolve), Math.max(0, request.leftMs())),
         );
-      const prepared = await Promise.race([by.remote.prepare(requestData(request), turn), late.promise]);
+      const prepared = await Promise.race([
+        by.remote.prepare(requestData(request, store), turn),
+        late.promise,
+      ]);
       return prepared
         ? await preparedOf(by.remote, request, prepared)
         : await unfolded('deadline: the thread that folds large requests was busy with others all the time');
@@ -255,12 +259,14 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     async leaveAlone(request) {
       if (!isLarge(request)) return local.leaveAlone(request);
       // Then the next refusal is met anew.
-      await inThread((remote) => remote.leaveAlone(requestData(request))).catch(() => undefined);
+      await inThread((remote) => remote.leaveAlone(requestData(request, store))).catch(() => undefined);
     },
     async learn(request, reported) {
       if (!isLarge(request)) return local.learn(request, reported);
       // Then it teaches nothing.
-      await inThread((remote) => remote.learnFrom(requestData(request), reported)).catch(() => undefined);
+      await inThread((remote) => remote.learnFrom(requestData(request, store), reported)).catch(
+        () => undefined,
+      );
     },
   };
   return {
@@ -288,13 +294,17 @@ function releaseWithout(kept: object, remote: Remote<ThreadFunctions>, handle: n
   released.register(kept, () => void remote.release(handle).catch(() => undefined));
 }
 
-function requestData({ codec, leftMs, body, ...request }: EngineRequest): ThreadRequest {
+function requestData(
+  { codec, leftMs, body, ...request }: EngineRequest,
+  { isShared = true }: Pick<Store, 'isShared'>,
+): ThreadRequest {
   return {
     ...request,
     format: codec.name,
     route: codec.route,
     // A view would take along all of what it is a view of.
     body: body.byteLength === body.buffer.byteLength ? body : body.slice(),
+    isStoreShared: isShared,
     endsAt: leftMs && performance.timeOrigin + performance.now() + leftMs(),
   };
 }

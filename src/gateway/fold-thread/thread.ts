@@ -32,6 +32,8 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
   readonly route: Codec['route'];
   /** When its time is over, in milliseconds since the epoch; undefined for never. */
   readonly endsAt: number | undefined;
+  /** Whether other processes use the store: see `Store`. */
+  readonly isStoreShared: boolean;
 };
 
 type Functional = 'original' | 'lookUpOriginal' | 'remember' | 'keepReply' | 'counter' | 'known' | 'learn';
@@ -77,7 +79,8 @@ const { remote: parent }: Calls<ParentFunctions> = openCalls(
 function openThread(data: ThreadData) {
   const { settings, secret } = data;
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
-  const store = storeOf(data.storeName);
+  const sharing = { isShared: true };
+  const store = storeOf(data.storeName, sharing);
   const engine = createDefaultEngine(
     settings,
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs }),
@@ -96,6 +99,7 @@ function openThread(data: ThreadData) {
     /** Undefined for a request that was given up before it was begun. */
     async prepare(asked: ThreadRequest, turn: Turn): Promise<ThreadPrepared | undefined> {
       if (!begin(turn)) return undefined;
+      sharing.isShared = asked.isStoreShared;
       const prepared = await engine.prepare(requestOf(asked));
       const handle = handles++;
       held.set(handle, prepared);
@@ -148,7 +152,7 @@ function openThread(data: ThreadData) {
   }
 }
 
-function requestOf({ format, route, endsAt, ...request }: ThreadRequest): EngineRequest {
+function requestOf({ format, route, endsAt, isStoreShared: _, ...request }: ThreadRequest): EngineRequest {
   const codec = codecOf(format, route);
   if (endsAt === undefined) return { ...request, codec };
   return { ...request, codec, leftMs: () => endsAt - performance.timeOrigin - performance.now() };
@@ -174,9 +178,12 @@ function dataOf(handle: number, prepared: Prepared, came: Uint8Array): ThreadPre
   };
 }
 
-function storeOf(name: string): Store {
+function storeOf(name: string, sharing: { readonly isShared: boolean }): Store {
   return {
     name,
+    get isShared() {
+      return sharing.isShared;
+    },
     async get(key) {
       return (await parent.getMany([key]))[0];
     },

@@ -146,6 +146,28 @@ describe('a sqlite store whose file is locked by another process', () => {
   });
 });
 
+describe('a sqlite store', () => {
+  it('is shared as soon as somebody else has written to its file', async () => {
+    const file = newFile();
+    const one = await open(file);
+    expect(one.isShared).toBe(false);
+    await one.putMany([entry('a', [1])]);
+    expect(one.isShared).toBe(false);
+    const other = await open(file);
+    expect([one.isShared, other.isShared]).toEqual([false, false]);
+    await other.putMany([entry('b', [2])]);
+    expect([one.isShared, other.isShared]).toEqual([true, false]);
+    await one.putMany([entry('c', [3])]);
+    expect([one.isShared, other.isShared]).toEqual([true, true]);
+  });
+
+  it('is shared from the start where its owner says so', async () => {
+    const store = await sqliteStore({ file: newFile(), isShared: true });
+    stores.push(store);
+    expect(store.isShared).toBe(true);
+  });
+});
+
 describe('a sqlite store and other processes', () => {
   const batch = 20;
 

@@ -16,6 +16,11 @@ export type SqliteOptions = {
   readonly clock?: Clock;
   /** How long a call waits for another process's lock before it fails, in milliseconds. Default 400, less than a store's deadline. */
   readonly lockWaitMs?: number;
+  /**
+   * Whether other processes use the file from the start, or several engines in this process use the store. Default false: it counts as shared
+   * as soon as another process has written to the file.
+   */
+  readonly isShared?: boolean;
 };
 
 /** How long opening waits for the lock at least, in milliseconds. No request waits for it, and nothing works without it. */
@@ -33,6 +38,8 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const statements = await retryWhileLocked(file, openedBy - performance.now(), () => prepare(database));
   const writes = createQueue();
   let closing: Promise<void> | undefined;
+  const versionAtStart = statements.dataVersion();
+  let isShared = options.isShared ?? false;
 
   function write<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + lockWaitMs;
@@ -48,6 +55,10 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
 
   return {
     name: 'sqlite',
+    get isShared() {
+      isShared ||= closing === undefined && statements.dataVersion() !== versionAtStart;
+      return isShared;
+    },
     async get(key) {
       checkOpen();
       return retryWhileLocked(file, lockWaitMs, () => statements.get(key, clock()));
@@ -100,6 +111,8 @@ type Statements = {
   put(entries: readonly StoreEntry[], now: number): void;
   touch(keys: readonly string[], expiresAt: number, now: number): void;
   delete(keys: readonly string[]): void;
+  /** A number that changes when another connection writes to the file; undefined when it cannot be read. */
+  dataVersion(): number | undefined;
 };
 
 function prepare(database: DatabaseSync): Statements {
@@ -124,6 +137,7 @@ function prepare(database: DatabaseSync): Statements {
      where key in (select value from json_each(?2)) and expires_at > ?3 and expires_at < ?1`,
   );
   const remove = database.prepare('delete from entries where key in (select value from json_each(?))');
+  const version = database.prepare('pragma data_version');
   return {
     get: (key, now) => one.get(key, now)?.['value'] as Uint8Array | undefined,
     getMany(keys, now) {
@@ -144,6 +158,13 @@ function prepare(database: DatabaseSync): Statements {
     },
     touch: (keys, expiresAt, now) => void touch.run(expiresAt, JSON.stringify(keys), now),
     delete: (keys) => void remove.run(JSON.stringify(keys)),
+    dataVersion() {
+      try {
+        return Number(version.get()?.['data_version']);
+      } catch {
+        return undefined;
+      }
+    },
   };
 }
 
