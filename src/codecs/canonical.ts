@@ -1,7 +1,7 @@
 /**
- * What a message says, as pieces for its canonical digest: without the members clients move about between turns, and with a text
- * spelled as a string the same as one text block. Two contents have the same pieces only where they have the same parts, so that
- * an edit recorded for one names the same place in the other. Pieces are views of the body: nothing is copied here.
+ * Cuts a message into the pieces that its canonical digest covers. Members that clients move between turns are left out, and a
+ * text spelled as a string gives the same pieces as one text block. Two contents have the same pieces only if they have the same
+ * parts, so an edit recorded for one names the same place in the other. Pieces are views of the body: nothing is copied here.
  */
 import type { Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, scanArray, scanObject } from '../conversation/json-scan.ts';
@@ -24,14 +24,14 @@ const [comma, open, close, contentStart, contentEnd, textStart] = [
   Uint8Array,
 ];
 
-/** The pieces of a content that is a string or an array of blocks; any other value is one piece as it stands. */
+/** Returns the pieces of a content that is a string or an array of blocks; any other value is one piece. */
 export function contentPieces(bytes: Uint8Array, content: Span, moving: ReadonlySet<string>): Pieces {
   if (isText(bytes, content)) return textPieces(bytes, content);
   if (bytes[content.start] !== '['.charCodeAt(0)) return [bytesAt(bytes, content)];
   return scanArray(bytes, content.start).elements.flatMap((element) => blockPieces(bytes, element, moving));
 }
 
-/** The members of an object, as they stand, in their order, but its `content` read as content. */
+/** Returns the members of an object in their order, with `content` cut into pieces. */
 export function memberPieces(
   bytes: Uint8Array,
   members: readonly Member[],
@@ -65,7 +65,7 @@ function bytesAt(bytes: Uint8Array, span: Span): Uint8Array {
   return bytes.subarray(span.start, span.end);
 }
 
-/** The empty string stands apart: some formats read it as no content at all. */
+/** True for a non-empty string. The empty string is different: some formats read it as no content at all. */
 function isText(bytes: Uint8Array, span: Span): boolean {
   return bytes[span.start] === '"'.charCodeAt(0) && span.end - span.start > 2;
 }

@@ -1,7 +1,7 @@
 /**
- * Reads for how long a client asks its provider to cache a prompt. The Messages API has marks, `"cache_control":{"type":"ephemeral",
- * "ttl":"1h"}`, and servers of Chat Completions that pass requests on to its models take them, too. Chat Completions and Responses
- * have fields.
+ * Reads how long a client asks its provider to cache a prompt. The Messages API has marks,
+ * `"cache_control":{"type":"ephemeral","ttl":"1h"}`; servers of Chat Completions that pass requests on to its models take these
+ * marks too. Chat Completions and Responses have fields.
  */
 import { isRecord } from '../conversation/json-record.ts';
 import type { Block, Span } from '../conversation/conversation.ts';
@@ -10,16 +10,16 @@ import { startsWith } from './read-body.ts';
 
 export const markKey = 'cache_control';
 
-/** A mark keeps what it stands on for five minutes, in milliseconds, unless it asks for the hour. */
+/** A mark keeps the prompt cached for five minutes, in milliseconds, unless it asks for an hour. */
 export const usualMarkMs = 5 * 60_000;
 const longMarkMs = 60 * 60_000;
 
-/** Members in which further blocks stand: the content of a message or of a result, and what wraps the definition of a tool. */
+/** Members that hold further blocks: the content of a message or result, and the wrapper of a tool definition. */
 const holders: ReadonlySet<string> = new Set(['content', 'function']);
 
 /**
- * Returns for how many milliseconds the mark of a message, block or tool keeps, or one on a block of its content, or of a result in
- * there: of several the longest; undefined where there is none.
+ * Returns for how many milliseconds the marks of a message, block or tool keep it cached, those on blocks inside included: the
+ * longest of several; undefined without a mark.
  */
 export function markedForMs(bytes: Uint8Array, members: readonly Member[], inside = 2): number | undefined {
   return longestOf(
@@ -32,7 +32,7 @@ export function markedForMs(bytes: Uint8Array, members: readonly Member[], insid
   );
 }
 
-/** Returns the same for a block, or for a list of blocks or tools; any other value holds no mark. */
+/** Returns the same for a block, or for a list of blocks or tools. Any other value holds no mark. */
 export function blocksMarkedForMs(bytes: Uint8Array, value: Span, inside = 1): number | undefined {
   if (startsWith(bytes, value, '{'))
     return markedForMs(bytes, scanObject(bytes, value.start).members, inside);
@@ -41,21 +41,21 @@ export function blocksMarkedForMs(bytes: Uint8Array, value: Span, inside = 1): n
   return longestOf(blocks.map((block) => markedForMs(bytes, scanObject(bytes, block.start).members, inside)));
 }
 
-/** Returns for how many milliseconds a mark keeps what it stands on; undefined where there is none. */
+/** Returns for how many milliseconds a mark keeps the prompt cached; undefined without a mark. */
 export function markMs(control: unknown): number | undefined {
   if (control === undefined) return undefined;
   const isLong = typeof control === 'object' && control !== null && 'ttl' in control && control.ttl === '1h';
   return isLong ? longMarkMs : usualMarkMs;
 }
 
-/** Whether marks that keep so long are those that cost more to write: entries kept for an hour do. */
+/** True when marks that keep this long cost more to write: entries that are kept for an hour do. */
 export function writesLong(keptMs: number | undefined): boolean {
   return keptMs !== undefined && keptMs >= longMarkMs;
 }
 
 const minuteMs = 60_000;
 
-/** By the documented spellings: `prompt_cache_options.ttl` is 30m or 12h, `prompt_cache_retention` in_memory or 24h. */
+/** The documented values: `prompt_cache_options.ttl` is 30m or 12h, `prompt_cache_retention` is in_memory or 24h. */
 const retentions: Readonly<Record<string, number | undefined>> = {
   '30m': 30 * minuteMs,
   '12h': 12 * 60 * minuteMs,
@@ -63,8 +63,8 @@ const retentions: Readonly<Record<string, number | undefined>> = {
 };
 
 /**
- * Returns for how many milliseconds the fields of a Chat Completions or Responses request ask to keep its prompt; undefined where they do
- * not. What is kept longer costs no more to write, says the vendor's guide to prompt caching.
+ * Returns for how many milliseconds the fields of a Chat Completions or Responses request ask to keep its prompt; undefined
+ * without such a field. Longer retention costs no more to write, according to the vendor's guide to prompt caching.
  */
 export function retentionMs(fields: Readonly<Record<string, unknown>>): number | undefined {
   const { prompt_cache_retention: retention, prompt_cache_options: options } = fields;

@@ -1,6 +1,6 @@
 /**
- * The interface of a wire format. Everything that differs between providers is a member here, never an `if` in shared code.
- * A codec is pure: bytes and values in, bytes and values out. One conformance suite (test/support/codec-suite) holds for all.
+ * The interface of a wire format. Every difference between providers is a member here, never an `if` in shared code. A codec is
+ * pure: bytes and values in, bytes and values out. All codecs pass one conformance suite (test/support/codec-suite).
  */
 import type { Block, Conversation, Part, Role } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -12,13 +12,16 @@ export type { RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
 
 export interface Codec {
   readonly name: string;
-  /** The model and the mode that the URL's path names, in formats that put them there. With the codec's name they make the same codec again. */
+  /**
+   * The model and the mode that the URL's path names, in formats that put them there. The codec's name and this route make the
+   * same codec again.
+   */
   readonly route?: { readonly model: string | undefined; readonly streaming: boolean };
-  /** Reads a request body. Throws `not-this-format` for what is not a request of this format; then: pass it through. */
+  /** Reads a request body. Throws `not-this-format` for a body of another format; pass such a body through. */
   read(body: Uint8Array, reading: ReadContext): Conversation;
   /**
-   * The body with the edits (and the recall tool) spliced in; every byte that no edit names stays. The same array comes
-   * back when there is nothing to do. Throws `bad-edit` when an edit names a place that is not there.
+   * Splices the edits (and the recall tool) into the body; all other bytes stay. Returns the same array when there is nothing to
+   * do. Throws `bad-edit` when an edit names a place that does not exist.
    */
   write(
     conversation: Conversation,
@@ -28,50 +31,51 @@ export interface Codec {
   readonly rules: FormatRules;
   /** Reads a complete (not streamed) successful response. Throws `bad-response`. */
   readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply;
-  /** True when the model stopped for its calls; one that was cut off or refused may have left half a call. */
+  /** True when the model finished its reply or stopped for its calls. A reply that was cut off or refused may hold half a call. */
   isWhole(reply: ModelReply): boolean;
-  /** True when the model could not say all it had to: its reply was as long as it may be. */
+  /** True when the reply was cut off at its token limit. */
   isCut(reply: ModelReply): boolean;
   /**
-   * The response as the client may see it: without private calls, with what earlier rounds said in front and the usage of all.
-   * `body` comes back itself when no round held a private call.
+   * Writes the response as the client may see it: without private calls, with the visible parts of earlier rounds first and the
+   * usage of all rounds. Returns `body` itself when no round held a private call.
    */
   writeResponse(body: Uint8Array, earlier: readonly ModelReply[], reply: ModelReply): Uint8Array;
   /** Relays one streamed response (and its continuations) to the client. */
   openStream(options: StreamOptions): StreamRelay;
-  /** The next request after a recall: the sent body with the model's reply and the answers at its end. */
+  /** Returns the next request after a recall: the sent body with the model's reply and the answers appended. */
   continueWith(sent: Uint8Array, reply: ModelReply, answers: readonly RecallAnswer[]): Uint8Array;
   /**
-   * The body with private rounds put back, byte for byte as they were sent, where they stood in the client's copies of the replies.
-   * Left out is what has no place there any more: a copy the client changed, or one of another reply.
+   * Puts private rounds back into the body, byte for byte as they were sent, at their places in the client's copies of the
+   * replies. Leaves a round out when its copy was changed by the client or belongs to another reply.
    */
   insertHiddenRecalls(conversation: Conversation, hiddenRecalls: readonly PlacedHiddenRecall[]): Uint8Array;
   /**
-   * The body of a request with `goesOnFrom` that goes on from another reply, with the answers owed in front of what the client says.
-   * Only where providers keep replies; everywhere else a request has its whole history.
+   * Makes a request with `goesOnFrom` continue another reply, with the pending answers ahead of the client's input. Only for
+   * providers that keep replies; elsewhere a request holds its whole history.
    */
   goOnFrom?(conversation: Pick<Conversation, 'body'>, kept: KeptReply): Uint8Array;
-  /** A whole request of our own beside the conversation: no tools, not streamed. */
+  /** Returns a separate request of our own: no tools, not streamed. */
   promptBody(prompt: Prompt): Uint8Array;
-  /** How a request says up to where its prompt is to be cached. Only where providers cache nothing that is not marked. */
+  /** Sets cache marks in a request. Only for providers that cache nothing without a mark. */
   readonly cacheMarks?: CacheMarks;
-  /** Our own errors in the provider's shape, as a JSON body. */
+  /** Returns one of our own errors in the provider's shape, as a JSON body. */
   errorBody(problem: GatewayProblem): Uint8Array;
-  /** The overflow that a response reports in the provider's own wording; undefined for every other response. */
+  /** Returns the overflow that a response reports in the provider's own wording; undefined for every other response. */
   overflowIn(status: number, body: string): Overflow | undefined;
-  /** True when a response refuses reasoning for where it stands, and would take the request without any. */
+  /** True when a response refuses reasoning because of its position, and would accept the request without any reasoning. */
   refusesReasoning(status: number, body: string): boolean;
-  /** A provider's error with a sentence added to its message; the same array when it is not an error of this format. */
+  /** Adds a sentence to the message of a provider's error. Returns the same array when the body is not an error of this format. */
   explainError(body: Uint8Array, sentence: string): Uint8Array;
 }
 
-/** Marks of what a provider is to cache. Whether the client sets some itself says `Conversation.marked`. */
+/** Sets cache marks. `Conversation.marked` says whether the client sets some itself. */
 export type CacheMarks = {
-  /** How long a prefix stays cached after it was read or written last, in milliseconds. */
+  /** Milliseconds for which a prefix stays cached after it was last read or written. */
   readonly keptMs: number;
   /**
-   * The body with a mark behind its preamble and one behind each of these messages (at most three), or as near before its end as a mark
-   * may stand; `count` says how many there are. For bodies without marks. `messages`: those of this body, where it was read before.
+   * Sets one mark behind the preamble and one behind each of these messages (at most three), or at the nearest earlier place
+   * where a mark is allowed. `count` says how many were set. The body must not hold marks yet. `messages` are those of this body,
+   * if it was read before.
    */
   set(
     body: Uint8Array,
@@ -80,17 +84,17 @@ export type CacheMarks = {
   ): { readonly body: Uint8Array; readonly count: number };
 };
 
-/** What reading needs from outside: a digest, and a place to remember blocks whose bytes were read before. */
+/** Everything that reading needs from outside: a digest, and a memo of blocks that were read before. */
 export type ReadContext = {
   readonly digest: (bytes: Uint8Array) => string;
   readonly outlines: OutlineMemo;
-  /** Where there is one, what a conversation repeats is not even looked at again. */
+  /** When given, messages that a conversation repeats are not scanned again. */
   readonly seen?: SeenBodies | undefined;
 };
 
-/** What is remembered of a block by the digest of its bytes (bounded by whoever made it). */
+/** The memo of one block, by the digest of its bytes (bounded by the owner of the memo). */
 export type Outline = {
-  /** The format and field it was read as, noted by whoever remembers it: the same bytes mean something else in another. */
+  /** The format and field that the block was read as: the same bytes mean something else in another one. */
   readonly of?: string;
   readonly role: Role;
   readonly parts: readonly Part[];
@@ -106,26 +110,29 @@ export type OutlineMemo = {
 export type Problem = {
   readonly rule: string;
   readonly message: number;
-  /** What is wrong, naming ids and indices, never content. */
+  /** Says what is wrong, with ids and indices, never with content. */
   readonly detail: string;
 };
 
 export type FormatRules = {
-  /** Every invariant of the format that a compressor could break. An empty list means: valid. */
+  /** Returns every broken invariant of the format that a compressor could break. An empty list means: valid. */
   problems(conversation: Conversation): readonly Problem[];
   /**
-   * The rules that a body breaks, one name for each time. Found with `JSON.parse` and nothing that reading or writing uses, so that what
-   * these misread shows here. Too slow for every request: it is asked of bodies with a fold that was not sent before.
+   * Returns the names of the rules that a body breaks, once for each breach. It uses `JSON.parse` and no code of the reader or
+   * writer, so it finds what these misread. It is too slow for every request, so it only checks bodies with a new fold.
    */
   faults(body: Uint8Array): readonly string[];
-  /** False for edits of what must stay verbatim: signed, encrypted and opaque parts, a turn the provider still checks. */
+  /**
+   * False for edits of content that must stay verbatim: signed, encrypted and opaque parts, and a turn that the provider still
+   * checks.
+   */
   mayEdit(conversation: Conversation, edit: Edit): boolean;
-  /** True where what the model sealed in its replies is taken only behind the very prefix that it was made behind. */
+  /** True when the provider accepts the model's signed reasoning only behind exactly the prefix that it was made for. */
   bindsPrefix(conversation: Conversation): boolean;
   /**
-   * What must go together with these edits so that the provider takes the result (reasoning bound to the prefix, say), or
-   * why they cannot be made now. Edits that need nothing come back as they are. `force`: the request does not fit without them, so
-   * more may go with them than a wish is worth.
+   * Adds the edits that must go together with these for the provider to accept the result (reasoning bound to the prefix, for
+   * example), or says why they cannot be made now. Edits that need nothing come back unchanged. `force` says that the request
+   * does not fit without them, so more may be removed than for a fold that is only a wish.
    */
   complete(
     conversation: Conversation,
@@ -136,9 +143,9 @@ export type FormatRules = {
     | { readonly status: 'refused'; readonly reason: string };
 };
 
-/** What we ask a model ourselves. */
+/** A prompt that we send to a model ourselves. */
 export type Prompt = {
-  /** Undefined where the URL names it. */
+  /** Undefined when the URL names it. */
   readonly model: string | undefined;
   readonly system: string;
   readonly text: string;
@@ -146,7 +153,7 @@ export type Prompt = {
   readonly maxOutputTokens: number;
 };
 
-/** A tool definition in terms every format can express. */
+/** A tool definition in terms that every format can express. */
 export type RecallTool = {
   readonly name: string;
   readonly description: string;
@@ -154,17 +161,17 @@ export type RecallTool = {
   readonly parameters: Readonly<Record<string, unknown>>;
 };
 
-/** Tokens of one model call. `input` counts all prompt tokens, those read from and written to a cache included. */
+/** Tokens of one model call. `input` counts all prompt tokens, including those read from and written to a cache. */
 export type ReplyUsage = {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** Of `cacheWrite`, what is kept longer than usual and costs more; left out where there is none. */
+  /** The part of `cacheWrite` that is kept longer than usual and costs more; absent when there is none. */
   readonly cacheWriteLong?: number;
   readonly output: number;
   /**
-   * Tokens of the prompt that was sent, where the provider ran rounds of its own within the call, so that `input` holds more (or less) than
-   * that prompt. `unknown` where the report does not say; left out where it is all of `input`.
+   * Tokens of the prompt that we sent, when the provider ran rounds of its own within the call and `input` therefore counts more
+   * (or less) than that prompt. `unknown` when the report does not say; absent when it is all of `input`.
    */
   readonly sentPrompt?: number | 'unknown';
 };
@@ -183,13 +190,16 @@ export type ModelReply = {
   /** The assistant turn as the provider's own JSON bytes, to be sent back verbatim in a continuation. */
   readonly turn: Uint8Array;
   /**
-   * The name under which the provider keeps this reply, if it does. Of several rounds a client knows one: the first of a stream, the
-   * last of a complete response.
+   * The id under which the provider keeps this reply, if it does. Of several rounds a client knows only one id: that of the first
+   * round of a stream, or of the last round of a complete response.
    */
   readonly keptAs?: string | undefined;
 };
 
-/** What may have been recalled for the reply whose copy begins at message `at`: newest first, of several replies to one request. */
+/**
+ * The candidates for hidden recalls of the reply whose copy begins at message `at`, newest first: several replies to one request
+ * may have been recorded.
+ */
 export type PlacedHiddenRecall = { readonly at: number; readonly turns: readonly HiddenRecall[] };
 
 export type StreamOptions = {
@@ -197,7 +207,7 @@ export type StreamOptions = {
   readonly recallTool: string | undefined;
 };
 
-/** One server-sent event as it came: the raw bytes with the blank line that ends it, and what they say. */
+/** One server-sent event as it came: the raw bytes including the blank line that ends it, and its fields. */
 export type StreamEvent = {
   readonly raw: Uint8Array;
   readonly event: string | undefined;
@@ -205,26 +215,27 @@ export type StreamEvent = {
 };
 
 export interface StreamRelay {
-  /** Takes the next event of the upstream response; returns what the client gets at once (often `event.raw` itself). */
+  /** Takes the next event of the upstream response. Returns the bytes that the client gets at once (often `event.raw` itself). */
   take(event: StreamEvent): readonly Uint8Array[];
   /**
-   * Says what to do when the upstream response has ended. `recall`: answer the calls, send `continueWith`, and go on feeding
-   * the events of the new response into this relay. `done`: send `tail` and close.
+   * Says what to do when the upstream response has ended. `recall`: answer the calls, send `continueWith`, and feed the events of
+   * the new response into this relay. `done`: send `tail` and close.
    */
   end(): RelayEnd;
-  /** Closes the message cleanly when a pending recall will not be continued (rounds used up): the last bytes. */
+  /** Closes the message cleanly when a pending recall will not be continued (no rounds left). Returns the last bytes. */
   finish(): readonly Uint8Array[];
   /**
-   * The last bytes for a client whose recall could not be continued: an error as this format tells it within a stream. `said` is the body
-   * that the provider answered with: where it is an error, the client gets it with its own type and message in place of `problem`.
+   * Returns the last bytes for a client whose recall could not be continued: an error as this format spells it within a stream.
+   * `said` is the body that the provider answered with: if it is an error, the client gets its type and message instead of
+   * `problem`.
    */
   fail(problem: GatewayProblem, said?: Uint8Array): readonly Uint8Array[];
-  /** Usage over all rounds so far. */
+  /** Returns the usage of all rounds so far. */
   usage(): ReplyUsage | undefined;
 }
 
 export type RelayEnd =
-  /** `reply` is what the last round said; undefined when it broke off. It may hold recalls beside the client's calls. */
+  /** `reply` is the reply of the last round; undefined when it broke off. It may hold recalls and calls of the client's. */
   | {
       readonly status: 'done';
       readonly tail: readonly Uint8Array[];
@@ -232,19 +243,19 @@ export type RelayEnd =
     }
   | { readonly status: 'recall'; readonly reply: ModelReply };
 
-/** An error the gateway itself must tell a client. */
+/** An error that the gateway itself reports to a client. */
 export type GatewayProblem = {
-  /** An HTTP status: that of the gateway's response, or of the provider's where a stream has long begun. */
+  /** An HTTP status: of the gateway's response, or of the provider's when a stream has already begun. */
   readonly status: number;
   readonly message: string;
 };
 
-/** True when the model waits for memory alone: nothing is there for the client to run. */
+/** True when the model waits only for recalls: the client has nothing to run. */
 export function awaitsRecall(reply: ModelReply): boolean {
   return reply.recalls.length > 0 && reply.calls.length === 0;
 }
 
-/** True when the model asked memory beside calls that the client runs. */
+/** True when the model made recalls together with calls that the client runs. */
 export function recallsBeside(reply: ModelReply): boolean {
   return reply.recalls.length > 0 && reply.calls.length > 0;
 }

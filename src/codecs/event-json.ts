@@ -1,4 +1,4 @@
-/** Small changes to the JSON of responses and stream events that leave every other byte as it came. */
+/** Edits and reads the JSON of responses and stream events. An edit leaves every other byte unchanged. */
 import { isRecord } from '../conversation/json-record.ts';
 import { ScanError, parseSpan, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { applySplices, concatBytes, listSplices, type Splice } from '../conversation/splice.ts';
@@ -7,10 +7,7 @@ import { LeporelloError } from '../errors.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/**
- * Replaces top-level members of a JSON object, or takes them away (`undefined`); members that are not there are left out, and
- * every other byte stays.
- */
+/** Replaces top-level members of a JSON object, or removes them (`undefined`). Members that are not there are ignored. */
 export function setMembers(
   json: Uint8Array,
   values: Readonly<Record<string, Uint8Array | undefined>>,
@@ -32,7 +29,7 @@ export function setMembers(
   return applySplices(json, splices);
 }
 
-/** As `setMembers`, but members that are not there are added at the end. */
+/** Does the same as `setMembers`, and adds members that are not there at the end. */
 export function withMembers(json: Uint8Array, values: Readonly<Record<string, Uint8Array>>): Uint8Array {
   const changed = setMembers(json, values);
   const { members, span } = scanObject(changed, skipSpace(changed, 0));
@@ -49,26 +46,26 @@ export function withMembers(json: Uint8Array, values: Readonly<Record<string, Ui
   );
 }
 
-/** A JSON array of what is JSON already. */
+/** Joins JSON values to a JSON array. */
 export function jsonList(items: readonly Uint8Array[]): Uint8Array {
   const comma = encoder.encode(',');
   const joined = items.flatMap((item, index) => (index > 0 ? [comma, item] : [item]));
   return concatBytes([encoder.encode('['), ...joined, encoder.encode(']')]);
 }
 
-/** The bytes of a top-level member's value; of several under one key the last, as parsers have it. */
+/** Returns the bytes of a top-level member's value; the last one of several with this key, as JSON parsers do. */
 export function memberBytes(json: Uint8Array, key: string): Uint8Array | undefined {
   const member = scanObject(json, skipSpace(json, 0)).members.findLast((candidate) => candidate.key === key);
   return member && json.subarray(member.value.start, member.value.end);
 }
 
-/** The bytes of a member that is an object; an empty one in place of anything else. */
+/** Returns the bytes of a member that is an object; those of an empty object for anything else. */
 export function objectBytes(json: Uint8Array, key: string): Uint8Array {
   const bytes = memberBytes(json, key);
   return bytes?.[0] === '{'.charCodeAt(0) ? bytes : encoder.encode('{}');
 }
 
-/** One server-sent event. JSON has no line breaks of its own once it is compact; those of the provider are folded into data lines. */
+/** Spells one server-sent event. Line breaks in the provider's JSON become further data lines. */
 export function eventBytes(event: string | undefined, data: Uint8Array | string): Uint8Array {
   const text = typeof data === 'string' ? data : decoder.decode(data);
   const lines = text.split(/\r\n|[\r\n]/).map((line) => `data: ${line}\n`);
@@ -76,8 +73,8 @@ export function eventBytes(event: string | undefined, data: Uint8Array | string)
 }
 
 /**
- * Adds two usage objects of one provider in its own terms: numbers add up, lists are joined, objects are added member by
- * member, and of anything else the later one stands.
+ * Adds two usage objects of one provider in its own terms: numbers are added, lists joined, objects added member by member; of
+ * anything else the later value is kept.
  */
 export function addUsage(earlier: unknown, later: unknown): unknown {
   if (later === undefined || later === null) return earlier;
@@ -106,7 +103,7 @@ export function stringIn(value: unknown, key: string): string | undefined {
   return typeof found === 'string' ? found : undefined;
 }
 
-/** Throws `bad-response`. */
+/** Parses a response. Throws `bad-response` when it is not JSON. */
 export function parseResponse(body: Uint8Array): unknown {
   try {
     return parseSpan(body, { start: 0, end: body.length });

@@ -1,6 +1,6 @@
 /**
- * Puts hidden recalls back into a body: each private round as it was sent, in front of what is left of the client's copy. How a codec
- * spells a round, and what tells one part from another, is its own.
+ * Puts hidden recalls back into a body: each private round as it was sent, ahead of the rest of the client's copy of the reply.
+ * How a round is spelled, and how one part is distinguished from another, is the codec's own.
  */
 import { isRecord } from '../conversation/json-record.ts';
 import {
@@ -28,15 +28,18 @@ import {
 import { memoized } from './memoize.ts';
 import { messageSplices, type MessageWriter } from './write-body.ts';
 
-/** What only a codec knows of hidden recalls. */
+/** Everything about hidden recalls that only a codec knows. */
 export type HiddenRecallWriter = HiddenRecallReader & {
-  /** A round as messages: the model's turn, and the answers behind it. Asked in every request, so it should be remembered. */
+  /** Returns a round as messages: the model's turn, and the answers behind it. Called for every request, so it should be memoized. */
   round(conversation: Conversation, round: RecallRound): readonly Uint8Array[];
-  /** A round whose answers stand beside the client's own results, which begin at message `results`. Undefined where they cannot. */
+  /**
+   * Returns a round whose answers share a message with the client's own results, which begin at message `results`. Undefined when
+   * that is impossible.
+   */
   besideResults(conversation: Conversation, round: RecallRound, results: number): BesideResults | undefined;
 };
 
-/** Messages in place of the client's copy, and what is spliced into its results. */
+/** The messages that replace the client's copy, and the splices into its results. */
 export type BesideResults = {
   readonly messages: readonly Uint8Array[];
   readonly splices: readonly Splice[];
@@ -48,17 +51,17 @@ type Placement = {
   readonly splices: readonly Splice[];
 };
 
-/** What the client was shown of a hidden recall, round by round and at last. */
+/** The parts of a hidden recall that the client was shown: of each round, and of the closing reply. */
 type VisibleRounds = { readonly rounds: readonly ReplyPieces[]; readonly closing: ReplyPieces | undefined };
 
 type Placer = HiddenRecallWriter & { shown(hiddenRecall: HiddenRecall): VisibleRounds };
 
-/** The `insertHiddenRecalls` of a codec. */
+/** Creates the `insertHiddenRecalls` of a codec. */
 export function hiddenRecallInserter(
   writer: HiddenRecallWriter,
   messages: MessageWriter,
 ): Codec['insertHiddenRecalls'] {
-  // A hidden recall stands in every later request of its conversation.
+  // A hidden recall is put back into every later request of its conversation.
   const placer = {
     ...writer,
     shown: memoized((hiddenRecall: HiddenRecall) => readShown(writer, hiddenRecall)),
@@ -122,21 +125,24 @@ function placementOf(
   };
 }
 
-/** How much of the copy the rounds say; undefined when it is a copy of something else. */
+/** Returns how much of the copy the rounds cover; undefined when the copy is of another reply. */
 function takenBy({ rounds, closing }: VisibleRounds, said: ReplyPieces): MatchedPieces | undefined {
   let taken: MatchedPieces | undefined = nothingTaken;
   for (const round of rounds) taken = taken && takeRound(said, taken, round);
   return taken && closing && !maybeSame(said, taken, closing) ? undefined : taken;
 }
 
-/** The client's copy of one reply: the messages of the model from `at` on. Some clients make several of one. */
+/** Returns the client's copy of one reply: the assistant messages from `at` on. Some clients make several messages of one reply. */
 function copyAt({ messages }: Conversation, at: number): readonly Message[] {
   let end = at;
   while (messages[end]?.role === 'assistant') end++;
   return messages.slice(at, end);
 }
 
-/** Nothing may stand between the client's calls and their results; texts without a word are how some clients end a reply. */
+/**
+ * True when nothing is left between the client's calls and their results. Blank texts do not count: some clients end a reply with
+ * one.
+ */
 function isAllTaken({ texts, calls, others }: ReplyPieces, taken: MatchedPieces): boolean {
   const rest = texts.slice(taken.texts.piece).map(({ text }) => text);
   const isAll = taken.calls.piece === calls.length && taken.others.piece === others.length;
@@ -151,7 +157,7 @@ function endOf({ length }: readonly ReplyPiece[]): PiecePosition {
   return { piece: length, offset: 0 };
 }
 
-/** What the rounds say goes from the copy, for they stand in front of it now; a text that goes on behind them keeps its rest. */
+/** Removes from the copy what the rounds, which now precede it, already say. A text that continues behind the rounds keeps its rest. */
 function takenAway(said: ReplyPieces, taken: MatchedPieces): readonly Edit[] {
   return (['texts', 'reasoning', 'calls', 'others'] as const).flatMap((kind): readonly Edit[] => {
     const { piece, offset } = taken[kind];
@@ -168,13 +174,16 @@ function dropped(place: { readonly message: number; readonly part: number }): Ed
   return { kind: 'drop-part', ...place, memory: undefined };
 }
 
-/** What only a codec knows of reading replies. */
+/** Everything about reading replies that only a codec knows. */
 type HiddenRecallReader = {
-  /** A turn of the model, recorded from a response, as the view of a request that holds nothing else. */
+  /** Reads a recorded turn of the model as the view of a request that holds nothing else. */
   readTurn(turn: Uint8Array): Conversation;
-  /** What tells one reasoning from another, best first: clients may leave some of it out. None where its words do. */
+  /**
+   * Returns keys that identify a piece of reasoning, the best first: clients may drop some of them. Empty when its words identify
+   * it.
+   */
   reasoningKeys(bytes: Uint8Array): readonly string[];
-  /** What a part stands for that only refers to it, as a turn of its own; undefined for all others. */
+  /** Returns the item that a part refers to, as a turn of its own; undefined for a part that is no reference. */
   referred?(
     conversation: Conversation,
     message: Message,
@@ -185,7 +194,7 @@ type HiddenRecallReader = {
 
 type PieceReading = { readonly kind: keyof ReplyPieces } & Pick<ReplyPiece, 'text' | 'isWhole'>;
 
-/** What the client was shown of a recorded turn: all but the calls of the recall tool. */
+/** Returns the pieces of a recorded turn that the client was shown: all but the calls of the recall tool. */
 function shownOf(reader: HiddenRecallReader, turn: Uint8Array, recallTool: string | undefined): ReplyPieces {
   const view = reader.readTurn(turn);
   return collect(view.messages, (message, part) =>
@@ -231,10 +240,10 @@ function collect(
   return said;
 }
 
-/** Sayings by part: parts read once serve every later body. */
+/** Pieces by part: a part that was read once serves every later body. */
 const known = new WeakMap<Part, readonly PieceReading[]>();
 
-/** One saying, or several ways to tell the same reasoning. */
+/** Returns one piece, or several keys of the same reasoning. */
 function sayingsOf(
   reader: HiddenRecallReader,
   conversation: Conversation,
@@ -274,12 +283,12 @@ function readSayings(
   }
 }
 
-/** What tells one call from another: clients may spell arguments anew, so their values count and not their order. None are `{}`. */
+/** Identifies a call. Clients may respell arguments, so their values count and not their order. No arguments count as `{}`. */
 function callText(name: string, argumentsJson: string): string {
   return `${name} ${JSON.stringify(parsed(argumentsJson.trim() || '{}'), sorted)}`;
 }
 
-/** In some formats arguments are JSON within a string. */
+/** Decodes arguments: some formats send them as JSON within a string. */
 function argumentsOf(input: Uint8Array): string {
   return input[0] === '"'.charCodeAt(0) ? decodeLiteral(input) : new TextDecoder().decode(input);
 }

@@ -1,29 +1,29 @@
 /**
- * Finds a private round's visible part in the client's copy of a reply. The client merged what it saw of several rounds into one reply
- * and may spell it its own way: other blocks, other white space at their ends, without reasoning. What must agree is what was said, in
- * order, and the calls; the place behind that is where the round ended. Pure.
+ * Finds the visible part of a private round in the client's copy of a reply. The client merged several rounds into one reply and
+ * may spell it differently: other blocks, other white space at their ends, no reasoning. The texts and the calls must agree, in
+ * order; the round ends behind them. Pure.
  */
 import type { PartPlace } from '../conversation/pairing.ts';
 
-/** What a reply consists of, kind by kind, each in order. */
+/** The contents of a reply by kind, each kind in order. */
 export type ReplyPieces = {
   readonly texts: readonly ReplyPiece[];
   readonly reasoning: readonly ReplyPiece[];
   /** Calls that the client runs. */
   readonly calls: readonly ReplyPiece[];
-  /** What the provider ran by itself, media, refusals: whatever else is no text. */
+  /** Everything that is no text: what the provider ran by itself, media, refusals. */
   readonly others: readonly ReplyPiece[];
 };
 
-/** One part of a reply: its text, or what tells it from another of its kind; and where it stands. */
+/** One part of a reply: its text or another key that identifies it, and its place. */
 export type ReplyPiece = {
   readonly text: string;
-  /** It is there as a whole or not at all: a key, a reference. Words may be merged with others and cut. */
+  /** True for a key or a reference, which is there as a whole or not at all. Words may be merged with others and cut. */
   readonly isWhole: boolean;
   readonly place: PartPlace;
 };
 
-/** How much of a copy was taken, kind by kind: whole pieces, and characters of the one behind them. */
+/** How much of a copy was matched, by kind: whole pieces, and characters of the next piece. */
 export type MatchedPieces = Readonly<Record<keyof ReplyPieces, PiecePosition>>;
 export type PiecePosition = { readonly piece: number; readonly offset: number };
 
@@ -31,13 +31,16 @@ const start: PiecePosition = { piece: 0, offset: 0 };
 
 export const nothingTaken: MatchedPieces = { texts: start, reasoning: start, calls: start, others: start };
 
-/** The copy behind a round; undefined when it has other words or calls there. The rest may be missing: many clients drop it. */
+/**
+ * Returns the position in the copy behind a round; undefined when the copy has other words or calls there. Reasoning and others
+ * may be missing: many clients drop them.
+ */
 export function takeRound(
   copy: ReplyPieces,
   from: MatchedPieces,
   round: ReplyPieces,
 ): MatchedPieces | undefined {
-  // A round without a word takes none: an empty text in the copy may carry the seal of what comes next.
+  // A round without text matches none: an empty text in the copy may carry the signature of the next part.
   const texts =
     round.texts.length === 0 ? from.texts : takeTexts(copy.texts, from.texts, textOf(round.texts));
   const calls = takeCalls(copy.calls, from.calls, round.calls);
@@ -47,7 +50,7 @@ export function takeRound(
   return { texts, reasoning: takeIfThere('reasoning'), calls, others: takeIfThere('others') };
 }
 
-/** True when the rest of the copy may be this reply, as far as the client has either: one begins as the other does. */
+/** True when the rest of the copy may be this reply: one of the two begins like the other, since either may be cut off. */
 export function maybeSame(copy: ReplyPieces, from: MatchedPieces, reply: ReplyPieces): boolean {
   const rest = {
     text: squeezed(textOf(copy.texts.slice(from.texts.piece)).slice(from.texts.offset)),
@@ -66,14 +69,17 @@ function beginsWith(whole: ReplyWords, beginning: ReplyWords): boolean {
   );
 }
 
-/** Behind so many characters of the copy as the text has; white space may be missing or more. Never within a piece that is whole. */
+/**
+ * Returns the position behind the text in the copy. White space may be missing or added. The position is never within a whole
+ * piece.
+ */
 function takeTexts(
   pieces: readonly ReplyPiece[],
   from: PiecePosition,
   text: string,
 ): PiecePosition | undefined {
   let { piece, offset } = from;
-  // Most often the text stands there as it is.
+  // The fast path: usually the text is there unchanged.
   let at = pieces[piece]?.text.startsWith(text, offset) === true ? text.length : 0;
   offset += at;
   while (at < text.length) {

@@ -1,4 +1,4 @@
-/** Remembers what was made of an object for as long as somebody holds the object, which must not change. */
+/** Remembers the result for an object as long as the object is alive. The object must not change. */
 export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (key: Key) => Made {
   const known = new WeakMap<Key, { readonly made: Made }>();
   return (key) => {

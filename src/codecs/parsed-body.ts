@@ -1,9 +1,9 @@
-/** Plain reading of a whole body with `JSON.parse`, for checks that must not trust what the readers of this house see in it. */
+/** Reads a whole body with `JSON.parse`, for checks that must not depend on our own reader. */
 import { type JsonRecord, isRecord } from '../conversation/json-record.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Undefined for what is no JSON object. */
+/** Returns undefined for a body that is no JSON object. */
 export function parsedBody(body: Uint8Array): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(decoder.decode(body));
@@ -13,18 +13,18 @@ export function parsedBody(body: Uint8Array): JsonRecord | undefined {
   }
 }
 
-/** The objects of a list; anything else in it counts as an empty object. */
+/** Returns the objects of a list; anything else in it counts as an empty object. */
 export function objectsOf(list: unknown): readonly JsonRecord[] {
   return Array.isArray(list) ? list.map((item) => (isRecord(item) ? item : {})) : [];
 }
 
-/** A member that is a text with at least one character. */
+/** Returns a member that is a text of at least one character. */
 export function wordAt(object: JsonRecord, key: string): string | undefined {
   const value = object[key];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** True for a text or a list that holds something. */
+/** True for a text or a list that is not empty. */
 export function isFilled(value: unknown): boolean {
   return (typeof value === 'string' || Array.isArray(value)) && value.length > 0;
 }

@@ -1,31 +1,34 @@
 /**
- * Reads a provider's refusal of a request that is too long: that it is one, and the numbers it names. Each wire format brings the
- * wordings of its providers. Pure.
+ * Reads the errors of providers: refusals of requests that are too long (each wire format brings the wordings of its providers),
+ * and error bodies that are passed on to the client. Pure.
  */
 import { isRecord } from '../conversation/json-record.ts';
 import { ScanError, parseSpan } from '../conversation/json-scan.ts';
 import { concatBytes, jsonBytes } from '../conversation/splice.ts';
 import { memberBytes, setMembers, stringIn } from './event-json.ts';
 
-/** A request was refused because it is too long. */
+/** A provider's refusal of a request that is too long. */
 export type Overflow =
   /** The body or a file in it is too large. Folding helps, but the sizes say nothing about the context window. */
   | { readonly unit: 'bytes' }
   | {
       readonly unit: 'tokens';
-      /** The longest prompt, or prompt with reply, that the provider takes for this model, in tokens; undefined when it does not say. */
+      /**
+       * The longest prompt, or prompt with reply, that the provider accepts for this model, in tokens; undefined when it does not
+       * say.
+       */
       readonly limit: number | undefined;
-      /** The refused prompt's length as the provider counted it, in tokens; undefined when it does not say. */
+      /** The length of the refused prompt as the provider counted it, in tokens; undefined when it does not say. */
       readonly prompt: number | undefined;
     };
 
 /**
- * A wording of such a refusal. The groups `limit` and `prompt` capture the numbers, in tokens; the pattern of a limit in bytes has
- * `unit: 'bytes'`. More specific wordings come first in a list.
+ * A wording of such a refusal. The groups `limit` and `prompt` capture the numbers, in tokens; the pattern of a limit in bytes
+ * has `unit: 'bytes'`. More specific wordings come first in a list.
  */
 export type OverflowWording = RegExp | { readonly unit: 'bytes'; readonly says: RegExp };
 
-/** The overflow that a response reports; undefined for every other response. */
+/** Returns the overflow that a response reports; undefined for every other response. */
 export function readOverflow(
   status: number,
   body: string,
@@ -48,7 +51,7 @@ export function readOverflow(
   return undefined;
 }
 
-/** Servers write numbers with and without commas. Zero and what is no number are not limits. */
+/** Reads a number with or without commas. Zero and anything that is no number are not limits. */
 function numberOf(text: string | undefined): number | undefined {
   const number = Number(text?.replaceAll(',', ''));
   return Number.isSafeInteger(number) && number > 0 ? number : undefined;
@@ -72,16 +75,20 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 type ProviderError = {
-  /** `{"error": {…}}` with all that the provider put beside it, in the provider's own bytes, on one line. */
+  /** The whole body, `{"error": {…}}`, in the provider's own bytes, on one line. */
   readonly whole: Uint8Array;
   /** The same as a value. */
   readonly error: Readonly<Record<string, unknown>>;
 };
 
-/** Undefined where the body is no such error: a page of a proxy, say. */
+/**
+ * Reads the body of a provider's error, so that it can be sent on inside a stream. All formats here spell it `{"error":
+ * {"message": …}}`; some servers send the inner object alone, others put it in a list. Undefined for any other body: a page of a
+ * proxy, for example.
+ */
 export function providerError(body: Uint8Array | undefined): ProviderError | undefined {
   try {
-    // A line break of JSON stands between its words only, so a space does as well.
+    // Raw line breaks in JSON are only between its tokens, so a space does as well.
     const text = decoder
       .decode(body)
       .replaceAll(/[\r\n]+/g, ' ')

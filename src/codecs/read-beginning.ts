@@ -1,6 +1,6 @@
 /**
- * Reads only how a request begins: its fields and the first messages. It costs one scan of the body, parses almost nothing, and so
- * serves requests that are sent without being read whole: a client's bypass, or a fold that took too long.
+ * Reads only the beginning of a request: its fields and first messages. It scans the body once and parses almost nothing. It
+ * serves requests that are sent without being read whole: a client's bypass, or a fold that exceeded its deadline.
  */
 import type { Conversation } from '../conversation/conversation.ts';
 import { firstElements, type Member, scanObject, skipSpace } from '../conversation/json-scan.ts';
@@ -9,20 +9,20 @@ import type { Codec, ReadContext } from './codec.ts';
 
 const encoder = new TextEncoder();
 
-/** A longer body is not scanned: that would hold up other requests for more than a few dozen milliseconds. Bytes. */
-const longestBody = 16 * 1024 * 1024;
-/** The user's first words stand among so many messages, behind the system's. */
-const mostElements = 16;
-/** Fields and lists are read up to this size. Bytes. */
-const mostBytes = 256 * 1024;
+/** Bytes. A longer body is not scanned: that would block other requests for more than a few dozen milliseconds. */
+const maxBodyBytes = 16 * 1024 * 1024;
+/** The user's first words come within this many messages, after the system's. */
+const maxElements = 16;
+/** Bytes. Fields and lists are read up to this size. */
+const maxFieldBytes = 256 * 1024;
 
-/** The conversation as far as it was read; its spans are not those of `body`. Undefined for what is no request of this format. */
+/** Returns the beginning of the conversation; its spans are not those of `body`. Undefined for a body of another format. */
 export function readBeginning(
   codec: Pick<Codec, 'read'>,
   body: Uint8Array,
   reading: ReadContext,
 ): Conversation | undefined {
-  if (body.length > longestBody) return undefined;
+  if (body.length > maxBodyBytes) return undefined;
   try {
     const { members } = scanObject(body, skipSpace(body, 0));
     const fields = members.flatMap((member) => fieldOf(body, member) ?? []);
@@ -33,12 +33,12 @@ export function readBeginning(
   }
 }
 
-/** The member as it stands; a list cut behind its first elements. Undefined where it is too long. */
+/** Returns a member as it is; a list is cut behind its first elements. Undefined when it is too long. */
 function fieldOf(body: Uint8Array, { span, value }: Member): Uint8Array | undefined {
   if (body[value.start] !== OPEN_BRACKET)
-    return value.end - value.start > mostBytes ? undefined : body.subarray(span.start, span.end);
-  const elements = firstElements(body, value.start, mostElements);
-  const fitting = elements.filter(({ end }) => end - value.start <= mostBytes);
+    return value.end - value.start > maxFieldBytes ? undefined : body.subarray(span.start, span.end);
+  const elements = firstElements(body, value.start, maxElements);
+  const fitting = elements.filter(({ end }) => end - value.start <= maxFieldBytes);
   const end = fitting.at(-1)?.end ?? value.start + 1;
   return concatBytes([body.subarray(span.start, end), encoder.encode(']')]);
 }

@@ -1,6 +1,6 @@
 /**
- * What every codec does when it writes: orders the edits, refuses what names no place, and turns drops and insertions of messages
- * into splices. How a part is dropped or a message is spelled is the codec's own.
+ * The shared part of every codec's writer: orders the edits, refuses those that name no place, and turns drops and insertions of
+ * messages into splices. How a part is dropped or a message is spelled is the codec's own.
  */
 import {
   textsOf,
@@ -25,25 +25,25 @@ import { startsWith } from './read-body.ts';
 
 const encoder = new TextEncoder();
 
-/** What the edits do to one message. */
+/** The edits of one message. */
 export type MessageEdits = {
   readonly message: Message;
   /** Indices of dropped parts; never all of them. */
   readonly dropped: ReadonlySet<number>;
-  /** Texts and arguments that others take the place of. */
+  /** Splices that replace texts and arguments. */
   readonly replaced: readonly Splice[];
 };
 
-/** What only a codec knows of writing messages. */
+/** Everything about writing messages that only a codec knows. */
 export type MessageWriter = {
   insertedMessage(role: 'user', text: string): Uint8Array;
-  /** Splices that take parts out of a message which keeps others. */
+  /** Returns the splices that take parts out of a message which keeps others. */
   dropParts(edits: MessageEdits, body: Uint8Array): readonly Splice[];
 };
 
 /**
- * All splices of an edit set, and of messages that are added as they are. Throws `bad-edit` for an edit that names no place, and for
- * two texts in one place.
+ * Returns all splices of an edit set, and of messages that are added as they are. Throws `bad-edit` for an edit that names no
+ * place, and for two edits that replace the same text.
  */
 export function messageSplices(
   conversation: Conversation,
@@ -64,7 +64,7 @@ export function messageSplices(
   const splices: Splice[] = [];
   if (dropped.size > 0 || insertions.length > 0) {
     const spans = conversation.messages.map((message) => message.span);
-    // An edit names a message that is there, so the list has elements and its closing bracket does not matter.
+    // An edit names an existing message, so the list has elements and the position of its closing bracket does not matter.
     const end = spans.at(-1)?.end ?? 0;
     splices.push(...listSplices(spans, end, (index) => dropped.has(index), insertions));
   }
@@ -75,7 +75,7 @@ export function messageSplices(
   return splices;
 }
 
-/** Messages that go as a whole: named so, or left without a part. */
+/** Returns the messages that are removed as a whole: by an edit, or because no part is left. */
 export function droppedMessages(conversation: Conversation, edits: readonly Edit[]): ReadonlySet<number> {
   const whole = new Set<number>();
   const parts = new Map<number, Set<number>>();
@@ -130,7 +130,7 @@ type EditGroup = {
   readonly replaced: Map<number, Replaced>;
 };
 
-/** Something put in place of a text or of the arguments of a part. */
+/** The replacement of a text or of the arguments of a part. */
 type Replaced = { readonly part: number; readonly splice: Splice };
 
 function replacedText(conversation: Conversation, edit: Edit & { kind: 'replace-text' }): Replaced {
@@ -155,7 +155,7 @@ function once(known: WeakMap<Edit, Uint8Array>, edit: Edit, spell: () => Uint8Ar
   return bytes;
 }
 
-/** Arguments that were a string literal stay one; the JSON text goes in as its content. */
+/** Arguments that were a string literal stay one, with the JSON text as content. */
 function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace-input' }): Replaced {
   const message = messageAt(conversation, edit.message);
   const span = shift(inputAt(conversation, edit), message.span.start);
@@ -171,7 +171,7 @@ function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace
   };
 }
 
-/** Dropping what is also replaced or dropped again has one outcome; two texts for one place have none. */
+/** Dropping something that is also replaced or dropped again has one outcome; two texts for one place have none. */
 function replacedTwice(edit: Edit & { readonly kind: 'replace-text' | 'replace-input' }): LeporelloError {
   const place =
     edit.kind === 'replace-text'
@@ -180,7 +180,7 @@ function replacedTwice(edit: Edit & { readonly kind: 'replace-text' | 'replace-i
   return new LeporelloError('bad-edit', `Two edits replace ${place}.`);
 }
 
-/** A span relative to a block as a span of the body. */
+/** Turns a span relative to a block into a span of the body. */
 export function shift(span: Span, by: number): Span {
   return { start: span.start + by, end: span.end + by };
 }
@@ -209,7 +209,7 @@ function literalAt(conversation: Conversation, at: TextPlace): Span {
   );
 }
 
-/** A call without arguments has no place where others could go. */
+/** A call without arguments has no place for others. */
 function inputAt(conversation: Conversation, at: { readonly message: number; readonly part: number }): Span {
   const part = partAt(conversation, at.message, at.part);
   if (part.type === 'tool-call' && part.input.end > part.input.start) return part.input;
@@ -219,7 +219,7 @@ function inputAt(conversation: Conversation, at: { readonly message: number; rea
   );
 }
 
-/** The body with messages added at the end of the array field `key`. */
+/** Adds messages at the end of the array field `key`, without reading its elements. */
 export function appendMessages(body: Uint8Array, key: string, messages: readonly Uint8Array[]): Uint8Array {
   const field = scanObject(body, skipSpace(body, 0)).members.find((member) => member.key === key);
   if (!field) throw new LeporelloError('not-this-format', `The body has no '${key}' to append to.`);
@@ -234,7 +234,7 @@ export function appendMessages(body: Uint8Array, key: string, messages: readonly
   return applySplices(body, splices);
 }
 
-/** Where the last element ends matters, not where it starts: white space before the bracket stays behind what is added. */
+/** Finds the end of the last element (its start does not matter): white space before the bracket stays behind the added messages. */
 function lastElement(body: Uint8Array, array: Span): Span | undefined {
   let end = array.end - 1;
   while (isSpace(body[end - 1])) end--;
@@ -245,7 +245,7 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 32 || byte === 10 || byte === 13 || byte === 9;
 }
 
-/** A splice that adds a tool definition behind the client's own. The conversation must offer at least one tool. */
+/** Returns a splice that adds a tool definition behind the client's own. The conversation must offer at least one tool. */
 export function appendTool(conversation: Conversation, definition: Uint8Array): Splice {
   for (const block of conversation.preamble) {
     const tools = block.parts
@@ -260,7 +260,10 @@ export function appendTool(conversation: Conversation, definition: Uint8Array): 
   throw new LeporelloError('bad-edit', 'The recall tool was to be added to a request that offers no tools.');
 }
 
-/** The `write` of such a codec: edits and the recall tool spliced in, every other byte as it came. */
+/**
+ * Creates the `write` of a codec with a list of messages and a list of tools: it splices in edits and the recall tool and keeps
+ * every other byte.
+ */
 export function bodyWriter(
   writer: MessageWriter,
   toolDefinition: (tool: RecallTool) => Uint8Array,
