@@ -3,7 +3,7 @@
  * would be of; the administrator's token, where one is set, sees all tenants.
  */
 import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { Named, ReceiptTotals, Totals } from '../receipts/totals.ts';
+import type { NamedTotals, ReceiptTotals, Totals } from '../receipts/totals.ts';
 import { summaryOf } from '../receipts/compression.ts';
 import { isFrom } from './routing/credentials.ts';
 import type { GatewayRequest, GatewayResponse } from './http/http.ts';
@@ -65,7 +65,7 @@ function viewerOf(tenant: Tenant): { readonly tenant: string } | { readonly prob
 
 /** Sums since the gateway started. Who sees all tenants is told whose each row is. */
 function sumsFor(totals: ReceiptTotals, tenant: string | undefined, limit: number): unknown {
-  const rows = (named: readonly Named[], kind: string) =>
+  const rows = (named: readonly NamedTotals[], kind: string) =>
     named.slice(0, limit).map((row) => ({
       ...(tenant === undefined ? { tenant: row.tenant } : {}),
       ...(kind === 'tenant' ? {} : { [kind]: row.name }),

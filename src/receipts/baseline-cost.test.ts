@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AnsweredRequest, asEarlier, type Difference, untouchedUsageOf } from './baseline-cost.ts';
+import { type AnsweredRequest, earlierRequestOf, type Difference, baselineUsageOf } from './baseline-cost.ts';
 
 /** A counter that counts twice what the provider counts, and was never corrected. */
 const difference: Difference = {
@@ -15,7 +15,7 @@ const difference: Difference = {
 const earlier = {
   at: 0,
   prompt: 35_000,
-  untouched: 90_000,
+  baseline: 90_000,
   counted: 180_000,
   edits: 3,
   hiddenRecalls: 1,
@@ -25,7 +25,7 @@ const earlier = {
 
 /** The provider counts 40,000 tokens of what was sent. */
 const lengthOf = (change: Partial<AnsweredRequest>): number =>
-  untouchedUsageOf({
+  baselineUsageOf({
     at: 60_000,
     rounds: [{ input: 40_000, cacheRead: 30_000, cacheWrite: 10_000, output: 10 }],
     difference,
@@ -34,18 +34,18 @@ const lengthOf = (change: Partial<AnsweredRequest>): number =>
     ...change,
   }).input;
 
-describe('the length of the untouched request', () => {
-  it('grows by what the provider counts more, as long as the same is folded away', () => {
+describe('the length of the baseline request', () => {
+  it("grows with the provider's count as long as the fold is the same", () => {
     expect(lengthOf({})).toBe(95_000);
   });
 
-  it('grows in the share in which counts grow, where more is folded away or more was put back', () => {
+  it('grows in proportion to our counts when more is folded or put back', () => {
     const changes = [{ tokensKept: 10_000, edits: 9 }, { edits: 9 }, { hiddenRecalls: 2 }];
     for (const change of changes)
       expect(lengthOf({ difference: { ...difference, ...change } })).toBe(100_000);
   });
 
-  it('is the length sent and what counts differ by, where nobody knows the request before; too large counts save less', () => {
+  it('is the sent length plus the difference of our counts without an earlier request; too large counts save less', () => {
     const unknown = [
       { earlier: undefined },
       { continues: false },
@@ -57,19 +57,19 @@ describe('the length of the untouched request', () => {
     expect(lengthOf({ earlier: undefined, difference: twice })).toBe(70_000);
   });
 
-  it('is the length sent where nothing was changed, but for the tool that was offered', () => {
+  it('is the sent length minus the recall tool if nothing else was changed', () => {
     expect(lengthOf({ difference: undefined })).toBe(40_000);
     const offered = { ...difference, tokensBefore: 39_800, tokensAfter: 40_000, edits: 0, hiddenRecalls: 0 };
     expect(lengthOf({ difference: offered })).toBe(39_800);
   });
 
-  it('does not go on from what a client has rewritten', () => {
+  it('does not continue from a history that the client has rewritten', () => {
     const rewritten = { ...difference, counted: 80_000, tokensBefore: 80_000, edits: 0, hiddenRecalls: 0 };
     expect(lengthOf({ difference: rewritten, continues: false })).toBe(40_000);
   });
 });
 
-describe('what is remembered of a request', () => {
+describe('the facts remembered of a request', () => {
   const request: AnsweredRequest = {
     at: 60_000,
     rounds: [
@@ -81,11 +81,11 @@ describe('what is remembered of a request', () => {
     continues: true,
   };
 
-  it('is what its first prompt was and would have been, how it was changed, and whether the provider caches', () => {
-    expect(asEarlier(request)).toEqual({
+  it('are its prompt as sent and as baseline, how it was changed, and whether the provider caches', () => {
+    expect(earlierRequestOf(request)).toEqual({
       at: 60_000,
       prompt: 40_000,
-      untouched: 95_000,
+      baseline: 95_000,
       counted: 200_000,
       edits: 3,
       hiddenRecalls: 1,
@@ -94,10 +94,10 @@ describe('what is remembered of a request', () => {
     });
   });
 
-  it('is how long the cache lasts, once something was written for longer', () => {
+  it('include the longer cache lifetime once something was written with it', () => {
     const rounds = [{ input: 10, cacheRead: 0, cacheWrite: 10, cacheWriteLong: 10, output: 1 }] as const;
-    const long = asEarlier({ ...request, rounds });
+    const long = earlierRequestOf({ ...request, rounds });
     expect([long.cached, long.lifetimeMs]).toEqual([true, 3_600_000]);
-    expect(asEarlier({ ...request, earlier: long }).lifetimeMs).toBe(3_600_000);
+    expect(earlierRequestOf({ ...request, earlier: long }).lifetimeMs).toBe(3_600_000);
   });
 });

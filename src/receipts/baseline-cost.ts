@@ -1,67 +1,66 @@
 /**
- * The untouched request: how long it would have been, and how much of it the provider would have read from its cache. A reckoning,
- * because nobody sent it. Its length is led on from request to request by what the provider counts, so that the counter's errors
- * weigh only on what is new. From the cache it is read as far as the untouched request before it went, in the share in which the
- * provider read what was really sent. Where that cannot be known the case is taken that makes it cheaper, so that what is told
- * to be saved is rather too little. Pure.
+ * Estimates the baseline: the tokens of a request if the client had sent it without Leporello, and how many of them the provider would
+ * have read from its cache. The length follows the provider's own counts from request to request, so that errors of our counter affect
+ * only new messages. The cached part is as large as the previous baseline request, in the share that the provider really read. Where the
+ * facts are unknown, the cheaper baseline is taken, so that reported savings are too low rather than too high. Pure.
  */
 import { LRUCache } from 'lru-cache';
 import { addedUsage, noUsage, type Usage } from './usage.ts';
 
-/** A request that was answered. */
+/** An answered request. */
 export type AnsweredRequest = {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** What the provider reported, round by round; none of them unknown. */
+  /** The usage that the provider reported for each round. */
   readonly rounds: readonly [Usage, ...Usage[]];
-  /** Undefined where it was sent as it came. */
+  /** Undefined if the request was sent unmodified. */
   readonly difference: Difference | undefined;
   readonly earlier: EarlierRequest | undefined;
-  /** Whether this request begins with all of the earlier one. Else the two only begin alike. */
+  /** True if this request begins with all of the earlier one; false if the two only share a beginning. */
   readonly continues: boolean;
 };
 
-/** How what was sent differs from what came. */
+/** How the sent request differs from the client's. */
 export type Difference = {
-  /** Tokens of what came, by the counter alone. */
+  /** Tokens of the client's request, by the counter without correction. */
   readonly counted: number;
-  /** Tokens of what came and of what was sent, corrected by earlier reports. */
+  /** Tokens of the client's request and of the sent one, corrected by earlier reports. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** What was edited, and how many recalls of earlier requests were put back. */
+  /** The number of edits, and of hidden recalls that were put back. */
   readonly edits: number;
   readonly hiddenRecalls: number;
-  /** Marks that were set for a client that sets none: without them nothing would have been cached. */
+  /** Cache breakpoints that were set for a client that sets none: without them nothing would have been cached. */
   readonly cacheMarks: number;
-  /** Set where a fold was made in this request, or the recall tool came with it: tokens of what was sent that stand as they stood. */
+  /** Set if this request made a fold or added the recall tool: tokens of the sent request's unchanged prefix. */
   readonly tokensKept: number | undefined;
 };
 
-/** What is remembered of a request for the next one of its conversation. */
+/** The facts about a request that the next request of its conversation needs. */
 export type EarlierRequest = {
   readonly at: number;
-  /** Tokens of the prompt that was sent, and of the untouched one, as the provider counts. */
+  /** Tokens of the sent prompt and of the baseline prompt, as the provider counts. */
   readonly prompt: number;
-  readonly untouched: number;
-  /** Those of its `difference`. */
+  readonly baseline: number;
+  /** From its `difference`. */
   readonly counted: number | undefined;
   readonly edits: number;
   readonly hiddenRecalls: number;
-  /** Whether the provider reported that it read from its cache, or wrote to it. */
+  /** True if the provider reported a cache read or write. */
   readonly cached: boolean;
-  /** How long it keeps what is cached, in milliseconds. */
+  /** How long the provider keeps the cache, in milliseconds. */
   readonly lifetimeMs: number;
 };
 
-/** The shortest that providers promise; those that promise more report it with what they write. */
-const usualLifetimeMs = 5 * 60_000;
+/** The shortest cache lifetime that providers promise; a provider with a longer one reports that with its cache writes. */
+const defaultLifetimeMs = 5 * 60_000;
 const longLifetimeMs = 60 * 60_000;
 
-/** What the provider would have reported. What it would not have read, it would have written as it wrote what it did not read. */
-export function untouchedUsageOf(request: AnsweredRequest): Usage {
+/** Estimates the usage that the provider would have reported for the baseline. Tokens not read are written in the same share as they really were. */
+export function baselineUsageOf(request: AnsweredRequest): Usage {
   const [first] = request.rounds;
-  const { input, couldBeRead } = untouchedPromptOf(request);
-  // It would have been answered at once.
+  const { input, couldBeRead } = baselinePromptOf(request);
+  // The baseline is answered in one round.
   const { output } = request.rounds.at(-1)!;
   if (request.difference?.cacheMarks) return { ...noUsage, input, output };
   const unread = first.input - first.cacheRead;
@@ -77,96 +76,101 @@ export function untouchedUsageOf(request: AnsweredRequest): Usage {
   };
 }
 
-/** The untouched prompt, and how much of it would have come from the cache, had it been marked as what was sent. Tokens. */
-export function untouchedPromptOf(request: AnsweredRequest): {
+/** Estimates the tokens of the baseline prompt, and how many could have come from the cache with the same cache breakpoints. */
+export function baselinePromptOf(request: AnsweredRequest): {
   readonly input: number;
   readonly couldBeRead: number;
 } {
-  const input = Math.round(untouchedPrompt(request));
-  return { input, couldBeRead: Math.round(untouchedRead(request, input)) };
+  const input = Math.round(baselinePrompt(request));
+  return { input, couldBeRead: Math.round(baselineRead(request, input)) };
 }
 
-export function asEarlier(request: AnsweredRequest): EarlierRequest {
+/** Returns the facts about a request that the next one needs. */
+export function earlierRequestOf(request: AnsweredRequest): EarlierRequest {
   const { at, rounds, difference, earlier } = request;
   const { cacheRead, cacheWrite, cacheWriteLong = 0 } = rounds.reduce(addedUsage, noUsage);
   return {
     at,
     prompt: rounds[0].input,
-    untouched: untouchedPrompt(request),
+    baseline: baselinePrompt(request),
     counted: difference?.counted,
     edits: difference?.edits ?? 0,
     hiddenRecalls: difference?.hiddenRecalls ?? 0,
     cached: cacheRead + cacheWrite > 0,
-    lifetimeMs: cacheWriteLong > 0 ? longLifetimeMs : (earlier?.lifetimeMs ?? usualLifetimeMs),
+    lifetimeMs: cacheWriteLong > 0 ? longLifetimeMs : (earlier?.lifetimeMs ?? defaultLifetimeMs),
   };
 }
 
-function untouchedPrompt({ rounds: [{ input }], difference, earlier, continues }: AnsweredRequest): number {
+function baselinePrompt({ rounds: [{ input }], difference, earlier, continues }: AnsweredRequest): number {
   if (!difference) return input;
   const { counted, tokensBefore, tokensAfter, edits, hiddenRecalls, tokensKept } = difference;
   const saved = tokensBefore - tokensAfter;
-  // Only longer, by the tool that was offered.
+  // Only the recall tool was added.
   if (edits === 0 && hiddenRecalls === 0) return Math.max(0, input + saved);
   if (earlier && continues) {
     const isSameFold =
       tokensKept === undefined && edits === earlier.edits && hiddenRecalls === earlier.hiddenRecalls;
-    if (isSameFold) return Math.max(0, earlier.untouched + input - earlier.prompt);
-    if (earlier.counted) return earlier.untouched * (counted / earlier.counted);
+    if (isSameFold) return Math.max(0, earlier.baseline + input - earlier.prompt);
+    if (earlier.counted) return earlier.baseline * (counted / earlier.counted);
   }
-  // A counter that counts too much must not save too much.
+  // A counter that overestimates must not inflate the savings.
   return Math.max(0, input + saved * Math.min(1, input / tokensAfter));
 }
 
-function untouchedRead({ at, rounds, difference, earlier }: AnsweredRequest, prompt: number): number {
+function baselineRead({ at, rounds, difference, earlier }: AnsweredRequest, prompt: number): number {
   const [{ input, cacheRead }] = rounds;
   const isFold = difference?.tokensKept !== undefined;
   if (!earlier) {
-    // All that may have been read counts as read: the tail alone is new, and of a fold nobody can tell where that begins.
+    // Everything that may have been read counts as read: only the tail is new, and for a fold its start is unknown.
     const tail = isFold ? 0 : input - cacheRead;
     return cacheRead > 0 ? Math.max(0, prompt - tail) : 0;
   }
   if (!isFold) {
-    // The provider says itself how much of the request before it still had.
-    const { prompt: sent, untouched } = earlier;
-    const read = cacheRead < sent ? (cacheRead / sent) * untouched : untouched + cacheRead - sent;
+    // The provider reports how much of the previous request it still had.
+    const { prompt: sent, baseline } = earlier;
+    const read = cacheRead < sent ? (cacheRead / sent) * baseline : baseline + cacheRead - sent;
     return Math.min(prompt, Math.max(0, read));
   }
-  // What it read says nothing of what the fold took away: the clock does.
+  // After a fold, the reported cache read does not cover folded messages: the clock decides instead.
   const isWarm = at - earlier.at <= earlier.lifetimeMs && (cacheRead > 0 || earlier.cached);
-  return Math.min(prompt, isWarm ? earlier.untouched : cacheRead);
+  return Math.min(prompt, isWarm ? earlier.baseline : cacheRead);
 }
 
-/** Where a request stands among others. */
+/** Identifies a request's conversation and its place in it. */
 type ConversationPosition = {
   readonly tenant: string;
-  /** One link of the prefix chain for each message. */
+  /** The prefix hashes, one per message. */
   readonly links: readonly string[];
-  /** The link that all requests of the conversation share. */
+  /** The prefix hash that all requests of the conversation share. */
   readonly beginning: string | undefined;
 };
 
 type FoundRequest = {
   readonly earlier: EarlierRequest | undefined;
-  /** True for one that this request begins with; false for one that only began alike, as where a client rewrote its history. */
+  /** True if this request begins with the earlier one; false if they only share a beginning, for example after a client rewrote its history. */
   readonly continues: boolean;
 };
 
 interface EarlierRequests {
-  /** The newest request that this one goes on from, or else the newest that began alike. */
-  find(standing: ConversationPosition): FoundRequest;
-  note(standing: ConversationPosition, request: EarlierRequest): void;
+  /** Finds the newest request that this one continues, else the newest with the same beginning. */
+  find(position: ConversationPosition): FoundRequest;
+  /** Remembers a request for the next one. */
+  note(position: ConversationPosition, request: EarlierRequest): void;
 }
 
-/** A turn adds a few messages; a batch of calls run at once, some dozens. */
-const mostNewMessages = 200;
+/** The number of newest messages that are looked up. A turn adds a few messages; a batch of parallel calls some dozens. */
+const maxNewMessages = 200;
 
-/** `most`: requests are remembered so many by their last message, and so many by how they begin. */
-export function createEarlierRequests(most = 10_000): EarlierRequests {
-  const byLast = new LRUCache<string, EarlierRequest>({ max: most });
-  const byBeginning = new LRUCache<string, EarlierRequest>({ max: most });
+/**
+ * Creates a memory of earlier requests, found by prefix hash as folds are, so that branches stay apart. It remembers at most `max`
+ * requests by their last message, and `max` by their beginning. Kept in memory only.
+ */
+export function createEarlierRequests(max = 10_000): EarlierRequests {
+  const byLast = new LRUCache<string, EarlierRequest>({ max });
+  const byBeginning = new LRUCache<string, EarlierRequest>({ max });
   return {
     find({ tenant, links, beginning }) {
-      for (const link of links.slice(-mostNewMessages).toReversed()) {
+      for (const link of links.slice(-maxNewMessages).toReversed()) {
         const earlier = byLast.get(`${tenant} ${link}`);
         if (earlier) return { earlier, continues: true };
       }

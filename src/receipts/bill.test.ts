@@ -3,7 +3,7 @@ import { addedBill, billOf } from './cost.ts';
 
 const price = { input: 10, cacheRead: 1, cacheWrite: 12.5, cacheWriteLong: 20, output: 50 };
 
-it('takes each token at its own price', () => {
+it('prices each kind of token', () => {
   const usage = { input: 100_000, cacheRead: 60_000, cacheWrite: 30_000, output: 2_000 };
   expect(billOf(() => price, usage)).toEqual({
     uncached: 0.1,
@@ -14,20 +14,20 @@ it('takes each token at its own price', () => {
   });
 });
 
-it('takes more for what is kept longer, where that is known to cost more', () => {
+it('prices longer cache writes higher if their price is known', () => {
   const usage = { input: 30_000, cacheRead: 0, cacheWrite: 30_000, cacheWriteLong: 10_000, output: 0 };
   const { cacheWriteLong: _, ...plain } = price;
   expect([price, plain].map((one) => billOf(() => one, usage)?.cacheWrite)).toEqual([0.45, 0.375]);
 });
 
-it('asks for the price of a prompt of that length, and has no bill where there is none', () => {
+it("uses the price for the prompt's length, and returns no bill without one", () => {
   const usage = { input: 1_000, cacheRead: 0, cacheWrite: 0, output: 0 };
   const tiered = (tokens: number) => (tokens > 1_000 ? undefined : price);
   expect(billOf(tiered, usage)?.total).toBe(0.01);
   expect(billOf(tiered, { ...usage, input: 1_001 })).toBeUndefined();
 });
 
-it('takes nothing for less than no tokens, where a provider counts its cache beside the prompt', () => {
+it('never prices negative tokens, for a provider that counts its cache apart from the prompt', () => {
   const usage = { input: 1_000, cacheRead: 2_000, cacheWrite: 0, output: 0 };
   expect(billOf(() => price, usage)).toEqual({
     uncached: 0,

@@ -35,13 +35,13 @@ describe('one compression', () => {
     ]);
   });
 
-  it('is not judged where no ratio was asked for', () => {
+  it('has no warning if no ratio was asked for', () => {
     expect(stretch(1_000, 1, undefined).warning).toBeUndefined();
   });
 });
 
 describe('sums', () => {
-  it('count what was saved, warnings, problems and whose words they are', () => {
+  it('count tokens saved, warnings, problems and authors', () => {
     const made = [
       stretch(1_000, 100, 10),
       stretch(500, 250, 10),
@@ -60,7 +60,7 @@ describe('sums', () => {
     });
   });
 
-  it('of nothing are zero', () => {
+  it('are zero without compressions', () => {
     expect(summaryOf(noCompressions)).toEqual({ ...noCompressions, ratio: 0, tokensSaved: 0 });
   });
 });

@@ -1,31 +1,31 @@
 /**
- * What one summary came to, and the sums of many: tokens in, tokens out, the ratio that was asked for and the one that came. Data for
- * receipts, metrics and logs; holds counts, names and ids, never content. Pure.
+ * Describes one summary, and the totals of many: tokens before and after, the ratio asked for and the ratio reached. Data for receipts,
+ * metrics and logs; holds counts, names and ids, never content. Pure.
  */
 
-/** One stretch that was compressed. */
+/** Part of a conversation that was compressed. */
 export type Compression = {
-  /** What stands for it now: the id of a sub-goal, a phase, an overview, a memory. */
+  /** The id of what replaces it: a sub-goal, a phase, an overview or an original. */
   readonly id: string;
-  /** What kind of stretch: `history` and `items` in requests; `subgoal`, `phase`, `overview` in trajectories. */
+  /** What was compressed: `history` and `items` in requests; `subgoal`, `phase`, `overview` in trajectories. */
   readonly level: string;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** `tokensBefore` for one token of `tokensAfter`. */
+  /** `tokensBefore` divided by `tokensAfter`. */
   readonly ratio: number;
-  /** The ratio that was asked for; undefined where none was, as in a light merge. */
+  /** The ratio that was asked for; undefined if none was, as in a light merge. */
   readonly target: number | undefined;
-  /** Whose words they are: the summarizer's, those of the local extractive one, both, or lines merged and not summarised. */
+  /** Who wrote the text: the summarizer, the local extractive summarizer, both, or nobody (lines merged, not summarized). */
   readonly by: SummaryBy;
-  /** The ratio is under 0.7 or over 1.5 times the target: too little was saved, or too much may be lost. */
+  /** `under`: the ratio is below 0.7 times the target, too little was saved. `over`: above 1.5 times, too much may be lost. */
   readonly warning: 'under' | 'over' | undefined;
-  /** Why the summarizer's own words were not taken as they came; undefined where they were, or nobody was asked. */
+  /** Why the summarizer's text was not used unchanged; undefined if it was, or if no summarizer was asked. */
   readonly problem: string | undefined;
 };
 
 export type SummaryBy = 'summarizer' | 'extractive' | 'both' | 'merge';
 
-/** Sums over compressions, in the form of plain data. */
+/** Totals over compressions, as plain data. */
 export type CompressionTotals = {
   readonly count: number;
   readonly tokensBefore: number;
@@ -46,13 +46,13 @@ export const noCompressions: CompressionTotals = {
   by: { summarizer: 0, extractive: 0, both: 0, merge: 0 },
 };
 
-/** Fills in the ratio and the warning. */
+/** Builds a compression: adds the ratio and the warning. */
 export function compressionOf(made: Omit<Compression, 'ratio' | 'warning'>): Compression {
   const ratio = made.tokensBefore / Math.max(made.tokensAfter, 1);
   return { ...made, ratio, warning: warningOf(ratio, made.target) };
 }
 
-/** The same counts corrected by what is known of how far they are off; the ratios stay. */
+/** Returns the compressions with token counts scaled by a correction factor; the ratios stay. */
 export function scaledCompressions(
   compressions: readonly Compression[],
   slope: number,
@@ -93,7 +93,7 @@ export function addCompression(totals: CompressionTotals, made: Compression): Co
   };
 }
 
-/** The sums with what is read off them. The ratio is that of the sums, so that large stretches weigh more. */
+/** Returns the totals with their ratio and the tokens saved. The ratio is that of the sums, so large compressions weigh more. */
 export function summaryOf(
   totals: CompressionTotals,
 ): CompressionTotals & { readonly ratio: number; readonly tokensSaved: number } {

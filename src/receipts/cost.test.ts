@@ -1,7 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { reckonMoney } from './cost.ts';
-import { type AnsweredRequest, asEarlier, type Difference, type EarlierRequest } from './baseline-cost.ts';
+import { computeMoney } from './cost.ts';
+import {
+  type AnsweredRequest,
+  earlierRequestOf,
+  type Difference,
+  type EarlierRequest,
+} from './baseline-cost.ts';
 import type { Usage } from './usage.ts';
 
 /** A thousand tokens cost a cent, a tenth of it from the cache, a quarter more into it, five for the model's words. */
@@ -32,7 +37,7 @@ const replayed: Difference = {
 const folded: EarlierRequest = {
   at: 8 * minute,
   prompt: 36_000,
-  untouched: 90_000,
+  baseline: 90_000,
   counted: 90_000,
   edits: 3,
   hiddenRecalls: 0,
@@ -40,10 +45,10 @@ const folded: EarlierRequest = {
   lifetimeMs: 5 * minute,
 };
 
-const money = (change: Partial<AnsweredRequest>) => reckonMoney({ ...asItCame, ...change }, priceOf);
+const money = (change: Partial<AnsweredRequest>) => computeMoney({ ...asItCame, ...change }, priceOf);
 
-describe('a request that went out as it came', () => {
-  it('costs what it would have cost', () => {
+describe('a request that was sent unmodified', () => {
+  it('costs the same as its baseline', () => {
     const bill = { uncached: 0, cacheRead: 0.036, cacheWrite: 0.05, output: 0.05, total: 0.136 };
     expect(money({})).toEqual({
       paid: bill,
@@ -55,7 +60,7 @@ describe('a request that went out as it came', () => {
     });
   });
 
-  it('costs that whatever was cached, and however the conversation went on', () => {
+  it('costs the same as its baseline, whatever was cached and however the conversation continued', () => {
     const tokens = fc.integer({ min: 0, max: 1_000_000 });
     const usage = fc
       .tuple(tokens, tokens, tokens, tokens, tokens)
@@ -69,8 +74,8 @@ describe('a request that went out as it came', () => {
         let earlier: EarlierRequest | undefined;
         for (const one of usages) {
           const request = { ...asItCame, rounds: [one], earlier } satisfies AnsweredRequest;
-          expect(reckonMoney(request, priceOf)).toMatchObject({ untouchedUsage: one, net: 0 });
-          earlier = asEarlier(request);
+          expect(computeMoney(request, priceOf)).toMatchObject({ untouchedUsage: one, net: 0 });
+          earlier = earlierRequestOf(request);
         }
       }),
     );
@@ -78,7 +83,7 @@ describe('a request that went out as it came', () => {
 });
 
 describe('a request that replays a fold', () => {
-  it('would have read from the cache all that the untouched request before it had', () => {
+  it('would have read the whole previous baseline request from the cache', () => {
     expect(money({ difference: replayed, earlier: folded, continues: true })).toEqual({
       paid: { uncached: 0, cacheRead: 0.036, cacheWrite: 0.05, output: 0.05, total: 0.136 },
       recalls: 0,
@@ -106,7 +111,7 @@ describe('a request that replays a fold', () => {
     ]);
   });
 
-  it('would have read all but what is new, where nobody knows the request before', () => {
+  it('would have read everything but the new tail if the previous request is unknown', () => {
     expect(money({ difference: replayed })?.untouchedUsage).toEqual({
       input: 94_000,
       cacheRead: 90_000,
@@ -115,7 +120,7 @@ describe('a request that replays a fold', () => {
     });
   });
 
-  it('would not have had a cache where the provider has none', () => {
+  it('would not have read a cache if the provider has none', () => {
     const rounds = [{ input: 40_000, cacheRead: 0, cacheWrite: 0, output: 1_000 }] as const;
     const earlier = { ...folded, cached: false };
     for (const known of [earlier, undefined]) {
@@ -143,7 +148,7 @@ describe('a request that folds', () => {
     continues: true,
   };
 
-  it('pays for writing anew what the cache had', () => {
+  it('pays for rewriting what the cache had', () => {
     expect(money(fold)).toEqual({
       paid: { uncached: 0, cacheRead: 0.01, cacheWrite: 0.375, output: 0.05, total: 0.435 },
       recalls: 0,
@@ -155,7 +160,7 @@ describe('a request that folds', () => {
     });
   });
 
-  it('pays what the provider charges for what it does not read', () => {
+  it("pays the provider's price of tokens it does not read", () => {
     const write = (cacheWrite: number, cacheWriteLong: number) =>
       money({
         ...fold,
@@ -165,7 +170,7 @@ describe('a request that folds', () => {
     expect([write(0, 0), write(30_000, 0), write(30_000, 30_000)]).toEqual([0.234, 0.299, 0.494]);
   });
 
-  it('pays nothing where the cache has expired, and the untouched request would have been written whole', () => {
+  it('pays nothing if the cache has expired and the baseline would have been rewritten, too', () => {
     const late = { ...fold, at: whole.at + 5 * minute + 1 };
     expect(money(late)).toMatchObject({
       fold: 0,
@@ -175,7 +180,7 @@ describe('a request that folds', () => {
     expect(long).toMatchObject({ fold: 0.299, untouchedUsage: { cacheRead: 90_000 } });
   });
 
-  it('would have had no cache untouched, where the client sets no marks and was given some', () => {
+  it('would have had no cache as baseline if the client sets no cache breakpoints', () => {
     const marked = { ...replayed, tokensKept: 10_000, cacheMarks: 3 };
     expect(money({ ...fold, difference: marked })).toMatchObject({
       paid: { total: 0.435 },
@@ -186,23 +191,23 @@ describe('a request that folds', () => {
     });
   });
 
-  it('keeps what the provider counts of it, however that was counted here', () => {
+  it("keeps the provider's count, however we counted", () => {
     const twice = { ...replayed, tokensBefore: 188_000, tokensAfter: 80_000, tokensKept: 20_000 };
     expect(money({ ...fold, difference: twice })?.fold).toBe(0.299);
   });
 
-  it('pays nothing where the provider read it all the same', () => {
+  it('pays nothing if the provider read it from the cache anyway', () => {
     const rounds = [{ input: 40_000, cacheRead: 36_000, cacheWrite: 4_000, output: 1_000 }] as const;
     expect(money({ ...fold, rounds })?.fold).toBe(0);
   });
 
-  it('pays nothing where nothing was cached, before or now', () => {
+  it('pays nothing if nothing was cached, before or now', () => {
     const rounds = [{ input: 40_000, cacheRead: 0, cacheWrite: 0, output: 0 }] as const;
     const uncached = money({ ...fold, rounds, earlier: { ...whole, cached: false } });
     expect(uncached).toMatchObject({ fold: 0, untouchedUsage: { cacheRead: 0 }, net: 0.54 });
   });
 
-  it('is taken to have been cached whole, where nobody knows the request before', () => {
+  it('is assumed to have been cached completely if the previous request is unknown', () => {
     expect(money({ ...fold, earlier: undefined, continues: false })).toMatchObject({
       // 40,000 less 10,000 kept.
       fold: 0.345,
@@ -222,7 +227,7 @@ describe('a request with recalls', () => {
     { input: 44_000, cacheRead: 40_000, cacheWrite: 4_000, output: 2_000 },
   ] as const;
 
-  it('pays for each further prompt and for the words that asked; the answer was wanted anyhow', () => {
+  it('pays for each further prompt and for the recall calls; the answer was needed anyway', () => {
     expect(money({ rounds })).toEqual({
       paid: { uncached: 0, cacheRead: 0.076, cacheWrite: 0.1, output: 0.105, total: 0.281 },
       // 0.04 and 0.05 for the second prompt, 0.005 for the call.
@@ -236,17 +241,17 @@ describe('a request with recalls', () => {
 });
 
 it('has no figures without a price', () => {
-  expect(reckonMoney(asItCame, () => undefined)).toBeUndefined();
+  expect(computeMoney(asItCame, () => undefined)).toBeUndefined();
 });
 
-it('takes the untouched request at the price of its length', () => {
+it('prices the baseline request by its own length', () => {
   const dearer = (tokens: number) => {
     const factor = tokens > 50_000 ? 2 : 1;
     return { input: 10 * factor, cacheRead: factor, cacheWrite: 12.5 * factor, output: 50 * factor };
   };
-  const reckoned = reckonMoney(
+  const computed = computeMoney(
     { ...asItCame, difference: replayed, earlier: folded, continues: true },
     dearer,
   );
-  expect([reckoned?.paid.total, reckoned?.untouched.total]).toEqual([0.136, 0.38]);
+  expect([computed?.paid.total, computed?.untouched.total]).toEqual([0.136, 0.38]);
 });

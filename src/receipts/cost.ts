@@ -1,11 +1,14 @@
-/** What a provider takes for the tokens it reported, item by item. Pure. */
-import { untouchedPromptOf, untouchedUsageOf, type AnsweredRequest } from './baseline-cost.ts';
+/**
+ * Computes what a request cost, and estimates what it would have cost without Leporello. The paid cost follows from the tokens that the
+ * provider reported and the price list; the rest is an estimate (see baseline-cost.ts). Pure.
+ */
+import { baselinePromptOf, baselineUsageOf, type AnsweredRequest } from './baseline-cost.ts';
 import type { Price } from './prices.ts';
 import type { Usage } from './usage.ts';
 
-/** USD. */
+/** The cost of reported tokens by kind, in USD. */
 export type Bill = {
-  /** Prompt tokens that were neither read from a cache nor written to one. */
+  /** Cost of prompt tokens that were neither read from a cache nor written to one. */
   readonly uncached: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
@@ -13,10 +16,10 @@ export type Bill = {
   readonly total: number;
 };
 
-/** The price of a prompt of so many tokens; undefined where nobody knows it. */
+/** Returns the prices for a prompt of so many tokens; undefined if unknown. */
 export type PriceOf = (promptTokens: number) => Price | undefined;
 
-/** Undefined where the price is: what nobody knows is not nothing. */
+/** Computes the cost of a usage; undefined if the price is unknown, since unknown is not zero. */
 export function billOf(priceOf: PriceOf, usage: Usage): Bill | undefined {
   const price = priceOf(usage.input);
   if (!price) return undefined;
@@ -43,13 +46,13 @@ export function addedBill(one: Bill, other: Bill): Bill {
   };
 }
 
-/** To a billionth of a dollar: one token of the cheapest models costs some ten of them, and sums show no rounding noise. */
+/** Rounds to a billionth of a dollar, so that sums show no rounding noise; a token of the cheapest models costs about ten billionths. */
 export function usd(amount: number): number {
-  // Adding zero takes the sign off a negative zero.
+  // Adding zero turns a negative zero into zero.
   return Math.round(amount * 1e9) / 1e9 + 0;
 }
 
-/** From dollars per million tokens, times tokens. */
+/** Converts tokens times dollars per million tokens into dollars. */
 function billed(items: Omit<Bill, 'total'>): Bill {
   const uncached = usd(items.uncached / 1e6);
   const cacheRead = usd(items.cacheRead / 1e6);
@@ -58,29 +61,29 @@ function billed(items: Omit<Bill, 'total'>): Bill {
   return { uncached, cacheRead, cacheWrite, output, total: usd(uncached + cacheRead + cacheWrite + output) };
 }
 
-/** USD. */
+/** The cost of one request, in USD. */
 export type Money = {
-  /** All rounds, as they are billed. */
+  /** The cost of all rounds, as the provider bills them. */
   readonly paid: Bill;
-  /** Of `paid`, what came of private recalls: the prompts of further rounds, and the words of all rounds but the last. */
+  /** The part of `paid` for recalls: the prompts of further rounds, and the output of all rounds but the last. */
   readonly recalls: number;
-  /** Of `paid`, what the fold of this very request made dearer: what stands behind it was not read from the cache but sent anew. */
+  /** The part of `paid` that this request's own fold added: tokens behind the fold were sent again and not read from the cache. */
   readonly fold: number;
-  /** The request as the client sent it: reckoned. */
+  /** Estimated cost of the request as the client sent it. */
   readonly untouched: Bill;
   readonly untouchedUsage: Usage;
-  /** `untouched` less `paid`: what was saved. Negative where it was dearer. */
+  /** `untouched` minus `paid`: the savings. Negative if folding cost more. */
   readonly net: number;
 };
 
-/** Undefined where nobody knows the price. */
-export function reckonMoney(request: AnsweredRequest, priceOf: PriceOf): Money | undefined {
+/** Computes the cost of a request; undefined if the price is unknown. */
+export function computeMoney(request: AnsweredRequest, priceOf: PriceOf): Money | undefined {
   const { rounds } = request;
   const [first] = rounds;
   const { output } = rounds.at(-1)!;
   const bills = rounds.map((round) => billOf(priceOf, round));
   const atOnce = billOf(priceOf, { ...first, output });
-  const untouchedUsage = untouchedUsageOf(request);
+  const untouchedUsage = baselineUsageOf(request);
   const untouched = billOf(priceOf, untouchedUsage);
   if (!atOnce || !untouched || !bills.every((bill) => bill !== undefined)) return undefined;
   const paid = bills.reduce(addedBill);
@@ -94,7 +97,7 @@ export function reckonMoney(request: AnsweredRequest, priceOf: PriceOf): Money |
   };
 }
 
-/** Tokens that would have been read without the fold, were sent all the same and were not read: at what they cost more. */
+/** Estimates what the fold added: tokens that the cache would have held without it, at the difference of their price. */
 function foldPrice(request: AnsweredRequest, priceOf: PriceOf): number {
   const {
     rounds: [first],
@@ -104,7 +107,7 @@ function foldPrice(request: AnsweredRequest, priceOf: PriceOf): number {
   if (difference?.tokensKept === undefined || !price) return 0;
   const kept = (difference.tokensKept / Math.max(1, difference.tokensAfter)) * first.input;
   const unread = first.input - first.cacheRead;
-  const { input, couldBeRead } = untouchedPromptOf(request);
+  const { input, couldBeRead } = baselinePromptOf(request);
   const old = first.input - (input - couldBeRead);
   const rewritten = Math.min(unread, old - Math.max(kept, first.cacheRead));
   if (rewritten <= 0) return 0;

@@ -4,7 +4,7 @@ import { createEarlierRequests, type EarlierRequest } from './baseline-cost.ts';
 const request = (at: number): EarlierRequest => ({
   at,
   prompt: 10,
-  untouched: 10,
+  baseline: 10,
   counted: 10,
   edits: 0,
   hiddenRecalls: 0,
@@ -17,8 +17,8 @@ const none = { earlier: undefined, continues: false };
 /** `a` stands for a conversation of no messages: the first link is nobody's own. */
 const standing = (links: string, tenant = 't1') => ({ tenant, links: links.split(''), beginning: links[1] });
 
-describe('the request before', () => {
-  it('is the newest that this one goes on from, on its own branch', () => {
+describe('the earlier request', () => {
+  it('is the newest that this one continues, on its own branch', () => {
     const requests = createEarlierRequests();
     requests.note(standing('abc'), request(1));
     requests.note(standing('abcde'), request(2));
@@ -27,7 +27,7 @@ describe('the request before', () => {
     expect(found).toEqual([2, 3, 1, 2].map((at) => ({ earlier: request(at), continues: true })));
   });
 
-  it('is the newest that began alike, where the client has rewritten its history', () => {
+  it('is the newest with the same beginning if the client has rewritten its history', () => {
     const requests = createEarlierRequests();
     requests.note(standing('abcde'), request(1));
     requests.note(standing('abcdefg'), request(2));
@@ -35,7 +35,7 @@ describe('the request before', () => {
     expect(requests.find({ ...standing('axyz'), beginning: undefined })).toEqual(none);
   });
 
-  it('is never of another tenant, and never of a conversation that only began with the same system', () => {
+  it('is never of another tenant, nor of a conversation that only shares the system prompt', () => {
     const requests = createEarlierRequests();
     requests.note(standing('abcde'), request(1));
     expect(requests.find(standing('abcdefg', 't2'))).toEqual(none);
@@ -43,7 +43,7 @@ describe('the request before', () => {
     expect(requests.find({ tenant: 't1', links: [], beginning: undefined })).toEqual(none);
   });
 
-  it('is forgotten when too many came after it', () => {
+  it('is forgotten after too many others', () => {
     const requests = createEarlierRequests(1);
     requests.note(standing('abc'), request(1));
     requests.note(standing('ade'), request(2));

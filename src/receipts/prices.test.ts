@@ -32,7 +32,7 @@ const catalog: PriceCatalog = {
 };
 
 describe('createPriceList', () => {
-  it('gives what is listed', () => {
+  it('returns listed prices', () => {
     expect(createPriceList(catalog).priceOf('caching')).toEqual({
       input: 5,
       cacheRead: 0.5,
@@ -41,7 +41,7 @@ describe('createPriceList', () => {
     });
   });
 
-  it('takes the input price where no cache price is listed', () => {
+  it('uses the input price if no cache price is listed', () => {
     expect(createPriceList(catalog).priceOf('plain')).toEqual({
       input: 2,
       cacheRead: 2,
@@ -50,7 +50,7 @@ describe('createPriceList', () => {
     });
   });
 
-  it('tells what it costs to keep the cache for longer, where that is listed or said', () => {
+  it('returns the price of longer cache writes if it is listed or configured', () => {
     const list = createPriceList(catalog, { plain: { cacheWriteLong: 4 } });
     expect([list.priceOf('keeping'), list.priceOf('plain')]).toEqual([
       { input: 5, cacheRead: 0.5, cacheWrite: 6.25, cacheWriteLong: 10, output: 25 },
@@ -58,7 +58,7 @@ describe('createPriceList', () => {
     ]);
   });
 
-  it('takes the tier of the prompt', () => {
+  it('uses the tier of the prompt length', () => {
     const list = createPriceList(catalog);
     expect([0, 100, 101, 500, 501].map((tokens) => list.priceOf('tiered', tokens)?.input)).toEqual([
       1, 1, 2, 2, 4,
@@ -74,7 +74,7 @@ describe('createPriceList', () => {
     ]);
   });
 
-  it('believes the user first, figure by figure', () => {
+  it('prefers each price of the user', () => {
     const list = createPriceList(catalog, {
       caching: { cacheRead: 0.1 },
       unknown: { input: 1, output: 4 },

@@ -1,22 +1,22 @@
 /**
- * What a model's tokens cost, from a price catalogue and the user's own figures. Pure: the catalogue is passed in (see
- * tokens/catalog.ts), since loading it takes time and rooms of one floor do not know each other.
+ * Looks up what a model's tokens cost, in a price catalog and the user's own prices. Pure: the catalog is passed in (tokens/catalog.ts
+ * loads it), since loading takes time and modules of one layer do not import each other.
  */
 
-/** USD per million tokens. A provider that does not cache takes `input` for all three. */
+/** USD per million tokens. For a provider without a cache, all three input prices equal `input`. */
 export type Price = {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** Written to be kept longer than usual (an hour), where that costs more. Left out, it costs what `cacheWrite` does. */
+  /** Price of cache writes with a longer lifetime (an hour), if it differs. Default: `cacheWrite`. */
   readonly cacheWriteLong?: number;
   readonly output: number;
 };
 
-/** By exact model name or `*` glob. What is left out stays as listed; unlisted models need `input` and `output`. */
+/** Prices by exact model name or `*` glob. Omitted prices are those of the catalog; models outside of it need `input` and `output`. */
 export type PriceOverrides = Readonly<Record<string, Partial<Price>>>;
 
-/** The part of a model catalogue that prices need. */
+/** The part of a model catalog that prices need. */
 export interface PriceCatalog {
   ratesOf(model: string): Readonly<Record<string, PriceRate | undefined>> | undefined;
   pick<T>(model: string, table: Readonly<Record<string, T>>): T | undefined;
@@ -31,13 +31,15 @@ export type PriceRate =
 
 export interface PriceList {
   /**
-   * Prices for one request; undefined when unknown. Some models cost more for a long prompt: `promptTokens` (all of it,
-   * cached parts too) picks the tier.
+   * Returns the prices for one request; undefined if unknown. Some models cost more for a long prompt: `promptTokens` (cached tokens
+   * included) picks the tier.
    */
   priceOf(model: string | undefined, promptTokens?: number): Price | undefined;
 }
 
 /**
+ * Creates a price list.
+ *
  * @example
  * const prices = createPriceList(await loadCatalog(), { 'my-model': { input: 1, output: 4 } });
  * prices.priceOf('my-model'); // { input: 1, cacheRead: 1, cacheWrite: 1, output: 4 }

@@ -1,56 +1,60 @@
-/** What one request went through: data for users, headers and logs. Holds counts, names and ids, never content. */
+/**
+ * Receipts: what happened to one request, and the cost of a summary that a model wrote ahead of a fold. Data for users, response headers
+ * and logs. Holds counts, names and ids, never content.
+ */
 import type { Compression } from './compression.ts';
 import { addedBill, billOf, type Bill, type Money } from './cost.ts';
 import type { PriceList } from './prices.ts';
 import { addedUsage, noUsage, type Usage } from './usage.ts';
 
+/** What happened to a request. */
 export type Outcome =
   | { readonly status: 'untouched'; readonly reason: string }
   | { readonly status: 'compacted' }
-  /** Nothing was changed; the report says what would have been sent. */
+  /** Observe mode: the request was sent unmodified; the report says what would have been sent. */
   | { readonly status: 'observed' }
-  /** Something inside went wrong; the original bytes went out. */
+  /** Leporello failed; the original request was sent. */
   | { readonly status: 'failed'; readonly reason: string };
 
 /**
- * How the request came to be what was sent. Tokens are those of the counter named, corrected by what the provider reported before;
- * bytes are of the whole body.
+ * How the request was changed. Token counts are those of the named counter, corrected by earlier reports of the provider; byte counts are
+ * of the whole body.
  */
 export type FoldReport = {
   readonly model: string | undefined;
   readonly counter: string | undefined;
   readonly window: number | undefined;
-  /** The trigger that asked for a new fold; undefined when none did. */
+  /** The trigger that demanded a new fold; undefined if none did. */
   readonly trigger: string | undefined;
   /** Edits replayed from an earlier fold. */
   readonly replayed: number;
-  /** Texts of tool results that stand there smaller than they came. */
+  /** Number of tool result texts that were made smaller on arrival. */
   readonly shrunk: number;
-  /** Private recalls of earlier requests that were put back. */
+  /** Number of hidden recalls that were put back. */
   readonly hiddenRecalls: number;
   readonly steps: readonly FoldStep[];
-  /** Summaries, and lists made shorter, that this request's own fold put in: how much smaller each is, and whose words it has. */
+  /** Summaries and shortened lists that this request's own fold inserted, with their ratio and author. */
   readonly compressions: readonly Compression[];
-  /** Ids of all that is folded in what was sent: each brings its original back. */
+  /** Ids of all originals that are folded in the sent request. */
   readonly memories: readonly string[];
   readonly tokensBefore: number | undefined;
   readonly tokensAfter: number | undefined;
   /**
-   * Where a new fold was made: of `tokensAfter`, those ahead of its first edit; 0 where the recall tool came with this request. A provider's
-   * cache holds on to no more.
+   * Set if a new fold was made: the tokens of `tokensAfter` before its first edit, which is all that a provider's cache can still hold; 0 if
+   * the recall tool was added with this request.
    */
   readonly tokensKept: number | undefined;
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-  /** Marks for the provider's cache that were set, because the client sets none. */
+  /** Number of cache breakpoints that were set because the client sets none. */
   readonly cacheMarks: number;
   /**
-   * The first message that was sent otherwise in the request before, though the client's own are the same and no fold was made; undefined
-   * when all is as it was sent; 0 also where the recall tool came or went for no reason. Such a change is a fault, and costs what was
-   * cached behind it.
+   * Index of the first message whose sent bytes changed since the previous request although the client's messages did not change and no
+   * fold was made; 0 also if the recall tool was added or removed without a reason; undefined if nothing changed. Such a change is a bug:
+   * it loses the provider's cache from there on.
    */
   readonly unstableFrom: number | undefined;
-  /** Why the request may still be too large, naming what is; undefined when it fits or nobody knows the window. */
+  /** Why the request may still be too large, and which part is; undefined if it fits or the window is unknown. */
   readonly unfit: string | undefined;
 };
 
@@ -58,21 +62,21 @@ export type FoldStep = {
   readonly strategy: string;
   readonly edits: number;
   readonly tokensSaved: number;
-  /** Set when the step was given up, with the rule that forbade it. */
+  /** The rule that forbade this step, if the step was undone. */
   readonly refused?: string;
 };
 
-/** One private recall: how large the answer was, and in which round of the request it came. */
+/** One recall: the size of its answer, and the round of the request it happened in. */
 export type RecallReport = { readonly round: number; readonly found: boolean; readonly tokens: number };
 
-/** The prompt that was sent first, before anything was recalled: its tokens, and what the provider said of them. */
+/** The prompt of the first round, before any recall: its tokens as counted and as reported by the provider. */
 export type CountedPrompt = {
-  /** By the counter alone. */
+  /** By the counter without correction. */
   readonly counted: number;
-  /** Corrected by what was reported before: what triggers saw. */
+  /** Corrected by earlier reports; triggers use this count. */
   readonly expected: number;
   readonly reported: number;
-  /** How far `expected` is from `reported`, in percent of that, to a tenth. Negative when it was too little. */
+  /** The difference of `expected` and `reported`, in percent of `reported`, to one decimal. Negative if `expected` was too low. */
   readonly errorPercent: number;
 };
 
@@ -82,58 +86,59 @@ export type Receipt = FoldReport & {
   readonly at: number;
   readonly path: string;
   readonly outcome: Outcome;
-  /** The client's name of the session; where it sends none, `begins:` and a digest of how the conversation begins. Groups receipts. */
+  /** The client's session id; if it sends none, `begins:` and a digest of the start of the conversation. Groups receipts. */
   readonly session: string | undefined;
-  /** Status of the last upstream response; undefined when there was none. */
+  /** HTTP status of the last upstream response; undefined if there was none. */
   readonly upstreamStatus: number | undefined;
   readonly recalls: readonly RecallReport[];
-  /** How well its prompt was counted; undefined when it was not counted, or nothing was reported. */
+  /** How accurately the prompt was counted; undefined if it was not counted or no usage was reported. */
   readonly prompt: CountedPrompt | undefined;
-  /** Tokens as the provider reported them, over all rounds. */
+  /** Tokens that the provider reported, over all rounds. */
   readonly usage: Usage | undefined;
-  /** The same round by round: the first is the request, each further one goes on from recalls. Empty when one was not reported. */
+  /** The usage of each round: the first is the request, each further one follows a recall. Empty if any round lacks a report. */
   readonly rounds: readonly Usage[];
-  /** What it cost, and would have cost untouched; undefined without usage, and where nobody knows the price. */
+  /** The actual cost and the estimated cost without Leporello; undefined without usage or without a known price. */
   readonly money: Money | undefined;
-  /** Set when the response could not be completed. */
+  /** Why the response could not be completed, if it could not. */
   readonly problem: string | undefined;
   readonly ms: {
-    /** From the whole body received to the request sent: what Leporello added. */
+    /** From the received body to the sent request: the time that Leporello added. */
     readonly prepare: number;
-    /** Until the response was sent to the end. */
+    /** Until the response was sent completely. */
     readonly total: number;
   };
 };
 
+/** The receipt of a summary that a model wrote ahead of a fold, whether it was used or not. */
 export type SummaryReceipt = {
   readonly kind: 'summary';
   readonly id: string;
-  /** When it was begun: milliseconds since the epoch. */
+  /** When it was started, in milliseconds since the epoch. */
   readonly at: number;
   readonly path: string;
   readonly outcome: { readonly status: 'written' } | { readonly status: 'failed'; readonly reason: string };
-  /** As in the receipt of the request. */
+  /** As in the request's receipt. */
   readonly session: string | undefined;
-  /** The receipt of the request behind which it was begun. */
+  /** Id of the receipt of the request after which it was started. */
   readonly behind: string;
-  /** The model that was asked; undefined where the URL named it. */
+  /** The model that was asked; undefined if the URL names it. */
   readonly model: string | undefined;
-  /** Calls of the model: a long transcript takes several. */
+  /** Number of calls of the model: a long transcript takes several. */
   readonly calls: number;
   readonly tokensBefore: number;
-  /** Undefined where none was written. */
+  /** Undefined if no summary was written. */
   readonly tokensAfter: number | undefined;
-  /** As the provider reported it, over all calls; undefined where it did not, for one that it answered. */
+  /** Tokens that the provider reported over all calls; undefined if an answered call lacks a report. */
   readonly usage: Usage | undefined;
-  /** Undefined without usage, and where nobody knows the price. */
+  /** Undefined without usage or without a known price. */
   readonly paid: Bill | undefined;
   readonly ms: number;
 };
 
-/** Usage of each call that was answered; undefined where one reported none. */
+/** The usage of each answered call; undefined for a call without a report. */
 export type CallUsage = readonly (Usage | undefined)[];
 
-/** Sums of calls, each at the price of its own prompt. */
+/** Computes usage and cost over calls, each at the price of its own prompt length. */
 export function costOf(
   calls: CallUsage,
   prices: PriceList,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createReceiptTotals, type Named, noTotals, type Totals } from './totals.ts';
+import { createReceiptTotals, type NamedTotals, noTotals, type Totals } from './totals.ts';
 import { compressionOf } from './compression.ts';
 import type { Receipt, SummaryReceipt } from './receipt.ts';
 
@@ -88,11 +88,11 @@ const once: Totals = {
   },
 };
 
-const brief = (rows: readonly Named[]) =>
+const brief = (rows: readonly NamedTotals[]) =>
   rows.map(({ tenant, name, totals }) => `${tenant} ${name} ${totals.requests}`);
 
-describe('sums of receipts', () => {
-  it('are those of one receipt when there is one', () => {
+describe('totals of receipts', () => {
+  it('equal the values of a single receipt', () => {
     const sums = createReceiptTotals();
     sums.add('t1', receipt);
     expect(sums.total('t1')).toEqual(once);
@@ -134,7 +134,7 @@ describe('sums of receipts', () => {
     });
   });
 
-  it('know what they are not of: requests that failed, that nobody counted, whose price nobody knows', () => {
+  it('count requests that failed, were not counted or have no known price', () => {
     const sums = createReceiptTotals();
     expect(sums.total('t1')).toEqual(noTotals);
     const uncompressed = { ...receipt, compressions: [] };
@@ -153,7 +153,7 @@ describe('sums of receipts', () => {
     });
   });
 
-  it('hold what summaries by a model cost, also those that came to nothing, so that savings are net of them', () => {
+  it('include the cost of summaries by a model, also of failed ones, so that savings are net', () => {
     const sums = createReceiptTotals();
     const summary: SummaryReceipt = {
       kind: 'summary',
@@ -193,7 +193,7 @@ describe('sums of receipts', () => {
     expect(brief(sums.models('t1'))).toEqual(['t1 small 0', 't1 m 1']);
   });
 
-  it('count a fold where one was made: not where it is replayed, was refused or is only observed', () => {
+  it('count a fold only if it was made, not if it is replayed, rejected or observed', () => {
     const sums = createReceiptTotals();
     sums.add('t1', { ...receipt, steps: [], replayed: 3 });
     sums.add('t1', {
@@ -204,7 +204,7 @@ describe('sums of receipts', () => {
     expect(sums.total('t1')).toMatchObject({ requests: 3, folds: 0, compressions: { count: 2 } });
   });
 
-  it('are kept by tenant, model and session, with what was heard of last in front', () => {
+  it('are kept by tenant, model and session, with the last receipt first', () => {
     const sums = createReceiptTotals();
     sums.add('t1', receipt);
     sums.add('t2', receipt);
@@ -223,7 +223,7 @@ describe('sums of receipts', () => {
     expect([sums.total('t1'), sums.total(undefined)].map(({ requests }) => requests)).toEqual([3, 4]);
   });
 
-  it('let go of what was quiet the longest; the sums of the tenant stay whole', () => {
+  it("drop rows without receipts for the longest time; the tenant's totals stay complete", () => {
     const sums = createReceiptTotals({ rows: 2 });
     for (const session of ['one', 'two', 'three']) sums.add('t1', { ...receipt, session });
     expect(brief(sums.sessions('t1'))).toEqual(['t1 three 1', 't1 two 1']);

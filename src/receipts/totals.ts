@@ -1,6 +1,6 @@
 /**
- * Sums over receipts: of each tenant, of each model and of each session of a tenant. Bounded: of too many rows
- * those that were quiet the longest are let go; what is let go of a tenant's models and sessions stays in the tenant's own row. Pure.
+ * Totals over receipts, by tenant, by model, and by session of a tenant. Bounded: of too many rows, those without receipts for the longest
+ * time are dropped; a tenant's own row still includes its dropped models and sessions. Pure.
  */
 import { LRUCache } from 'lru-cache';
 import { addedBill, type Bill, noBill, usd } from './cost.ts';
@@ -8,52 +8,54 @@ import { addCompression, addedCompressions, type CompressionTotals, noCompressio
 import type { Receipt, SummaryReceipt } from './receipt.ts';
 import { addedUsage, noUsage, type Usage } from './usage.ts';
 
+/** Totals over receipts. */
 export type Totals = {
-  /** Model calls, whatever became of them. */
+  /** Number of model calls, whatever their outcome. */
   readonly requests: number;
-  /** Folds that were made; what is replayed is not made again. */
+  /** Number of folds made; replayed folds do not count. */
   readonly folds: number;
   readonly recalls: number;
-  /** Summaries, and lists made shorter, that these folds put in. */
+  /** Summaries and shortened lists that these folds inserted. */
   readonly compressions: CompressionTotals;
-  /** How many summaries a model was asked for ahead of folds, used or not. */
+  /** Number of summaries that a model was asked for ahead of folds, used or not. */
   readonly summaries: number;
-  /** Of requests that a model answered: what came, and what was to be sent first. Undefined where nobody counted. */
+  /** Tokens of answered requests as received, and as sent in the first round. Undefined if no request was counted. */
   readonly tokensBefore: number | undefined;
   readonly tokensAfter: number | undefined;
-  /** How many requests the usage is of: those for which it was reported. */
+  /** Number of requests with a reported usage. */
   readonly answered: number;
-  /** That of summaries included. */
+  /** Usage of these requests and of summaries. */
   readonly usage: Usage | undefined;
-  /** How many requests the money is of: those for which the price was known, too. */
+  /** Number of requests with a usage and a known price. */
   readonly priced: number;
   readonly money: SummedMoney | undefined;
 };
 
-/** USD; each as in the money of a receipt. */
+/** Totals in USD; each field as in the money of a receipt. */
 export type SummedMoney = {
-  /** For requests, and for summaries. */
+  /** Cost of requests and of summaries. */
   readonly paid: Bill;
   readonly recalls: number;
   readonly folds: number;
-  /** Of `paid`, what summaries by a model cost. */
+  /** The part of `paid` for summaries by a model. */
   readonly summaries: number;
   readonly untouched: Bill;
   readonly untouchedUsage: Usage;
   readonly net: number;
 };
 
-export type Named = { readonly tenant: string; readonly name: string; readonly totals: Totals };
+/** The totals of one tenant, model or session. */
+export type NamedTotals = { readonly tenant: string; readonly name: string; readonly totals: Totals };
 
-/** A tenant of undefined is the administrator, who sees all. Lists begin with what was heard of last. */
+/** Sums up receipts. With `tenant` undefined (the administrator) methods cover all tenants. Lists are sorted by last receipt, newest first. */
 export interface ReceiptTotals {
   add(tenant: string, receipt: Receipt): void;
   addSummary(tenant: string, receipt: SummaryReceipt): void;
   total(tenant: string | undefined): Totals;
-  tenants(tenant: string | undefined): readonly Named[];
-  models(tenant: string | undefined): readonly Named[];
-  /** What has no session is in no row. */
-  sessions(tenant: string | undefined): readonly Named[];
+  tenants(tenant: string | undefined): readonly NamedTotals[];
+  models(tenant: string | undefined): readonly NamedTotals[];
+  /** Receipts without a session are in no row. */
+  sessions(tenant: string | undefined): readonly NamedTotals[];
 }
 
 export const noTotals: Totals = {
@@ -70,9 +72,9 @@ export const noTotals: Totals = {
   money: undefined,
 };
 
-type Rows = LRUCache<string, Named>;
+type Rows = LRUCache<string, NamedTotals>;
 
-/** `rows`: at most so many tenants, models and sessions each. */
+/** Creates empty totals. `rows`: the maximum number of tenants, of models and of sessions. */
 export function createReceiptTotals({ rows: max = 5_000 }: { readonly rows?: number } = {}): ReceiptTotals {
   const tenants: Rows = new LRUCache({ max });
   const models: Rows = new LRUCache({ max });
@@ -97,12 +99,12 @@ export function createReceiptTotals({ rows: max = 5_000 }: { readonly rows?: num
   };
 }
 
-function addTo(rows: Rows, { tenant, name, totals }: Named): void {
+function addTo(rows: Rows, { tenant, name, totals }: NamedTotals): void {
   const key = `${tenant} ${name}`;
   rows.set(key, { tenant, name, totals: addedTotals(rows.get(key)?.totals ?? noTotals, totals) });
 }
 
-function rowsOf(rows: Rows, tenant: string | undefined): readonly Named[] {
+function rowsOf(rows: Rows, tenant: string | undefined): readonly NamedTotals[] {
   return [...rows.values()].filter((row) => tenant === undefined || row.tenant === tenant);
 }
 
@@ -133,7 +135,7 @@ function totalsOf(receipt: Receipt): Totals {
   };
 }
 
-/** Untouched there would have been none of it. */
+/** Without Leporello there would be no summaries, so their baseline is zero. */
 function totalsOfSummary({ usage, paid }: SummaryReceipt): Totals {
   return {
     ...noTotals,
@@ -179,7 +181,7 @@ function addedMoney(one: SummedMoney, other: SummedMoney): SummedMoney {
   };
 }
 
-/** What nobody knows is not nothing: it adds nothing, and nothing known is made of it. */
+/** Adds two values. Unknown is not zero: adding it leaves the known value unchanged. */
 function knownOf<T>(one: T | undefined, other: T | undefined, add: (one: T, other: T) => T): T | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return add(one, other);

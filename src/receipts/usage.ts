@@ -1,21 +1,21 @@
-/** Tokens of model calls as providers report them, and sums of them. Pure. */
+/** Token usage of model calls as providers report it, and its sums. Pure. */
 
-/** `input` counts all prompt tokens, those read from and written to a cache included. */
+/** Token usage. `input` counts all prompt tokens, including cache reads and cache writes. */
 export type Usage = {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** Of `cacheWrite`, what is kept longer than usual and costs more; left out where there is none. */
+  /** The part of `cacheWrite` with a longer lifetime and a higher price; omitted if there is none. */
   readonly cacheWriteLong?: number;
   readonly output: number;
   /**
-   * Tokens of the prompt that was sent, where the provider ran rounds of its own within the call, so that `input` holds more (or less) than
-   * that prompt. `unknown` where the report does not say; left out where it is all of `input`.
+   * Tokens of the sent prompt, if the provider ran rounds of its own within the call, so that `input` differs. `unknown` if the report does
+   * not say; omitted if it equals `input`.
    */
   readonly sentPrompt?: number | 'unknown';
 };
 
-/** Tokens that a provider reported for the prompt that it was sent; undefined where it reported a sum of other things, too. */
+/** Returns the tokens that a provider reported for the sent prompt; undefined if its report includes other tokens. */
 export function sentPromptOf({ input, sentPrompt = input }: Usage): number | undefined {
   return sentPrompt === 'unknown' ? undefined : sentPrompt;
 }
@@ -26,12 +26,12 @@ export function addedUsage(one: Usage, other: Usage): Usage {
   return combined(one, other, (a, b) => a + b);
 }
 
-/** Without what only tells the rounds of one call apart. */
+/** Returns the usage without `sentPrompt`, which only concerns rounds within one call. */
 export function plainUsage(usage: Usage): Usage {
   return addedUsage(noUsage, usage);
 }
 
-/** What came to a running total since it was `earlier`. */
+/** Returns the difference of a running total and its `earlier` value. */
 export function usageSince(earlier: Usage, total: Usage): Usage {
   return combined(total, earlier, (a, b) => a - b);
 }

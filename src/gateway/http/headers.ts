@@ -17,7 +17,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   'http2-settings',
 ]);
 const endsHere = ['proxy-', 'x-leporello-'];
-/** Named by the transport anew (`host`), or answered by the rim that took the request (`expect`). */
+/** NamedTotals by the transport anew (`host`), or answered by the rim that took the request (`expect`). */
 const requestOnly: ReadonlySet<string> = new Set(['host', 'expect']);
 const ofTheBody: ReadonlySet<string> = new Set([
   'content-length',

@@ -8,8 +8,8 @@ import type { GatewayLog, GatewayMetrics } from './reporting.ts';
 import type { HeaderList } from '../http/http.ts';
 import type { ExchangeNotes } from '../recall-loop.ts';
 import type { ReceiptLog } from './receipt-log.ts';
-import { createEarlierRequests, asEarlier, type Difference } from '../../receipts/baseline-cost.ts';
-import { type Money, reckonMoney } from '../../receipts/cost.ts';
+import { createEarlierRequests, earlierRequestOf, type Difference } from '../../receipts/baseline-cost.ts';
+import { type Money, computeMoney } from '../../receipts/cost.ts';
 import { loadCatalog } from '../../tokens/catalog.ts';
 
 export type OpenReceipt = {
@@ -217,8 +217,8 @@ export function createCostTracker(): CostTracker {
         difference: differenceOf(prepared),
         ...earlierRequests.find(standing),
       };
-      earlierRequests.note(standing, asEarlier(request));
-      return reckonMoney(request, (promptTokens) => prices.priceOf(report.model, promptTokens));
+      earlierRequests.note(standing, earlierRequestOf(request));
+      return computeMoney(request, (promptTokens) => prices.priceOf(report.model, promptTokens));
     },
   };
 }
