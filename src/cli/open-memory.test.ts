@@ -100,7 +100,7 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
       msg: 'Redis cannot be used now: until it can, requests are folded only where they would not fit',
     });
     expect(await gateway.outcome()).toBe('compacted');
-    const reason = 'the request was sent without a new fold, or without storing it';
+    const reason = 'the request was sent without a new fold, or its fold could not be stored';
     const problems = () => gateway.terminal.written.err().split(reason).length - 1;
     expect(problems()).toBe(1);
     await redis.restart();

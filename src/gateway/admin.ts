@@ -1,6 +1,6 @@
 /**
- * The gateway's own paths: health, receipts, sums of them, memory. A caller sees what is of the tenant that a model call with the same head
- * would be of; the administrator's token, where one is set, sees all tenants.
+ * Serves the gateway's own paths: health, metrics, receipts, totals and originals. A caller sees the data of the tenant that a model call
+ * with the same headers would belong to; the admin token, when one is set, shows all tenants.
  */
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { NamedTotals, ReceiptTotals, Totals } from '../receipts/totals.ts';
@@ -20,17 +20,18 @@ type AdminDeps = MetricsDeps & {
   readonly tenants: TenantRule;
 };
 
-const mostListed = 500;
+const maxListed = 500;
 
+/** Answers a request to one of the gateway's own paths. */
 export async function answerOwn(
   deps: AdminDeps,
   request: GatewayRequest,
   route: { readonly path: string; readonly query: URLSearchParams },
 ): Promise<GatewayResponse> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
-    return jsonResponse(405, { error: 'Only GET is served here.' });
+    return jsonResponse(405, { error: `${route.path} answers only GET and HEAD, not ${request.method}.` });
   const isAdmin = deps.adminToken !== undefined && isFrom(request, deps.adminToken);
-  const [, room, id] = /^\/_leporello\/(receipts|totals|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
+  const [, kind, id] = /^\/_leporello\/(receipts|totals|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
   if (route.path === '/healthz') return jsonResponse(200, { status: 'ok' });
   if (route.path === '/readyz') return readiness(deps);
   if (route.path === '/metrics') return metricsPage(deps, isAdmin);
@@ -38,32 +39,32 @@ export async function answerOwn(
   if ('problem' in viewer)
     return jsonResponse(403, { error: { type: 'permission_error', message: viewer.problem } });
   const { tenant } = viewer;
-  const limit = Math.min(mostListed, Number(route.query.get('limit') ?? 50) || 50);
-  if (room === 'receipts' && id === undefined) {
+  const limit = Math.min(maxListed, Number(route.query.get('limit') ?? 50) || 50);
+  if (kind === 'receipts' && id === undefined) {
     return jsonResponse(200, { receipts: deps.receipts.list(tenant, limit) });
   }
-  if (room === 'receipts' && id !== undefined) {
+  if (kind === 'receipts' && id !== undefined) {
     const receipt = deps.receipts.get(tenant, id);
-    return receipt ? jsonResponse(200, receipt) : notFound(`No receipt ${id} for this tenant.`);
+    return receipt ? jsonResponse(200, receipt) : notFound(`This tenant has no receipt ${id}.`);
   }
-  if (room === 'totals' && id === undefined) return jsonResponse(200, sumsFor(deps.totals, tenant, limit));
-  if (room === 'memory' && id !== undefined) return memory(deps, tenant, id);
+  if (kind === 'totals' && id === undefined) return jsonResponse(200, sumsFor(deps.totals, tenant, limit));
+  if (kind === 'memory' && id !== undefined) return memory(deps, tenant, id);
   return notFound(
-    'Known here: /healthz, /readyz, /metrics, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals, /_leporello/memory/ID.',
+    'There is nothing at this path. The gateway serves /healthz, /readyz, /metrics, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals and /_leporello/memory/ID.',
   );
 }
 
-/** The tenant whose data a caller sees, or why it sees none. */
+/** Returns the tenant whose data a caller sees, or the reason why it sees none. */
 function viewerOf(tenant: Tenant): { readonly tenant: string } | { readonly problem: string } {
   if (tenant.label === undefined) return tenant;
   if (tenant.isVerified) return { tenant: tenant.label };
   return {
     problem:
-      'This gateway reads the tenant from a token that it does not verify, so it shows nothing to the bearer of one: ask with the adminToken.',
+      'This gateway reads the tenant from a token that it does not verify, so the token shows nothing here: use the adminToken.',
   };
 }
 
-/** Sums since the gateway started. Who sees all tenants is told whose each row is. */
+/** Returns the totals since the gateway started. For the administrator each row names its tenant. */
 function sumsFor(totals: ReceiptTotals, tenant: string | undefined, limit: number): unknown {
   const rows = (named: readonly NamedTotals[], kind: string) =>
     named.slice(0, limit).map((row) => ({
@@ -79,33 +80,33 @@ function sumsFor(totals: ReceiptTotals, tenant: string | undefined, limit: numbe
   };
 }
 
-/** With what is read off sums of compressions, where there are any. */
+/** Returns totals for display: compressions are summarized, or left out when there are none. */
 function spelled({ compressions, ...totals }: Totals): object {
   return compressions.count === 0 ? totals : { ...totals, compressions: summaryOf(compressions) };
 }
 
-/** The original exactly as it stood in the request: JSON. */
+/** Returns the original exactly as the request contained it, as JSON. */
 async function memory(deps: AdminDeps, tenant: string | undefined, id: string): Promise<GatewayResponse> {
   try {
     const found =
       tenant === undefined
         ? await deps.encryptedStore.recallAny(id)
         : await deps.encryptedStore.recall(tenant, id);
-    if (found.status === 'missing') return notFound(`No memory ${id} for this tenant.`);
+    if (found.status === 'missing') return notFound(`This tenant has no original ${id}.`);
     return { status: 200, headers: [['content-type', 'application/json']], body: found.original };
   } catch {
-    return jsonResponse(503, { error: 'The store cannot be read at the moment.' });
+    return jsonResponse(503, { error: 'The store cannot be read at the moment. Try again later.' });
   }
 }
 
-/** Ready means that the store answers: without it requests are folded only where they would not fit. */
+/** Answers /readyz: ready means that the store answers. Without the store, requests are folded only when they would not fit the window. */
 async function readiness(deps: AdminDeps): Promise<GatewayResponse> {
   try {
     await deps.encryptedStore.recallAny('mem_0000000000000000');
     return jsonResponse(200, { status: 'ready' });
   } catch {
     return jsonResponse(503, {
-      status: 'the store cannot be read; requests are folded only where they would not fit',
+      status: 'the store cannot be read; requests are folded only when they would not fit the window',
     });
   }
 }
@@ -114,24 +115,26 @@ function notFound(message: string): GatewayResponse {
   return jsonResponse(404, { error: { type: 'not_found_error', message } });
 }
 
-export type MetricsDeps = {
+type MetricsDeps = {
   readonly metrics: GatewayMetrics | undefined;
   readonly openMetrics: boolean;
   readonly summaries: BackgroundSummarizer | undefined;
   readonly adminToken: string | undefined;
 };
 
-export async function metricsPage(
+/** Answers /metrics. Metrics cover all tenants, so only the administrator sees them, or anyone when `openMetrics` is set. */
+async function metricsPage(
   { metrics, openMetrics, summaries, adminToken }: MetricsDeps,
   isAdmin: boolean,
 ): Promise<GatewayResponse> {
-  if (!metrics) return problem(404, 'This gateway keeps no metrics: it was put together without any.');
+  if (!metrics)
+    return problem(404, 'This gateway keeps no metrics: pass metrics to assembleGateway to keep them.');
   if (!isAdmin && adminToken !== undefined)
-    return problem(401, 'Metrics are of all tenants: ask with the adminToken as credential.');
+    return problem(401, 'Metrics cover all tenants: send the adminToken as credential.');
   if (!isAdmin && !openMetrics)
     return problem(
       403,
-      'Metrics are of all tenants, and other machines can reach this address: set an adminToken and ask with it.',
+      'Metrics cover all tenants, and other machines can reach this address: set an adminToken and send it as credential.',
     );
   const { contentType, text } = await metrics.page({ summariesRunning: summaries?.running() ?? 0 });
   return { status: 200, headers: [['content-type', contentType]], body: new TextEncoder().encode(text) };

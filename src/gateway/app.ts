@@ -1,6 +1,6 @@
 /**
- * The gateway's core: a request as values and bytes in, a response as values and bytes out. Knows no transport and no clock of its
- * own. Here it is decided what a request is; model calls are served in model-call.ts.
+ * The core of the gateway turns a request (values and bytes) into a response (values and bytes). It has no transport and no clock.
+ * This file guards and routes each request; model-call.ts serves model calls, admin.ts the gateway's own paths.
  */
 import type { Codec, GatewayProblem } from '../codecs/codec.ts';
 import { answerOwn } from './admin.ts';
@@ -12,6 +12,7 @@ import { serveModel } from './model-call.ts';
 import type { GatewayOptions } from './options.ts';
 import { routeOf } from './routing/routes.ts';
 
+/** Creates the handler of all requests. */
 export function createGateway(options: GatewayOptions): Handler {
   return async function handle(request) {
     const refused = refuseForeign(request, options.allowedHosts);
@@ -41,7 +42,7 @@ function forwarded({ tenants }: GatewayOptions, request: GatewayRequest): Gatewa
   return { ...request, headers: tenants.forwarded(request.headers) };
 }
 
-/** The token opens every tenant's memory here, so no provider may see it, beside another credential or alone. */
+/** True when the request contains the admin token, alone or next to another credential. It opens every tenant's memory: no provider may see it. */
 function holdsAdminToken({ adminToken }: GatewayOptions, request: GatewayRequest): boolean {
   return adminToken !== undefined && carriesToken(request, adminToken);
 }
@@ -49,10 +50,10 @@ function holdsAdminToken({ adminToken }: GatewayOptions, request: GatewayRequest
 const adminTokenProblem: GatewayProblem = {
   status: 401,
   message:
-    "The request was not sent: it holds this gateway's adminToken, which is for /_leporello/* and /metrics alone; send the provider's own key.",
+    "The request was not sent: it contains this gateway's adminToken, which is only for /_leporello/* and /metrics. Send the provider's own key.",
 };
 
-/** Bytes in, bytes out; nothing is read, nothing is buffered. */
+/** Streams the request and the response through, without reading or buffering either. */
 async function pass(
   options: GatewayOptions,
   request: GatewayRequest,
@@ -77,7 +78,11 @@ async function pass(
   }
 }
 
-/** The refusal of a request that was addressed to a foreign name or sent by a foreign page; undefined when it may pass. */
+/**
+ * Returns a refusal for a request that is addressed to an unknown host name or sent by a web page of another host; undefined when the
+ * request may pass. A web page can make a browser send requests to 127.0.0.1 and, through a name of its own that resolves there (DNS
+ * rebinding), even read the answers. Programs send no Origin, and address the host they mean.
+ */
 export function refuseForeign(
   { headers }: GatewayRequest,
   allowedHosts: readonly string[] | undefined,
@@ -87,11 +92,11 @@ export function refuseForeign(
   if (!allowedHosts.includes(host)) {
     return refusal(
       421,
-      `This gateway does not answer for the host ${JSON.stringify(host.slice(0, 100))}. Add it to allowedHosts if it should.`,
+      `This gateway does not serve the host ${JSON.stringify(host.slice(0, 100))}. Add it to allowedHosts if it should.`,
     );
   }
   const origin = headerOf(headers, 'origin');
-  // Desktop programs have schemes of their own; the web's are http, https and, for what hides it, null.
+  // Desktop programs use schemes of their own. Web pages send http, https or, where the browser hides the origin, null.
   const isForeign =
     origin === 'null' ||
     (/^https?:/.test(origin ?? '') && !allowedHosts.includes(hostName(origin!.replace(/^https?:\/\//, ''))));
@@ -101,8 +106,8 @@ export function refuseForeign(
 }
 
 /**
- * True when a page of another site loads this as an image, a script or a frame, for which browsers send no Origin. A link that a person
- * follows is no such thing.
+ * True when a page of another site loads this URL as an image, a script or a frame: browsers send no Origin for these. False when a person
+ * follows a link.
  */
 function isLoadedByPage(headers: HeaderList): boolean {
   if (headerOf(headers, 'origin') !== undefined) return false;

@@ -1,4 +1,4 @@
-/** Puts the gateway together from its settings. Opens nothing itself: the store and the upstream are passed in. */
+/** Assembles the gateway from its settings. Opens nothing itself: the store and the upstream are passed in. */
 import { foldChecks } from '../engine/check-settings.ts';
 import {
   allowed,
@@ -34,44 +34,48 @@ import { createBackgroundSummarizer, type BackgroundSummarizer } from './backgro
 import { createTenantRule, type TenantSetting } from './routing/tenant.ts';
 import { defaultUpstreams, type UpstreamUrls } from './routing/provider-of.ts';
 
+/** Settings of the gateway: those of the engine, and limits, upstreams and access. */
 export type GatewaySettings = FoldSettings & {
+  /** Base URLs of the upstreams. Default: the providers' own. */
   readonly urls?: Partial<UpstreamUrls>;
-  /** Bytes; larger request bodies are answered 413. Default 64 MiB. */
+  /** Bytes of a request body at most; larger bodies are answered with 413. Default: 64 MiB. */
   readonly maxBodyBytes?: number;
-  /** Milliseconds; folding that takes longer is given up for this request. Default 2,000. */
+  /** Milliseconds that folding may take; after that the request is sent without a new fold. Default: 2,000. */
   readonly prepareDeadlineMs?: number;
+  /** Limits of recalls: rounds in one request (default 5), and tokens of one answer (default 8,000). */
   readonly recall?: { readonly maxRounds?: number; readonly maxTokens?: number };
-  /** Credential that sees the receipts and memories of all tenants; at least 16 characters. It is never sent to a provider. */
+  /** Credential that shows the receipts and originals of all tenants; at least 16 characters. It is never sent to a provider. */
   readonly adminToken?: string;
   /**
-   * Whether `/metrics`, which is of all tenants, is shown to anyone while there is no `adminToken`. Default: only where there is one
-   * `tenant` for all.
+   * True to show `/metrics`, which covers all tenants, to anyone when there is no `adminToken`. Default: true only when all requests belong
+   * to one `tenant`.
    */
   readonly openMetrics?: boolean;
-  /** Whose data a request is. Default: `credential`. A gateway that only its user's own machine can reach wants `local`. */
+  /** Decides which tenant a request belongs to. Default: `credential`. Use `local` for a gateway that only its user's machine can reach. */
   readonly tenant?: TenantSetting;
-  /** Host names, without a port, that requests may be addressed to; others are answered 421. Default: any. */
+  /** Host names, without a port, that requests may be addressed to; others are answered with 421. Default: any. */
   readonly allowedHosts?: readonly string[];
 };
 
+/** Parts that the gateway is assembled from: everything that does input or output. */
 export type GatewayDeps = {
   readonly store: Store;
   readonly secret: Uint8Array;
   readonly upstream: Upstream;
   readonly log: GatewayLog;
-  /** Counts for whoever watches the gateway, such as `prometheusMetrics()`. Default: none. */
+  /** Metrics, such as `prometheusMetrics()`. Default: none. */
   readonly metrics?: GatewayMetrics;
-  /** Has large requests folded elsewhere, as `foldThread` of `leporello/gateway/node` does. Default: all are folded in this thread. */
+  /** Folds large requests in another thread, such as `foldThread()` of `leporello/gateway/node`. Default: all are folded in this thread. */
   readonly foldThread?: { engineFor(parts: EngineParts): Engine };
 };
 
-/** Parts of another engine over the same store. */
+/** Parts from which an engine in another thread is built, over the same store. */
 export type EngineParts = {
   /** The engine in this thread. */
   readonly local: Engine;
   readonly settings: FoldSettings;
   readonly secret: Uint8Array;
-  /** Without a deadline. */
+  /** The store, without a deadline for its calls. */
   readonly store: Store;
   readonly encryptedStore: EncryptedStore;
   /** What `local` knows of replies. */
@@ -79,7 +83,7 @@ export type EngineParts = {
   readonly log: GatewayLog;
 };
 
-/** The gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
+/** Returns the gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
 export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): Handler {
   checkSettings(gatewayCheck, settings);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
@@ -111,7 +115,7 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
     prices: pricesFrom(settings.prices),
     costs: createCostTracker(),
     metrics: deps.metrics,
-    openMetrics: settings.openMetrics ?? isOneForAll(settings.tenant),
+    openMetrics: settings.openMetrics ?? isOneTenant(settings.tenant),
     log: deps.log,
     summaries: backgroundSummarizer(settings, deps.log),
     recall: { maxRounds: settings.recall?.maxRounds ?? 5, maxTokens: settings.recall?.maxTokens ?? 8_000 },
@@ -125,12 +129,12 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
   });
 }
 
-/** Then counts of all tenants are no secret of anybody's. */
-function isOneForAll(tenant: TenantSetting | undefined): boolean {
+/** True when all requests belong to one tenant: then metrics reveal nothing about others. */
+function isOneTenant(tenant: TenantSetting | undefined): boolean {
   return typeof tenant === 'string' && tenant !== 'credential';
 }
 
-/** A short token could be guessed, and would be found in headers that do not hold it. */
+/** True for a text of at least 16 characters: a shorter token could be guessed, and could occur in headers by chance. */
 function isAdminToken(value: unknown): boolean {
   return typeof value === 'string' && value.length >= 16;
 }
@@ -141,7 +145,7 @@ const url = secretValue(
   (value) => (typeof value === 'string' ? shown(value.replace(/[^/@]*@/g, '...@')) : shown(value)),
 );
 
-/** Credentials in a URL would be sent nowhere, and end in messages. */
+/** True for a URL without credentials: these would not be sent, and would show up in error messages. */
 function isBaseUrl(value: unknown): boolean {
   if (typeof value !== 'string' || !URL.canParse(value)) return false;
   const { protocol, username, password, search, hash } = new URL(value);
@@ -161,12 +165,12 @@ const gatewayCheck = object<GatewaySettings>({
   }),
   adminToken: secretValue('a text of at least 16 characters', isAdminToken, () => 'not allowed'),
   openMetrics: trueOrFalse,
-  // The rule that is made of it says what is wrong with an object.
+  // createTenantRule checks objects and says what is wrong with them.
   tenant: allowed(tenantWords, (value) => typeof value === 'object' || isTenantLabel(value)),
   allowedHosts: listOf('host names without ports', isText),
 });
 
-/** Returns the settings of folding only: URLs, limits and tokens stay with the gateway. */
+/** Returns the settings of the engine, without those of the gateway. */
 function foldSettings(settings: GatewaySettings): FoldSettings {
   const others = new Set<keyof GatewaySettings>([
     'urls',

@@ -1,6 +1,6 @@
 /**
- * Has summaries written ahead, off the path of any request: one at a time for each conversation, a few at a time in all, with the
- * credential of the conversation they are for. What fails is told to the log, and an extract stands in at the fold.
+ * Writes summaries in the background, ahead of the folds that need them: one at a time for each conversation, a few at a time in all, with
+ * the credential of the conversation. Failures are logged; the fold then uses an extractive summary.
  */
 import type { Codec, ModelReply, Prompt } from '../codecs/codec.ts';
 import type { SummaryJob } from '../engine/summary-ahead.ts';
@@ -15,37 +15,40 @@ import { type CallUsage, costOf, type SummaryReceipt } from '../receipts/receipt
 import type { ReceiptLog } from './receipts/receipt-log.ts';
 import type { Prices } from './receipts/request-receipt.ts';
 
+/** Starts summaries in the background. */
 export interface BackgroundSummarizer {
-  /** Which model is asked where a conversation is with `model`. */
+  /** Returns the model that writes the summaries of a conversation with `model`. */
   modelFor(model: string | undefined): string | undefined;
-  /** Returns at once. */
+  /** Starts to write a summary, and returns at once. Does nothing while too many are being written or the conversation failed recently. */
   start(order: SummaryOrder): void;
-  /** How many are being written now. */
+  /** Returns the number of summaries that are being written. */
   running(): number;
 }
 
+/** A summary to write. */
 export type SummaryOrder = {
   readonly job: SummaryJob;
   readonly codec: Codec;
-  /** As `modelFor` says. */
+  /** The model that `modelFor` returned. */
   readonly model: string | undefined;
-  /** Sends a request of our own with the credential of the conversation. */
+  /** Sends a request with the credential of the conversation. */
   readonly send: (body: Uint8Array, signal: AbortSignal) => Promise<UpstreamResponse>;
-  /** Told once, when it is written or has failed; never where another gateway writes it. */
+  /** Called once, when the summary is written or has failed. Not called when another gateway writes it. */
   readonly ended: (end: SummaryEnd) => void;
 };
 
+/** The result of writing a summary. */
 export type SummaryEnd = {
-  /** The tokens of what was written; or why nothing was. */
+  /** The tokens of the summary, or the reason why there is none. */
   readonly result: { readonly tokens: number } | { readonly reason: string };
-  /** Calls of the model, answered or not. */
+  /** Number of calls of the model, answered or not. */
   readonly calls: number;
   readonly usages: CallUsage;
 };
 
 export type BackgroundSummarizerOptions = {
   readonly model?: string | undefined;
-  /** Milliseconds that one summary may take. */
+  /** Maximal milliseconds for one summary. */
   readonly deadlineMs: number;
   readonly infoOf: (
     model: string | undefined,
@@ -53,16 +56,18 @@ export type BackgroundSummarizerOptions = {
   readonly log: GatewayLog;
 };
 
-/** Summaries written at once; further ones are asked for again by the next request of their conversation. */
-const mostAtOnce = 4;
-/** After a failure nothing of this conversation is asked for again so soon: a provider in trouble has enough to do. Milliseconds. */
+/** Maximal number of summaries written at once. The next request of a conversation asks again for one that could not start. */
+const maxAtOnce = 4;
+/** Milliseconds after a failure in which no summary of the conversation is started, to spare a provider in trouble. */
 const restMs = 60_000;
-/** How much longer than a summary may take others leave it to this gateway: to keep it, and for clocks that do not quite agree. */
+/** Milliseconds that a lease outlasts the deadline of a summary: time to store it, and for clocks that differ between gateways. */
 const marginMs = 5_000;
-/** Conversations that rest at once. */
-const mostResting = 1_000;
+/** Maximal number of conversations that are remembered after a failure. */
+const maxResting = 1_000;
+/** Tokens of the window of a model that is not in the catalog. */
 const fallbackWindow = 32_000;
 
+/** Creates the background summarizer of one gateway. */
 export function createBackgroundSummarizer({
   model: configured,
   deadlineMs,
@@ -77,7 +82,7 @@ export function createBackgroundSummarizer({
     let calls = 0;
     const late = new AbortController();
     const timer = setTimeout(() => {
-      const message = `${nameOf(model)} took longer than ${deadlineMs} ms for a summary; an extract stands in for it.`;
+      const message = `${nameOf(model)} took longer than ${deadlineMs} ms for a summary; an extractive summary is used instead.`;
       late.abort(new LeporelloError('deadline', message));
     }, deadlineMs);
     try {
@@ -85,7 +90,7 @@ export function createBackgroundSummarizer({
       const { window = fallbackWindow, maxInput = window, maxOutput } = await infoOf(model);
       const summarizer = createModelSummarizer({
         model: nameOf(model),
-        // A count may be off, most of all for models whose vocabulary nobody knows.
+        // Token counts can be wrong, most of all for models without a public tokenizer.
         maxInputTokens: Math.floor(maxInput * 0.7),
         maxOutputTokens: maxOutput,
         ask: async (prompt) => {
@@ -93,7 +98,7 @@ export function createBackgroundSummarizer({
           const reply = await askForSummary({ ...prompt, model }, codec, (body) => send(body, late.signal));
           usages.push(reply.usage);
           if (!codec.isCut(reply)) return reply.text;
-          const message = `${nameOf(model)} was cut off in its summary; an extract stands in for it.`;
+          const message = `${nameOf(model)} reached its output limit before the summary ended; an extractive summary is used instead.`;
           throw new LeporelloError('summary-failed', message);
         },
       });
@@ -106,7 +111,7 @@ export function createBackgroundSummarizer({
     } catch (error) {
       const reason = reasonOf(error);
       rest(job.key);
-      log.warn({ model, reason }, 'no summary was written ahead; an extract stands in');
+      log.warn({ model, reason }, 'the model wrote no summary; the next fold uses an extractive summary');
       ended({ result: { reason }, calls, usages });
     } finally {
       clearTimeout(timer);
@@ -116,12 +121,12 @@ export function createBackgroundSummarizer({
   function rest(key: string): void {
     const now = Date.now();
     for (const [other, until] of resting)
-      if (until <= now || resting.size >= mostResting) resting.delete(other);
+      if (until <= now || resting.size >= maxResting) resting.delete(other);
     resting.set(key, now + restMs);
   }
 
   function isBusy({ key, earlier }: SummaryJob): boolean {
-    if (running.size >= mostAtOnce || running.has(key)) return true;
+    if (running.size >= maxAtOnce || running.has(key)) return true;
     const now = Date.now();
     const isResting = [...resting].some(([other, until]) => until > now && earlier().has(other));
     return isResting || [...running].some((other) => earlier().has(other));
@@ -140,13 +145,16 @@ export function createBackgroundSummarizer({
 }
 
 function nameOf(model: string | undefined): string {
-  return model ?? 'the model of the URL';
+  return model ?? 'the model in the URL';
 }
 
-/** A reply that holds a summary is small. */
+/** Bytes of a reply with a summary at most. */
 const maxReplyBytes = 4 * 1024 * 1024;
 
-/** Rejects with `upstream-failed` where the provider does not answer 200, with `bad-response` where it answers something else. */
+/**
+ * Asks a model for a summary, in the wire format of the conversation. Rejects with `upstream-failed` when the provider does not answer 200,
+ * and with `bad-response` when its answer cannot be read.
+ */
 export async function askForSummary(
   prompt: Prompt,
   codec: Codec,
@@ -170,12 +178,13 @@ type SummaryReceiptDeps = {
   readonly newId: () => string;
 };
 
-/** What is known when it is begun. */
+/** The facts of a summary that are known when it starts. */
 export type BegunSummary = Pick<
   SummaryReceipt,
   'at' | 'path' | 'session' | 'behind' | 'model' | 'tokensBefore'
 > & { readonly tenant: string };
 
+/** Writes the receipt of a summary: its calls and their cost, whether a fold uses the summary or not. */
 export async function addSummaryReceipt(
   deps: SummaryReceiptDeps,
   { tenant, ...begun }: BegunSummary,

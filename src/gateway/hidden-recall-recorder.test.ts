@@ -114,7 +114,10 @@ describe('a reply with recalls', () => {
     const { recorder, kept, problems } = openRecorder('first', true);
     recorder.answered(replyOf('r1', 'a'), answers('a'));
     await recorder.complete(replyOf('r2'));
-    expect([kept.length, problems]).toEqual([2, ['what was recalled could not be kept for later requests']]);
+    expect([kept.length, problems]).toEqual([
+      2,
+      ['the hidden recalls could not be stored for later requests'],
+    ]);
   });
 });
 
@@ -142,6 +145,6 @@ describe('a store that hangs', () => {
     await recorder.complete(replyOf('r2'));
     expect(problems).toEqual([]);
     work.reject(new Error('down'));
-    await expect.poll(() => problems).toEqual(['what was recalled could not be kept for later requests']);
+    await expect.poll(() => problems).toEqual(['the hidden recalls could not be stored for later requests']);
   });
 });

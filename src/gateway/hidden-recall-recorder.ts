@@ -1,26 +1,28 @@
-/** Collects what is recalled while one reply is made, and keeps it for later requests of the conversation. */
+/** Collects the hidden recalls of one reply, and stores them for later requests of the conversation. */
 import { type ModelReply, type RecallAnswer, recallsBeside } from '../codecs/codec.ts';
 import type { Prepared } from '../engine/prepared.ts';
 import type { RecallRound, KeptReply } from '../conversation/hidden-recall.ts';
 import { storeWaitMs, waitAtMost } from './waiting.ts';
 
+/** Records the hidden recalls of one reply. */
 export interface HiddenRecallRecorder {
+  /** Adds a round: the model's recalls and their answers. */
   answered(reply: ModelReply, answers: readonly RecallAnswer[]): void;
-  /** The reply is complete, with what the model said at last; the client gets its end only after this, which is soon. */
+  /** Stores the rounds of a complete reply; `last` is the model's last part of it. The client gets the end of the reply after this. */
   complete(last: ModelReply): Promise<void>;
-  /** The client left: what was recalled until then may stand in its history all the same. Does nothing after one of the others. */
+  /** Stores the rounds after the client disconnected: its history may contain the reply so far. Does nothing after `complete` or `forget`. */
   left(): Promise<void>;
-  /** The client is told of an error: it will not keep this reply. Where the provider does, one can go on from it all the same. */
+  /** Drops the rounds after an error: the client does not keep the reply. A reply that the provider keeps can still be continued. */
   forget(): Promise<void>;
 }
 
-/** What the model is told of a call that nobody answered while there was time. */
+/** Answer to a recall that was not answered before the reply ended. The model reads it. */
 const unread = 'Memory was not read: the answer had ended. Go on with what is there.';
 
 /**
- * Never rejects, and waits for the store for `waitMs` milliseconds at most: while the store fails or hangs, what was recalled is
- * remembered by this process alone. A failure is noted, also one that comes later. `knows` says which round's name the client has for a
- * reply that the provider keeps.
+ * Opens a recorder. Its methods never reject, and wait for the store for at most `waitMs` milliseconds: while the store fails or hangs,
+ * only this process remembers the recalls. A failure is noted, also a late one. `knows` says whether the client knows the id of the first
+ * or of the last round of a reply that the provider keeps.
  */
 export function recordHiddenRecalls(
   prepared: Pick<Prepared, 'remember' | 'keepReply'>,
@@ -32,7 +34,7 @@ export function recordHiddenRecalls(
   let known: string | undefined;
   let kept: KeptReply | undefined;
 
-  /** From here a later request can go on. */
+  /** Notes a reply that a later request can continue. */
   function reached({ keptAs }: ModelReply, owed: readonly RecallAnswer[]): void {
     if (keptAs === undefined) return;
     if (knows === 'last') known = keptAs;
@@ -48,7 +50,7 @@ export function recordHiddenRecalls(
     rounds = [];
     kept = undefined;
     const written = Promise.all(records).catch(() =>
-      note.problem('what was recalled could not be kept for later requests'),
+      note.problem('the hidden recalls could not be stored for later requests'),
     );
     await waitAtMost(written, waitMs);
   }

@@ -1,4 +1,4 @@
-/** The gateway's public face: put it together, and serve it as a fetch handler or in a Hono app. On a Node port: `leporello/gateway/node`. */
+/** Public entry `leporello/gateway`: assembles the gateway, and serves it as a fetch handler or in a Hono app, on any runtime. */
 export { assembleGateway, type GatewayDeps, type GatewaySettings } from './assemble.ts';
 export { createFetchHandler, honoApp } from './http/fetch.ts';
 export { fetchUpstream } from './http/fetch.ts';

@@ -1,14 +1,17 @@
-/** One model call through the gateway: read, fold, send, relay, receipt. Whatever fails inside, the client's own bytes go upstream. */
+/**
+ * Serves one model call: read the body, fold, send, relay the response, write the receipt. When anything inside the gateway fails, the
+ * client's own bytes are sent.
+ */
 import type { EngineRequest } from '../engine/request.ts';
 import { type Prepared, unprepared } from '../engine/prepared.ts';
 import { LeporelloError } from '../errors.ts';
 import { answer, problemResponse, upstreamProblem } from './http/responses.ts';
-import { sendPrepared, type Sent } from './send-with-retries.ts';
+import { sendPrepared, type SentRequest } from './send-with-retries.ts';
 import { pauseUnless } from './waiting.ts';
 import { headerOf, headersToUpstream, withHeaders } from './http/headers.ts';
 import { type GatewayRequest, type GatewayResponse, type HeaderList, splitUrl } from './http/http.ts';
 import { peekBody, readBody } from './http/body.ts';
-import { longestName, openReceipt, type OpenReceipt, tellCompressions } from './receipts/request-receipt.ts';
+import { maxNameLength, openReceipt, type OpenReceipt, logCompressions } from './receipts/request-receipt.ts';
 import type { GatewayOptions } from './options.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { promptUrl, type Route, sessionOf } from './routing/routes.ts';
@@ -17,18 +20,19 @@ import { type Arrived, unpackBody } from './http/unpack-body.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 
-/** A model call under way. */
-type Call = {
+/** A model call in progress. */
+type ModelCall = {
   readonly options: GatewayOptions;
   readonly request: GatewayRequest;
   readonly route: ModelRoute;
   readonly engineRequest: EngineRequest;
   readonly arrived: Arrived;
-  /** When the whole body was there: milliseconds since the epoch. */
+  /** Time at which the whole body had arrived, in milliseconds since the epoch. */
   readonly started: number;
   readonly send: Exchange['send'];
 };
 
+/** Serves a model call, or a request that counts tokens. */
 export async function serveModel(
   options: GatewayOptions,
   request: GatewayRequest,
@@ -50,11 +54,11 @@ export async function serveModel(
   return forward({ options, request, route, engineRequest, arrived, started, send });
 }
 
-async function forward(call: Call): Promise<GatewayResponse> {
+async function forward(call: ModelCall): Promise<GatewayResponse> {
   const { options, route } = call;
   const prepared = await prepare(call);
   const preparedAt = options.clock();
-  let sent: Sent;
+  let sent: SentRequest;
   try {
     sent = await sendPrepared({
       codec: route.codec,
@@ -79,14 +83,14 @@ async function forward(call: Call): Promise<GatewayResponse> {
   return respond(call, sent, receipt);
 }
 
-async function prepare({ options, request, engineRequest, arrived }: Call): Promise<Prepared> {
+async function prepare({ options, request, engineRequest, arrived }: ModelCall): Promise<Prepared> {
   if (headerOf(request.headers, 'x-leporello-bypass') === '1') {
     const prepared = await options.engine.unfolded(
       engineRequest,
       { status: 'untouched', reason: 'bypass' },
       bypassWaitMs,
     );
-    // It teaches, too; it is read and counted only when its reply is there.
+    // A bypassed request calibrates the counter too; it is read and counted only after its reply has arrived.
     return { ...prepared, learn: (reported) => void options.engine.learn(engineRequest, reported) };
   }
   if (arrived.unread !== undefined)
@@ -94,18 +98,18 @@ async function prepare({ options, request, engineRequest, arrived }: Call): Prom
   return options.engine.prepare({ ...engineRequest, leftMs: timeLeft(options.prepareDeadlineMs) });
 }
 
-/** Milliseconds until the deadline, which begins now. */
+/** Returns a function that says how many milliseconds are left of a deadline that starts now. */
 function timeLeft(deadlineMs: number): () => number {
   const end = performance.now() + deadlineMs;
   return () => end - performance.now();
 }
 
-/** The longest that a bypassed request waits for a store to say which reply it goes on from, where this process does not know. */
+/** Milliseconds that a bypassed request waits at most for the store to resolve the reply it continues. */
 const bypassWaitMs = 500;
 
 async function respond(
-  call: Call,
-  { prepared, response }: Sent,
+  call: ModelCall,
+  { prepared, response }: SentRequest,
   receipt: OpenReceipt,
 ): Promise<GatewayResponse> {
   const { options, route, send } = call;
@@ -139,10 +143,10 @@ async function respond(
   return answer(response, 'same', receipt.headers, receipt.closing(response.body));
 }
 
-/** The provider found the request too long, as we feared: its own error, with what is too large. */
+/** Adds to the provider's "too long" error which part of the request is too large, for a request that could not be folded into the window. */
 async function explained(
-  { route: { codec } }: Call,
-  { response }: Sent,
+  { route: { codec } }: ModelCall,
+  { response }: SentRequest,
   receipt: OpenReceipt,
   unfit: string,
 ): Promise<GatewayResponse> {
@@ -150,16 +154,19 @@ async function explained(
   const overflows = text !== undefined && codec.overflowIn(response.status, text) !== undefined;
   if (!overflows) return answer(response, 'same', receipt.headers, receipt.closing(body));
   receipt.close();
-  const told = codec.explainError(new TextEncoder().encode(text), `Leporello could fold no more: ${unfit}`);
-  return answer(response, 'changed', receipt.headers, told);
+  const error = codec.explainError(
+    new TextEncoder().encode(text),
+    `Leporello could not fold the request any further: ${unfit}`,
+  );
+  return answer(response, 'changed', receipt.headers, error);
 }
 
-/** Error bodies are a few hundred bytes. */
+/** Bytes of an error body that are read at most. Providers send a few hundred. */
 const maxErrorBytes = 1024 * 1024;
 
-/** The summary that a fold to come will need; nothing waits for it, and it goes on when the client has gone. */
+/** Starts to write the summary that a later fold will need. Nothing waits for it, and it continues after the client disconnects. */
 function writeAhead(
-  { options, request, route, engineRequest }: Call,
+  { options, request, route, engineRequest }: ModelCall,
   { summary, report }: Prepared,
   { id, session }: OpenReceipt,
 ): void {
@@ -172,7 +179,7 @@ function writeAhead(
     path: pathOf(request),
     session,
     behind: id,
-    model: model?.slice(0, longestName),
+    model: model?.slice(0, maxNameLength),
     tokensBefore: summary.tokens,
   };
   const url = promptUrl(route.url, model);
@@ -187,7 +194,7 @@ function writeAhead(
   });
 }
 
-function failed({ route }: Call, receipt: OpenReceipt, error: unknown): GatewayResponse {
+function failed({ route }: ModelCall, receipt: OpenReceipt, error: unknown): GatewayResponse {
   const problem = upstreamProblem(error);
   receipt.note.problem(problem.message);
   receipt.close();
@@ -195,8 +202,8 @@ function failed({ route }: Call, receipt: OpenReceipt, error: unknown): GatewayR
 }
 
 /**
- * A response that must be read is asked for as it is; some upstreams compress all the same, so it is unpacked if need be. A body that
- * nobody changed goes out packed as it came, and every other one unpacked.
+ * Sends a body upstream. An unchanged body is sent as the client sent it, compressed or not; a changed body is sent uncompressed. The
+ * response is requested uncompressed, because it is read; some upstreams compress it anyway, and then it is decompressed.
  */
 function sender(
   options: GatewayOptions,
@@ -213,7 +220,7 @@ function sender(
   };
 }
 
-/** Headers for a body of ours, which is not packed. */
+/** Returns the headers for a body that the gateway wrote, which is not compressed. */
 function unpackedHeaders(request: GatewayRequest): HeaderList {
   return upstreamHeaders(request).filter(([name]) => name !== 'content-encoding');
 }
@@ -222,13 +229,13 @@ function upstreamHeaders(request: GatewayRequest): HeaderList {
   return withHeaders(headersToUpstream(request.headers, 'changed'), [['accept-encoding', 'identity']]);
 }
 
-/** Without its query, which can hold keys. */
+/** Returns the path without its query, which can contain keys. */
 function pathOf({ target }: GatewayRequest): string {
   return target.split('?')[0] ?? '/';
 }
 
 async function receiptOf(
-  { options, request, route, engineRequest, started }: Call,
+  { options, request, route, engineRequest, started }: ModelCall,
   prepared: Prepared,
   preparedAt: number,
 ): Promise<OpenReceipt> {
@@ -247,16 +254,16 @@ async function receiptOf(
   if (report.unstableFrom !== undefined) {
     options.log.warn(
       { receipt: receipt.id, message: report.unstableFrom },
-      'sent otherwise than in the request before, without a fold',
+      'the sent prefix changed without a fold, so the provider could not use its cache for it',
     );
   }
-  tellCompressions(options.log, receipt.id, report);
+  logCompressions(options.log, receipt.id, report);
   const problem = outcome.status === 'failed' ? outcome.reason : prepared.problem;
   if (problem !== undefined) {
     receipt.note.problem(problem);
     options.log.warn(
       { receipt: receipt.id, reason: problem },
-      'the request was sent without a new fold, or without storing it',
+      'the request was sent without a new fold, or its fold could not be stored',
     );
   }
   return receipt;

@@ -1,4 +1,4 @@
-/** The gateway on a Node port: a raw server in front, a pool of connections behind, several times cheaper than fetch objects; and metrics. */
+/** Public entry `leporello/gateway/node`: an HTTP server, a connection pool, a thread for large bodies, and Prometheus metrics. */
 export { type FoldThread, foldThread, type FoldThreadOptions } from './fold-thread/fold-thread.ts';
 export { type NodeServer, type NodeServerOptions, serveNode } from './http/node-server.ts';
 export { prometheusMetrics } from './receipts/prometheus.ts';

@@ -1,4 +1,4 @@
-/** What the gateway's core is given: its parts, its limits, a clock and a source of ids. */
+/** The parts, limits, clock and id source that the core of the gateway works with. */
 import type { Engine } from '../engine/engine.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
@@ -20,23 +20,23 @@ export type GatewayOptions = {
   readonly totals: ReceiptTotals;
   readonly prices: Prices;
   readonly costs: CostTracker;
-  /** Counts for whoever watches the gateway; undefined counts nothing. */
+  /** Metrics of the gateway; undefined when none are kept. */
   readonly metrics: GatewayMetrics | undefined;
-  /** Whether metrics are shown to anyone where there is no `adminToken`. */
+  /** True to show metrics to anyone when there is no `adminToken`. */
   readonly openMetrics: boolean;
   readonly log: GatewayLog;
-  /** Writes summaries ahead of the folds that need them; undefined where no model is to be asked. */
+  /** Writes summaries ahead of the folds that need them; undefined when no model writes summaries. */
   readonly summaries: BackgroundSummarizer | undefined;
   readonly recall: RecallLimits;
-  /** Larger bodies are answered 413. Bytes. */
+  /** Bytes of a request body at most. Larger bodies are answered with 413. */
   readonly maxBodyBytes: number;
-  /** Folding that takes longer is given up, and the original goes out. Milliseconds. */
+  /** Milliseconds that folding may take. After that the original is sent. */
   readonly prepareDeadlineMs: number;
-  /** With this token as credential, receipts and memories of all tenants are shown. */
+  /** Credential that shows the receipts and originals of all tenants. */
   readonly adminToken: string | undefined;
-  /** Says whose data each request is. */
+  /** Decides which tenant each request belongs to. */
   readonly tenants: TenantRule;
-  /** Host names (without a port) that requests may be addressed to; undefined allows any. Guards against web pages on loopback. */
+  /** Host names (without a port) that requests may be addressed to; undefined allows any. Protects a loopback gateway from web pages. */
   readonly allowedHosts: readonly string[] | undefined;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;

@@ -1,6 +1,6 @@
 /**
- * Answers the model's private recalls and asks it to go on, until it has something for the client. For complete responses and for
- * live streams alike: in a stream only the private call is held back, everything else goes on as it comes.
+ * Answers the model's recalls and lets the model continue, until its reply is for the client. This works for complete responses and for
+ * streams: in a stream only the recall is held back, everything else is relayed as it arrives.
  */
 import {
   type Codec,
@@ -22,7 +22,7 @@ import { peekBody, peekBytes } from './http/body.ts';
 import { type Continuing, sendContinuation } from './send-with-retries.ts';
 import { splitEvents } from './http/sse.ts';
 
-/** One model call with all it needs to be continued. */
+/** A model call with everything needed to continue it. */
 export type Exchange = Continuing & {
   readonly codec: Codec;
   readonly prepared: Prepared;
@@ -30,19 +30,19 @@ export type Exchange = Continuing & {
   readonly note: ExchangeNotes;
 };
 
-/** What is told to the receipt while the exchange goes on. */
+/** Reports events of an exchange to its receipt. */
 export type ExchangeNotes = {
   recalled(report: RecallReport): void;
-  /** At the end of each round: what all rounds so far used. */
+  /** Called at the end of each round with the usage of all rounds so far. */
   used(usage: ReplyUsage | undefined): void;
   upstreamStatus(status: number): void;
   problem(text: string): void;
 };
 
-/** A response of at most this size (bytes) is read whole to look for calls; a model's reply is far smaller. A larger one goes on unread. */
+/** Bytes of a complete response that is read for recalls. A model's reply is far smaller; a larger response is relayed unread. */
 const maxResponseBytes = 64 * 1024 * 1024;
 
-/** The bytes for the client of a streamed response, as they come. Errors of the first response break the stream off. */
+/** Yields the client's bytes of a streamed response as they arrive. An error of the first response ends the stream with that error. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const relay = exchange.codec.openStream({ recallTool: exchange.prepared.recallTool });
   const recorder = recordHiddenRecalls(exchange.prepared, exchange.note, 'first');
@@ -71,7 +71,7 @@ async function* relayRounds(
         yield* relay.take(event);
       }
     } catch (error) {
-      // What broke before any recall breaks for the client as it would have without us.
+      // Before the first recall, the client sees the same error as without the gateway.
       if (round === 1) throw error;
       yield* await failed(exchange, relay, recorder, error);
       return;
@@ -85,7 +85,7 @@ async function* relayRounds(
       yield* end.tail;
       return;
     }
-    // A reply that was not read whole gives no turn to continue from.
+    // A reply that was not completely read cannot be continued.
     if (budget.isSpent(round) || !isRead) {
       await recorder.complete(end.reply);
       yield* relay.finish();
@@ -108,8 +108,8 @@ async function* relayRounds(
 }
 
 /**
- * Recalls beside the client's own calls are answered now, while what they ask for is at hand, and told to the model when the client's
- * results come back.
+ * Ends a reply. Recalls next to calls of the client's tools are answered now, while their originals are available; the model gets these
+ * answers with the next request, together with the client's results.
  */
 async function completed(
   exchange: Exchange,
@@ -124,7 +124,7 @@ async function completed(
   await recorder.complete(last);
 }
 
-/** The body for the client of a complete response; `response` is the last upstream response, whose status and headers go with it. */
+/** Returns the client's body of a complete response, and the last upstream response, whose status and headers belong to it. */
 export async function relayWhole(
   exchange: Exchange,
   first: UpstreamResponse,
@@ -162,7 +162,7 @@ function readReply(codec: Codec, body: Uint8Array, recallTool: string | undefine
   try {
     return codec.readResponse(body, recallTool);
   } catch (error) {
-    // A 200 in a shape nobody knows is the provider's business and the client's.
+    // A 200 response of unknown shape is relayed unread.
     if (LeporelloError.isInstance(error) && error.code === 'bad-response') return undefined;
     throw error;
   }
@@ -189,7 +189,7 @@ async function answersTo(
   return answers;
 }
 
-/** The provider does not go on: the client gets the provider's own error. */
+/** Ends the stream when the provider refuses to continue: the client gets the provider's own error. */
 async function refused(
   exchange: Exchange,
   relay: StreamRelay,
@@ -202,7 +202,7 @@ async function refused(
   return ended(exchange, relay, recorder, { status, problem, said: text });
 }
 
-/** Error bodies are a few hundred bytes. */
+/** Bytes of an error body that are read at most. Providers send a few hundred. */
 const maxErrorBytes = 1024 * 1024;
 
 async function failed(
@@ -225,7 +225,7 @@ async function ended(
     said,
   }: { readonly status: number; readonly problem: string; readonly said?: string | undefined },
 ): Promise<readonly Uint8Array[]> {
-  // A client that left makes the upstream fail, too; what it has got by then it may keep.
+  // A client that disconnects also makes the upstream fail; it may keep what it has received so far.
   await (exchange.hasLeft() ? recorder.left() : recorder.forget());
   exchange.note.problem(problem);
   const message = `Leporello could not continue the response after a recall. ${problem}`;
@@ -234,28 +234,32 @@ async function ended(
 
 function sumUsage(replies: readonly ModelReply[]): ReplyUsage | undefined {
   const known = replies.flatMap((reply) => reply.usage ?? []);
-  // A sum does not say what was sent: the usage of one reply stays as it is.
+  // A sum loses details of what was sent, so the usage of a single reply is returned unchanged.
   return known.length > 1 ? known.reduce(addedUsage, noUsage) : known[0];
 }
 
 export type RecallLimits = {
-  /** Rounds of recalls in one request; in one more the model is told that there are no more. */
+  /** Maximal number of rounds of recalls in one request. In one further round the model is told that there are no more. */
   readonly maxRounds: number;
-  /** Tokens one answer may have. */
+  /** Maximal number of tokens of one answer. */
   readonly maxTokens: number;
 };
 
+/**
+ * Limits what the model may still recall in one request: the number of rounds, and the tokens, so that answers never make the request
+ * exceed the window. When the budget is spent the model is told so once, and continues without further recalls.
+ */
 export interface RecallBudget {
-  /** Tokens each of so many answers may have, or what to tell the model instead. */
+  /** Returns how many tokens each of `calls` answers may have, or a text for the model when no more can be recalled. */
   forEach(round: number, calls: number): number | string;
-  /** Takes a text that the request grows by. */
+  /** Subtracts a text by which the request grows. */
   spend(text: string): void;
-  /** True when the model goes on calling after it was told to stop. */
+  /** True when the model keeps recalling after it was told that there are no more rounds. */
   isSpent(round: number): boolean;
 }
 
-/** Fewer tokens than this hold no more than the way to the rest. */
-const leastAnswer = 200;
+/** Tokens of the smallest useful answer: fewer hold only the hint how to read the rest. */
+const minAnswerTokens = 200;
 
 export function openBudget({
   prepared,
@@ -270,7 +274,7 @@ export function openBudget({
       if (round > recall.maxRounds)
         return 'No more memory can be read in this answer. Go on with what is there.';
       const each = Math.min(recall.maxTokens, Math.floor(left / calls));
-      return each < leastAnswer
+      return each < minAnswerTokens
         ? 'The context window has no room left to read memory. Go on with what is there.'
         : each;
     },

@@ -1,11 +1,11 @@
 /**
- * Sends a prepared request and, where the provider refuses it for what we may have caused, tries again: folded harder when it says
- * that the request is too long, without reasoning when it refuses that, as the client's own bytes when it does not like the folded
- * ones. Bounded; any other answer stands.
+ * Sends a prepared request, and sends it again when the provider refuses it for a reason that the gateway may have caused: folded further
+ * when it is too long, without reasoning when the reasoning is refused, with the client's own bytes when the folded ones are rejected.
+ * The number of attempts is bounded. Every other answer is final.
  */
 import type { Codec } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
-import type { Refusal as EngineRefusal } from '../engine/request.ts';
+import type { Refusal } from '../engine/request.ts';
 import { type Prepared, unprepared } from '../engine/prepared.ts';
 import type { UpstreamResponse } from './http/http.ts';
 import { peekBody } from './http/body.ts';
@@ -13,34 +13,34 @@ import { waitAtMost } from './waiting.ts';
 import { LeporelloError } from '../errors.ts';
 import { headerOf } from './http/headers.ts';
 
-/** One request of a client with the ways to send it. */
-export type Sending = {
+/** A client's request with the ways to send it. */
+export type PendingRequest = {
   readonly codec: Codec;
-  /** As the client sent it. */
+  /** The body as the client sent it. */
   readonly body: Uint8Array;
   readonly prepared: Prepared;
   readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
-  /** Prepares the same request anew, for what it was refused for. */
-  readonly prepareAgain: (refusal: EngineRefusal) => Promise<Prepared>;
+  /** Prepares the same request again, with the reason for which the provider refused it. */
+  readonly prepareAgain: (refusal: Refusal) => Promise<Prepared>;
   /** Tells that this conversation is to be sent as it comes from now on. */
   readonly leaveAlone: () => Promise<void>;
 };
 
-/** What was sent in the end, and the answer to it. */
-export type Sent = { readonly prepared: Prepared; readonly response: UpstreamResponse };
+/** The request that was finally sent, and the answer to it. */
+export type SentRequest = { readonly prepared: Prepared; readonly response: UpstreamResponse };
 
-/** Folds of one request for a provider that finds it too long. Each must be smaller than the one before. */
+/** Maximal number of further folds of one request that the provider finds too long. Each must be smaller than the one before. */
 const maxRefolds = 10;
 
-/** Rejects like an upstream. */
-export async function sendPrepared(sending: Sending): Promise<Sent> {
-  const sent = await sendAsItIsTaken(sending);
-  // Nobody goes on from a reply before all instances know what it was a reply to. Long done by now, but where the store hangs.
+/** Sends the request, again if necessary. Rejects with the errors of `Upstream.send`. */
+export async function sendPrepared(sending: PendingRequest): Promise<SentRequest> {
+  const sent = await sendUntilFinal(sending);
+  // A client may continue a reply only after all instances know the request it answered. Already true by now, unless the store hangs.
   await waitAtMost(sent.prepared.known);
   return sent;
 }
 
-async function sendAsItIsTaken(sending: Sending): Promise<Sent> {
+async function sendUntilFinal(sending: PendingRequest): Promise<SentRequest> {
   let { prepared } = sending;
   let refusal = await refusalOf(await sending.send(prepared.body));
   for (let refold = 0; refold < maxRefolds; refold++) {
@@ -58,7 +58,7 @@ async function sendAsItIsTaken(sending: Sending): Promise<Sent> {
       refusal = await refusalOf(await sending.send(prepared.body));
     }
   }
-  // The recall tool alone is an edit, too: a client at its provider's limit of tools is refused for it.
+  // Adding the recall tool is an edit too: it can exceed the provider's maximal number of tools.
   const wasEdited = prepared.mayGoAsItCame && prepared.body !== sending.body;
   if (refusal.text === undefined || !wasEdited || overflowIn(sending, refusal) || !originalMayFit(prepared)) {
     return { prepared, response: refusal.response };
@@ -66,19 +66,19 @@ async function sendAsItIsTaken(sending: Sending): Promise<Sent> {
   return sendOriginal(sending, prepared, refusal.response.status);
 }
 
-/** A response of which the text was read when its status says that the request was refused. */
-type Refusal = { readonly response: UpstreamResponse; readonly text: string | undefined };
+/** A response, with its text when the status says that the request was refused. */
+type CheckedResponse = { readonly response: UpstreamResponse; readonly text: string | undefined };
 
-/** Error bodies are a few hundred bytes. */
+/** Bytes of an error body that are read at most. Providers send a few hundred. */
 const maxErrorBytes = 1024 * 1024;
 
-async function refusalOf(response: UpstreamResponse): Promise<Refusal> {
+async function refusalOf(response: UpstreamResponse): Promise<CheckedResponse> {
   if (response.status !== 400 && response.status !== 413) return { response, text: undefined };
   const { text, body } = await peekBody(response.body, maxErrorBytes);
   return { response: { ...response, body }, text };
 }
 
-function overflowIn({ codec }: Sending, { response, text }: Refusal): Overflow | undefined {
+function overflowIn({ codec }: PendingRequest, { response, text }: CheckedResponse): Overflow | undefined {
   return text === undefined ? undefined : codec.overflowIn(response.status, text);
 }
 
@@ -88,7 +88,11 @@ function originalMayFit({ report }: Prepared): boolean {
   );
 }
 
-async function sendOriginal(sending: Sending, refused: Prepared, refusedWith: number): Promise<Sent> {
+async function sendOriginal(
+  sending: PendingRequest,
+  refused: Prepared,
+  refusedWith: number,
+): Promise<SentRequest> {
   const response = await sending.send(sending.body);
   if (response.status < 400) await waitAtMost(sending.leaveAlone());
   const reason = `the provider answered ${refusedWith} to the folded request`;
@@ -98,41 +102,44 @@ async function sendOriginal(sending: Sending, refused: Prepared, refusedWith: nu
 }
 
 export type Continuing = {
-  /** Rejects like an upstream. */
+  /** Rejects with the errors of `Upstream.send`. */
   readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
-  /** Resolves after so many milliseconds, or as soon as the client has gone. */
+  /** Resolves after `ms` milliseconds, or as soon as the client disconnects. */
   readonly pause: (ms: number) => Promise<void>;
-  /** Whether the client has gone. */
+  /** True when the client has disconnected. */
   readonly hasLeft: () => boolean;
   readonly note: { upstreamStatus(status: number): void };
 };
 
-/** As many as the official SDKs of the providers make by default. */
-const mostRetries = 2;
-/** The first wait where the provider names none, in milliseconds; the next is twice as long. */
+/** Retries of a continuation, as many as the official SDKs of the providers make by default. */
+const maxRetries = 2;
+/** Milliseconds of the first wait when the provider names none; each further wait is twice as long. */
 const firstPauseMs = 500;
-/** A provider that asks for a longer wait is not asked again: the client hears so at once. Milliseconds. */
-const longestPauseMs = 8_000;
+/** Milliseconds of the longest wait. When the provider asks for more, the client gets its error at once. */
+const maxPauseMs = 8_000;
 
-/** Statuses of what may pass by itself. */
-const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
+/** Statuses of problems that may be temporary. */
+const retryableStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
 
-/** The last answer, whatever it is. Rejects like an upstream. */
+/**
+ * Sends the request that continues after a recall, and returns the last answer. A temporary failure is retried: without the recall there
+ * would have been no second request, so the client should not see it fail. Rejects with the errors of `Upstream.send`.
+ */
 export async function sendContinuation(exchange: Continuing, body: Uint8Array): Promise<UpstreamResponse> {
   for (let retries = 0; ; retries++) {
     const answer = await attempt(exchange, body);
-    const pauseMs = retries < mostRetries && !exchange.hasLeft() ? pauseAfter(answer, retries) : undefined;
+    const pauseMs = retries < maxRetries && !exchange.hasLeft() ? pauseAfter(answer, retries) : undefined;
     if (pauseMs === undefined) {
       if (answer instanceof LeporelloError) throw answer;
       return answer;
     }
     if (!(answer instanceof LeporelloError)) await answer.body[Symbol.asyncIterator]().return?.();
     await exchange.pause(pauseMs);
-    if (exchange.hasLeft()) throw new LeporelloError('upstream-failed', 'The client has gone.');
+    if (exchange.hasLeft()) throw new LeporelloError('upstream-failed', 'The client disconnected.');
   }
 }
 
-/** The response, or why there is none. Rejects for what is no fault of the upstream. */
+/** Returns the response, or the upstream's failure as a value. Throws any other error. */
 async function attempt(
   { send, note }: Continuing,
   body: Uint8Array,
@@ -147,17 +154,17 @@ async function attempt(
   }
 }
 
-/** How long to wait before the next attempt, in milliseconds; undefined where there is to be none. */
+/** Returns the milliseconds to wait before the next attempt; undefined when there is no next attempt. */
 function pauseAfter(answer: UpstreamResponse | LeporelloError, retries: number): number | undefined {
   const backOff = firstPauseMs * 2 ** retries;
-  // The connection broke: one that was kept open may have been closed as the request was sent.
+  // A kept-alive connection may have been closed just as the request was sent.
   if (answer instanceof LeporelloError) return backOff;
   const { status, headers } = answer;
-  if (!passing.has(status) || headerOf(headers, 'x-should-retry') === 'false') return undefined;
+  if (!retryableStatuses.has(status) || headerOf(headers, 'x-should-retry') === 'false') return undefined;
   const inMs = headerOf(headers, 'retry-after-ms');
   const inSeconds = headerOf(headers, 'retry-after');
   if (inMs === undefined && inSeconds === undefined) return backOff;
   const pauseMs = inMs === undefined ? Number(inSeconds) * 1_000 : Number(inMs);
-  // A date is not a number, and is not waited for.
-  return pauseMs >= 0 && pauseMs <= longestPauseMs ? pauseMs : undefined;
+  // `retry-after` may be a date, which becomes NaN here: then there is no retry.
+  return pauseMs >= 0 && pauseMs <= maxPauseMs ? pauseMs : undefined;
 }

@@ -1,12 +1,12 @@
-/** Waits for the store on behalf of a client whose reply is there already: a moment, and never for as long as the store likes. */
+/** Waits with a bound: for the store after the provider has answered, and between two attempts to send a request. */
 import { startSlicedTimer, type StartTimer } from '../store/deadline-store.ts';
 
-/** Milliseconds to wait at most for the store once the provider has answered. */
+/** Milliseconds that a client waits at most for the store after the provider has answered. */
 export const storeWaitMs = 100;
 
 /**
- * Resolves when the work has ended, however it ended, or when the time is up. The work goes on then, and its failure stays without
- * consequence: whoever wants to tell of it does so in the work itself.
+ * Resolves when the work has ended, successfully or not, or when the time is up. In the latter case the work continues, and its failure is
+ * ignored here: the work itself must report it.
  */
 export async function waitAtMost(
   work: Promise<unknown>,
@@ -19,7 +19,7 @@ export async function waitAtMost(
   timer.stop();
 }
 
-/** Resolves after so many milliseconds, or as soon as the signal aborts. */
+/** Resolves after `ms` milliseconds, or as soon as the signal aborts. */
 export async function pauseUnless(signal: AbortSignal, ms: number): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {

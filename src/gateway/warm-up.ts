@@ -1,6 +1,6 @@
 /**
- * Prepares a process for its first request: loads the token tables and the model catalog, and folds a made-up conversation in each wire
- * format, so that the code is compiled before a client waits for it. Uses an engine and a store of its own; nothing of it remains.
+ * Warms up a process before its first request: loads the token tables and the model catalog, and folds a made-up conversation in each wire
+ * format, so that the code is compiled before a client waits for it. It uses its own engine and store, and nothing of it remains.
  */
 import { createDefaultEngine } from '../engine/default-engine.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
@@ -10,8 +10,8 @@ import { defaultUpstreams } from './routing/provider-of.ts';
 import { routeOf } from './routing/routes.ts';
 
 /**
- * Takes about 600 ms of CPU, and saves the first request of 2.3 MB about 350 ms. `model` names a model with the tokenizer that most
- * requests need. Returns the outcome of each made-up request. Never rejects: a process that could not be warmed up is slower, not broken.
+ * Warms up this process. It takes about 600 ms of CPU, and saves a first request of 2.3 MB about 350 ms. `model` names a model with the
+ * tokenizer that most requests need. Returns the outcome of each made-up request. Never rejects: without it the first requests are slower.
  */
 export async function warmUp(model: string): Promise<readonly Outcome['status'][]> {
   const outcomes: Outcome['status'][] = [];
@@ -24,7 +24,7 @@ export async function warmUp(model: string): Promise<readonly Outcome['status'][
     for (const { path, body } of formatsFor(model)) {
       const route = routeOf('POST', path, [], defaultUpstreams);
       if (route.kind !== 'model') continue;
-      // The first fits, the second must be folded, the others replay that fold.
+      // The first request fits, the second must be folded, and the others replay that fold.
       for (const count of [10, 60, 61, 62]) {
         const bytes = new TextEncoder().encode(JSON.stringify(body(count)));
         const { outcome } = await engine.prepare({ codec: route.codec, body: bytes, tenant: 'warm-up' });
@@ -32,14 +32,14 @@ export async function warmUp(model: string): Promise<readonly Outcome['status'][
       }
     }
   } catch {
-    // The first requests load and compile what they need.
+    // Without the warm-up, the first requests load and compile what they need.
   }
   return outcomes;
 }
 
 const tool = { name: 'run', description: 'Runs a command.' };
 
-/** Prose, code, JSON and log lines, so that every kind of result is met. About 2 kB. */
+/** Returns a tool result of about 2 kB: by turns JSON, code and log lines. */
 function result(step: number): string {
   const lines = Array.from(
     { length: 12 },

@@ -40,7 +40,7 @@ const cases: readonly Case[] = [
   {
     what: 'never answers',
     answer: () => ({ type: 'hang' }),
-    problem: /^\S+ took longer than 1500 ms for a summary; an extract stands in for it\.$/,
+    problem: /^\S+ took longer than 1500 ms for a summary; an extractive summary is used instead\.$/,
   },
   {
     what: 'breaks off',
@@ -60,12 +60,13 @@ const cases: readonly Case[] = [
   {
     what: 'says so much that nobody reads it to the end',
     answer: () => says('x'.repeat(5_000_000)),
-    problem: /^The body is larger than the 4194304 bytes that are taken/,
+    problem: /^The body is larger than the limit of 4194304 bytes/,
   },
   {
     what: 'is cut off by the limit of its reply',
     answer: (format) => says('The first job passed. The second', replies[format].cutOff.finish),
-    problem: /^\S+ was cut off in its summary; an extract stands in for it\.$/,
+    problem:
+      /^\S+ reached its output limit before the summary ended; an extractive summary is used instead\.$/,
   },
   {
     what: 'answers 200 with an error for a text',

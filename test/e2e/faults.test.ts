@@ -67,7 +67,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     const { error } = (await response.json()) as ErrorBody;
     expect(error).toMatchObject(said.bodyTooLarge);
     expect(error.message).toBe(
-      'The body is larger than the 67108864 bytes that are taken. Send a smaller one or raise the limit.',
+      'The body is larger than the limit of 67108864 bytes. Send a smaller body or raise the limit.',
     );
     expect(stack.provider.requests.length).toBe(0);
   });
@@ -97,7 +97,11 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(response.status).toBe(400);
     const told = (await response.json()) as { error: Record<string, string> };
     expect(told.error).toMatchObject({ type: 'invalid_request_error', code: 'some_code' });
-    expect(told.error['message']!.startsWith(`${said.overflow} Leporello could fold no more: `)).toBe(true);
+    expect(
+      told.error['message']!.startsWith(
+        `${said.overflow} Leporello could not fold the request any further: `,
+      ),
+    ).toBe(true);
     expect(told.error['message']).toMatch(said.rulesTooLarge);
   });
 

@@ -184,7 +184,9 @@ it('a recall that fails to be kept after the reply is told in the log', async ()
   expect(await (await postStream(stack.url, 'chat')).text()).toMatch(replies.chat.streamEnd);
   await expect
     .poll(() => stack.logged.join('\n'), { timeout: 20_000 })
-    .toMatch(/failed after the reply .*what was recalled could not be kept for later requests/);
+    .toMatch(
+      /a step failed after the reply had ended .*the hidden recalls could not be stored for later requests/,
+    );
 });
 
 it('the own paths of the gateway say that the store cannot be read', async () => {
@@ -193,12 +195,12 @@ it('the own paths of the gateway say that the store cannot be read', async () =>
   const ready = await fetch(`${stack.url}/readyz`);
   expect([ready.status, await ready.json()]).toEqual([
     503,
-    { status: 'the store cannot be read; requests are folded only where they would not fit' },
+    { status: 'the store cannot be read; requests are folded only when they would not fit the window' },
   ]);
   const memory = await fetch(`${stack.url}/_leporello/memory/mem_0000000000000000`);
   expect([memory.status, await memory.json()]).toEqual([
     503,
-    { error: 'The store cannot be read at the moment.' },
+    { error: 'The store cannot be read at the moment. Try again later.' },
   ]);
   expect((await fetch(`${stack.url}/healthz`)).status).toBe(200);
 });

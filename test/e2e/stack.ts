@@ -109,7 +109,7 @@ export async function startStack(
     },
     async [Symbol.asyncDispose]() {
       // No conversation that is played here may lose its cache to us.
-      expect(logged.filter((line) => line.startsWith('sent otherwise'))).toEqual([]);
+      expect(logged.filter((line) => line.startsWith('the sent prefix changed'))).toEqual([]);
       await Promise.all([running, ...others].map((gateway) => gateway.close()));
       await provider.close();
       await rm(data, { recursive: true });

@@ -145,12 +145,12 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     expect(asked.length).toBe(1);
   });
 
-  it('that fail are told to the log, and an extract stands in', async () => {
+  it('that fail are logged, and the fold uses an extractive summary', async () => {
     const { script, open } = provider({ type: 'error', status: 500 });
     open();
     await using stack = await startStack(script, settings);
     await ask(stack, 14);
-    await until(stack, 'no summary was written ahead');
+    await until(stack, 'the model wrote no summary');
     await ask(stack, 25);
     expect(newest(stack)).toContain('[Summary of ');
     const why = 'The upstream answered 500 to a request for a summary.';

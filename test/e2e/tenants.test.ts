@@ -154,7 +154,7 @@ describe('what a caller sees under /_leporello/', () => {
     for (const path of ['receipts', 'totals', `memory/${id}`]) {
       expect(await look(path, forged)).toEqual({
         status: 403,
-        text: '{"error":{"type":"permission_error","message":"This gateway reads the tenant from a token that it does not verify, so it shows nothing to the bearer of one: ask with the adminToken."}}\n',
+        text: '{"error":{"type":"permission_error","message":"This gateway reads the tenant from a token that it does not verify, so the token shows nothing here: use the adminToken."}}\n',
       });
     }
     // Other tokens are known by themselves.

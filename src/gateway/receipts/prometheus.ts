@@ -1,21 +1,21 @@
-/** Metrics in the text format of Prometheus. Kept in this process, since it started. */
+/** Keeps metrics in the text format of Prometheus, in this process, from its start on. docs/metrics.md describes each series. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Receipt } from '../../receipts/receipt.ts';
 import type { GatewayMetrics } from './reporting.ts';
 
-/** Models that have series of their own. */
-const mostModels = 100;
+/** Maximal number of models with series of their own. */
+const maxModels = 100;
 
 /**
- * Metrics for one gateway, shown at `/metrics`.
+ * Creates the metrics of one gateway, shown at `/metrics`.
  * @example
  * const handler = assembleGateway(settings, { ...deps, metrics: prometheusMetrics() });
  */
 export function prometheusMetrics(): GatewayMetrics {
   const registry = new Registry();
   const series = seriesIn(registry);
-  const models = createBoundedNames(mostModels);
-  startAtNothing(series);
+  const models = createBoundedNames(maxModels);
+  startAtZero(series);
   return {
     requestEnded(format, receipt) {
       const model = models.labelOf(receipt.model, receipt.upstreamStatus === 200);
@@ -39,8 +39,8 @@ export function prometheusMetrics(): GatewayMetrics {
   };
 }
 
-/** A series that is not there yet cannot be told from one that nobody asks for. */
-function startAtNothing({ failures, recalls, warnings }: Series): void {
+/** Sets series to 0, because a missing series cannot be distinguished from one that is not scraped. */
+function startAtZero({ failures, recalls, warnings }: Series): void {
   for (const stage of ['fold', 'upstream', 'response']) failures.inc({ stage }, 0);
   for (const found of ['yes', 'no']) recalls.inc({ found }, 0);
   for (const warning of ['under', 'over']) warnings.inc({ warning }, 0);
@@ -55,7 +55,7 @@ function failuresOf({ outcome, upstreamStatus = 0, problem }: Receipt): readonly
   ];
 }
 
-/** Of the same requests as the sums: those for which the provider reported usage, and those whose price is known. */
+/** Adds tokens when the provider reported usage, and money when the price is known, as the totals do. */
 function addTokens(
   series: Series,
   model: string,
@@ -97,66 +97,74 @@ export function seriesIn(registry: Registry) {
     requests: counter('requests_total', 'Model calls that ended.', 'format', 'model', 'outcome'),
     failures: counter(
       'failures_total',
-      'Folds that failed (the original went out), refusals and absence of the upstream, responses that broke off.',
+      'Failures by stage: fold (the original was sent), upstream (error or no answer), response (broken off).',
       'stage',
     ),
-    tokensBefore: counter('tokens_before_total', 'Prompt tokens that came, of answered requests.', 'model'),
+    tokensBefore: counter(
+      'tokens_before_total',
+      'Prompt tokens that clients sent, in answered requests.',
+      'model',
+    ),
     tokensAfter: counter(
       'tokens_after_total',
-      'Prompt tokens that were to be sent first, of the same requests.',
+      'Prompt tokens that the gateway sent for the same requests, without continuations after recalls.',
       'model',
     ),
-    usdPaid: counter('usd_paid_total', 'What the provider took, at list prices.', 'model', 'for'),
+    usdPaid: counter('usd_paid_total', 'Actual cost in USD, at list prices.', 'model', 'for'),
     usdUntouched: counter(
       'usd_untouched_total',
-      'What the requests would have cost untouched: reckoned.',
+      'Estimated cost in USD of the same requests without Leporello.',
       'model',
     ),
-    folds: counter('folds_total', 'Folds that were made.', 'trigger'),
-    recalls: counter('recalls_total', 'Private recalls that were answered.', 'found'),
+    folds: counter('folds_total', 'New folds.', 'trigger'),
+    recalls: counter('recalls_total', 'Recalls that were answered.', 'found'),
     prepare: histogram(
       'prepare_seconds',
-      'From the whole body received to the request sent.',
+      'Seconds from receiving the whole body to sending the request.',
       prepareSeconds,
     ),
     ratio: histogram(
       'compression_ratio',
-      'Tokens before for one token after, of each summary and shortened list.',
+      'Tokens before divided by tokens after, for each summary and each shortened list.',
       ratios,
       'level',
       'by',
     ),
-    saved: counter('compression_tokens_saved_total', 'Tokens before less tokens after.', 'level'),
+    saved: counter('compression_tokens_saved_total', 'Tokens before minus tokens after.', 'level'),
     warnings: counter(
       'compression_warnings_total',
-      'Ratios under 0.7 or over 1.5 times their target.',
+      'Compression ratios below 0.7 times or above 1.5 times their target.',
       'warning',
     ),
-    problems: counter('compression_problems_total', "Folds in which a model's words were not taken."),
+    problems: counter('compression_problems_total', "Folds that rejected a model's summary."),
     running: new Gauge({
       name: 'leporello_summaries_running',
-      help: 'Summaries that a model is writing ahead now.',
+      help: 'Summaries that a model is writing now, ahead of the next fold.',
       registers,
     }),
-    written: counter('summaries_written_total', 'Summaries that a model wrote ahead.'),
-    failed: counter('summaries_failed_total', 'Summaries that a model was asked for in vain.'),
+    written: counter('summaries_written_total', 'Summaries that a model wrote ahead of a fold.'),
+    failed: counter('summaries_failed_total', 'Summaries that a model failed to write.'),
   };
 }
 
 const prepareSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 const ratios = [1, 1.5, 2, 3, 5, 7.5, 10, 15, 20, 30, 50, 100];
 
+/**
+ * Names from clients as labels of metrics. Each label value is a series that is kept for ever, so the number of names is bounded, and only
+ * names that a provider has accepted count.
+ */
 export interface BoundedNames {
-  /** The name itself, or `other`. `isReal`: somebody answered to it. */
+  /** Returns the name itself, `other`, or `unknown` without a name. `isReal`: a provider has accepted the name. */
   labelOf(name: string | undefined, isReal: boolean): string;
 }
 
-export function createBoundedNames(most: number): BoundedNames {
+export function createBoundedNames(maxNames: number): BoundedNames {
   const known = new Set<string>();
   return {
     labelOf(name, isReal) {
       if (name === undefined) return 'unknown';
-      if (isReal && known.size < most) known.add(name);
+      if (isReal && known.size < maxNames) known.add(name);
       return known.has(name) ? name : 'other';
     },
   };

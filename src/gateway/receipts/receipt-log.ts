@@ -1,21 +1,22 @@
-/** The newest receipts, in memory, by tenant. Bounded; a restart begins a new list. */
+/** Keeps the newest receipts in memory, by tenant. The number is bounded, and a restart begins with none. */
 import { LRUCache } from 'lru-cache';
 import type { Receipt, SummaryReceipt } from '../../receipts/receipt.ts';
 
-/** Of a request, or of a summary that was written ahead. */
+/** A receipt of a request, or of a summary that was written in the background. */
 export type AnyReceipt = Receipt | SummaryReceipt;
 
-/** A tenant of undefined is the administrator, who sees all. */
+/** Receipts by id. An undefined tenant is the administrator, who sees all receipts. */
 export interface ReceiptLog {
   add(tenant: string, receipt: AnyReceipt): void;
   get(tenant: string | undefined, id: string): AnyReceipt | undefined;
-  /** Newest first. */
+  /** Returns receipts, newest first. */
   list(tenant: string | undefined, limit: number): readonly AnyReceipt[];
 }
 
-export function createReceiptLog(most = 2_000): ReceiptLog {
+/** Creates a log of at most `maxReceipts` receipts. */
+export function createReceiptLog(maxReceipts = 2_000): ReceiptLog {
   const receipts = new LRUCache<string, { readonly tenant: string; readonly receipt: AnyReceipt }>({
-    max: most,
+    max: maxReceipts,
   });
   return {
     add(tenant, receipt) {

@@ -1,16 +1,19 @@
-/** Where the gateway reports; fields hold names, counts and ids, never content and never credentials. */
+/** Interfaces through which the gateway reports: its log and its metrics. Neither gets content or credentials. */
 import type { Receipt, SummaryReceipt } from '../../receipts/receipt.ts';
 
+/** Log of the gateway. Fields contain names, counts and ids. */
 export interface GatewayLog {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   warn(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
+/** Metrics of the gateway. They contain counts, sums and names of models. */
 export interface GatewayMetrics {
-  /** Told of each model call when its receipt is written. `format` is the wire format. */
+  /** Counts a model call when its receipt is written. `format` is the wire format. */
   requestEnded(format: string, receipt: Receipt): void;
+  /** Counts a summary that was written in the background, or failed. */
   summaryEnded(receipt: SummaryReceipt): void;
-  /** All there is, as text. */
+  /** Returns all metrics as text. */
   page(now: { readonly summariesRunning: number }): Promise<{
     readonly contentType: string;
     readonly text: string;

@@ -1,4 +1,4 @@
-/** A receipt while its request is under way: collects what happens and is written once, at the end. */
+/** Collects the facts of a request's receipt while the request is in progress, and writes the receipt once, at the end. */
 import type { Prepared } from '../../engine/prepared.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
 import { createPriceList, type PriceList, type PriceOverrides } from '../../receipts/prices.ts';
@@ -12,36 +12,37 @@ import { createEarlierRequests, earlierRequestOf, type Difference } from '../../
 import { type Money, computeMoney } from '../../receipts/cost.ts';
 import { loadCatalog } from '../../tokens/catalog.ts';
 
+/** The receipt of a request in progress. */
 export type OpenReceipt = {
   readonly id: string;
-  /** As the receipt says it. */
+  /** The session that the receipt names. */
   readonly session: string | undefined;
-  /** What the client is told of the request in the response's head. */
+  /** Response headers that tell the client about the receipt. */
   readonly headers: HeaderList;
   readonly note: ExchangeNotes;
   /** Writes the receipt. Further calls do nothing. */
   close(): void;
-  /** The body as it is; the receipt is written when it ends, however it ends. */
+  /** Returns the same body; the receipt is written when it ends, completely or not. */
   closing(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
 };
 
-/** Names come from the client: what is kept of them is bounded. */
-export const longestName = 200;
+/** Characters that are kept of a name that comes from the client. */
+export const maxNameLength = 200;
 
 type ReceiptRequest = {
   readonly tenant: string;
   readonly prepared: Prepared;
-  /** What the client's headers call the session. */
+  /** The session that the client's headers name. */
   readonly session: string | undefined;
   readonly path: string;
   /** The wire format. */
   readonly format: string;
-  /** Whether a model answers it: counts of tokens are in no sum. */
+  /** True when a model answers the request. Requests that count tokens are left out of totals and metrics. */
   readonly isModelCall: boolean;
   readonly prices: PriceList;
-  /** When the whole body was there: milliseconds since the epoch. */
+  /** Time at which the whole body had arrived, in milliseconds since the epoch. */
   readonly started: number;
-  /** When it was known what to send. */
+  /** Time at which the request was prepared, in milliseconds since the epoch. */
   readonly preparedAt: number;
 };
 
@@ -55,6 +56,7 @@ type ReceiptDeps = {
   readonly newId: () => string;
 };
 
+/** Opens the receipt of a request. */
 export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenReceipt {
   const { tenant, prepared, prices, started } = request;
   const id = deps.newId();
@@ -72,7 +74,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
     const reported = rounds.every((round) => round !== undefined) ? rounds : [];
     const receipt: Receipt = {
       ...prepared.report,
-      model: prepared.report.model?.slice(0, longestName),
+      model: prepared.report.model?.slice(0, maxNameLength),
       id,
       at: started,
       path: request.path,
@@ -102,7 +104,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
       used: (reported) => {
         rounds.push(roundOf(usage, reported));
         usage = reported && plainUsage(reported);
-        // The usage of several rounds is a sum; only the first round is of the prompt that was counted.
+        // Usage sums up all rounds, and only the first round sent the prompt that was counted.
         if (rounds.length > 1 || reported === undefined) return;
         const sent = sentPromptOf(reported);
         if (sent === undefined) return;
@@ -114,8 +116,8 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
       },
       problem: (text) => {
         problem = text;
-        // A failure after the wait ended is in no receipt.
-        if (closed) deps.log.warn({ receipt: id, problem: text }, 'failed after the reply');
+        // The receipt is already written, so a late failure is only logged.
+        if (closed) deps.log.warn({ receipt: id, problem: text }, 'a step failed after the reply had ended');
       },
     },
     close,
@@ -127,18 +129,18 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
   };
 }
 
-/** What one round added to the sum; undefined where it reported nothing. */
+/** Returns what one round added to the sum; undefined when it reported nothing. */
 function roundOf(before: Usage | undefined, sum: Usage | undefined): Usage | undefined {
   const round = sum && usageSince(before ?? noUsage, sum);
   return round && round.input > 0 ? round : undefined;
 }
 
-/** Digits of a digest that tell conversations apart. */
+/** Digits of a digest that are enough to distinguish conversations. */
 const digestLength = 16;
 
 function sessionOf({ session, prepared: { identity } }: ReceiptRequest): string | undefined {
   const said = session ?? identity.session;
-  if (said !== undefined && said !== '') return said.slice(0, longestName);
+  if (said !== undefined && said !== '') return said.slice(0, maxNameLength);
   return identity.beginning && `begins:${identity.beginning.slice(0, digestLength)}`;
 }
 
@@ -160,7 +162,10 @@ function headersOf(id: string, { outcome, report }: Prepared): HeaderList {
   ];
 }
 
-/** Iterates the body and tells of its end, once. By hand: a generator that is ended before it began would tell nobody. */
+/**
+ * Returns the same body, and calls `ended` when it ends. Not a generator: an async generator that is returned before its first `next()` never
+ * runs its `finally`.
+ */
 function watched(
   body: AsyncIterable<Uint8Array>,
   ended: (error: unknown) => void,
@@ -189,21 +194,24 @@ function watched(
   };
 }
 
+/** Computes the cost of requests as they end, and remembers of each conversation what the next request is compared with. */
 export interface CostTracker {
-  /** The money of an answered request; undefined where usage or price are not known. Called once for each request. */
+  /** Returns the cost of an answered request; undefined when usage or price is unknown. Called once for each request. */
   costOf(request: EndedRequest): Money | undefined;
 }
 
+/** A request that has ended. */
 export type EndedRequest = {
   readonly tenant: string;
   readonly prepared: Prepared;
   readonly prices: PriceList;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Round by round; empty where one was not reported. */
+  /** Usage of each round; empty when a round did not report its usage. */
   readonly rounds: readonly Usage[];
 };
 
+/** Creates the cost tracker of one gateway. */
 export function createCostTracker(): CostTracker {
   const earlierRequests = createEarlierRequests();
   return {
@@ -223,7 +231,10 @@ export function createCostTracker(): CostTracker {
   };
 }
 
-/** What was only observed went out as it came, and so did what nobody counted. */
+/**
+ * Returns how the sent request differs from the client's; undefined when it does not differ, because it was only observed, or when it was
+ * not counted.
+ */
 function differenceOf({ outcome, prompt, report }: Prepared): Difference | undefined {
   const { tokensBefore, tokensAfter, tokensKept, replayed, shrunk, steps, hiddenRecalls, cacheMarks } =
     report;
@@ -233,9 +244,10 @@ function differenceOf({ outcome, prompt, report }: Prepared): Difference | undef
   return { counted: prompt.came, tokensBefore, tokensAfter, edits, hiddenRecalls, cacheMarks, tokensKept };
 }
 
-/** Never rejects: without a catalogue nobody knows a price. */
+/** Loads the price list. Never rejects: without the catalog all prices are unknown. */
 export type Prices = () => Promise<PriceList>;
 
+/** Returns the prices of the catalog with overrides. The catalog takes a moment to load, so it is loaded with the first request. */
 export function pricesFrom(overrides: PriceOverrides | undefined): Prices {
   return async function prices() {
     try {
@@ -246,11 +258,12 @@ export function pricesFrom(overrides: PriceOverrides | undefined): Prices {
   };
 }
 
-export function tellCompressions(log: GatewayLog, receipt: string, { compressions }: FoldReport): void {
+/** Logs what a fold compressed, as a warning when a compression is far from its target. */
+export function logCompressions(log: GatewayLog, receipt: string, { compressions }: FoldReport): void {
   for (const { ratio, target, ...one } of compressions) {
     const fields = { receipt, ...one, ratio: toTenths(ratio), target: target && toTenths(target) };
-    if (one.warning === 'under') log.warn(fields, 'a compression saved far less than was asked for');
-    else if (one.warning === 'over') log.warn(fields, 'a compression left far less than was asked for');
+    if (one.warning === 'under') log.warn(fields, 'a compression saved far less than its target');
+    else if (one.warning === 'over') log.warn(fields, 'a compression kept far less than its target');
     else log.info(fields, 'compressed');
   }
 }
