@@ -1,7 +1,8 @@
 /**
- * What a fold leaves standing around system messages, which it may not take itself: of the turns that hold some, what the user said at
- * their beginning and the reply that ends them. The steps between, calls with all their results, may go in any choice: the system
- * messages they leave come together behind what the user said or a result, and before what the assistant says next.
+ * Finds the messages that a fold keeps around system messages, which it may not remove. In each turn with a system message it
+ * keeps what the user said at the beginning and the reply at the end. Any of the steps between, calls with all their results, may
+ * be removed: the remaining system messages then come together behind a user message or a result, and ahead of the assistant's
+ * next message.
  */
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { placeKey } from '../../conversation/pairing.ts';
@@ -9,25 +10,28 @@ import { memoized } from '../memoize.ts';
 import { isDirective } from './problems.ts';
 
 type AroundSystem = {
-  /** Messages that stay. */
+  /** Indices of messages that stay. */
   readonly messages: ReadonlySet<number>;
-  /** Parts, by key of place, by which a message is still there when what it belongs to is. */
+  /** Keys of parts that stay, because a message that it belongs to stays. */
   readonly parts: ReadonlySet<string>;
-  /** Where a message that is meant to stand before this one can stand: never between a system message and the assistant's. */
+  /** Returns where a message meant to precede this one may be inserted: never between a system message and the assistant's reply. */
   readonly placeBefore: (message: number) => number;
 };
 
-/** Neighbouring messages of one side. */
+/** Neighboring messages of one side. */
 type Side = { readonly isAssistant: boolean; readonly messages: readonly Message[] };
 
-/** What the user said (at the beginning of history perhaps the assistant), and what follows until the user says more than results. */
+/**
+ * A turn: what the user said (at the beginning of history perhaps the assistant), and everything until the user says more than
+ * results.
+ */
 type SystemTurn = {
   readonly start: number;
   readonly sides: readonly Side[];
   readonly firstSystem: number | undefined;
 };
 
-/** Asked for every edit that a strategy considers. */
+/** Called for every edit that a strategy considers. */
 export const aroundSystem: (conversation: Conversation) => AroundSystem = memoized((conversation) => {
   const turns = turnsOf(conversation);
   const held = turns.flatMap((turn, index) =>
@@ -94,8 +98,8 @@ function isWordOfUser({ isAssistant, messages }: Side): boolean {
 }
 
 /**
- * A call with its result, where one of the two sides says more than all that go in pairs: else it would be there without the other.
- * Calls alone and results alone are both gone or neither.
+ * Returns a call with its result when one of the two sides holds more than calls or results: otherwise one would stay without the
+ * other. A side of calls only and its side of results only are removed together or not at all.
  */
 function heldPair(asking: Side, answering: Side | undefined): readonly string[] {
   if (!asking.isAssistant || !answering) return [];

@@ -1,7 +1,7 @@
 /**
- * `cache_control` marks: up to where this provider is to cache a prompt. It caches only what is marked, at most four times a request, and
- * never at thinking or at an empty text. Marks stand on blocks: a field at the top that does the same is not taken by every host of the API.
- * https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
+ * Sets `cache_control` marks, which say how much of the prompt this provider caches. It caches only what is marked, takes at most
+ * four marks a request, and none on thinking or an empty text. Marks are set on blocks, because not every host of the API accepts
+ * the top-level field. https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
  */
 import type { Span } from '../../conversation/conversation.ts';
 import { type Member, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
@@ -28,14 +28,14 @@ export const cacheMarks: CacheMarks = {
   },
 };
 
-/** A block that can be marked: where it stands, and what is put there. */
+/** A block that can be marked: its position, and the splices that mark it. */
 type MarkPlace = { readonly at: number; readonly splices: readonly Splice[] };
 
 function lastOfSystem(body: Uint8Array, system: Span | undefined): MarkPlace | undefined {
   return system && lastOfContent(body, system);
 }
 
-/** Tools that are loaded when they are searched for stand outside the cached prefix, and take no mark. */
+/** Tools that are loaded on demand are outside the cached prefix, and take no mark. */
 function lastOfTools(body: Uint8Array, tools: Span | undefined): MarkPlace | undefined {
   if (!tools || !startsWith(body, tools, '[')) return undefined;
   const last = scanArray(body, tools.start).elements.findLast((tool) => {
@@ -45,12 +45,12 @@ function lastOfTools(body: Uint8Array, tools: Span | undefined): MarkPlace | und
   return last && markedObject(last, scanObject(body, last.start).members);
 }
 
-/** Behind the message of this index, or as near before its end as a mark may stand. */
+/** Returns the end of the message of this index, or the nearest earlier place where a mark is allowed. */
 function lastOfMessages(body: Uint8Array, messages: readonly Span[], index: number): MarkPlace | undefined {
   for (let at = Math.min(index, messages.length - 1); at >= 0; at--) {
     const byKey = uniqueMembers(scanObject(body, messages[at]!.start).members);
     const content = byKey?.get('content')?.value;
-    // A system message may be taken out again by the provider.
+    // The provider may remove a system message again.
     if (!content || stringAt(body, byKey.get('role')) === 'system') continue;
     const place = lastOfContent(body, content);
     if (place) return place;
@@ -93,7 +93,7 @@ function markedObject(object: Span, members: readonly Member[]): MarkPlace {
   return { at: object.start, splices: [{ span: { start: end, end }, bytes: mark }] };
 }
 
-/** A string has no place for a mark; one text block says the same. */
+/** A string has no place for a mark, so it becomes one text block, which means the same. */
 function markedText({ start, end }: Span): MarkPlace {
   const splices = [
     { span: { start, end: start }, bytes: textStart },

@@ -1,8 +1,8 @@
-/** The rules that an Anthropic Messages body breaks, read with `JSON.parse` alone. https://docs.anthropic.com/en/api/messages */
+/** Finds the rules that an Anthropic Messages body breaks, with `JSON.parse` alone. https://docs.anthropic.com/en/api/messages */
 import type { JsonRecord } from '../../conversation/json-record.ts';
 import { isFilled, objectsOf, parsedBody } from '../parsed-body.ts';
 
-/** Neighbours of one side are one turn to the provider. */
+/** Neighboring messages of one side are one turn to the provider. */
 type MergedTurn = { readonly role: unknown; readonly blocks: JsonRecord[] };
 
 export function faults(body: Uint8Array): readonly string[] {
@@ -56,7 +56,7 @@ function idsOf({ blocks }: MergedTurn, kind: string, key: string): readonly unkn
   return blocks.filter(({ type }) => type === kind).map((block) => block[key]);
 }
 
-/** Results count only where nothing stands in front of them. */
+/** Results count only ahead of any other content. */
 function leadingResults(turn: MergedTurn | undefined): readonly unknown[] {
   if (!turn || turn.role === 'assistant') return [];
   const end = turn.blocks.findIndex(({ type }) => type !== 'tool_result');

@@ -1,5 +1,5 @@
 /**
- * The invariants of Anthropic Messages that a compressor could break, each with the provider's words.
+ * Checks the invariants of Anthropic Messages that a compressor could break, each with the provider's words.
  * https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
  */
 import { bytesOf, type Conversation, type Message, type Part } from '../../conversation/conversation.ts';
@@ -7,7 +7,7 @@ import { scanObject } from '../../conversation/json-scan.ts';
 import type { Problem } from '../codec.ts';
 import { isNull } from '../read-body.ts';
 
-/** Neighbouring messages of one side are one turn to the provider; system messages between them belong to neither side. */
+/** Neighboring messages of one side are one turn to the provider; system messages between them belong to neither side. */
 type SpeakerTurn = { readonly isAssistant: boolean; readonly said: readonly SpokenPart[] };
 type SpokenPart = { readonly message: Message; readonly part: Part };
 
@@ -17,7 +17,7 @@ export function problems(conversation: Conversation): readonly Problem[] {
     return [{ rule: 'messages-not-empty', message: 0, detail: 'there is no message' }];
   const found: Problem[] = [];
   const first = messages.find((message) => message.role !== 'system');
-  // A server compaction stands for the beginning of history.
+  // A server compaction replaces the beginning of history.
   if (first?.role === 'assistant' && !first.parts.some(isCompaction))
     found.push(problem('first-is-user', first, 'the first message is not from the user'));
   messages.forEach((message) => {
@@ -114,9 +114,11 @@ function problem(rule: string, message: Message, detail: string): Problem {
 }
 
 /**
- * "role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result", "role 'system' must precede an
- * 'assistant' message or end the array; the directive-only form (content: [] with output_config) is accepted at any position". Several
- * in a row count as one. "use the top-level 'system' parameter for the initial system prompt": so one that is first follows nobody.
+ * Checks where messages of role `system` stand among the turns; newer clients put a reminder behind every result. "role 'system'
+ * must follow a 'user' message or an 'assistant' message ending in a server tool result", "role 'system' must precede an
+ * 'assistant' message or end the array; the directive-only form (content: [] with output_config) is accepted at any position".
+ * Several in a row count as one. "use the top-level 'system' parameter for the initial system prompt": so none may be first.
+ * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
  */
 function systemProblems({ body, messages }: Conversation): readonly Problem[] {
   const found: Problem[] = [];
@@ -138,7 +140,7 @@ function systemProblems({ body, messages }: Conversation): readonly Problem[] {
   return found;
 }
 
-/** True for a system message that says nothing and only sets how the model answers: `content: []` with its own `output_config`. */
+/** True for a system message without content that only sets how the model answers: `content: []` with its own `output_config`. */
 export function isDirective(body: Uint8Array, { role, parts, span }: Message): boolean {
   if (role !== 'system' || parts.length > 0) return false;
   return scanObject(body, span.start).members.some(

@@ -28,10 +28,10 @@ import {
 } from '../read-body.ts';
 import { loadsTools } from '../what-stays.ts';
 
-/** Clients move cache marks from turn to turn; they say nothing to the model. */
+/** Clients move cache marks from turn to turn; the model does not see them. */
 const moving: ReadonlySet<string> = new Set(['cache_control']);
 
-/** Fields that are read as blocks; every other one is parsed whole. */
+/** Fields that are read as blocks; all other fields are parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'system', 'tools']);
 
 export function read(body: Uint8Array, reading: ReadContext): Conversation {
@@ -77,7 +77,7 @@ function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
   return { role, parts, canonical: canonical(role), markedForMs: markedForMs(bytes, members) };
 }
 
-/** Content is a string or an array of blocks; a string says the same as one text block. */
+/** Content is a string or an array of blocks; a string means the same as one text block. */
 function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
   if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
@@ -97,7 +97,7 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
   const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
   switch (kind) {
     case 'text': {
-      // Citations quote positions of this very text, so a text that has them stays.
+      // Citations quote positions of exactly this text, so a text with citations stays unchanged.
       const text = textMember(bytes, byKey.get('text'));
       if (!text || holdsAny(bytes, byKey.get('citations'))) return { type: 'opaque', span, kind };
       return { type: 'text', span, texts: [text] };
@@ -120,7 +120,7 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
     case 'image':
     case 'document':
       return { type: 'media', span, media: outlineMedia(bytes, span, kind, byKey) };
-    // The model has the tools that a search found from this block only.
+    // The model gets the tools that a search found from this block only.
     case 'tool_search_tool_result':
     case 'tool_reference':
       return { type: 'opaque', span, kind, stays: 'pair' };

@@ -36,7 +36,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
   });
 }
 
-/** The reply that a content array makes; streams rebuild the same array. */
+/** Makes a reply from a content array; streams rebuild the same array. */
 export function replyFrom(message: {
   readonly turn: Uint8Array;
   readonly finish: string | undefined;
@@ -82,13 +82,13 @@ export function writeResponse(
   });
 }
 
-/** A message whose only calls were private has nothing for the client to run. */
+/** Returns the stop reason for the client. A message whose only calls were private gives the client nothing to run. */
 export function clientStop(reply: ModelReply): string | null {
   if (reply.finish === 'tool_use' && reply.calls.length === 0) return 'end_turn';
   return reply.finish ?? null;
 }
 
-/** Anthropic counts cached tokens beside `input_tokens`, not in them. */
+/** Anthropic counts cached tokens in addition to `input_tokens`, not as a part of them. */
 export function usageFrom(raw: unknown): ReplyUsage | undefined {
   if (!isRecord(raw)) return undefined;
   const cacheRead = numberAt(raw, 'cache_read_input_tokens');
@@ -105,8 +105,9 @@ export function usageFrom(raw: unknown): ReplyUsage | undefined {
 }
 
 /**
- * The prompt that was sent, where the provider ran several rounds within the call (its own tools, a compaction): the input of the first
- * round. A compaction reports its own size, not that of the prompt, and without `iterations` nobody knows the rounds.
+ * Returns the tokens of the prompt that was sent, when the provider ran several rounds within the call (its own tools, a
+ * compaction): the input of the first round. A compaction reports its own size, not that of the prompt, and without `iterations`
+ * the rounds are unknown.
  */
 function sentPromptIn(raw: Readonly<Record<string, unknown>>): Pick<ReplyUsage, 'sentPrompt'> {
   const rounds = Array.isArray(raw['iterations']) ? (raw['iterations'] as readonly unknown[]) : [];
@@ -134,7 +135,7 @@ const errorTypes: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 };
 
-/** https://docs.anthropic.com/en/api/errors */
+/** Spells an error in Anthropic's shape. https://docs.anthropic.com/en/api/errors */
 export function errorBody({ status, message }: GatewayProblem): Uint8Array {
   const type = errorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
   return jsonBytes({ type: 'error', error: { type, message } });
@@ -169,7 +170,7 @@ function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
     .map(({ bytes }) => bytes);
 }
 
-/** The blocks of a content array, each as its bytes and as a value. */
+/** Returns the blocks of a content array, each as bytes and as a value. */
 export function elementsOf(turn: Uint8Array) {
   return scanArray(turn, 0).elements.map((span) => ({
     bytes: turn.subarray(span.start, span.end),
@@ -179,7 +180,7 @@ export function elementsOf(turn: Uint8Array) {
 
 function callFrom(bytes: Uint8Array, block: unknown): readonly ToolCall[] {
   if (stringIn(block, 'type') !== 'tool_use') return [];
-  // As the model spelled it: its numbers may be larger than ours.
+  // The arguments as the model spelled them: JavaScript cannot hold all of its numbers.
   const input = memberBytes(bytes, 'input');
   return [
     {

@@ -1,5 +1,5 @@
 /**
- * What of an Anthropic Messages body may be edited, and what must go with an edit.
+ * Says which edits of an Anthropic Messages body are allowed, and which must go together.
  * https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
  */
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
@@ -22,8 +22,8 @@ export const rules: FormatRules = {
 };
 
 /**
- * Text and results may change; system messages, signed, encrypted and unknown parts, and the newest assistant message may not. What
- * stands around system messages may not go.
+ * Texts and results may change. System messages, signed, encrypted and unknown parts, and the newest assistant message may not.
+ * Messages that system messages depend on may not be removed.
  */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
   const at = lastMessageOf(edit);
@@ -33,7 +33,7 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   if (message.role === 'system') return false;
   if (edit.kind === 'drop-part') {
     const part = message.parts[edit.part];
-    // What a finished turn thought may be left out, of the newest assistant message too.
+    // Thinking of a finished turn may be removed, even from the newest assistant message.
     if (part?.type === 'reasoning') return at < thinkingStart(conversation);
     if (aroundSystem(conversation).parts.has(placeKey(edit))) return false;
     return at !== lastAssistant(conversation) && droppable(part);
@@ -55,10 +55,10 @@ function mustStand(message: Message): boolean {
   return message.parts.some((part) => part.type === 'opaque' && part.kind === 'compaction');
 }
 
-/** Index of the newest message that must stay as it is and where it is; -1 without one. Asked for every edit. */
+/** Returns the index of the newest message that must stay unchanged in its place; -1 without one. Called for every edit. */
 const newestFixed = memoized(({ messages }: Conversation) => messages.findLastIndex(mustStand));
 
-/** What is put in stands where no system message is parted from the assistant's. */
+/** Moves inserted messages so that none separates a system message from the assistant's reply. */
 function complete(
   conversation: Conversation,
   edits: readonly Edit[],
@@ -72,10 +72,10 @@ function complete(
 }
 
 /**
- * For models that bind reasoning to the prefix. An edit behind all reasoning touches no prefix: it is taken as it is. One before
- * goes together with all reasoning ("thinking may be removed from the start of history, never from between kept blocks"). That of the
- * running turn is worth more than a fold that is only wished for; where the request would not fit it goes, too. The edits are those not
- * yet sent: what later reasoning was made after is part of the prefix it is bound to.
+ * Completes edits for models that bind reasoning to the prefix. Edits behind all reasoning touch no prefix and are taken as they
+ * are. An edit ahead of reasoning removes all reasoning ("thinking may be removed from the start of history, never from between
+ * kept blocks"). Reasoning of the running turn is worth more than a fold that is only a wish; when the request would not fit, it
+ * is removed too. These are the edits not yet sent: those sent before are part of the prefix that later reasoning is bound to.
  */
 function withBoundReasoning(
   conversation: Conversation,
@@ -108,7 +108,7 @@ function withBoundReasoning(
   return { status: 'ok', edits: [...edits, ...dropped] };
 }
 
-/** True when the edit changes something in front of the place. */
+/** True when the edit changes something ahead of the place. */
 function isBefore(edit: Edit, place: PartPlace): boolean {
   const message = lastMessageOf(edit);
   if (message !== place.message) return message < place.message;
@@ -125,8 +125,8 @@ function isBefore(edit: Edit, place: PartPlace): boolean {
 }
 
 /**
- * First message of the stretch whose thinking the provider still wants: the newest user turn that answers no call. Asked for every edit of
- * reasoning.
+ * Returns the first message whose thinking the provider still wants: the newest user turn that answers no call. Called for every
+ * edit of reasoning.
  */
 const thinkingStart = memoized((conversation: Conversation): number => {
   let start = 0;
@@ -142,8 +142,8 @@ const thinkingStart = memoized((conversation: Conversation): number => {
 });
 
 /**
- * Models whose thinking signatures are bound to everything before them: system, tools and every earlier message.
- * "Invalid `signature` in `thinking` block … bound to a different conversation" (docs, preserved thinking, 2026-08).
+ * Models whose thinking signatures are bound to everything ahead: system, tools and every earlier message. "Invalid `signature`
+ * in `thinking` block … bound to a different conversation" (docs, preserved thinking, 2026-08).
  */
 const bound = /(?:fable|mythos)-5[-.][12]|(?:opus|sonnet|haiku)-5[-.]5/;
 

@@ -1,6 +1,6 @@
 /**
- * Rebuilds the content blocks of one streamed message, so that the turn can be sent back verbatim: what came whole keeps its
- * bytes, what came in pieces is joined. https://docs.anthropic.com/en/docs/build-with-claude/streaming
+ * Rebuilds the content blocks of one streamed message, so that the turn can be sent back verbatim: blocks that arrived whole keep
+ * their bytes, blocks that arrived in deltas are joined. https://docs.anthropic.com/en/docs/build-with-claude/streaming
  */
 import { jsonBytes } from '../../conversation/splice.ts';
 import { isRecord } from '../../conversation/json-record.ts';
@@ -9,7 +9,7 @@ import { jsonList, stringIn, withMembers } from '../event-json.ts';
 type BlockState = {
   /** The block as its start event gave it. */
   readonly start: Uint8Array;
-  /** Members that came in deltas, as they are by now. */
+  /** Members that arrive in deltas, with their value so far. */
   readonly members: Map<string, unknown>;
   readonly citations: unknown[];
   /** The input as JSON text: its numbers must keep their spelling. */
@@ -17,10 +17,10 @@ type BlockState = {
 };
 
 export interface BlockRecorder {
-  /** `block` is the JSON of the content block in the start event. */
+  /** Starts a block. `block` is the JSON of the content block in the start event. */
   start(index: number, block: Uint8Array): void;
   delta(index: number, delta: unknown): void;
-  /** The content array as JSON bytes, blocks in order of their index. */
+  /** Returns the content array as JSON bytes, blocks in order of their index. */
   turn(): Uint8Array;
 }
 
@@ -68,7 +68,7 @@ function applyDelta(state: BlockState, delta: unknown): void {
       break;
     case undefined:
     default:
-      // A delta of a kind not known yet: the client gets it; what goes back lacks it.
+      // A delta of an unknown kind: the client gets it, but the rebuilt turn lacks it.
       break;
   }
 }
@@ -87,7 +87,10 @@ function blockBytes({ start, members, citations, input }: BlockState): Uint8Arra
   });
 }
 
-/** A message that stopped at its token limit leaves half an input; the one of the start event, `{}`, stands for it. */
+/**
+ * True for the JSON of an object. A message that stopped at its token limit leaves half an input; then the `{}` of the start
+ * event is used.
+ */
 function isObject(json: string): boolean {
   try {
     return isRecord(JSON.parse(json));

@@ -1,6 +1,6 @@
 /**
- * Relays a streamed Anthropic message: every event goes on as it came, but for the blocks of a private recall call.
- * When continuations follow, the client sees one message: one start, block indices without gaps, one stop, usage of all rounds.
+ * Relays a streamed Anthropic message: every event goes on as it came, except for the blocks of a private recall call. When
+ * continuations follow, the client sees one message: one start, block indices without gaps, one stop, usage of all rounds.
  */
 import { jsonBytes } from '../../conversation/splice.ts';
 import {
@@ -26,7 +26,7 @@ import { providerError } from '../provider-errors.ts';
 import { clientStop, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 
-/** What the client has got by now, over all rounds. */
+/** What the client has received so far, over all rounds. */
 type AnthropicRelay = {
   readonly recallTool: string | undefined;
   round: AnthropicRound;
@@ -45,7 +45,7 @@ type AnthropicRound = {
   usage: unknown;
   finish: string | undefined;
   stopped: boolean;
-  /** The events that end the message, kept back once a block was held; a continuation starts with those of the round before. */
+  /** The events that end the message, held back once a block was held; a continuation starts with those of the round before. */
   ending: StreamEvent[];
 };
 
@@ -108,7 +108,7 @@ const handlers: Readonly<Record<string, EventHandler>> = {
   message_delta(relaying, event, data) {
     const { round } = relaying;
     round.finish = stringIn(data['delta'], 'stop_reason') ?? round.finish;
-    // Its numbers are running totals of the message: they replace those of the start. Null takes nothing back.
+    // Its numbers are running totals of the message and replace those of the start. Null replaces nothing.
     const totals = Object.entries(recordAt(data, 'usage')).filter(([, total]) => total !== null);
     if (totals.length > 0) round.usage = { ...recordAt(round, 'usage'), ...Object.fromEntries(totals) };
     return keepOrSend(relaying, event);
@@ -134,7 +134,7 @@ function startBlock(relaying: AnthropicRelay, event: StreamEvent, data: Data): r
     round.held.add(index);
     return [];
   }
-  // Upstream's own index, until a private call or an earlier round has moved the numbers.
+  // Upstream's own index, until a private call or an earlier round has shifted the indices.
   const shown = isPlain(round) ? index : relaying.nextIndex;
   relaying.nextIndex = shown + 1;
   round.shown.set(index, shown);
@@ -163,7 +163,7 @@ function isPlain(round: AnthropicRound): boolean {
   return round.number === 0 && round.held.size === 0;
 }
 
-/** What ends the message at the client. */
+/** Returns the events that end the message for the client. */
 function ending(round: AnthropicRound, stop: string | null, usage: unknown): readonly Uint8Array[] {
   return round.ending.map((event) =>
     stringIn(parseData(event.data), 'type') === 'message_delta'
@@ -172,7 +172,7 @@ function ending(round: AnthropicRound, stop: string | null, usage: unknown): rea
   );
 }
 
-/** The last message_delta with the usage of all rounds and a stop reason that fits what the client saw. */
+/** Returns the last message_delta with the usage of all rounds and a stop reason that fits what the client saw. */
 function closingDelta(event: StreamEvent, usage: unknown, stop: string | null): Uint8Array {
   const data = encoder.encode(event.data);
   const delta = withMembers(objectBytes(data, 'delta'), { stop_reason: jsonBytes(stop) });

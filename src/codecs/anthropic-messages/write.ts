@@ -1,4 +1,4 @@
-/** Writes edits and the recall tool into an Anthropic Messages body, byte by byte. */
+/** Writes edits, the recall tool, continuations, hidden recalls and prompts of our own into Anthropic Messages bodies. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
@@ -12,7 +12,7 @@ import { memoized } from '../memoize.ts';
 import { read } from './read.ts';
 import { elementsOf } from './response.ts';
 
-/** The sent body, the model's turn as it was (signatures included), and one user message with the answers. */
+/** Appends the model's turn as it was (signatures included), and one user message with the answers, to the sent body. */
 export function continueWith(
   sent: Uint8Array,
   { turn }: ModelReply,
@@ -27,8 +27,8 @@ export function roundMessages({ turn, answers }: RecallRound): readonly Uint8Arr
 }
 
 /**
- * The model's content as a message. Empty text blocks, which the model may give but no request may hold, stay behind ("text content
- * blocks must be non-empty").
+ * Returns the model's content as a message, without empty text blocks: the model may send them, but no request may hold them
+ * ("text content blocks must be non-empty").
  */
 export function turnMessage(turn: Uint8Array): Uint8Array {
   return withMembers(jsonBytes({ role: 'assistant' }), { content: withoutEmptyTexts(turn) });
@@ -83,7 +83,7 @@ export const insertHiddenRecalls = hiddenRecallInserter(
   writer,
 );
 
-/** In front of the client's results: "all parallel results together", and before other content. */
+/** Inserts the answers ahead of the client's results ("all parallel results together"), and ahead of other content. */
 function resultsSplice(
   { body, messages }: Conversation,
   { answers }: RecallRound,

@@ -1,4 +1,4 @@
-/** The rules that a generateContent body breaks, read with `JSON.parse` alone. https://ai.google.dev/api/generate-content */
+/** Finds the rules that a generateContent body breaks, with `JSON.parse` alone. https://ai.google.dev/api/generate-content */
 import { type JsonRecord, isRecord } from '../../conversation/json-record.ts';
 import { objectsOf, parsedBody } from '../parsed-body.ts';
 import { valueOf } from './names.ts';

@@ -1,4 +1,4 @@
-/** Hidden recalls in generateContent: the model's content as it was, and the answers in the user's content behind it. */
+/** Writes hidden recalls in generateContent: the model's content as it was, and the answers in the user's content behind it. */
 import type { Conversation, Part } from '../../conversation/conversation.ts';
 import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanArray } from '../../conversation/json-scan.ts';
@@ -21,7 +21,7 @@ export const insertHiddenRecalls = hiddenRecallInserter(
   {
     readTurn: (turn) =>
       read(withMembers(jsonBytes({}), { contents: jsonList([turnContent(turn)]) }), unremembered),
-    // Thoughts are summaries in words; what is signed is signed on other parts.
+    // Thoughts are summaries in words; signatures are on other parts.
     reasoningKeys: () => [],
     round: (_, round) => contentsOf(round),
     besideResults(conversation, round, results) {
@@ -33,7 +33,7 @@ export const insertHiddenRecalls = hiddenRecallInserter(
   writer,
 );
 
-/** Ids of the calls in the client's copy that ends in front of message `results`; undefined for a call without one. */
+/** Returns the ids of the calls in the client's copy that ends ahead of message `results`; undefined for a call without one. */
 function idsOfCalls({ messages }: Conversation, results: number): readonly (string | undefined)[] {
   let start = results;
   while (messages[start - 1]?.role === 'assistant') start--;
@@ -46,8 +46,8 @@ function isCall(part: Part): part is Part & { readonly type: 'tool-call' } {
 }
 
 /**
- * The model's content, with the client's ids in calls that the provider gave none: some clients make ids up, and their responses name
- * those. The client's calls stand in the order of the ids.
+ * Adds the client's ids to calls that came from the provider without one: some clients make up ids, and their responses name
+ * these. The client's calls are in the order of the ids.
  */
 function withIds({ turn, answers }: RecallRound, ids: readonly (string | undefined)[]): Uint8Array {
   const recallTool = answers[0]?.call.name;
@@ -68,7 +68,7 @@ function withId(part: Uint8Array, id: string): Uint8Array {
   return withMembers(part, { [key]: withMembers(memberBytes(part, key)!, { id: jsonBytes(id) }) });
 }
 
-/** Among the client's responses, which stand in the order of the calls: "the same order and count". */
+/** Inserts the answers among the client's responses, which are in the order of the calls: "the same order and count". */
 function resultSplices(
   { body, messages }: Conversation,
   round: RecallRound,
@@ -89,7 +89,7 @@ function resultSplices(
   return listSplices(elements, span.end - 1, () => false, insertions);
 }
 
-/** How many calls of the client's stand before the private call of this answer. */
+/** Counts the client's calls ahead of the private call of this answer. */
 function callsBefore({ turn, answers }: RecallRound, answer: number): number {
   const recallTool = answers[answer]?.call.name;
   let recalls = 0;

@@ -26,11 +26,11 @@ export function geminiFor(route: GeminiRoute): Codec {
     promptBody,
     errorBody,
     overflowIn,
-    // What is signed are calls, and they cannot stand without their signature.
+    // Calls are signed here, and a call without its signature is refused.
     refusesReasoning: () => false,
     explainError,
   };
 }
 
-/** Gemini generateContent where the route says nothing of model and streaming. */
+/** Gemini generateContent when the route names neither model nor streaming. */
 export const gemini: Codec = geminiFor({ model: undefined, streaming: false });

@@ -1,7 +1,8 @@
 /**
- * Keeps user and model in alternation: contents of one side that an edit made neighbours become one, the parts of the later behind
- * those of the earlier, byte for byte; between contents of the user that must not become one, a short reply of the model stands for those
- * that went. "Please ensure that multiturn requests alternate between user and model." What the client itself sent side by side stays so.
+ * Keeps user and model alternating after edits. Contents of one side that an edit made neighbors are joined: the parts of the
+ * later one follow those of the earlier one, byte for byte. Between contents of the user that must not be joined, a short reply
+ * of the model replaces the removed ones. "Please ensure that multiturn requests alternate between user and model." Neighbors
+ * that the client itself sent stay as they are.
  */
 import type { Span } from '../../conversation/conversation.ts';
 import { scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
@@ -16,7 +17,7 @@ import {
 import { startsWith, stringAt } from '../read-body.ts';
 import { namedMembers } from './names.ts';
 
-/** One content of a written body: inserted by us, or the client's of this index. */
+/** The origin of a content in a written body: inserted by us, or the client's content of this index. */
 export type ContentOrigin = number | 'inserted';
 
 type WrittenContent = {
@@ -30,10 +31,10 @@ type WrittenContent = {
 
 const comma = new TextEncoder().encode(',');
 
-/** Stands where replies of the model went between results and the words of the user, which must neither meet nor become one. */
+/** Replaces removed replies of the model between results and words of the user, which must neither meet nor be joined. */
 const foldedReply = jsonBytes({ role: 'model', parts: [{ text: '[Earlier replies are folded.]' }] });
 
-/** `origins` says of each content of the body where it comes from. */
+/** Joins contents of the body; `origins` has one entry for each. */
 export function joinNeighbours(body: Uint8Array, origins: readonly ContentOrigin[]): Uint8Array {
   const seams = origins.map((origin, at) => isNewSeam(origins[at - 1], origin));
   if (!seams.includes(true)) return body;
@@ -79,9 +80,9 @@ function isNewSeam(before: ContentOrigin | undefined, origin: ContentOrigin): bo
 }
 
 /**
- * Tells which contents stay apart from results in front of them. Behind results the user's own words stay a content of their own, with
- * whatever we inserted in front of them: "the model was reading the trailing text as a continuation of the tool result"
- * (hermes-agent #79791).
+ * Returns which contents stay separate from results ahead of them. Behind results the user's own words stay a content of their
+ * own, together with anything we inserted ahead of them: "the model was reading the trailing text as a continuation of the tool
+ * result" (hermes-agent #79791).
  */
 function standApart(
   contents: readonly (WrittenContent | undefined)[],
@@ -102,14 +103,14 @@ function mayJoin(first: WrittenContent | undefined, content: WrittenContent | un
   return first.parts.length > 0 && content.parts.length > 0;
 }
 
-/** Undefined for what is no content. */
+/** Returns undefined for anything but an object. */
 function readContent(body: Uint8Array, span: Span): WrittenContent | undefined {
   const named = namedMembers(body, span);
   if (!named) return undefined;
   const list = named.get('parts')?.value;
   const isList = list !== undefined && startsWith(body, list, '[');
   const said = stringAt(body, named.get('role')) ?? '';
-  // One part alone may stand without brackets.
+  // A single part may be given without brackets.
   const parts = !list ? [] : isList ? scanArray(body, list.start).elements : [list];
   return {
     span,

@@ -1,6 +1,6 @@
 /**
- * The two spellings of every name in this format: proto JSON takes `functionCall` and `function_call` alike. Members are looked up
- * by the camelCase name; the bytes keep the spelling they came in.
+ * Handles the two spellings of every name in this format: proto JSON takes `functionCall` and `function_call` alike. Members are
+ * looked up by the camelCase name; the bytes keep their spelling.
  */
 import type { Span } from '../../conversation/conversation.ts';
 import { type Member, scanObject } from '../../conversation/json-scan.ts';
@@ -9,19 +9,20 @@ import { isNull, startsWith } from '../read-body.ts';
 
 export type NamedMembers = ReadonlyMap<string, Member>;
 
-/** `function_call` and `functionCall` as `functionCall`. */
+/** Spells `function_call` as `functionCall`. */
 function camelCase(key: string): string {
   return key.includes('_') ? key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : key;
 }
 
-/** Both spellings of a camelCase name. */
+/** Returns both spellings of a camelCase name. */
 export function spellings(name: string): readonly [string, string] {
   return [name, name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
 }
 
 /**
- * Members by camelCase name, those that are null left out (null says the same as nothing). Of several with one name the last counts, as
- * in `JSON.parse`; `repeats` says that there are several, in whatever spellings: what is read of such an object is carried as it came.
+ * Returns the members by camelCase name, without those that are null (null means the same as absent). Of several with one name
+ * the last counts, as in `JSON.parse`; `repeats` says that there are several, in whatever spellings: the content of such an
+ * object is never edited.
  */
 export function byName(
   bytes: Uint8Array,
@@ -33,14 +34,14 @@ export function byName(
   return { named, repeats };
 }
 
-/** The members of the object at a place, or undefined where there is no object. */
+/** Returns the members of the object at a place; undefined when there is no object. */
 export function namedMembers(bytes: Uint8Array, span: Span | undefined): NamedMembers | undefined {
   return span && startsWith(bytes, span, '{')
     ? byName(bytes, scanObject(bytes, span.start).members).named
     : undefined;
 }
 
-/** True where there is an object in which a name stands twice. */
+/** True for an object in which a name occurs twice. */
 export function repeatsName(bytes: Uint8Array, span: Span | undefined): boolean {
   return (
     span !== undefined &&
@@ -49,7 +50,7 @@ export function repeatsName(bytes: Uint8Array, span: Span | undefined): boolean 
   );
 }
 
-/** The value of a member of a parsed object, in either spelling. */
+/** Returns the value of a member of a parsed object, in either spelling. */
 export function valueOf(value: unknown, name: string): unknown {
   if (!isRecord(value)) return undefined;
   const [camel, snake] = spellings(name);

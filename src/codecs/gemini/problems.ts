@@ -1,5 +1,5 @@
 /**
- * The invariants of generateContent that a compressor could break, each with the provider's words.
+ * Checks the invariants of generateContent that a compressor could break, each with the provider's words.
  * https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 import { isRecord } from '../../conversation/json-record.ts';
@@ -10,7 +10,7 @@ import { memoized } from '../memoize.ts';
 import { stringOf, valueOf } from './names.ts';
 import { isSigned, nameInId } from './read-part.ts';
 
-/** Neighbouring contents of one side are one turn: pairing holds between turns. */
+/** Neighboring contents of one side are one turn: pairing holds between turns. */
 type GeminiTurn = { readonly isModel: boolean; readonly said: ContentPart[] };
 type ContentPart = { readonly message: Message; readonly part: Part };
 
@@ -44,8 +44,8 @@ function shape({ body }: Conversation, message: Message, before: Message | undef
 }
 
 /**
- * "Please ensure that multiturn requests alternate between user and model." Two neighbours are taken all the same: contents of the
- * model, of which the official client makes one for each chunk of a stream, and the user's words right behind results.
+ * "Please ensure that multiturn requests alternate between user and model." Two kinds of neighbors are accepted all the same:
+ * contents of the model (the official client makes one for each chunk of a stream), and the user's words right behind results.
  */
 function mayFollow(before: Message, message: Message): boolean {
   if (message.role === 'assistant' || before.role === 'assistant') return true;
@@ -106,7 +106,7 @@ function results(turn: GeminiTurn, previous: GeminiTurn | undefined): readonly P
   return found.length > 0 ? found : disordered(turn, previous);
 }
 
-/** Without ids nothing but name and order says which response answers which call. */
+/** Without ids, only name and order say which response answers which call. */
 function disordered(turn: GeminiTurn, previous: GeminiTurn | undefined): readonly Problem[] {
   const calls = (previous?.said ?? []).flatMap(({ part }) => (part.type === 'tool-call' ? [part.id] : []));
   if (calls.some((id) => nameInId(id) === undefined)) return [];
@@ -165,9 +165,7 @@ function resultIn(body: Uint8Array, message: Message, part: Part): Result {
   return found;
 }
 
-/**
- * "Function call … is missing a thought_signature": of each step of the current turn the first call has one, on models that check.
- */
+/** "Function call … is missing a thought_signature": on models that check, the first call of each step of the current turn has one. */
 function unsigned(conversation: Conversation, turns: readonly GeminiTurn[]): readonly Problem[] {
   const start = currentTurn(conversation);
   if (!checksSignatures.test(conversation.model ?? '')) return [];
@@ -205,7 +203,10 @@ function problem(rule: string, message: Message, detail: string): Problem {
   return { rule, message: message.index, detail };
 }
 
-/** Index of that content; 0 where there is none. Asked for every edit. */
+/**
+ * Returns the index of the content that begins the current turn, whose signatures the provider checks ("the most recent user
+ * message" that answers no call); 0 without one. Called for every edit.
+ */
 export const currentTurn: (conversation: Conversation) => number = memoized(({ messages }) => {
   const begins = messages.findLast(
     ({ role, parts }) => role === 'user' && !parts.some((part) => part.type === 'tool-result'),

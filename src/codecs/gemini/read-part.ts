@@ -1,10 +1,15 @@
-/** Reads one part of a content: text, thought, media, a call, a result, or what is carried as it is. */
+/**
+ * Reads one part of a content: text, thought, media, a call, a result, or an opaque part. Texts of a tool result are string
+ * literals inside `functionResponse.response`: in its members (`output`, `result`, `content`, `error`, …), in nested objects, in
+ * lists of strings and in content blocks as MCP spells them. Other lists are data. Only the shape decides, never a length: a
+ * shorter text in its place is still a text.
+ */
 import type { Media, Part, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
 import { startsWith, stringAt, textMember } from '../read-body.ts';
 import { byName, namedMembers, repeatsName, type NamedMembers } from './names.ts';
 
-/** What may stand beside the data of a part and says nothing of its own. */
+/** Members next to the data of a part that hold no content of their own. */
 const besideData: ReadonlySet<string> = new Set([
   'thought',
   'thoughtSignature',
@@ -13,12 +18,12 @@ const besideData: ReadonlySet<string> = new Set([
   'mediaResolution',
 ]);
 
-/** Ids are optional here. A call without one is known by its name; so is a result. Never written into a body. */
+/** Ids are optional in this format. A call or result without an id gets one made from its name, which is never written into a body. */
 function idOrName(id: string | undefined, name: string): string {
   return id === undefined || id === '' ? `${unnamed}${name}` : id;
 }
 
-/** The name in an id that we made; undefined for the ids of others. */
+/** Returns the name in an id that we made; undefined for other ids. */
 export function nameInId(id: string): string | undefined {
   return id.startsWith(unnamed) ? id.slice(unnamed.length) : undefined;
 }
@@ -30,7 +35,7 @@ export function outlinePart(bytes: Uint8Array, span: Span): Part {
   const { named, repeats } = byName(bytes, scanObject(bytes, span.start).members);
   const data = [...named.keys()].filter((name) => !besideData.has(name));
   const part = outlineData(bytes, span, named, data.find((name) => paired.has(name)) ?? data[0]);
-  // "oneof field 'data' is already set": which of several counts is the provider's to say.
+  // "oneof field 'data' is already set": the provider decides which of several counts.
   return repeats || data.length > 1 ? { ...part, stays: 'step' } : part;
 }
 
@@ -58,7 +63,7 @@ function outlineData(bytes: Uint8Array, span: Span, named: NamedMembers, data: s
         ? { type: 'reasoning', span, texts: [text], signed: holdsSignature(bytes, named) }
         : { type: 'text', span, texts: [text] };
     }
-    // Code that the provider ran, its own tools, and whatever comes next.
+    // Code that the provider ran, its own tools, and unknown parts.
     default:
       return { type: 'opaque', span, kind: data };
   }
@@ -100,7 +105,7 @@ function outlineResult(bytes: Uint8Array, span: Span, { value }: Member): Part {
     throw new ScanError('a function response has neither id nor name');
   const callId = idOrName(id, name ?? '');
   const response = named.get('response')?.value;
-  // A response that is no object answers its call all the same. The provider refuses it, so it goes on as it came.
+  // A response that is no object answers its call all the same. The provider refuses it, so it is never edited.
   const isBroken = response !== undefined && !startsWith(bytes, response, '{');
   const { texts, media } = response && !isBroken ? resultTexts(bytes, response) : { texts: [], media: [] };
   const repeats = repeatsName(bytes, value) || repeatsName(bytes, response);
@@ -143,12 +148,12 @@ function outlineMedia(bytes: Uint8Array, span: Span, named: NamedMembers): Media
 
 type ResultContent = { readonly texts: readonly Span[]; readonly media: readonly Media[] };
 
-/** Deeper values are data: no tool nests its text so deep, and a hostile body may nest without end. */
+/** Deeper values are data: no tool nests its text that deep, and a hostile body may nest endlessly. */
 const maxDepth = 8;
 
 const none: ResultContent = { texts: [], media: [] };
 
-/** The texts of the object at `response`, and what of it is no text but costs tokens. */
+/** Returns the texts of the object at `response`, and its media. */
 function resultTexts(bytes: Uint8Array, response: Span): ResultContent {
   const { members } = scanObject(bytes, response.start);
   return joined(members.map(({ value }) => textsOfValue(bytes, value, 1)));
@@ -171,7 +176,7 @@ function textsOfList(bytes: Uint8Array, list: Span): ResultContent {
   return blocks.every((block) => block !== undefined) ? joined(blocks) : asData(list);
 }
 
-/** A block of an MCP tool result: `{type: 'text', text}`, `{type: 'image', data, mimeType}`, and others. */
+/** Reads a block of an MCP tool result: `{type: 'text', text}`, `{type: 'image', data, mimeType}`, and others. */
 function contentBlock(bytes: Uint8Array, span: Span): ResultContent | undefined {
   const named = namedMembers(bytes, span);
   const type = named && stringAt(bytes, named.get('type'));
@@ -192,7 +197,7 @@ function joined(found: readonly ResultContent[]): ResultContent {
   return { texts: found.flatMap(({ texts }) => texts), media: found.flatMap(({ media }) => media) };
 }
 
-/** What a MIME type says of media. */
+/** Returns the kind of media that a MIME type names. */
 function mediaKind(mimeType: string): Media['kind'] {
   if (mimeType.startsWith('image/')) return 'image';
   if (mimeType.startsWith('audio/')) return 'audio';

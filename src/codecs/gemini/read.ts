@@ -1,6 +1,6 @@
 /**
- * Reads a Gemini generateContent request body into the conversation view. https://ai.google.dev/api/generate-content
- * The model and whether the reply streams stand in the URL, so whoever knows the URL says them.
+ * Reads a Gemini generateContent request body into the conversation view. https://ai.google.dev/api/generate-content The URL
+ * names the model and whether the reply streams, so the caller passes them in.
  */
 import type { Conversation, Message, Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
@@ -20,15 +20,15 @@ import {
 import { byName, namedMembers, numberOf, spellings, stringOf, valueOf } from './names.ts';
 import { nameInId, outlinePart } from './read-part.ts';
 
-/** What the URL says: `…/models/MODEL:generateContent` or `…:streamGenerateContent?alt=sse`. */
+/** The URL's path: `…/models/MODEL:generateContent` or `…:streamGenerateContent?alt=sse`. */
 export type GeminiRoute = { readonly model: string | undefined; readonly streaming: boolean };
 
 const systemNames = spellings('systemInstruction');
 
-/** Fields that are read as blocks; every other one is parsed whole. */
+/** Fields that are read as blocks; all other fields are parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['contents', 'tools', ...systemNames]);
 
-/** A content without a role is the user's. `function` is how results were spelled at first. */
+/** A content without a role is the user's. `function` is the old role of results. */
 const roles: Readonly<Record<string, Role>> = { user: 'user', model: 'assistant', function: 'user' };
 
 const nothing: ReadonlySet<string> = new Set();
@@ -65,8 +65,8 @@ function readConversation(
 }
 
 /**
- * A cache brings its own tools and takes none beside them ("tools, system_instruction and tool_config must not be set"); arguments
- * that stream in pieces cannot be held back as one part.
+ * False with a cached content, which brings its own tools ("tools, system_instruction and tool_config must not be set"), and for
+ * arguments that stream in pieces, which cannot be held back as one part.
  */
 function takesOurTool(fields: Readonly<Record<string, unknown>>): boolean {
   const calling = valueOf(valueOf(fields, 'toolConfig'), 'functionCallingConfig');
@@ -102,7 +102,7 @@ function outlineContent(bytes: Uint8Array, reading: ReadContext): Outline {
   return { role: onlyResults ? 'tool' : role, parts, canonical: canonical(onlyResults ? 'tool' : role) };
 }
 
-/** Parts are a list; one alone may stand without brackets. */
+/** Parts are a list; a single part may be given without brackets. */
 function partSpans(bytes: Uint8Array, parts: Span | undefined): readonly Span[] {
   if (!parts) return [];
   if (startsWith(bytes, parts, '{')) return [parts];
@@ -131,7 +131,7 @@ function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
   return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
 }
 
-/** An entry holds a list of functions, or a tool of the provider, or both. */
+/** An entry holds a list of functions, a tool of the provider, or both. */
 function outlineTool(bytes: Uint8Array, entry: Span): readonly Part[] {
   if (!startsWith(bytes, entry, '{')) throw new ScanError('a tool is not an object');
   const named = namedMembers(bytes, entry);
@@ -148,13 +148,17 @@ function outlineTool(bytes: Uint8Array, entry: Span): readonly Part[] {
 
 type OpenCall = { readonly id: string; readonly name: string; answered: boolean };
 
-/** Calls of one turn that wait for their results: in order, by id and by name. */
+/** Calls of one turn that wait for their results, in order, by id and by name. */
 type OpenCalls = { readonly callsById: Map<string, Waiting>; readonly callsByName: Map<string, Waiting> };
 
-/** Calls in their order; the first `done` of them are answered. */
+/** Calls in order; the first `done` of them are answered. */
 type Waiting = { readonly calls: OpenCall[]; done: number };
 
-/** The messages themselves where nothing is to be paired so. */
+/**
+ * Pairs results without an id with the calls they answer, by name and order, because ids are optional in this format. A call and
+ * a result that both lack an id already share one made from their name; here a result without an id gets that of a call which has
+ * one. Returns the messages themselves when nothing changes.
+ */
 function pairByName(messages: readonly Message[]): readonly Message[] {
   let open = noCalls();
   let speaker: Message['role'] | undefined;
@@ -199,7 +203,7 @@ function answering(
   return call.id === part.callId ? part : { ...part, callId: call.id };
 }
 
-/** Each call that is answered is passed by once. */
+/** Skips each answered call once. */
 function firstWaiting(waiting: Waiting | undefined): OpenCall | undefined {
   if (!waiting) return undefined;
   while (waiting.calls[waiting.done]?.answered === true) waiting.done++;

@@ -1,4 +1,4 @@
-/** The parts of a model's content in a response: as bytes and values, and without private calls. */
+/** Reads the parts of a model's content in a response, as bytes and values, and hides private calls. */
 import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { isRecord } from '../../conversation/json-record.ts';
@@ -7,7 +7,7 @@ import { stringOf, valueOf } from './names.ts';
 
 export type PartBytes = { readonly bytes: Uint8Array; readonly value: unknown };
 
-/** The parts of a content object; none where it has no list of them. */
+/** Returns the parts of a content object; none when it has no list of them. */
 export function partsOf(content: Uint8Array): readonly PartBytes[] {
   const list = memberBytes(content, 'parts');
   return list && list[0] === OPEN_BRACKET ? elementsOf(list) : [];
@@ -15,7 +15,7 @@ export function partsOf(content: Uint8Array): readonly PartBytes[] {
 
 const OPEN_BRACKET = '['.charCodeAt(0);
 
-/** The elements of an array, each as its bytes and as a value. */
+/** Returns the elements of an array, each as bytes and as a value. */
 function elementsOf(array: Uint8Array): readonly PartBytes[] {
   return scanArray(array, 0).elements.map((span) => ({
     bytes: array.subarray(span.start, span.end),
@@ -23,7 +23,7 @@ function elementsOf(array: Uint8Array): readonly PartBytes[] {
   }));
 }
 
-/** The call in a part, or undefined. An id is optional. */
+/** Returns the call in a part; undefined without one. Its id is optional. */
 export function callIn(
   part: unknown,
 ): { readonly name: string; readonly id: string | undefined } | undefined {
@@ -33,15 +33,16 @@ export function callIn(
   return { name: stringOf(call, 'name') ?? '', id: id === '' ? undefined : id };
 }
 
-/** What is said in a part: text, thought, or neither. */
+/** Returns the text or thought of a part; undefined for other parts. */
 export function saidIn(part: unknown): { readonly text: string; readonly isThought: boolean } | undefined {
   const text = stringOf(part, 'text');
   return text === undefined ? undefined : { text, isThought: valueOf(part, 'thought') === true };
 }
 
 /**
- * Leaves private calls out, part by part as they come. Of parallel calls only the first has a signature, and without one the
- * provider refuses the turn when the client sends it back: if the first is private, the client's first call takes the signature over.
+ * Creates a filter that leaves out private calls, part by part as they arrive. Of parallel calls only the first has a signature,
+ * and without one the provider refuses the turn when the client sends it back: if the first is private, the client's first call
+ * takes over its signature.
  */
 export function hideRecalls(recallTool: string | undefined): (part: PartBytes) => PartBytes | undefined {
   let signature: string | undefined;

@@ -17,7 +17,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
   const candidate = firstCandidate(response);
   const rawUsage = valueOf(response, 'usageMetadata');
   const blocked = stringOf(valueOf(response, 'promptFeedback'), 'blockReason');
-  // A prompt that was blocked, and a candidate cut off before its first word, have no content.
+  // A prompt that was blocked, and a candidate that was cut off before its first word, have no content.
   const turn = (candidate && candidateContent(body)) ?? emptyTurn;
   if (!candidate && blocked === undefined)
     throw new LeporelloError('bad-response', 'The upstream response has no candidates, as a reply would.');
@@ -26,7 +26,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
 
 const emptyTurn = jsonBytes({ role: 'model', parts: [] });
 
-/** The reply that a model's content makes; streams rebuild the same content. */
+/** Makes a reply from a model's content; streams rebuild the same content. */
 export function replyFrom(content: {
   readonly turn: Uint8Array;
   readonly finish: string | undefined;
@@ -48,7 +48,7 @@ export function replyFrom(content: {
   };
 }
 
-/** This format says STOP for calls too; whatever else it says, the reply was cut off or refused. */
+/** This format says STOP for calls too; with any other reason the reply was cut off or refused. */
 export function isWhole(reply: ModelReply): boolean {
   return reply.finish === 'STOP';
 }
@@ -74,10 +74,10 @@ export function writeResponse(
   return usage === undefined ? changed : withMembers(changed, { usageMetadata: jsonBytes(usage) });
 }
 
-/** Where nothing is left to say: a part as the provider itself ends its streams. */
+/** An empty part, as the provider itself ends its streams, for a reply with nothing left to say. */
 export const emptyText = jsonBytes({ text: '' });
 
-/** Changes the first candidate of a response, byte for byte the rest. */
+/** Changes the first candidate of a response; all other bytes stay. */
 export function changeCandidate(body: Uint8Array, change: (candidate: Uint8Array) => Uint8Array): Uint8Array {
   const found = candidateIn(body);
   if (!found) return body;
@@ -86,7 +86,7 @@ export function changeCandidate(body: Uint8Array, change: (candidate: Uint8Array
   return withMembers(body, { candidates: applySplices(candidates, [{ span, bytes }]) });
 }
 
-/** The list of candidates, and where the first stands in it. */
+/** Returns the list of candidates, and the span of the first one in it. */
 function candidateIn(body: Uint8Array): { readonly candidates: Uint8Array; readonly span: Span } | undefined {
   const candidates = memberBytes(body, 'candidates');
   if (candidates?.[0] !== OPEN_BRACKET) return undefined;
@@ -97,14 +97,14 @@ function candidateIn(body: Uint8Array): { readonly candidates: Uint8Array; reado
 const OPEN_BRACKET = '['.charCodeAt(0);
 const OPEN_BRACE = '{'.charCodeAt(0);
 
-/** The first candidate of a parsed response. */
+/** Returns the first candidate of a parsed response. */
 export function firstCandidate(response: unknown): Readonly<Record<string, unknown>> | undefined {
   const candidates = valueOf(response, 'candidates');
   const first: unknown = Array.isArray(candidates) ? candidates[0] : undefined;
   return isRecord(first) ? first : undefined;
 }
 
-/** The content of the first candidate as bytes, where it is an object. */
+/** Returns the content of the first candidate as bytes, when it is an object. */
 export function candidateContent(body: Uint8Array): Uint8Array | undefined {
   const found = candidateIn(body);
   const content =
@@ -113,8 +113,8 @@ export function candidateContent(body: Uint8Array): Uint8Array | undefined {
 }
 
 /**
- * `promptTokenCount` includes cached tokens. Tokens of the provider's own tools (`toolUsePromptTokenCount`) and of thinking are reported
- * beside it: they are paid for, but were not in the prompt that was sent.
+ * `promptTokenCount` includes cached tokens. Tokens of the provider's own tools (`toolUsePromptTokenCount`) and of thinking are
+ * reported separately: they are paid for, but were not in the prompt that was sent.
  */
 export function usageFrom(raw: unknown): ReplyUsage | undefined {
   if (!isRecord(raw)) return undefined;
@@ -140,7 +140,7 @@ const statuses: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 };
 
-/** https://cloud.google.com/apis/design/errors */
+/** Spells an error in Google's shape. https://cloud.google.com/apis/design/errors */
 export function errorBody({ status: code, message }: GatewayProblem): Uint8Array {
   const status = statuses[code] ?? (code < 500 ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
   return jsonBytes({ error: { code, message, status } });
@@ -164,11 +164,11 @@ function visibleParts(reply: ModelReply): readonly PartBytes[] {
   return partsOf(reply.turn).flatMap((part) => hide(part) ?? []);
 }
 
-/** Calls without an id are told apart by their position; that id is never written. */
+/** Calls without an id get one from their position, which is never written. */
 function callFrom({ bytes, value }: PartBytes, index: number): ToolCall {
   const { id, name } = callIn(value)!;
   const call = memberBytes(bytes, 'functionCall') ?? memberBytes(bytes, 'function_call');
-  // As the model spelled it: its numbers may be larger than ours.
+  // The arguments as the model spelled them: JavaScript cannot hold all of its numbers.
   const args = call && memberBytes(call, 'args');
   return { id: id ?? `#${index}`, name, argumentsJson: args ? decoder.decode(args) : '{}' };
 }

@@ -1,5 +1,5 @@
 /**
- * What of a generateContent body may be edited. Nothing here is bound to what stands before it: a signature belongs to its own part.
+ * Says which edits of a generateContent body are allowed. No part is bound to its prefix: a signature belongs to its own part.
  * https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
@@ -19,8 +19,9 @@ export const rules: FormatRules = {
 };
 
 /**
- * Unsigned text, calls and results may change. A signed part stays as it is, and in the current turn, whose signatures are checked, where it
- * is; a whole step may go, calls and responses together. With `cachedContent` the contents are what follows the cache, so they may change.
+ * Unsigned texts, calls and results may change. A signed part stays unchanged, and in the current turn, whose signatures are
+ * checked, it also keeps its place. A whole step may be removed, calls and responses together. With `cachedContent` the contents
+ * follow the cache, so they may change.
  */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
   const at = lastMessageOf(edit);

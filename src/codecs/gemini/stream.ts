@@ -1,7 +1,9 @@
 /**
- * Relays a streamed reply (`alt=sse`): every chunk goes on as it came, but for the part of a private recall call. When continuations
- * follow, the client sees one reply: one id, one finish, usage of all rounds. The JSON array that streams without `alt=sse` is not
- * server-sent events and never gets here.
+ * Relays a streamed reply (`alt=sse`): every chunk goes on as it came, except for the part of a private recall call. When
+ * continuations follow, the client sees one reply: one id, one finish, usage of all rounds. The JSON array that streams without
+ * `alt=sse` is not server-sent events and never gets here. The reply is rebuilt, to be sent back in a continuation: text that
+ * came in pieces is joined; every part with more than text keeps its bytes ("don't merge one part with a signature with
+ * another").
  */
 import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
@@ -45,7 +47,7 @@ type GeminiRound = {
   recalled: boolean;
   usage: unknown;
   finish: string | undefined;
-  /** Chunks that end the reply, kept back once a private call was seen; a continuation starts with those of the round before. */
+  /** Chunks that end the reply, held back once a private call was seen; a continuation starts with those of the round before. */
   ending: StreamEvent[];
   begun: boolean;
   failed: boolean;
@@ -62,7 +64,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     if (!round.begun) round.ending = [];
     round.begun = true;
     firstId ??= stringIn(chunk, 'responseId');
-    // Its numbers are running totals of this response: they replace those of the chunk before.
+    // Its numbers are running totals of this response and replace those of the chunk before.
     if (isRecord(chunk['usageMetadata']))
       round.usage = { ...(round.usage as object), ...chunk['usageMetadata'] };
     const candidate = firstCandidate(chunk);
@@ -91,7 +93,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return round.number === 0 && !round.recalled;
   }
 
-  /** The chunk without private calls and without an end, under the id of the first response. */
+  /** Returns the chunk without private calls and without an end, under the id of the first response. */
   function show(event: StreamEvent, data: Uint8Array, visible: readonly PartBytes[]): Uint8Array {
     const parts = jsonList(visible.map(({ bytes }) => bytes));
     const open = changeCandidate(data, (candidate) =>
@@ -100,7 +102,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return eventBytes(event.event, ofOneReply(open));
   }
 
-  /** Under the id of the first response, with the usage of all rounds so far. */
+  /** Sets the id of the first response and the usage of all rounds so far. */
   function ofOneReply(data: Uint8Array): Uint8Array {
     const id = firstId === undefined ? {} : { responseId: jsonBytes(firstId) };
     const usage = { usageMetadata: jsonBytes(addUsage(earlierUsage, round.usage) ?? {}) };
@@ -109,7 +111,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 
   function ending(finish: string | undefined): readonly Uint8Array[] {
     return round.ending.map((event) => {
-      // What the last chunk said is out already.
+      // The client has already received what the last chunk said.
       const closed = changeCandidate(encoder.encode(event.data), (candidate) => {
         const said = withParts(candidate, jsonList([emptyText]));
         return finish === undefined ? said : setMembers(said, { finishReason: jsonBytes(finish) });
@@ -187,7 +189,7 @@ function parseChunk(data: string): JsonRecord | undefined {
 
 interface ContentRecorder {
   add(parts: readonly PartBytes[]): void;
-  /** The content as JSON bytes. */
+  /** Returns the content as JSON bytes. */
   turn(): Uint8Array;
 }
 
@@ -216,7 +218,7 @@ function recordContent(): ContentRecorder {
   };
 }
 
-/** Text or thought, and nothing beside. */
+/** True for a part with text or a thought and nothing else. */
 function isOnlyText(value: unknown): boolean {
   return isRecord(value) && Object.keys(value).every((key) => key === 'text' || key === 'thought');
 }

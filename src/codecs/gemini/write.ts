@@ -1,4 +1,4 @@
-/** Writes edits and the recall tool into a generateContent body, byte by byte. */
+/** Writes edits, the recall tool, continuations and prompts of our own into generateContent bodies. */
 import { isRecord } from '../../conversation/json-record.ts';
 import { bytesOf, type Conversation, type Part } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
@@ -23,14 +23,14 @@ import { callIn, partsOf } from './reply-parts.ts';
 
 type Extra = { readonly recallTool?: RecallTool };
 
-/** The body with the edits; contents of one side that the edits made neighbours are one content. */
+/** Writes the edits; contents of one side that the edits made neighbors are joined. */
 export function write(conversation: Conversation, edits: readonly Edit[], extra: Extra = {}): Uint8Array {
   const body = writeApart(conversation, edits, extra);
   const moves = edits.some(({ kind }) => kind !== 'replace-text' && kind !== 'replace-input');
   return moves ? joinNeighbours(body, originsAfter(conversation, edits)) : body;
 }
 
-/** The same with every content for itself: what was inserted is a content of its own, and dropped ones leave neighbours. */
+/** Does the same without joining: an inserted message is a content of its own, and dropped ones leave neighbors. */
 export function writeApart(
   conversation: Conversation,
   edits: readonly Edit[],
@@ -41,7 +41,7 @@ export function writeApart(
   return applySplices(conversation.body, splices);
 }
 
-/** The sent body, the model's content as it was (signatures included), and one content of the user's with the answers. */
+/** Appends the model's content as it was (signatures included), and one content of the user's with the answers, to the sent body. */
 export function continueWith(
   sent: Uint8Array,
   { turn }: ModelReply,
@@ -60,7 +60,7 @@ export function turnContent(turn: Uint8Array): Uint8Array {
   return hasRole ? turn : withMembers(turn, { role: jsonBytes('model') });
 }
 
-/** One response for each answer. Ids that we made stand in no call and go into no body. */
+/** Returns one response for each answer. Ids that we made are in no call and are not written. */
 export function answerParts({ turn, answers }: RecallRound): readonly Uint8Array[] {
   const given = new Set(partsOf(turn).flatMap(({ value }) => callIn(value)?.id ?? []));
   return answers.map(({ call, text }) => {
@@ -79,7 +79,7 @@ export const writer: MessageWriter = {
   },
 };
 
-/** Where each content of the written body comes from, in its order. */
+/** Returns the origin of each content of the written body, in order. */
 function originsAfter(conversation: Conversation, edits: readonly Edit[]): readonly ContentOrigin[] {
   const gone = droppedMessages(conversation, edits);
   const inserted = new Map<number, number>();
@@ -91,7 +91,10 @@ function originsAfter(conversation: Conversation, edits: readonly Edit[]): reado
   ]);
 }
 
-/** A splice that adds the tool to the last list of functions. The conversation must offer at least one function. */
+/**
+ * Returns a splice that adds the recall tool, as a function declaration, to the last list of functions. The conversation must
+ * offer at least one function.
+ */
 function toolSplice(conversation: Conversation, tool: RecallTool): Splice {
   for (const block of conversation.toolNames.length > 0 ? conversation.preamble : []) {
     const bytes = bytesOf(conversation.body, block, { start: 0, end: block.span.end - block.span.start });
@@ -113,7 +116,7 @@ function toolSplice(conversation: Conversation, tool: RecallTool): Splice {
   );
 }
 
-/** The list in which a declaration stands. */
+/** Finds the list that holds a declaration. */
 function listAround(bytes: Uint8Array, declared: Part) {
   const isOne = startsWith(bytes, { start: 0, end: 1 }, '{');
   const entries = isOne ? [{ start: 0, end: bytes.length }] : scanArray(bytes, 0).elements;
@@ -124,8 +127,8 @@ function listAround(bytes: Uint8Array, declared: Part) {
 }
 
 /**
- * `parameters` is a Schema of the provider, which knows its types in capitals and refuses keywords it does not know;
- * `parametersJsonSchema` is plain JSON Schema, which older servers do not know. The client's own choice works with its server.
+ * `parameters` is the provider's own Schema, which spells types in capitals and refuses unknown keywords; `parametersJsonSchema`
+ * is plain JSON Schema, which older servers do not know. The client's own choice works with its server.
  */
 function declaration({ name, description, parameters }: RecallTool, jsonSchema: boolean): Uint8Array {
   return jsonBytes(

@@ -1,4 +1,7 @@
-/** The rules that a Chat Completions body breaks, read with `JSON.parse` alone. https://platform.openai.com/docs/api-reference/chat/create */
+/**
+ * Finds the rules that a Chat Completions body breaks, with `JSON.parse` alone.
+ * https://platform.openai.com/docs/api-reference/chat/create
+ */
 import type { JsonRecord } from '../../conversation/json-record.ts';
 import { isRecord } from '../../conversation/json-record.ts';
 import { isFilled, objectsOf, parsedBody, wordAt } from '../parsed-body.ts';
@@ -9,7 +12,7 @@ export function faults(body: Uint8Array): readonly string[] {
   const messages = objectsOf(parsed['messages']);
   if (messages.length === 0) return ['messages-not-empty'];
   const found: string[] = [];
-  /** Calls of the last assistant message, by id, and how many results they still wait for. */
+  /** Calls of the last assistant message by id, each with the number of results it still waits for. */
   let open = new Map<string, number>();
   let isAsked = false;
   const close = () => {
@@ -49,7 +52,7 @@ function messageFaults(message: JsonRecord, before: JsonRecord | undefined): rea
   return found;
 }
 
-/** The form before tools: a result names its function and stands right behind the call. */
+/** True for a result of the legacy function form: it names its function and comes right behind the call. */
 function isAnswer(message: JsonRecord, before: JsonRecord | undefined): boolean {
   const called = before?.['function_call'];
   return isRecord(called) && wordAt(called, 'name') === wordAt(message, 'name');

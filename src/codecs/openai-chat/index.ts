@@ -23,7 +23,7 @@ export const openaiChat: Codec = {
   promptBody,
   errorBody,
   overflowIn,
-  // Nothing in this format seals reasoning.
+  // This format signs no reasoning.
   refusesReasoning: () => false,
   explainError,
 };

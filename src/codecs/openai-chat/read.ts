@@ -28,7 +28,7 @@ import {
   type LastMembers,
 } from '../read-body.ts';
 
-/** Fields that are read as blocks; every other one is parsed whole. */
+/** Fields that are read as blocks; all other fields are parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'tools', 'functions']);
 
 /** Compatible servers take Anthropic's cache marks here; clients move them from turn to turn. */
@@ -40,7 +40,7 @@ const roles: Readonly<Record<string, Role>> = {
   user: 'user',
   assistant: 'assistant',
   tool: 'tool',
-  // The form before tools.
+  // The legacy function form.
   function: 'tool',
 };
 
@@ -83,10 +83,10 @@ function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
   return { role, parts, canonical: canonical(role), markedForMs: markedForMs(bytes, members) };
 }
 
-/** Servers call it one or the other; clients that do not know which send it back as both. */
+/** Servers use one name or the other; clients that do not know which send it back as both. */
 const reasoningMembers = ['reasoning_content', 'reasoning'] as const;
 
-/** What a message says: its own reasoning, its content, its refusal, its calls. */
+/** Returns the parts of a message: its reasoning, content, refusal and calls. */
 function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): readonly Part[] {
   const content = byKey.get('content')?.value;
   const calls = byKey.get('tool_calls')?.value;
@@ -107,14 +107,17 @@ function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): re
   ];
 }
 
-/** Members that say something and stay as they are. */
+/** Members with content that is never edited. */
 const carried = ['refusal', 'audio'] as const;
 
 function isResult(said: string): boolean {
   return said === 'tool' || said === 'function';
 }
 
-/** The one call of a message in the form before tools. It has no id: its result names the function and stands right behind it. */
+/**
+ * Reads the one call of a message in the legacy function form. It has no id: its result names the function and comes right behind
+ * it.
+ */
 function outlineFunctionCall(bytes: Uint8Array, called: Span | undefined): readonly Part[] {
   if (!called || isNull(bytes, called)) return [];
   const members = membersAt(bytes, called);
@@ -125,7 +128,7 @@ function outlineFunctionCall(bytes: Uint8Array, called: Span | undefined): reado
 }
 
 function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
-  // An empty string is how many clients spell "no content".
+  // Many clients spell "no content" as an empty string.
   if (startsWith(bytes, content, '"')) {
     return content.end - content.start === 2 ? [] : [{ type: 'text', span: content, texts: [content] }];
   }
@@ -147,7 +150,7 @@ type ContentItem = {
   readonly stays: Stays | undefined;
 };
 
-/** One element of a content array. Some servers pass on references to tools as Anthropic spells them. */
+/** Reads one element of a content array. Some servers pass on references to tools as Anthropic spells them. */
 function outlineItem(bytes: Uint8Array, span: Span): ContentItem {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
   const { byKey, repeats } = lastMembers(scanObject(bytes, span.start).members);
@@ -174,7 +177,7 @@ function outlineCall(bytes: Uint8Array, span: Span): Part {
   const { byKey, repeats } = membersAt(bytes, span);
   const id = stringAt(bytes, byKey.get('id'));
   if (id === undefined) throw new ScanError('a tool call has no id');
-  // A custom tool call carries free text as `input` where a function call carries JSON as `arguments`.
+  // A custom tool call has free text as `input` where a function call has JSON as `arguments`.
   const inner = membersAt(bytes, byKey.get('function')?.value ?? byKey.get('custom')?.value);
   const call = outlineCalled(bytes, span, inner, id);
   return repeats ? { ...call, stays: 'step' } : call;
@@ -187,12 +190,12 @@ function outlineCalled(bytes: Uint8Array, span: Span, { byKey, repeats }: LastMe
   return { type: 'tool-call', span, id, name, input, ...(repeats && { stays: 'step' as const }) };
 }
 
-/** The members of what stands there; none of what is no object. */
+/** Returns the members of the object at a place; none when there is no object. */
 function membersAt(bytes: Uint8Array, span: Span | undefined): LastMembers {
   return lastMembers(span && startsWith(bytes, span, '{') ? scanObject(bytes, span.start).members : []);
 }
 
-/** A tool message is one result: the whole message is the part, so that dropping the part drops the message. */
+/** Reads a tool message as one result. The whole message is the part, so dropping the part drops the message. */
 function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, said: string): Part {
   const named = stringAt(bytes, byKey.get(said === 'function' ? 'name' : 'tool_call_id'));
   if (named === undefined) throw new ScanError('a result names neither a call nor a function');
@@ -237,7 +240,7 @@ function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
   };
 }
 
-/** The definitions of the form before tools stand in a list of their own, without what wraps them. */
+/** Reads the definitions of the legacy function form: they have a list of their own, without a wrapper. */
 function outlineFunctions(bytes: Uint8Array, reading: ReadContext): Outline {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'functions' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
@@ -248,8 +251,8 @@ function outlineFunctions(bytes: Uint8Array, reading: ReadContext): Outline {
 }
 
 /**
- * Calls of the form before tools (`function_call`, answered by a message of role `function`). They have no ids: a message holds one call
- * at most, and the result behind it names the function. The ids here are ours, and stand in no body.
+ * Begins our ids for calls of the legacy function form (`function_call`, answered by a message of role `function`). Such calls
+ * have no ids: a message holds at most one, and the result behind it names the function. These ids are never written into a body.
  */
 const mark = '#function ';
 
@@ -257,7 +260,7 @@ export function functionId(name: string): string {
   return `${mark}${name}`;
 }
 
-/** True for the id of a call that has none. */
+/** True for an id that we made for a call without one. */
 export function isFunctionId(id: string): boolean {
   return id.startsWith(mark);
 }

@@ -39,7 +39,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
   });
 }
 
-/** The reply that an assistant message makes; streams rebuild the same message. */
+/** Makes a reply from an assistant message; streams rebuild the same message. */
 export function replyFrom(message: {
   readonly turn: Uint8Array;
   readonly finish: string | undefined;
@@ -94,14 +94,14 @@ export function writeResponse(
   });
 }
 
-/** A message whose only calls were private has nothing for the client to run. */
+/** Returns the finish reason for the client. A message whose only calls were private gives the client nothing to run. */
 export function clientFinish(reply: ModelReply): string | null {
   const isForCalls = reply.finish === 'tool_calls' || reply.finish === 'function_call';
   if (isForCalls && reply.calls.length === 0) return 'stop';
   return reply.finish ?? null;
 }
 
-/** OpenAI counts cached tokens in `prompt_tokens`, and does not charge for writing them. */
+/** OpenAI counts cached tokens as part of `prompt_tokens`, and does not charge for writing them. */
 export function usageFrom(raw: unknown): ReplyUsage | undefined {
   if (!isRecord(raw)) return undefined;
   return {
@@ -112,7 +112,7 @@ export function usageFrom(raw: unknown): ReplyUsage | undefined {
   };
 }
 
-/** https://platform.openai.com/docs/guides/error-codes */
+/** Spells an error in OpenAI's shape. https://platform.openai.com/docs/guides/error-codes */
 export function errorBody(problem: GatewayProblem): Uint8Array {
   const { status, message } = problem;
   const limited = { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' };
@@ -124,8 +124,8 @@ export function errorBody(problem: GatewayProblem): Uint8Array {
 
 const overflowWordings: readonly OverflowWording[] = [
   ...contextLengthWordings,
-  // Servers that speak this format say, in their order of use:
-  // "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)."
+  // The wordings of servers that speak this format, the most used first: "The input token count (1196265) exceeds the maximum
+  // number of tokens allowed (1048575)."
   /input token count (?:\((?<prompt>[\d,]+)\) )?.{0,40}exceeds the maximum(?: number of tokens allowed \(?(?<limit>[\d,]+))?/i,
   // "This model's maximum prompt length is 131072 but the request contains 537812 tokens."
   /maximum prompt length is (?<limit>[\d,]+)(?: but the request contains (?<prompt>[\d,]+))?/i,
@@ -143,7 +143,7 @@ const overflowWordings: readonly OverflowWording[] = [
   /(?:request \((?<prompt>[\d,]+) tokens\) )?exceeds the available context size(?: \((?<limit>[\d,]+) tokens\))?/i,
   // "The number of tokens to keep from the initial prompt is greater than the context length"
   /greater than the context length/i,
-  // The code alone, from servers with a wording of their own
+  // Only the code, from servers with other wordings
   /"code"\s*:\s*"context_length_exceeded"/,
 ];
 
@@ -177,7 +177,7 @@ function firstChoice(body: Uint8Array): Uint8Array | undefined {
   return choices && first && choices.subarray(first.start, first.end);
 }
 
-/** The one call of the form before tools. */
+/** Returns the one call of the legacy function form. */
 function functionCallIn(message: unknown): readonly ToolCall[] {
   const called = recordAt(message, 'function_call');
   const name = stringIn(called, 'name');
@@ -185,7 +185,7 @@ function functionCallIn(message: unknown): readonly ToolCall[] {
   return [{ id: functionId(name), name, argumentsJson: stringIn(called, 'arguments') ?? '' }];
 }
 
-/** The free text of a custom call stands in place of arguments. */
+/** Reads a call. The free text of a custom call counts as its arguments. */
 function callFrom(call: unknown): ToolCall {
   const called = recordAt(call, 'function');
   const custom = recordAt(call, 'custom');

@@ -1,4 +1,7 @@
-/** The invariants of Chat Completions that a compressor could break. https://platform.openai.com/docs/api-reference/chat/create */
+/**
+ * Checks the invariants of Chat Completions that a compressor could break, and says which edits are allowed.
+ * https://platform.openai.com/docs/api-reference/chat/create
+ */
 import { bytesOf, type Conversation, type Message } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { scanObject } from '../../conversation/json-scan.ts';
@@ -10,7 +13,7 @@ export const rules: FormatRules = {
   problems,
   faults,
   mayEdit: sparing(mayEdit),
-  // Nothing in this format is bound to what stands before it.
+  // No part of this format is bound to its prefix.
   bindsPrefix: () => false,
   complete: (_conversation, edits) => ({ status: 'ok', edits }),
 };
@@ -63,7 +66,10 @@ function problems(conversation: Conversation): readonly Problem[] {
   return found;
 }
 
-/** System messages and what is carried untouched stay; content may be missing only beside tool calls, so texts are replaced, never dropped. */
+/**
+ * System messages and opaque parts stay. Content may be missing only in messages with tool calls, so texts are replaced, never
+ * dropped.
+ */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
   const message = conversation.messages[lastMessageOf(edit)];
   if (!message) return false;
@@ -85,7 +91,10 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   }
 }
 
-/** The input of a custom tool is free text, not JSON. A call of the form before tools is the object with its arguments itself. */
+/**
+ * True for a call with JSON arguments: the input of a custom tool is free text. A call of the legacy function form is itself the
+ * object with the arguments.
+ */
 function isFunctionCall({ body }: Conversation, message: Message, index: number): boolean {
   const part = message.parts[index];
   if (part?.type !== 'tool-call') return false;

@@ -1,4 +1,7 @@
-/** Rebuilds the assistant message of one streamed completion, so that it can be sent back in a continuation. */
+/**
+ * Rebuilds the assistant message of one streamed completion, so that it can be sent back in a continuation, and changes single
+ * chunks so that every other byte stays.
+ */
 import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import { scanArray } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes } from '../../conversation/splice.ts';
@@ -13,19 +16,19 @@ import {
   withMembers,
 } from '../event-json.ts';
 
-/** Stands for one call through all its fragments. An index alone does not: some servers give every call the same. */
+/** Identifies one call through all its fragments. An index alone is not enough: some servers give every call the same. */
 export type CallKey = { readonly index: number };
 
 export interface MessageRecorder {
-  /** Takes one delta; returns the call each of its fragments belongs to, in the order of `callsOf`. */
+  /** Takes one delta. Returns the call that each of its fragments belongs to, in the order of `callsOf`. */
   delta(delta: JsonRecord): readonly CallKey[];
-  /** The call as far as it has come, as a message would hold it. */
+  /** Returns the call as far as it has arrived, as a message would hold it. */
   call(key: CallKey): JsonRecord;
-  /** The name of the called tool; empty as long as it has not come. */
+  /** Returns the name of the called tool; empty until it has arrived. */
   nameOf(key: CallKey): string;
-  /** The name in the one call of the form before tools; undefined as long as none has come. */
+  /** Returns the name in the one call of the legacy function form; undefined until one has arrived. */
   functionName(): string | undefined;
-  /** The message as JSON bytes. */
+  /** Returns the message as JSON bytes. */
   turn(): Uint8Array;
 }
 
@@ -79,7 +82,7 @@ export function recordMessage(): MessageRecorder {
   };
 }
 
-/** The call fragments of a delta. */
+/** Returns the call fragments of a delta. */
 export function callsOf(delta: JsonRecord): readonly JsonRecord[] {
   const calls = delta['tool_calls'];
   return Array.isArray(calls) ? (calls as readonly unknown[]).filter(isRecord) : [];
@@ -95,7 +98,7 @@ function calledName(call: JsonRecord | undefined): string {
   return stringIn(recordAt(call, 'function'), 'name') ?? stringIn(recordAt(call, 'custom'), 'name') ?? '';
 }
 
-/** Ids, types and names come whole, as the official clients read them; arguments and inputs come in pieces. */
+/** Ids, types and names arrive whole, as the official clients read them; arguments and inputs arrive in pieces. */
 function joinedCall(call: JsonRecord, { index: _index, ...fragment }: JsonRecord): JsonRecord {
   const result: Record<string, unknown> = { id: '', type: 'function', ...call };
   for (const [key, value] of Object.entries(fragment)) {
@@ -115,7 +118,7 @@ function joinedCalled(before: unknown, piece: unknown): unknown {
   return result;
 }
 
-/** Texts and lists come in pieces, objects member by member; anything else comes whole. */
+/** Texts and lists arrive in pieces, objects member by member; anything else arrives whole. */
 function joined(before: unknown, piece: unknown): unknown {
   if (typeof before === 'string' && typeof piece === 'string') return before + piece;
   if (Array.isArray(before) && Array.isArray(piece))
@@ -142,7 +145,7 @@ export function firstChoice(chunk: JsonRecord): JsonRecord | undefined {
   return isRecord(first) ? first : undefined;
 }
 
-/** True when a delta says anything beside its role, its calls, and a private call of the form before tools. */
+/** True when a delta holds anything besides its role, its calls and a private call of the legacy function form. */
 export function hasText(delta: JsonRecord, keepsFunction: boolean): boolean {
   return Object.entries(delta).some(
     ([key, value]) =>
@@ -154,7 +157,7 @@ export function hasText(delta: JsonRecord, keepsFunction: boolean): boolean {
   );
 }
 
-/** The choice with other calls, or none, and with or without its role. */
+/** Replaces the calls of a choice, and keeps or removes its role. */
 export function withCalls(
   choice: Uint8Array,
   calls: readonly JsonRecord[],
@@ -169,7 +172,7 @@ export function withCalls(
   return withMembers(choice, { delta: withMembers(delta, list) });
 }
 
-/** The choice as the end of a message that says nothing more. */
+/** Returns the choice as the end of a message without further content. */
 export function closedChoice(choice: Uint8Array, finish: string | null): Uint8Array {
   return setMembers(choice, {
     delta: jsonBytes({}),

@@ -1,6 +1,6 @@
 /**
- * Relays a streamed completion: every chunk goes on as it came, but for the fragments of a private recall call.
- * When continuations follow, the client sees one message: one role, call indices without gaps, one finish, usage of all rounds.
+ * Relays a streamed completion: every chunk goes on as it came, except for the fragments of a private recall call. When
+ * continuations follow, the client sees one message: one role, call indices without gaps, one finish, usage of all rounds.
  */
 import { jsonBytes } from '../../conversation/splice.ts';
 import {
@@ -28,12 +28,12 @@ import {
   recordMessage,
 } from './stream-message.ts';
 
-/** What the client has got by now, over all rounds. */
+/** What the client has received so far, over all rounds. */
 type ChatRelay = {
   readonly recallTool: string | undefined;
   round: ChatRound;
   nextIndex: number;
-  /** The id of the first response: that of the one message the client sees. */
+  /** The id of the first response, which becomes that of the one message the client sees. */
   id: string | undefined;
   hasRole: boolean;
   earlierUsage: unknown;
@@ -46,19 +46,19 @@ type ChatRound = {
   /** Client-side index of each call; private ones have none. */
   readonly shown: Map<CallKey, number>;
   readonly recalls: Set<CallKey>;
-  /** Whether the one call of the form before tools is private. Its name comes with its first fragment. */
+  /** True when the one call of the legacy function form is private. Its name comes with its first fragment. */
   recallsFunction: boolean;
-  /** Calls whose name has not come yet: they may still become the private one. */
+  /** Calls whose name has not arrived yet: they may still turn out private. */
   readonly unnamed: Set<CallKey>;
   usage: unknown;
   finish: string | undefined;
-  /** Chunks that end the message, kept back once a private call was seen; a continuation starts with those of the round before. */
+  /** Chunks that end the message, held back once a private call was seen; a continuation starts with those of the round before. */
   ending: StreamEvent[];
   begun: boolean;
   failed: boolean;
 };
 
-/** A delta, and what the client may see of its calls: the fragments as they came, and as they go on. */
+/** A delta with its call fragments, as they came and as the client sees them. */
 type DeltaCalls = {
   readonly delta: JsonRecord;
   readonly fragments: readonly JsonRecord[];
@@ -120,7 +120,7 @@ function takeChunk(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord): 
   relaying.id ??= stringIn(chunk, 'id');
   if (isRecord(chunk['usage'])) round.usage = chunk['usage'];
   const choice = firstChoice(chunk);
-  // Recalls are private only where the client asked for one reply.
+  // Recalls are private only when the client asked for one reply.
   if (relaying.recallTool === undefined || numberAt(choice, 'index') !== 0) return [event.raw];
   if (!choice) return keepOrSend(relaying, event);
   const delta = recordAt(choice, 'delta');
@@ -136,7 +136,7 @@ function takeChunk(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord): 
   return showLast(relaying, event, { delta, fragments, visible: [...visible, ...neverNamed(relaying)] });
 }
 
-/** Where a call fragment goes at the client: its index there, or nowhere. */
+/** Returns a call fragment under its client-side index; undefined when the client does not get it. */
 function routeCall(relaying: ChatRelay, fragment: JsonRecord, key: CallKey): JsonRecord | undefined {
   const { round, recallTool } = relaying;
   if (round.recalls.has(key)) return undefined;
@@ -152,7 +152,7 @@ function routeCall(relaying: ChatRelay, fragment: JsonRecord, key: CallKey): Jso
   return undefined;
 }
 
-/** Upstream's own index, until a private call or an earlier round has moved the numbers. */
+/** Returns upstream's own index, until a private call or an earlier round has shifted the indices. */
 function newIndex(relaying: ChatRelay, key: CallKey): number {
   const index = isPlain(relaying) ? key.index : relaying.nextIndex;
   relaying.nextIndex = Math.max(relaying.nextIndex, index + 1);
@@ -160,7 +160,7 @@ function newIndex(relaying: ChatRelay, key: CallKey): number {
   return index;
 }
 
-/** The call under this index; itself where it stands there already (an index that is left out is 0). */
+/** Returns the call under this index; the call itself if it already has it (a missing index is 0). */
 function atIndex(call: JsonRecord, index: number): JsonRecord {
   return numberAt(call, 'index') === index ? call : { ...call, index };
 }
@@ -175,7 +175,7 @@ function isPlain({ round }: ChatRelay): boolean {
   return round.number === 0 && round.recalls.size === 0 && !round.recallsFunction;
 }
 
-/** A last chunk may carry text and calls, which must not wait behind a recall. */
+/** A last chunk may carry text and calls, which must not wait for a recall. */
 function showLast(relaying: ChatRelay, event: StreamEvent, said: DeltaCalls): readonly Uint8Array[] {
   if (isPlain(relaying)) return show(relaying, event, said, false);
   relaying.round.ending.push(event);
@@ -189,8 +189,8 @@ function keepOrSend(relaying: ChatRelay, event: StreamEvent): readonly Uint8Arra
 }
 
 /**
- * The chunk without private calls, with the client's own call indices, under the id of the first response. Of a `split` chunk the
- * end of the message comes later.
+ * Returns the chunk without private calls, with the client's own call indices, under the id of the first response. The end of a
+ * message in a `split` chunk comes later.
  */
 function show(
   relaying: ChatRelay,
@@ -215,12 +215,12 @@ function show(
       keepsFunction,
     }),
   );
-  // Running totals of a continuation would go back behind those of the first response: the end tells the sum.
+  // Running totals of a continuation would be lower than those of the first response, so only the end tells the sum.
   const keepsUsage = !split && relaying.round.number === 0;
   return [underFirstId(relaying, event, shown, keepsUsage ? {} : { usage: undefined })];
 }
 
-/** What ends the message at the client; what the last chunk said is out already. */
+/** Returns the end of the message for the client, who has already received what the last chunk said. */
 function ending(relaying: ChatRelay, finish: string | null, usage: unknown): readonly Uint8Array[] {
   return relaying.round.ending.map((event) => {
     const chunk = parseChunk(event.data);

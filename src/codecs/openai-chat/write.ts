@@ -1,4 +1,4 @@
-/** Writes edits and the recall tool into a Chat Completions body, byte by byte. */
+/** Writes edits, the recall tool, continuations, hidden recalls and prompts of our own into Chat Completions bodies. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
@@ -11,7 +11,7 @@ import { unremembered } from '../read-body.ts';
 import { memoized } from '../memoize.ts';
 import { isFunctionId, read } from './read.ts';
 
-/** The sent body, the assistant message as it was, and one tool message for each answer. */
+/** Appends the assistant message as it was, and one tool message for each answer, to the sent body. */
 export function continueWith(
   sent: Uint8Array,
   { turn }: ModelReply,
@@ -20,7 +20,7 @@ export function continueWith(
   return appendMessages(sent, 'messages', roundMessages({ turn, answers }));
 }
 
-/** The assistant message as it was, and one tool message for each answer. */
+/** Returns the assistant message as it was, and one tool message for each answer. */
 export function roundMessages({ turn, answers }: RecallRound): readonly Uint8Array[] {
   const results = answers.map(({ call, text }) =>
     isFunctionId(call.id)
@@ -35,7 +35,10 @@ export const writer: MessageWriter = {
   dropParts,
 };
 
-/** Calls go from `tool_calls`, which goes itself when none is left (an empty list is refused); texts from a content array. */
+/**
+ * Removes calls from `tool_calls`, and that list itself when none is left (an empty list is refused); removes texts from a
+ * content array.
+ */
 function dropParts({ message, dropped }: MessageEdits, body: Uint8Array): readonly Splice[] {
   const bytes = body.subarray(message.span.start, message.span.end);
   const { members, span } = scanObject(bytes, 0);
@@ -68,7 +71,7 @@ function toolDefinition(tool: RecallTool): Uint8Array {
 
 const writeWithTools = bodyWriter(writer, toolDefinition);
 
-/** In the form before tools a definition stands for itself. */
+/** In the legacy function form a definition has no wrapper. */
 const writeWithFunctions = bodyWriter(writer, (tool) =>
   jsonBytes({ name: tool.name, description: tool.description, parameters: tool.parameters }),
 );
@@ -78,7 +81,7 @@ export const write: Codec['write'] = (conversation, edits, extra = {}) =>
     ? writeWithFunctions(conversation, edits, extra)
     : writeWithTools(conversation, edits, extra);
 
-/** True where the first list of definitions is one of the form before tools: these have a name of their own. */
+/** True when the first list of definitions is one of the legacy function form: these have a name of their own. */
 function hasFunctions({ body, preamble }: Conversation): boolean {
   const block = preamble.find(({ parts }) => parts.length > 0);
   const [first] = block?.parts ?? [];
@@ -91,7 +94,7 @@ const messagesOf = memoized(roundMessages);
 export const insertHiddenRecalls = hiddenRecallInserter(
   {
     readTurn: (turn) => read(withMembers(jsonBytes({}), { messages: jsonList([turn]) }), unremembered),
-    // Servers of this format say it in the open, and a client that keeps it joins that of all rounds in one text.
+    // Servers of this format send reasoning unsigned, and a client that keeps it joins that of all rounds into one text.
     reasoningKeys: () => [],
     round: (_, round) => messagesOf(round),
     besideResults: (_, round) => ({ messages: messagesOf(round), splices: [] }),
@@ -106,7 +109,7 @@ export function promptBody({ model, system, text, maxOutputTokens }: Prompt): Ui
       { role: 'system', content: system },
       { role: 'user', content: text },
     ],
-    // Models that reason refuse `max_tokens`.
+    // Reasoning models refuse `max_tokens`.
     max_completion_tokens: maxOutputTokens,
   };
   return new TextEncoder().encode(JSON.stringify(body));

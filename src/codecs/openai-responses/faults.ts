@@ -1,4 +1,7 @@
-/** The rules that an OpenAI Responses body breaks, read with `JSON.parse` alone. https://platform.openai.com/docs/api-reference/responses/create */
+/**
+ * Finds the rules that an OpenAI Responses body breaks, with `JSON.parse` alone.
+ * https://platform.openai.com/docs/api-reference/responses/create
+ */
 import type { JsonRecord } from '../../conversation/json-record.ts';
 import { objectsOf, parsedBody, wordAt } from '../parsed-body.ts';
 

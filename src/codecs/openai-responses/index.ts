@@ -24,7 +24,7 @@ export const openaiResponses: Codec = {
   promptBody,
   errorBody,
   overflowIn,
-  // Calls cannot stand without the reasoning that led to them.
+  // A call without the reasoning that led to it is refused.
   refusesReasoning: () => false,
   explainError,
 };

@@ -1,10 +1,10 @@
-/** The items of a response: what they say and call, and which of them the client may see. */
+/** Reads the items of a response: their text and calls, and which of them the client may see. */
 import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import type { ModelReply, ToolCall } from '../codec.ts';
 import { isRecord } from '../../conversation/json-record.ts';
 import { stringIn } from '../event-json.ts';
 
-/** An output item as its bytes and as a value. */
+/** An output item, as bytes and as a value. */
 export type OutputItem = { readonly bytes: Uint8Array; readonly value: unknown };
 
 export function itemsOf(turn: Uint8Array): readonly OutputItem[] {
@@ -32,7 +32,7 @@ export function isPrivate(value: unknown, recallTool: string | undefined): boole
   );
 }
 
-/** The calls that wait for an answer, whatever their type: the provider answers its own in the same output. */
+/** Returns the calls that wait for an answer, whatever their type: the provider answers its own calls in the same output. */
 export function callsOfItems(items: readonly OutputItem[]): readonly ToolCall[] {
   const outputs = new Set(
     items.map(({ value }) => `${stringIn(value, 'type')} ${stringIn(value, 'call_id')}`),
@@ -50,8 +50,8 @@ export function callsOfItems(items: readonly OutputItem[]): readonly ToolCall[] 
 }
 
 /**
- * True where the provider ran tools of its own, listed those of an MCP server, or compacted the conversation within the call: then it
- * read prompts that nobody sent.
+ * True when the provider ran tools of its own, listed those of an MCP server, or compacted the conversation within the call: then
+ * it read prompts that nobody sent.
  */
 export function didProviderWork(items: readonly OutputItem[]): boolean {
   const others = items.filter(({ value }) => !/^(?:message|reasoning)$/.test(stringIn(value, 'type') ?? ''));
@@ -65,7 +65,7 @@ function argumentsOf(value: unknown): string {
   return typeof asked === 'string' ? asked : JSON.stringify(asked ?? {});
 }
 
-/** Items without reasoning that no item of another kind follows: the provider would refuse it in the next request. */
+/** Leaves out reasoning that no item of another kind follows: the provider would refuse it in the next request. */
 export function withoutStrayReasoning(items: readonly OutputItem[]): readonly OutputItem[] {
   return items.filter((item, index) => {
     const next = items[index + 1];
@@ -74,8 +74,8 @@ export function withoutStrayReasoning(items: readonly OutputItem[]): readonly Ou
 }
 
 /**
- * What of a reply the client may see: all but the private calls, and but the reasoning that led to nothing else. A client that sent
- * that back alone would be refused: "reasoning … without its required following item".
+ * Returns the items of a reply that the client may see: all but the private calls, and the reasoning that led to nothing else. A
+ * client that sent such reasoning back would be refused: "reasoning … without its required following item".
  */
 export function visibleItems(reply: ModelReply): readonly OutputItem[] {
   const items = itemsOf(reply.turn);

@@ -1,5 +1,5 @@
 /**
- * The invariants of OpenAI Responses that a compressor could break, each with the provider's words.
+ * Checks the invariants of OpenAI Responses that a compressor could break, each with the provider's words.
  * https://platform.openai.com/docs/guides/reasoning, https://platform.openai.com/docs/guides/function-calling
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
@@ -19,7 +19,8 @@ export function problems(conversation: Conversation): readonly Problem[] {
 
 /**
  * "No tool output found for function call call_…", "No tool call found for function call output with call_id call_…". An output
- * may stand anywhere behind its call; ids repeat once their call is answered. Calls that the provider keeps cannot be looked for.
+ * may come anywhere behind its call; an id may be used again once its call is answered. Calls that the provider keeps cannot be
+ * checked.
  */
 function pairing(conversation: Conversation): readonly Problem[] {
   const { continues, hasReferences } = structureOf(conversation);
@@ -73,8 +74,8 @@ function approvals(conversation: Conversation): readonly Problem[] {
 }
 
 /**
- * "Item 'rs_…' of type 'reasoning' was provided without its required following item." The item right behind must be what it led
- * to, not more reasoning (openai/codex#1235).
+ * "Item 'rs_…' of type 'reasoning' was provided without its required following item." The next item must be what the reasoning
+ * led to, not more reasoning (openai/codex#1235).
  */
 function reasoning(messages: readonly Message[], message: Message): readonly Problem[] {
   if (!isReasoning(message)) return [];

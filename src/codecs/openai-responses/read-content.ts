@@ -1,9 +1,9 @@
-/** What a message or an output says: texts, media, and parts that are carried untouched. */
+/** Reads the content of a message or an output: texts, media, and opaque parts. */
 import type { Media, Part, Span, Stays } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
 
-/** Content is a text or a list of parts. An empty text is content still: there is nothing else a message could hold. */
+/** Reads a text or a list of parts. An empty text is still content: a message could hold nothing else. */
 export function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
   if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
@@ -15,7 +15,7 @@ export function outlineContent(bytes: Uint8Array, content: Span): readonly Part[
   });
 }
 
-/** An output is a text, a list of parts or of what commands printed, or one screenshot. */
+/** Reads an output: a text, a list of parts or of command results, or one screenshot. */
 export function outlineOutput(
   bytes: Uint8Array,
   output: Span,
@@ -42,7 +42,7 @@ type Element = {
   readonly kind: string;
   readonly text: Span | undefined;
   readonly media: Media | undefined;
-  /** What a command printed. */
+  /** The output of a command. */
   readonly printed: readonly Span[];
   readonly stays: Stays | undefined;
 };
@@ -66,7 +66,7 @@ function outlineElement(bytes: Uint8Array, span: Span): Element {
 
 const texts: ReadonlySet<string> = new Set(['input_text', 'output_text', 'text']);
 
-/** Annotations name positions of this very text, so a text that has them stays. */
+/** True for a text with annotations, which name positions of exactly this text: it is never edited. */
 function isAnnotated(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): boolean {
   const list = byKey.get('annotations')?.value;
   if (!list || isNull(bytes, list)) return false;

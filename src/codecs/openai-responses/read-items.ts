@@ -1,4 +1,7 @@
-/** What one input item is: a message, a call, an output, reasoning, or something that is carried untouched. */
+/**
+ * Reads one input item: a message, a call, an output, reasoning, or an opaque item. Its canonical pieces leave out the cache
+ * marks that clients move between turns, and a text spelled as a string gives the same piece as one plain text part.
+ */
 import type { Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, parseSpan, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
@@ -29,7 +32,7 @@ function readItem(bytes: Uint8Array, byKey: ItemMembers): ItemReading {
   return answered ? readOutput(bytes, byKey, kind) : carried(bytes, kind);
 }
 
-/** Messages may leave their type out, and so may references to items the provider keeps. */
+/** Returns the type of an item. Messages may omit it, and so may references to items the provider keeps. */
 function kindOf(bytes: Uint8Array, byKey: ItemMembers): string {
   const type = byKey.get('type');
   if (type && !isNull(bytes, type.value)) {
@@ -58,7 +61,7 @@ function readMessage(bytes: Uint8Array, byKey: ItemMembers): ItemReading {
   return { role, parts: outlineContent(bytes, content) };
 }
 
-/** Summaries are for readers; what the model goes on from is sealed, and both go back as they came. */
+/** Reads reasoning. Summaries are for readers; the model continues from the encrypted content, and both are sent back unchanged. */
 function readReasoning(bytes: Uint8Array, byKey: ItemMembers): Part {
   const texts = ['summary', 'content'].flatMap((key): readonly Span[] => {
     const list = byKey.get(key)?.value;
@@ -71,7 +74,7 @@ function readReasoning(bytes: Uint8Array, byKey: ItemMembers): Part {
   return { type: 'reasoning', span: whole(bytes), texts, signed: true };
 }
 
-/** Calls by their type: the members that may hold what is asked, and the tool's name where the item has none. */
+/** Calls by type: the members that may hold the arguments, and the tool's name when the item has none. */
 const calls: Readonly<Record<string, { readonly input: readonly string[]; readonly name?: string }>> = {
   function_call: { input: ['arguments'] },
   custom_tool_call: { input: ['input'] },
@@ -95,7 +98,7 @@ function readCall(
   return { role: 'assistant', parts: [{ type: 'tool-call', span: whole(bytes), id, name, input }] };
 }
 
-/** The output of a local shell names its call in `id`. One without any id belongs to no call we could know. */
+/** Reads an output. The output of a local shell names its call in `id`. An output without any id belongs to no known call. */
 function readOutput(bytes: Uint8Array, byKey: ItemMembers, kind: string): ItemReading {
   const named = stringAt(bytes, byKey.get('call_id'));
   const callId = named ?? (kind === 'local_shell_call_output' ? stringAt(bytes, byKey.get('id')) : undefined);
@@ -114,7 +117,7 @@ function readOutput(bytes: Uint8Array, byKey: ItemMembers, kind: string): ItemRe
   };
 }
 
-/** Whose turn an item belongs to that is carried untouched. What is not known here is neither side's. */
+/** The side that an opaque item belongs to. Unknown items belong to neither side. */
 const sides: Readonly<Record<string, Role>> = {
   web_search_call: 'assistant',
   file_search_call: 'assistant',
@@ -138,7 +141,7 @@ function carried(bytes: Uint8Array, kind: string): ItemReading {
   return { role, parts: [{ type: 'opaque', span: whole(bytes), kind, ...stays }] };
 }
 
-/** Items by which tools come to the model: it has their definitions from here alone. */
+/** Items that bring tools to the model: it gets their definitions only from these. */
 const bringsTools: ReadonlySet<string> = new Set([
   'tool_search_call',
   'tool_search_output',
@@ -150,7 +153,7 @@ function whole(bytes: Uint8Array): Span {
   return { start: 0, end: bytes.length };
 }
 
-/** Marks where the provider should keep a prefix; the newest 80 count, so clients move them along. */
+/** Marks of the prefix that the provider should keep; the newest 80 count, so clients move them along. */
 const moving: ReadonlySet<string> = new Set(['prompt_cache_breakpoint']);
 
 const encoder = new TextEncoder();
@@ -190,7 +193,7 @@ function textPiece(bytes: Uint8Array, literal: Span): Uint8Array {
   ]);
 }
 
-/** The empty string stands apart: a list with one empty text is a part more than it. */
+/** True for a non-empty string. The empty string is different: a list with one empty text has one part more. */
 function isText(bytes: Uint8Array, span: Span): boolean {
   return startsWith(bytes, span, '"') && span.end - span.start > 2;
 }

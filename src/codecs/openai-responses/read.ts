@@ -21,7 +21,7 @@ import { outlineItem } from './read-items.ts';
 
 const format = 'OpenAI Responses';
 
-/** Fields that are read as blocks; every other one is parsed whole. */
+/** Fields that are read as blocks; all other fields are parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['input', 'instructions', 'tools']);
 
 export function read(body: Uint8Array, reading: ReadContext): Conversation {
@@ -70,8 +70,9 @@ function readRequest(
 }
 
 /**
- * True where no tool of ours can be answered: behind a response or conversation that the provider keeps, whose history we never
- * touch and whose tools were settled before us; and in the background, where the client polls for a response we do not see.
+ * True when a recall tool could not be used: for a request that continues a response or conversation at the provider, whose
+ * history we never change and whose tools were fixed before; and in the background, where the client polls for a response we do
+ * not see.
  */
 function takesNoTool(fields: Readonly<Record<string, unknown>>): boolean {
   return continuesElsewhere(fields) || fields['background'] === true;
@@ -86,7 +87,10 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
 
-/** The fields of a body whose input is one text, which stands for one message of the user; `rest` is a stand-in that is sound. */
+/**
+ * Returns the fields of a body whose input is one text, which means one message of the user. `rest` is a valid body to read in
+ * its place.
+ */
 function textFields(body: Uint8Array): (Fields & { readonly rest: Uint8Array }) | undefined {
   try {
     const { members, span } = scanObject(body, skipSpace(body, 0));
@@ -135,13 +139,13 @@ function namesInside(body: Uint8Array, item: Span): readonly string[] {
   return tools ? namesIn(body, tools) : [];
 }
 
-/** Names a model may call, of a list of tools. */
+/** Returns the names that a model may call, from a list of tools. */
 function namesIn(bytes: Uint8Array, list: Span): readonly string[] {
   if (!startsWith(bytes, list, '[')) return [];
   return scanArray(bytes, list.start).elements.flatMap((tool) => namesOf(bytes, tool));
 }
 
-/** Built-in tools have no name of their own; a namespace stands for the tools in it. */
+/** Returns the names of a tool. Built-in tools have none; a namespace has those of the tools in it. */
 function namesOf(bytes: Uint8Array, tool: Span): readonly string[] {
   if (!startsWith(bytes, tool, '{')) return [];
   const { byKey } = lastMembers(scanObject(bytes, tool.start).members);

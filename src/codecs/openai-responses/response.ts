@@ -1,4 +1,7 @@
-/** Reads and rewrites complete responses of OpenAI Responses. https://platform.openai.com/docs/api-reference/responses/object */
+/**
+ * Reads and rewrites complete responses of OpenAI Responses, and spells our own errors in its shape.
+ * https://platform.openai.com/docs/api-reference/responses/object, https://platform.openai.com/docs/guides/error-codes
+ */
 import { isRecord } from '../../conversation/json-record.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
@@ -39,7 +42,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
   return replyFrom({ turn: memberBytes(body, 'output')!, response, recallTool });
 }
 
-/** The reply that a list of output items makes; `response` is the object they came in, of which streams give all else. */
+/** Makes a reply from a list of output items. `response` is the object they came in; streams have it without the items. */
 export function replyFrom(given: {
   readonly turn: Uint8Array;
   readonly response: unknown;
@@ -74,7 +77,7 @@ export function isCut(reply: ModelReply): boolean {
   return reply.finish === 'max_output_tokens';
 }
 
-/** Under the id of the last response: what the provider keeps of that one is the whole exchange, so a client may go on from it. */
+/** Keeps the id of the last response: the provider keeps the whole exchange under it, so a client may continue from it. */
 export function writeResponse(
   body: Uint8Array,
   earlier: readonly ModelReply[],
@@ -90,8 +93,8 @@ export function writeResponse(
 }
 
 /**
- * `input_tokens` includes cached tokens, read and written, and the prompts of all rounds that the provider ran within the call. `items`
- * are those of the reply: they show whether there were such rounds.
+ * `input_tokens` includes cached tokens, read and written, and the prompts of all rounds that the provider ran within the call.
+ * `items` are those of the reply: they show whether there were such rounds.
  */
 export function usageFrom(raw: unknown, items: readonly OutputItem[]): ReplyUsage | undefined {
   if (!isRecord(raw)) return undefined;
@@ -109,7 +112,7 @@ export function errorBody(problem: GatewayProblem): Uint8Array {
   return jsonBytes({ error: errorOf(problem) });
 }
 
-/** The event that ends a stream: the SDK, and with it most clients, read `message` and `code` from its top level. */
+/** Spells the event that ends a stream: the SDK, and with it most clients, read `message` and `code` from its top level. */
 export function errorEvent(error: Readonly<Record<string, unknown>>, sequenceNumber: number): Uint8Array {
   const { message, param = null, code, type } = error;
   return jsonBytes({ type: 'error', code: code ?? type, message, param, sequence_number: sequenceNumber });
@@ -123,7 +126,7 @@ export function errorOf({ status, message }: GatewayProblem) {
 
 const overflowWordings: readonly OverflowWording[] = [
   ...contextLengthWordings,
-  // The code alone, from servers with a wording of their own
+  // Only the code, from servers with other wordings
   /"code"\s*:\s*"context_length_exceeded"/,
 ];
 

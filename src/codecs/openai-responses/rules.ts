@@ -1,4 +1,4 @@
-/** What of an OpenAI Responses body may be edited, and what must go with an edit. */
+/** Says which edits of an OpenAI Responses body are allowed, and which must go together. */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
@@ -17,8 +17,9 @@ export const rules: FormatRules = {
 };
 
 /**
- * Texts, outputs and the arguments of functions may change; system messages, sealed reasoning and what is carried untouched may not. Of a request whose history
- * the provider keeps nothing is edited: what was sent cannot be changed any more, and what is new is not told from what was sent.
+ * Texts, outputs and the arguments of functions may change. System messages, encrypted reasoning and opaque items may not. A
+ * request whose history the provider keeps is never edited: what was sent cannot be changed any more, and new input cannot be
+ * distinguished from what was sent.
  */
 function mayEdit(conversation: Conversation, edit: Edit): boolean {
   const message = conversation.messages[lastMessageOf(edit)];
@@ -45,7 +46,10 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   }
 }
 
-/** A call or its output, not bound to what stays: reasoning goes with its only follower, and not with one of several. */
+/**
+ * True for a call or its output that is not bound to anything that stays: reasoning is removed with its only follower, not with
+ * one of several.
+ */
 function mayGoAlone(conversation: Conversation, message: Message): boolean {
   const type = message.parts[0]?.type;
   if (type !== 'tool-call' && type !== 'tool-result') return false;
@@ -53,7 +57,7 @@ function mayGoAlone(conversation: Conversation, message: Message): boolean {
   return mayGoWithGroup(conversation, message) && (group === undefined || group.followers.length === 1);
 }
 
-/** What is carried untouched stays, but for what a newer compaction stands for: "items before it may be dropped". */
+/** Opaque items are kept unless a newer compaction item replaces them: "items before it may be dropped". */
 function mayGoWithGroup(conversation: Conversation, message: Message): boolean {
   const { compaction, strays } = structureOf(conversation);
   if (strays.has(message.index) || isOfProgram(conversation, message)) return false;
@@ -62,15 +66,15 @@ function mayGoWithGroup(conversation: Conversation, message: Message): boolean {
   return !isCarried || (compaction !== undefined && message.index < compaction && !isReference);
 }
 
-/** Nothing comes between reasoning and what it led to, nor between calls and their outputs. */
+/** True for a place between reasoning and what it led to, or between calls and their outputs: nothing may be inserted there. */
 function splits(conversation: Conversation, before: Message): boolean {
   const group = structureOf(conversation).groupOf.get(before.index);
   return before.role === 'tool' || (group !== undefined && before.index !== group.reasoning[0]);
 }
 
 /**
- * Takes reasoning out together with all that followed it, and puts what would be added before a compaction behind it: nothing may
- * stand in front of one. A group of which only some would go is refused.
+ * Removes reasoning together with everything that followed it, and moves messages inserted ahead of a compaction behind it:
+ * nothing may precede one. Refuses edits that would remove only a part of a group.
  */
 function complete(conversation: Conversation, edits: readonly Edit[]): ReturnType<FormatRules['complete']> {
   if (edits.length === 0) return { status: 'ok', edits };
@@ -92,7 +96,7 @@ function complete(conversation: Conversation, edits: readonly Edit[]): ReturnTyp
   return { status: 'ok', edits: [...moved, ...reasoning] };
 }
 
-/** True for a group that stays as it is, or goes. */
+/** True for a group that stays or is removed as a whole. */
 function isWhole({ reasoning, followers }: ReasoningGroup, gone: ReadonlySet<number>): boolean {
   const left = [...reasoning, ...followers].filter((index) => !gone.has(index));
   return left.length === 0 || left.length === reasoning.length + followers.length;

@@ -1,14 +1,16 @@
 /**
- * Relays a streamed response: every event goes on as it came, but for those of a private recall call. When continuations follow, the
- * client sees one response: one start, output indices and sequence numbers without gaps, one end with all items and the usage of all.
+ * Relays a streamed response: every event goes on as it came, except for those of a private recall call. When continuations
+ * follow, the client sees one response: one start, output indices and sequence numbers without gaps, one end with all items and
+ * the usage of all rounds.
  *
- * Reasoning that leads to a recall goes on live: what it leads to is not known while it streams. A request may not hold it alone, so
- * the last event, which has the whole output, leaves it out as a complete response does. A client that goes by the items' own
- * events keeps it where the recall stood; a recall put back there makes the turn what it was, and until then the rule
- * `reasoning-is-followed` names it.
+ * Reasoning that leads to a recall is sent on live, because what it leads to is not known while it streams. A request may not
+ * hold it alone, so the last event, which has the whole output, leaves it out as a complete response does. A client that collects
+ * items from their own events keeps it at the place of the recall; a hidden recall put back there restores the turn, and until
+ * then the rule `reasoning-is-followed` reports it.
  *
- * The first id must stay, for clients take another for another response. What the provider keeps under it ends with the private call:
- * a request that goes on from it by `previous_response_id` must name the last response instead (kept.ts).
+ * The first id must stay, because clients take another id for another response. The response that the provider keeps under it
+ * ends with the private call: a request that continues it by `previous_response_id` must name the last response instead
+ * (`goOnFrom` in write.ts).
  */
 import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
@@ -45,7 +47,7 @@ type ResponsesRound = {
   readonly shown: Map<number, number>;
   /** The response object of the event that ended this round. */
   response: JsonRecord | undefined;
-  /** That event and a mark behind it, kept back once a call was held; a continuation starts with those of the round before. */
+  /** That event and the end mark behind it, held back once a call was held; a continuation starts with those of the round before. */
   ending: StreamEvent[];
   end: 'completed' | 'incomplete' | 'other' | undefined;
 };
@@ -71,7 +73,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return [];
   }
 
-  /** An event of one output item: kept back, or shown under the client's own index. */
+  /** Takes an event of one output item: holds it back, or shows it under the client's own index. */
   function takeOfItem(event: StreamEvent, data: JsonRecord, type: string): readonly Uint8Array[] {
     const index = numberAt(data, 'output_index');
     if (round.number > 0) round.ending = [];
@@ -86,7 +88,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return [numbered(event, data, own === index ? {} : { output_index: jsonBytes(own) })];
   }
 
-  /** Upstream's own index, until a private call or an earlier round has moved the numbers. */
+  /** Returns upstream's own index, until a private call or an earlier round has shifted the indices. */
   function ownIndex(index: number): number {
     const own = round.shown.get(index) ?? (isPlain() ? index : nextIndex);
     nextIndex = Math.max(nextIndex, own + 1);
@@ -94,7 +96,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return own;
   }
 
-  /** The event under the client's next sequence number; the raw bytes where nothing changes. */
+  /** Returns the event under the client's next sequence number; the raw bytes when nothing changes. */
   function numbered(
     event: StreamEvent,
     data: JsonRecord,
@@ -116,7 +118,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     round.response = recordAt(data, 'response');
     round.end = endOf(type, round.response);
     firstId ??= stringIn(round.response, 'id');
-    // Some servers stream no items and say them all here; one that was cut off may have ended nowhere else.
+    // Some servers stream no items and send them all here; an item that was cut off may only be complete here.
     if (!isPlain() || round.recorder.items().length === 0)
       outputOf(event).forEach((item, index) => {
         if (!round.recorder.isFinished(index)) round.recorder.finish(index, item);
@@ -131,7 +133,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return replyFrom({ turn, response: round.response, recallTool });
   }
 
-  /** The last event, with all items of all rounds that the client may keep. */
+  /** Returns the last event, with all items of all rounds that the client may keep. */
   function ending(reply: ModelReply): readonly Uint8Array[] {
     const items = [...earlierItems, ...visibleItems(reply)];
     const usage = addUsage(earlierUsage, reply.rawUsage);
@@ -153,7 +155,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       const data = parseData(event.data);
       const type = stringIn(data, 'type');
       if (event.data === '[DONE]' && !isPlain()) {
-        // Some servers end with this mark, behind which clients read nothing.
+        // Some servers end with this mark; clients read nothing behind it.
         round.ending.push(event);
         return [];
       }
@@ -195,7 +197,7 @@ const ends: ReadonlySet<string> = new Set([
   'response.cancelled',
 ]);
 
-/** Some servers complete what is incomplete by its status. */
+/** Some servers send `response.completed` for an incomplete response, and say so only in its status. */
 function endOf(type: string, response: JsonRecord | undefined): ResponsesRound['end'] {
   const isCutOff = type === 'response.incomplete' || stringIn(response, 'status') === 'incomplete';
   if (isCutOff) return 'incomplete';
@@ -213,7 +215,7 @@ function newRound(number: number, recallTool: string | undefined): ResponsesRoun
   };
 }
 
-/** The items in the response that an event carries. */
+/** Returns the items in the response that an event carries. */
 function outputOf(event: StreamEvent): readonly OutputItem[] {
   const output = memberBytes(objectBytes(encoder.encode(event.data), 'response'), 'output');
   return output?.[0] === OPEN_BRACKET ? itemsOf(output) : [];
@@ -231,14 +233,14 @@ function parseData(data: string): JsonRecord | undefined {
 }
 
 interface ItemRecorder {
-  /** An item begins, of which only the head is known. */
+  /** Starts an item of which only the head is known. */
   begin(index: number, head: unknown): void;
   finish(index: number, item: OutputItem): void;
-  /** True for a private call: its events are kept from the client. */
+  /** True for a private call: its events are held back from the client. */
   isHeld(index: number): boolean;
   anyHeld(): boolean;
   isFinished(index: number): boolean;
-  /** The finished items, in order of their index. */
+  /** Returns the finished items, in order of their index. */
   items(): readonly OutputItem[];
 }
 

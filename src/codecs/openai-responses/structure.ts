@@ -1,6 +1,6 @@
 /**
- * How the items of a request hang together, beyond what a view shows: reasoning with what it led to, the newest compaction, outputs
- * whose call the provider keeps. Reckoned once for each conversation.
+ * Finds how the items of a request depend on each other beyond the conversation view: reasoning and what it led to, the newest
+ * compaction, outputs whose call the provider keeps. Computed once for each conversation.
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { parseSpan, scanObject, skipSpace } from '../../conversation/json-scan.ts';
@@ -9,23 +9,23 @@ import { lastMembers, stringAt } from '../read-body.ts';
 import { continuesElsewhere } from './read.ts';
 
 /**
- * Reasoning and what the model made of it, up to the next reasoning or the next word of another side. "Item 'rs_…' of type
+ * Reasoning and what the model made of it, up to the next reasoning or the next item of another side. "Item 'rs_…' of type
  * 'reasoning' was provided without its required following item" and "Item 'fc_…' of type 'function_call' was provided without its
- * required 'reasoning' item": so a group stays or goes as a whole.
+ * required 'reasoning' item": so a group stays or is removed as a whole.
  */
 export type ReasoningGroup = { readonly reasoning: readonly number[]; readonly followers: readonly number[] };
 
 export type InputStructure = {
-  /** The history is a response or a conversation that the provider keeps; the input only goes on from it. */
+  /** True when the history is a response or a conversation that the provider keeps; the input only continues it. */
   readonly continues: boolean;
-  /** The input is one text, not a list: nothing can be taken out of it or put beside it. */
+  /** True when the input is one text, not a list: nothing can be removed from it or added to it. */
   readonly isText: boolean;
   readonly groups: readonly ReasoningGroup[];
-  /** Group by the index of a message in it. */
+  /** Groups by the index of a message in them. */
   readonly groupOf: ReadonlyMap<number, ReasoningGroup>;
-  /** Index of the newest compaction item, which stands for all before it. */
+  /** Index of the newest compaction item, which replaces everything ahead of it. */
   readonly compaction: number | undefined;
-  /** Items that stand for others we do not see. */
+  /** True with items that refer to others we do not see. */
   readonly hasReferences: boolean;
   /** Outputs whose call is not in the input. */
   readonly strays: ReadonlySet<number>;
@@ -55,7 +55,7 @@ export function structureOf(conversation: Conversation): InputStructure {
   return structure;
 }
 
-/** True for an item that is carried untouched and is of this type. */
+/** True for an opaque item of this type. */
 export function isKind(message: Message, kind: string): boolean {
   return message.parts.some((part) => part.type === 'opaque' && part.kind === kind);
 }
@@ -64,13 +64,13 @@ export function isReasoning(message: Message | undefined): boolean {
   return message?.parts.some((part) => part.type === 'reasoning') ?? false;
 }
 
-/** A member of an item that is a text. */
+/** Returns a member of an item that is a text. */
 export function itemText(conversation: Conversation, message: Message, key: string): string | undefined {
   const member = membersOf(conversation, message)?.get(key);
   return stringAt(conversation.body, member);
 }
 
-/** True for a call that a program of the model's made, and its output: they belong to an item that nobody may touch. */
+/** True for a call that a program of the model's made, and for its output: they belong to an item that may not be changed. */
 export function isOfProgram(conversation: Conversation, message: Message): boolean {
   const caller = membersOf(conversation, message)?.get('caller');
   if (!caller) return false;
@@ -100,7 +100,7 @@ function groupsOf(messages: readonly Message[]): readonly ReasoningGroup[] {
   return groups;
 }
 
-/** The two fields that say where the history is. */
+/** Returns the two fields that say where the history is. */
 function headOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   const wanted = scanObject(body, skipSpace(body, 0)).members.filter(
     ({ key }) => key === 'previous_response_id' || key === 'conversation',

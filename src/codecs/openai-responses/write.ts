@@ -1,4 +1,4 @@
-/** Writes edits and the recall tool into an OpenAI Responses body, byte by byte. */
+/** Writes edits, the recall tool, continuations, hidden recalls and prompts of our own into OpenAI Responses bodies. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import type { HiddenRecall, RecallRound, KeptReply } from '../../conversation/hidden-recall.ts';
@@ -33,7 +33,7 @@ export function write(
   return applySplices(conversation.body, splices);
 }
 
-/** The sent body, the items of the reply as they were, and one output for each answer. */
+/** Appends the items of the reply as they were, and one output for each answer, to the sent body. */
 export function continueWith(
   sent: Uint8Array,
   { turn }: ModelReply,
@@ -43,8 +43,8 @@ export function continueWith(
 }
 
 /**
- * The items of the reply as they were, sealed reasoning included, and one output for each answer. Reasoning that led to nothing stays
- * behind: no request may hold it. `body` is a request of the same conversation.
+ * Returns the items of the reply as they were, encrypted reasoning included, and one output for each answer. Leaves out reasoning
+ * that led to nothing: no request may hold it. `body` is a request of the same conversation.
  */
 export function roundItems(body: Uint8Array, { turn, answers }: RecallRound): readonly Uint8Array[] {
   const items = itemsOf(turn).filter((item) => isKnownNextTime(body, item));
@@ -56,8 +56,8 @@ export function answerItem({ call, text }: RecallAnswer): Uint8Array {
 }
 
 /**
- * Reasoning that is neither kept by the provider nor sealed in the item is gone: "Item with id 'rs_…' not found. Items are not
- * persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
+ * False for reasoning that neither the provider keeps nor the item holds encrypted: it is gone. "Item with id 'rs_…' not found.
+ * Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
  */
 function isKnownNextTime(sent: Uint8Array, item: OutputItem): boolean {
   if (!isReasoning(item) || stringIn(item.value, 'encrypted_content') !== undefined) return true;
@@ -65,7 +65,10 @@ function isKnownNextTime(sent: Uint8Array, item: OutputItem): boolean {
   return store?.[0] !== 'f'.charCodeAt(0);
 }
 
-/** Nothing can be put beside an input that is one text: it becomes the list it stands for, unless it is only replaced. */
+/**
+ * Returns the splices of the edits. An input that is one text becomes a list with one message, unless it is only replaced:
+ * nothing can be added to a text.
+ */
 function inputSplices(conversation: Conversation, edits: readonly Edit[]): readonly Splice[] {
   const splices = messageSplices(conversation, edits, writer);
   const [input] = conversation.messages;
@@ -86,7 +89,7 @@ function userMessage(text: Uint8Array): Uint8Array {
   return concatBytes([encoder.encode('{"role":"user","content":'), text, encoder.encode('}')]);
 }
 
-/** An input that is one text as the list with one message of the user that it stands for. */
+/** Turns an input that is one text into the list with one message of the user that it means. */
 export function asList(body: Uint8Array): Uint8Array {
   const input = scanObject(body, skipSpace(body, 0)).members.find((member) => member.key === 'input');
   if (!input || !startsWith(body, input.value, '"')) return body;
@@ -97,13 +100,13 @@ export function asList(body: Uint8Array): Uint8Array {
 export const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ type: 'message', role, content: text }),
   dropParts({ message, dropped }): readonly Splice[] {
-    // Only the content list of a message has several parts; all other items are one.
+    // Only the content list of a message has several parts; all other items are one part.
     const spans = message.parts.map((part) => shift(part.span, message.span.start));
     return listSplices(spans, message.span.end, (index) => dropped.has(index));
   },
 };
 
-/** Behind the client's own tools. One that brings all of them in items has no list, or an empty one. */
+/** Adds the recall tool behind the client's own tools. A request that brings all of them in items has no list, or an empty one. */
 function toolSplice(conversation: Conversation, definition: Uint8Array): Splice {
   const { body, toolNames, preamble } = conversation;
   if (
@@ -120,12 +123,12 @@ function toolSplice(conversation: Conversation, definition: Uint8Array): Splice 
   return splice!;
 }
 
-/** Not strict: a strict schema must require every argument. */
+/** The schema is not strict: a strict one must require every argument. */
 function toolDefinition({ name, description, parameters }: RecallTool): Uint8Array {
   return jsonBytes({ type: 'function', name, description, parameters, strict: false });
 }
 
-/** A small body that stands for those of a conversation: whether the provider keeps what it says is all that a round asks of one. */
+/** A small body in place of the conversation's: a round only asks whether the provider keeps the request. */
 const kept = jsonBytes({});
 const notKept = jsonBytes({ store: false });
 const itemsWhereKept = memoized((round: RecallRound) => roundItems(kept, round));
@@ -153,14 +156,17 @@ export const insertHiddenRecalls = hiddenRecallInserter(
   writer,
 );
 
-/** Items by id, each as a turn. A client whose history the provider keeps sends references in place of what the model said. */
+/** Items by id, each as a turn. When the provider keeps the history, a client may send references in place of what the model said. */
 const saidBefore = memoized(({ rounds, closing }: HiddenRecall): ReadonlyMap<string, Uint8Array> => {
   const turns = [...rounds.map(({ turn }) => turn), ...(closing ? [closing] : [])];
   const items = turns.flatMap(itemsOf);
   return new Map(items.map(({ bytes, value }) => [stringIn(value, 'id') ?? '', jsonList([bytes])]));
 });
 
-/** The outputs that are still owed stand in front of the client's own; an input that is one text stays one where none are. */
+/**
+ * Makes a request continue a response that the provider keeps. Pending outputs come ahead of the client's own; an input that is
+ * one text stays one without pending outputs. https://platform.openai.com/docs/guides/conversation-state
+ */
 export function goOnFrom({ body }: Pick<Conversation, 'body'>, { name, owed }: KeptReply): Uint8Array {
   const named = setMembers(body, { previous_response_id: jsonBytes(name) });
   if (owed.length === 0) return named;
@@ -180,7 +186,7 @@ export function promptBody({ model, system, text, maxOutputTokens }: Prompt): Ui
     instructions: system,
     input: [{ role: 'user', content: text }],
     max_output_tokens: maxOutputTokens,
-    // Nothing goes on from it.
+    // Nothing continues from this response.
     store: false,
   };
   return new TextEncoder().encode(JSON.stringify(body));
