@@ -17,7 +17,7 @@ const request = (...texts: readonly string[]) =>
   readChat(chatBody(texts.map((text, at): Step => (at % 2 === 0 ? { user: text } : { assistant: text }))));
 
 describe('createBill', () => {
-  it('reads the beginning that a request shares with the one before, and writes the rest', () => {
+  it('reads the beginning that a request shares with the previous one, and writes the rest', () => {
     const bill = createBill(createConversationCounter({ counter: characters }));
     expect(bill(request('first'))).toEqual({ context: 5, read: 0, written: 5, isStable: true });
     expect(bill(request('first', 'reply', 'on'))).toEqual({
@@ -35,7 +35,7 @@ describe('createBill', () => {
     expect(bill(request('first'))).toEqual({ context: 5, read: 5, written: 0, isStable: false });
   });
 
-  it('reads nothing of what is not cached any more', () => {
+  it('reads nothing if the cache has expired', () => {
     const bill = createBill(createConversationCounter({ counter: characters }));
     bill(request('first'));
     const cold = { context: 12, read: 0, written: 12, isStable: true };
@@ -43,7 +43,7 @@ describe('createBill', () => {
     expect(bill(request('first', 'reply', 'on'))).toEqual({ ...cold, read: 12, written: 0 });
   });
 
-  it('counts tools in front of the messages', () => {
+  it('counts tools before the messages', () => {
     const bill = createBill(createConversationCounter({ counter: characters }));
     const withTools = readChat(chatBody([{ user: 'hi' }], { tools: ['look'] }));
     const tools =
@@ -54,7 +54,7 @@ describe('createBill', () => {
 });
 
 describe('costOf', () => {
-  it('prices what is read, written and said', () => {
+  it('prices tokens read, written and output', () => {
     expect(costOf({ read: 100, written: 10, output: 2 }, { read: 0.1, write: 1.25, output: 5 })).toBe(32.5);
   });
 });

@@ -1,13 +1,15 @@
 /**
- * What requests cost a provider with a prompt cache: of each request the longest beginning that it shares with the one sent before is
- * read from the cache, message by message, and the rest is written. Tokens only; prices come later, so that one run serves every table.
+ * Counts what requests cost at a provider with a prompt cache: the longest beginning that a request shares with the previous one is read
+ * from the cache, message by message, and the rest is written. Counts tokens only; prices are applied later, so that one run serves every
+ * price table.
  */
 import type { Conversation } from '../conversation/conversation.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
 
+/** Tokens read from the cache, written to it, and output. */
 export type Tokens = { readonly read: number; readonly written: number; readonly output: number };
 
-/** Prices relative to an input token that no cache holds. */
+/** Prices relative to an uncached input token. */
 export type CacheRates = { readonly read: number; readonly write: number; readonly output: number };
 
 export const noTokens: Tokens = { read: 0, written: 0, output: 0 };
@@ -24,16 +26,17 @@ export function sumOf(one: Tokens, other: Tokens): Tokens {
   };
 }
 
+/** The tokens of one request. */
 export type Billed = {
-  /** Tokens of the request. */
+  /** Tokens of the whole request. */
   readonly context: number;
   readonly read: number;
   readonly written: number;
-  /** Whether it begins with the whole of the one before. True for the first. */
+  /** True if the request begins with all of the previous one, and for the first request. */
   readonly isStable: boolean;
 };
 
-/** Bills the requests of one conversation, one after the other. Of a cold one nothing is read. */
+/** Creates a function that bills the requests of one conversation in order. A cold request reads nothing from the cache. */
 export function createBill(counter: ConversationCounter): (sent: Conversation, isCold?: boolean) => Billed {
   let before: readonly string[] = [];
   return function bill(sent, isCold = false) {

@@ -1,14 +1,18 @@
-/** The client of a replayed conversation: sends all it has in every request, the recorded messages and those of tools run again. */
+/**
+ * The client of a replayed conversation. Every request contains all messages so far: the recorded ones, and those of tools that were run
+ * again.
+ */
 import type { Conversation } from '../conversation/conversation.ts';
 import { concatBytes } from '../conversation/splice.ts';
 import type { PolicyRequest } from './policies.ts';
 import type { Recording } from './recording.ts';
 
 export interface Client {
-  /** Goes on to the request in front of recorded message `at`. */
+  /** Appends the recorded messages before message `at`. */
   reach(at: number): void;
-  /** Adds messages that nobody recorded, in front of the next recorded one. */
+  /** Appends messages that are not in the recording, before the next recorded one. */
   add(messages: readonly Uint8Array[]): void;
+  /** Builds the request of all messages so far. */
   request(read: (body: Uint8Array) => Conversation, at: number): PolicyRequest;
 }
 

@@ -93,7 +93,7 @@ describe('figuresOf', () => {
     expect(b).toMatchObject({ source: 'b', conversations: 1, policies: [{ visible: 1 }, { lost: 0 }] });
   });
 
-  it('has no figures of nothing', () => {
+  it('returns no figures without conversations', () => {
     expect(figuresOf([], {})).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
-/** The figures of a replay, by source and policy: what the tables and charts show. Pure. */
+/** Computes the figures of a replay, by source and policy, for tables and charts. Pure. */
 import { costOf, type CacheRates, sumOf } from './bill.ts';
 import type { Play, Played } from './replay.ts';
 import { addTally, type Tally } from './tally.ts';
 
-/** Prices by the name of their table. */
+/** Prices by the name of the price table. */
 export type PriceTables = Readonly<Record<string, CacheRates>>;
 
 export type SourceFigures = {
@@ -13,17 +13,17 @@ export type SourceFigures = {
   readonly policies: readonly Figures[];
 };
 
-/** Shares are of 1. Costs are relative to the first policy, by price table. */
+/** The figures of one policy. Shares are between 0 and 1. Costs are relative to the first policy, by price table. */
 export type Figures = {
   readonly policy: string;
   readonly cost: ByTable<number>;
-  /** Cost when nothing that was missing was had back; undefined for policies with a memory. */
+  /** Cost if missing values are never recovered; undefined for policies that can recall. */
   readonly careless: ByTable<number> | undefined;
-  /** The conversation with the highest cost relative to the first policy. */
+  /** The conversation with the highest relative cost. */
   readonly worst: ByTable<{ readonly id: string; readonly cost: number }>;
   readonly meanTokens: number;
   readonly peakTokens: number;
-  /** How many values the calls used that stood earlier, and what became of them. */
+  /** Number of values in calls that occur in earlier messages; shares of them that were visible or lost follow. */
   readonly needs: number;
   readonly visible: number;
   readonly lost: number;
@@ -37,7 +37,7 @@ export type Figures = {
 
 type ByTable<T> = Readonly<Record<string, T>>;
 
-/** The first policy of each conversation is what the others are compared with. */
+/** Computes the figures. The other policies are compared with the first policy of each conversation. */
 export function figuresOf(played: readonly Played[], prices: PriceTables): readonly SourceFigures[] {
   const bySource = Map.groupBy(played, ({ source }) => source);
   return [...bySource].map(([source, conversations]) => {
@@ -83,7 +83,7 @@ function policyFigures(conversations: readonly Played[], at: number, prices: Pri
   };
 }
 
-/** Of nothing everything is there. */
+/** Returns a share; 1 for a share of nothing. */
 function share(part: number, whole: number): number {
   return whole === 0 ? 1 : part / whole;
 }

@@ -51,7 +51,7 @@ describe('candidatesOf', () => {
     expect(told(input)).toEqual(expected);
   });
 
-  it('finds nothing in what is not JSON', () => {
+  it('finds nothing in arguments that are not JSON', () => {
     expect(candidatesOf('{"a":')).toEqual([]);
   });
 });
@@ -63,7 +63,7 @@ describe('holds', () => {
     expect(holds('  12\treturn open(path) // x', line('return open(path)'))).toBe(true);
   });
 
-  it('finds what JSON spells with escapes, once or twice', () => {
+  it('finds values that JSON escapes, once or twice', () => {
     const text = 'say "hello" to /usr/lib';
     const call = JSON.stringify({ a: `first\n${text}` });
     expect(holds(call, line('say "hello"'))).toBe(true);
@@ -74,14 +74,14 @@ describe('holds', () => {
 });
 
 describe('placeOf', () => {
-  it('goes on from a place', () => {
+  it('searches from an offset on', () => {
     expect(placeOf('id_1 id_12 id_1', word('id_1'), 1)).toBe(11);
     expect(placeOf('id_1 id_12', word('id_1'), 1)).toBe(-1);
   });
 });
 
 describe('argumentLeaves', () => {
-  it('gives values without keys, and what is not JSON as it is', () => {
+  it('returns values without keys, and text that is not JSON unchanged', () => {
     expect(argumentLeaves('{"path":"/a","n":[1,{"deep":"b"}],"on":true}')).toEqual(['/a', '1', 'b']);
     expect(argumentLeaves('ls -l')).toEqual(['ls -l']);
   });

@@ -1,12 +1,12 @@
 /**
- * What a model needed to know to make a call: the values of its arguments that may have been read somewhere. Not every word: names with
- * a mark of their own, paths, numbers and quoted lines. Which of them really stood earlier is for whoever asks (occurrences.ts). Pure.
+ * Finds the values that a model needed to know to make a call: values of its arguments that it may have read somewhere. Names with a sign
+ * of their own, paths, numbers and quoted lines count, not every word. Which of them occur in earlier messages is up to the caller. Pure.
  *
- * - A number of three digits or more counts; so does a path, and a word that is no plain word: with a digit, an underscore, a dot, a dash or
- *   a capital inside, of six characters or more (five for what has a digit).
- * - A value of one line counts as a whole where that stood earlier, and then nothing within it counts a second time.
- * - Of a value of many lines (a file, an old text to be replaced) only whole lines count, of twenty characters or more without the
- *   white space around them: words within written text are mostly the model's own.
+ * - A number of three digits or more counts; so does a path, and a word with a digit, underscore, dot, dash or inner capital, of six
+ *   characters or more (five with a digit).
+ * - A value of one line counts as a whole if it occurred earlier as a whole; then nothing inside it counts again.
+ * - Of a value of many lines (a file, an old text to be replaced) only whole lines of twenty characters or more count, without surrounding
+ *   white space: words within written text are mostly the model's own.
  */
 import {
   bytesOf,
@@ -17,17 +17,17 @@ import {
   type Message,
 } from '../conversation/conversation.ts';
 
-/** A value as a whole, and what to look for where the whole never stood. */
+/** A value, and the values inside it to look for if the whole value never occurred. */
 export type Candidate = { readonly value: Value; readonly within: readonly Value[] };
 
-/** `word` must not stand inside a longer word; `line` may stand anywhere. */
+/** A `word` must not be inside a longer word; a `line` may be anywhere. */
 export type Value = { readonly kind: 'word' | 'line'; readonly text: string };
 
 const longestWhole = 300;
 const shortestWhole = 6;
 const shortestLine = 20;
 
-/** The candidates of a call's arguments, each once, in order. None for arguments that are not JSON. */
+/** Returns the distinct candidates in a call's arguments, in order. None for arguments that are not JSON. */
 export function candidatesOf(argumentsJson: string): readonly Candidate[] {
   const found = new Map<string, Candidate>();
   for (const leaf of leavesOf(parsed(argumentsJson))) {
@@ -38,13 +38,13 @@ export function candidatesOf(argumentsJson: string): readonly Candidate[] {
   return [...found.values()];
 }
 
-/** The texts and numbers in a call's arguments; the arguments themselves where they are not JSON. */
+/** Returns the texts and numbers in a call's arguments; the arguments themselves if they are not JSON. */
 export function argumentLeaves(argumentsJson: string): readonly string[] {
   const value = parsed(argumentsJson);
   return value === undefined ? [argumentsJson] : leavesOf(value);
 }
 
-/** The texts and numbers in a JSON value, as texts; the keys of objects are the tool's and not the model's. */
+/** Returns the texts and numbers in a JSON value, as texts. Keys of objects are left out: the tool defines them, not the model. */
 function leavesOf(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (typeof value === 'number') return [String(value)];
@@ -52,7 +52,7 @@ function leavesOf(value: unknown): readonly string[] {
   return Object.values(value).flatMap(leavesOf);
 }
 
-/** Whether a text shows a value to a model: as it is, or as JSON spells it, also JSON within JSON as calls are kept. */
+/** True if a text contains a value: unchanged, or escaped as in JSON, once or twice. */
 export function holds(text: string, value: Value): boolean {
   if (placeOf(text, value, 0) >= 0) return true;
   if (!/["\\]/.test(value.text)) return false;
@@ -64,11 +64,11 @@ function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Where a text holds a value, at `from` or behind it; -1 where it does not, as `indexOf` says it. */
+/** Returns the index of a value in a text, at or after `from`; -1 if there is none. */
 export function placeOf(text: string, { kind, text: wanted }: Value, from: number): number {
   let at = text.indexOf(wanted, from);
   if (kind === 'line') return at;
-  while (at >= 0 && (goesOnBefore(text, at) || isWordCode(text, at + wanted.length))) {
+  while (at >= 0 && (continuesBefore(text, at) || isWordCode(text, at + wanted.length))) {
     at = text.indexOf(wanted, at + 1);
   }
   return at;
@@ -92,7 +92,7 @@ function oneLine(text: string): readonly Candidate[] {
   return within.map((value) => ({ value, within: [] }));
 }
 
-/** What separates words in paths, commands, queries and code. A colon does, but for that of a URL. */
+/** Separates words in paths, commands, queries and code. A colon separates, except in a URL. */
 const separators = /[\s"'`,;()[\]{}<>|&=?!\\^$%]+|:(?!\/\/)/u;
 
 function wordsIn(text: string): readonly string[] {
@@ -103,7 +103,7 @@ function wordsIn(text: string): readonly string[] {
 }
 
 function isTelling(word: string): boolean {
-  // A pattern is the model's own, and so are its pieces.
+  // A glob pattern is the model's own, and so are its pieces.
   if (word.includes('*')) return false;
   if (/^[\d.,/-]+$/.test(word)) return word.replaceAll(/\D/g, '').length >= 3;
   if (word.includes('/')) return word.length >= 5 && /\p{L}/u.test(word);
@@ -111,12 +111,12 @@ function isTelling(word: string): boolean {
   return word.length >= 6 && (/[_.-]/.test(word) || /\p{Ll}\p{Lu}/u.test(word));
 }
 
-/** Within JSON a word may follow upon the letter of an escape: `\n/usr/lib`. */
-function goesOnBefore(text: string, at: number): boolean {
+/** True if a word continues before `at`. In JSON, a word may follow the letter of an escape: `\n/usr/lib`. */
+function continuesBefore(text: string, at: number): boolean {
   return isWordCode(text, at - 1) && !(text[at - 2] === '\\' && 'nrtbf'.includes(text[at - 1]!));
 }
 
-/** ASCII is enough: what it is asked for are names. */
+/** True for a word character. ASCII is enough for names. */
 function isWordCode(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return (
@@ -132,6 +132,7 @@ function parsed(json: string): unknown {
   }
 }
 
+/** Returns the text of a message as a model reads it: decoded texts, and the values of calls without their JSON. */
 export function messageText({ body }: Conversation, message: Message): string {
   const texts = message.parts.flatMap((part) => {
     if (part.type === 'tool-call')
@@ -141,7 +142,7 @@ export function messageText({ body }: Conversation, message: Message): string {
   return texts.join('\n');
 }
 
-/** The arguments of a call as JSON: in some formats they stand in a string. An empty string means none. */
+/** Returns the arguments of a call as JSON; some formats keep them in a string. An empty string means no arguments. */
 export function argumentsOf(
   body: Uint8Array,
   message: Message,

@@ -4,7 +4,7 @@ import { placeOf, type Value } from './needs.ts';
 import { createOccurrences } from './recording.ts';
 
 describe('createOccurrences', () => {
-  it('names the texts before a place that hold a value', () => {
+  it('returns the texts before an index that contain a value', () => {
     const occurrences = createOccurrences(['order_1', 'order_12', 'order_1 and order_1', '', 'x order_1']);
     const value: Value = { kind: 'word', text: 'order_1' };
     expect(occurrences(value, 5)).toEqual([0, 2, 4]);
@@ -13,7 +13,7 @@ describe('createOccurrences', () => {
     expect(occurrences({ kind: 'word', text: 'order_2' }, 5)).toEqual([]);
   });
 
-  it('finds what a search through each text finds', () => {
+  it('finds the same as a search in each text', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', '_', ' '), maxLength: 8 });
     const value = fc.record({
       kind: fc.constantFrom<'word' | 'line'>('word', 'line'),

@@ -62,14 +62,14 @@ const engine = enginePolicy({
 });
 
 describe('play', () => {
-  it('needs what calls used and what stood earlier', () => {
+  it('needs values that calls used and earlier messages contain', () => {
     const needs = recording.steps.map((step) =>
       step.needs.map(({ value, in: places }) => [value.text, places]),
     );
     expect(needs).toEqual([[], [], [], [], [['order_4711', [2]]], [['order_4711', [2, 9]]], []]);
   });
 
-  it('sends the full context, and pays each message once in full', async () => {
+  it('sends the full context, and pays the full price of each message once', async () => {
     const { tally, contexts } = await play(recording, fullContext, options);
     const largest = contexts.at(-1)!;
     expect(tally).toMatchObject({
@@ -86,7 +86,7 @@ describe('play', () => {
     expect(tally.contextPeak).toBe(largest);
   });
 
-  it('pays in full what is not cached any more, and tells the engine of the pause', async () => {
+  it('pays the full price after the cache expired, and passes the pause to the engine', async () => {
     const priced = chatBody(steps, { tools: ['look', 'send'], model: 'priced' });
     const source = { id: 'one', source: 'test', format: formatOf(openaiChat), body: priced };
     const cold = readRecording({ ...source, coldAt: new Set([9]) }, characters);
@@ -105,23 +105,23 @@ describe('play', () => {
     expect((await play(cold, patient, options)).tally.folds).toBe(1);
   });
 
-  it('has a tool run again where nothing is kept: once for what stays then', async () => {
+  it('runs a tool again if the policy keeps nothing, once for a result that stays then', async () => {
     const { tally } = await play(recording, keepLast(2), options);
     expect(tally).toMatchObject({ needs: 2, missing: 1, lost: 1, recalls: 1 });
     expect(tally.forRecalls.output).toBe(60);
-    const careless = await play(recording, keepLast(2), { ...options, doesWithout: true });
+    const careless = await play(recording, keepLast(2), { ...options, skipsRecovery: true });
     expect(careless.tally).toMatchObject({ needs: 2, missing: 1, lost: 1, recalls: 0 });
     expect(careless.contexts.at(-1)).toBeLessThan(5_500);
   });
 
-  it('takes the whole result of a tool that is run again, also where results are cut', async () => {
+  it('keeps the whole result of a tool that is run again, also if the policy cuts results', async () => {
     const { tally, contexts } = await play(recording, cutResults(5), options);
     expect(tally).toMatchObject({ missing: 1, recalls: 1, stable: 7 });
     // The result, its call and the stub of the cut one.
     expect(contexts[5]! - contexts[4]!).toBeGreaterThan(1_600);
   });
 
-  it('tells requests that no provider takes', async () => {
+  it('counts requests that a provider would reject', async () => {
     expect((await play(recording, fullContext, { window: 7_000 })).tally.overWindow).toBe(3);
   });
 
@@ -138,7 +138,7 @@ describe('play', () => {
     expect(Math.max(...contexts)).toBeLessThan(8_000);
   });
 
-  it('costs the tool definition where nothing is folded, and nothing when the tool comes with the first fold', async () => {
+  it('costs the tool definition without a fold, and nothing if the tool comes with the first fold', async () => {
     const played = async (offerRecall: 'always' | 'with-fold') => {
       const settings = { offerRecall };
       const idle = enginePolicy({ name: 'idle', settings, window: 10_000_000, counter: characters });
@@ -149,7 +149,7 @@ describe('play', () => {
     expect((await played('always')).written).toBeGreaterThan(full.written);
   });
 
-  it('loses what cannot be recalled', async () => {
+  it('loses values that cannot be recalled', async () => {
     const silent = enginePolicy({
       name: 'silent',
       settings: {

@@ -1,16 +1,16 @@
 /**
- * Replays one recorded conversation under one policy, request by request, and adds up what it took.
+ * Replays one recorded conversation under one policy, request by request, and adds up the tokens.
  *
- * At each reply of the model the policy makes the context that is sent. What the recorded calls of that reply used and the context does
- * not show has to be had back before the reply can be made:
- * - from memory, where the policy has one: the model calls the recall tool, once for each original that is missing. The answer comes from
- *   the real recall code, goes into a continuation that the codec writes, and is remembered as a hidden recall, so that it stands in later
- *   requests where the engine puts it. A value that `read_memory` does not bring is lost.
- * - else by running the tool again: call and whole result go behind what was sent, and are part of the conversation as the client has
- *   it, where the policy sees them in every later request. The value counts as lost all the same: in life the file may have changed, and
- *   nothing told the model to ask.
- * Each of these is a round trip with a short reply. What is asked for is what the recording used, and of several originals that hold it
- * the newest is asked: a model may ask for less or for more, and may err in which.
+ * At each reply of the model, the policy makes the context that is sent. Values that the recorded calls of that reply used and the context
+ * does not show must be recovered before the reply:
+ * - By recall, if the policy keeps originals: the model calls the recall tool, once per missing original. The real recall code answers, the
+ *   codec writes the continuation, and the exchange is remembered as a hidden recall, so that the engine puts it back in later requests. A
+ *   value that `read_memory` does not return is lost.
+ * - Otherwise by running the tool again: the call and its whole result are appended and become part of the client's conversation, where
+ *   the policy sees them in every later request. The value counts as lost all the same: in practice the file may have changed, and nothing
+ *   told the model to ask.
+ * Each of these is a round trip with a short reply. The query is what the recording used; of several originals that contain it, the newest
+ * is read. A real model may ask for less or more, and may pick the wrong original.
  */
 import type { ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
@@ -24,24 +24,25 @@ import type { Need, RecordedStep, Recording } from './recording.ts';
 import { rerunMissing } from './rerun-missing.ts';
 import { addStep, noTally, type StepFigures, type Tally } from './tally.ts';
 
-/** Tokens of a reply that is nothing but a recall, or a tool run again. */
+/** Tokens of a reply that is only a recall, or only a repeated tool call. */
 const callTokens = 60;
 
-/** Recordings say no times, only what was not cached any more: longer than any provider keeps it, and shorter. */
+/** Pauses between requests. Recordings contain no times, only where the cache had expired: longer than any cache lifetime, and shorter. */
 const pauseMs = 7 * 24 * 60 * 60_000;
 const workMs = 10_000;
 
 export type PlayOptions = {
-  /** Tokens: to tell requests that no provider would take. */
+  /** Context window in tokens, to count requests that a provider would reject. */
   readonly window: number;
-  /** Has nothing back, and goes on as recorded. Default false. */
-  readonly doesWithout?: boolean;
+  /** Recovers nothing, and continues as recorded. Default false. */
+  readonly skipsRecovery?: boolean;
 };
 
+/** Replays one conversation under one policy. */
 export async function play(
   recording: Recording,
   policy: Policy,
-  { window, doesWithout = false }: PlayOptions,
+  { window, skipsRecovery = false }: PlayOptions,
 ): Promise<{ readonly tally: Tally; readonly contexts: readonly number[] }> {
   const { codec } = recording.format;
   const reading: ReadContext = { digest: sha256, outlines: new Map() };
@@ -51,8 +52,8 @@ export async function play(
   const sight = createSight(recording);
   const bill = createBill(recording.counter);
 
-  async function bringBack(step: RecordedStep, sent: SentContext, missing: readonly Need[]) {
-    if (missing.length === 0 || doesWithout) return { bodies: [], lost: missing.length };
+  async function recover(step: RecordedStep, sent: SentContext, missing: readonly Need[]) {
+    if (missing.length === 0 || skipsRecovery) return { bodies: [], lost: missing.length };
     if (sent.prepared) return recallMissing({ recording, step, sent, prepared: sent.prepared, missing });
     return { ...rerunMissing({ recording, client, step, sent, missing }), lost: missing.length };
   }
@@ -64,7 +65,7 @@ export async function play(
     const context = read(sent.body);
     const first = bill(context, step.isCold);
     const missing = step.needs.filter((need) => !sight.shows(context, need));
-    const { bodies, lost } = await bringBack(step, sent, missing);
+    const { bodies, lost } = await recover(step, sent, missing);
     return {
       first,
       later: bodies.map((body) => bill(read(body))),
@@ -98,13 +99,13 @@ function createSight({ conversation }: Recording): Sight {
   const digests = conversation.messages.map(({ digest }) => digest);
   const recorded = new Set(digests);
   const texts = new Map<string, string>();
-  const standing = new WeakMap<
+  const seenIn = new WeakMap<
     Conversation,
     { readonly has: ReadonlySet<string>; readonly anew: readonly string[] }
   >();
 
-  function standingIn(context: Conversation) {
-    const known = standing.get(context);
+  function contentsOf(context: Conversation) {
+    const known = seenIn.get(context);
     if (known) return known;
     const anew = context.messages
       .filter(({ digest }) => !recorded.has(digest))
@@ -114,13 +115,13 @@ function createSight({ conversation }: Recording): Sight {
         return text;
       });
     const seen = { has: new Set(context.messages.map(({ digest }) => digest)), anew };
-    standing.set(context, seen);
+    seenIn.set(context, seen);
     return seen;
   }
 
   return {
     shows(context, need) {
-      const { has, anew } = standingIn(context);
+      const { has, anew } = contentsOf(context);
       return (
         need.in.some((index) => has.has(digests[index]!)) || anew.some((text) => holds(text, need.value))
       );

@@ -34,7 +34,7 @@ describe('the full context', () => {
 });
 
 describe('keepLast', () => {
-  it('clears all results but the last, and none by something longer', async () => {
+  it('clears all results but the last, and never makes a result longer', async () => {
     expect(await resultsUnder(keepLast(1))).toEqual(['[cleared]', '[cleared]', 'tiny', 'the last result']);
     expect(await resultsUnder(keepLast(3))).toEqual([
       '[cleared]',
@@ -63,7 +63,7 @@ describe('cutResults', () => {
     expect(new TextDecoder().decode(sent)).toContain(JSON.stringify('ab\n[40 characters cut]\nyz'));
   });
 
-  it('leaves short results, and those of tools that were run again', async () => {
+  it('keeps short results, and those of tools that were run again', async () => {
     const whole = ['the first result', 'the second one', 'tiny', 'the last result'];
     expect(await resultsUnder(cutResults(8))).toEqual(whole);
     const conversation = readChat(

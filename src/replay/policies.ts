@@ -1,4 +1,7 @@
-/** The simple policies: nothing at all, keep the last results, cut every result. Plain edits, through the codec like the engine's own. */
+/**
+ * Policies: the ways of making a context from a client's conversation that a replay compares. The simple ones change nothing, keep only
+ * the last results, or cut every result; the engine policy runs the real engine.
+ */
 import type { Codec } from '../codecs/codec.ts';
 import { textOf, textsOf, type Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -10,7 +13,7 @@ import type { TokenCounter } from '../tokens/token-counter.ts';
 
 export const fullContext: Policy = editPolicy('full context', () => []);
 
-/** Clears all tool results but the last, as many agents do in every request. */
+/** Clears all tool results but the last `results`, as many agents do in every request. */
 export function keepLast(results: number): Policy {
   return editPolicy(`keep last ${results}`, ({ conversation }) => {
     const all = resultTexts(conversation);
@@ -19,7 +22,7 @@ export function keepLast(results: number): Policy {
   });
 }
 
-/** Keeps the first and the last characters of every tool result. */
+/** Cuts every tool result to its first and last `characters`. */
 export function cutResults(characters: number): Policy {
   return editPolicy(`cut to 2 × ${characters}`, ({ conversation, rerun }) =>
     resultTexts(conversation).flatMap((slot) => {
@@ -48,7 +51,7 @@ type ResultText = {
   readonly message: number;
   readonly part: number;
   readonly index: number;
-  /** Counts results, not their texts. */
+  /** Index of the result, not of its texts. */
   readonly order: number;
   readonly text: string;
 };
@@ -70,7 +73,7 @@ function resultTexts(conversation: Conversation): readonly ResultText[] {
   );
 }
 
-/** Never by something longer. */
+/** Replaces a text, unless the stub is longer. */
 function replaced({ message, part, index, text }: ResultText, stub: string): readonly Edit[] {
   if (stub.length >= text.length) return [];
   return [{ kind: 'replace-text', at: { message, part, text: index }, stub, memory: '' }];
@@ -78,45 +81,45 @@ function replaced({ message, part, index, text }: ResultText, stub: string): rea
 
 export interface Policy {
   readonly name: string;
-  /** Whether what it takes away can be recalled. */
+  /** True if removed content can be recalled. */
   readonly hasMemory: boolean;
-  /** Begins a conversation. Nothing is known of others. */
+  /** Starts a conversation, without any knowledge of others. */
   open(codec: Codec): PolicySession;
 }
 
 interface PolicySession {
-  /** Called for each request of the conversation, in order. */
+  /** Makes the context of one request. Called for each request of the conversation in order. */
   send(request: PolicyRequest): Promise<SentContext>;
 }
 
 export type PolicyRequest = {
   readonly conversation: Conversation;
-  /** Messages that a tool was run again for: they were asked for on purpose. */
+  /** Indices of the messages of tools that were run again, which the model asked for on purpose. */
   readonly rerun: ReadonlySet<number>;
-  /** When it is sent, in milliseconds. */
+  /** When the request is sent, in milliseconds. */
   readonly at: number;
 };
 
 export type SentContext = {
   readonly body: Uint8Array;
-  /** What recalls are answered from; undefined for policies that keep nothing. */
+  /** Answers recalls; undefined for policies that keep no originals. */
   readonly prepared: Prepared | undefined;
 };
 
 type EnginePolicyOptions = {
   readonly name: string;
   readonly settings: FoldSettings;
-  /** Tokens; whatever the body says of its model. */
+  /** Context window in tokens, for every model. */
   readonly window: number;
   readonly counter: TokenCounter;
-  /** Default: the usual ones. */
+  /** Default: the default strategies. */
   readonly strategies?: OtherParts['strategies'];
 };
 
-/** Fixed, so that a run gives the same ids, and the same bytes, as the one before. */
+/** A fixed secret, so that every run produces the same ids and bytes. */
 const secret: Uint8Array = new Uint8Array(32).fill(1);
 
-/** Throws `bad-config` for settings out of range when a conversation is opened. */
+/** Runs the engine as users get it, with a new store for each conversation. Opening a conversation throws `bad-config` for settings out of range. */
 export function enginePolicy(options: EnginePolicyOptions): Policy {
   const { name, settings, window, counter, strategies } = options;
   const models = { ...settings.models, '*': { window, tokenizer: counter } };

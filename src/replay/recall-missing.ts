@@ -1,6 +1,6 @@
 /**
- * Has missing values read from memory: one call of the recall tool for the original that holds them, with the values as the query, or one
- * for all originals where several hold some; and further ones for what that did not bring. The exchange is remembered as the gateway does it.
+ * Recalls missing values: one call of the recall tool for the original that contains them, with the values as the query, or one call for
+ * all originals if several contain some; then further calls for values that did not come. The exchange is remembered as the gateway does.
  */
 import type { ModelReply } from '../codecs/codec.ts';
 import { answerRecall } from '../engine/answer-recall.ts';
@@ -11,11 +11,11 @@ import { holds, type Value } from './needs.ts';
 import type { SentContext } from './policies.ts';
 import type { Need, Recording, RecordedStep } from './recording.ts';
 
-/** Tokens one answer may have, and the fewest that are worth asking for: as in the gateway. */
-const mostTokens = 8_000;
-const fewestTokens = 200;
+/** Maximum tokens of one answer, and the minimum that is worth a call, as in the gateway. */
+const maxTokens = 8_000;
+const minTokens = 200;
 
-/** Characters of a query: no model would write all lines of a file. One value alone may be longer. */
+/** Maximum characters of a query: no model would write all lines of a file. A single value may be longer. */
 const longestQuery = 400;
 
 export type RecallMissingInput = {
@@ -27,9 +27,9 @@ export type RecallMissingInput = {
 };
 
 export type RecallMissingResult = {
-  /** The continuations, one a call. */
+  /** The continuations, one per call. */
   readonly bodies: readonly Uint8Array[];
-  /** Values that memory did not bring. */
+  /** Number of values that recall did not return. */
   readonly lost: number;
 };
 
@@ -37,10 +37,10 @@ export async function recallMissing(request: RecallMissingInput): Promise<Recall
   const memories = memoriesOf(request);
   let left = memories.found;
   let lost = memories.unknown;
-  const talk = openTalk(request);
+  const exchange = openRounds(request);
   const byMemory = [...Map.groupBy(left, ({ id }) => id).values()];
   if (byMemory.length > 1) {
-    const text = await talk.ask({ query: queryOf(inTurn(byMemory)) });
+    const text = await exchange.ask({ query: queryOf(inTurn(byMemory)) });
     left = left.filter(({ value }) => !holds(text, value));
   }
   for (let next = left[0]; next !== undefined; next = left[0]) {
@@ -48,19 +48,19 @@ export async function recallMissing(request: RecallMissingInput): Promise<Recall
     const together = left.filter(({ id }) => id === wanted.id);
     for (const values of together.length > 1 ? [together, [wanted]] : [together]) {
       if (!left.includes(wanted)) break;
-      const text = await talk.ask({ id: wanted.id, query: queryOf(values) });
+      const text = await exchange.ask({ id: wanted.id, query: queryOf(values) });
       left = left.filter(({ value }) => !holds(text, value));
     }
     if (left.includes(wanted)) lost += 1;
     left = left.filter((value) => value !== wanted);
   }
-  await talk.end();
-  return { bodies: talk.bodies, lost };
+  await exchange.end();
+  return { bodies: exchange.bodies, lost };
 }
 
 type Remembered = { readonly id: string; readonly value: Value };
 
-/** Where each value is: in the memory that was folded last of those that hold it. `unknown` values are in none. */
+/** Finds the original of each value: the one folded last among those that contain it. `unknown` values are in none. */
 function memoriesOf({ prepared, missing }: RecallMissingInput): {
   readonly found: readonly Remembered[];
   readonly unknown: number;
@@ -77,13 +77,13 @@ function memoriesOf({ prepared, missing }: RecallMissingInput): {
   return { found, unknown: missing.length - found.length };
 }
 
-/** As recall shows it. */
+/** Returns the text of an original as recall shows it. */
 function originalText(prepared: Prepared, id: string): string {
   const original = prepared.original(id);
   return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
 }
 
-/** The first of each, the second of each, and so on: what is left out of a query stands beside what is in it. */
+/** Returns the first of each group, then the second of each, and so on, so that a query covers every group. */
 function inTurn(groups: readonly (readonly Remembered[])[]): readonly Remembered[] {
   const most = Math.max(...groups.map(({ length }) => length));
   return Array.from({ length: most }, (_, at) => groups.flatMap((group) => group.slice(at, at + 1))).flat();
@@ -97,18 +97,18 @@ function queryOf(values: readonly Remembered[]): string {
   return query;
 }
 
-/** The private rounds of one reply, as the gateway would hold them. */
-function openTalk({ recording, step, sent, prepared }: RecallMissingInput) {
+/** Runs the recall rounds of one reply, as the gateway would. */
+function openRounds({ recording, step, sent, prepared }: RecallMissingInput) {
   const { format, conversation } = recording;
   const rounds: RecallRound[] = [];
   const bodies: Uint8Array[] = [];
   let room = prepared.room ?? Number.POSITIVE_INFINITY;
   return {
     bodies,
-    /** What the model is told; nothing where the window has no room for it. */
+    /** Asks once and returns the answer; an empty text if the window has no space for it. */
     async ask(asked: { readonly id?: string; readonly query: string }): Promise<string> {
-      const most = Math.min(mostTokens, room);
-      if (most < fewestTokens) return '';
+      const most = Math.min(maxTokens, room);
+      if (most < minTokens) return '';
       const argumentsJson = JSON.stringify(asked);
       const { text, tokens } = await answerRecall(prepared, argumentsJson, most);
       const call = {

@@ -1,6 +1,6 @@
 /**
- * A recorded conversation made ready for being replayed: where the model replied, how long its replies are, and what each of its calls
- * needed from the messages before. All policies are measured against the same one.
+ * Prepares a recorded conversation for replay: where the model replied, how long its replies are, and which values of earlier messages
+ * each of its calls needed. All policies are measured against the same recording.
  */
 import type { Codec, ToolCall } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
@@ -10,23 +10,23 @@ import { createConversationCounter, type ConversationCounter } from '../tokens/c
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { argumentsOf, messageText, candidatesOf, placeOf, type Value } from './needs.ts';
 
-/** A wire format as replay needs it: calls that nobody recorded must be spelled, too. */
+/** A wire format as replay needs it: replay also writes calls that are not in the recording. */
 export interface ReplayFormat {
   readonly codec: Codec;
-  /** A turn of the model that makes these calls and says nothing, as responses of this format hold it. */
+  /** Returns a model turn with these calls and no text, as responses of this format contain it. */
   turn(calls: readonly ToolCall[]): Uint8Array;
-  /** The turn that these messages of the model came from, as responses hold it; undefined where one cannot tell. */
+  /** Returns the response turn that these messages of the model came from; undefined if it is unknown. */
   turnOf(messages: readonly Uint8Array[]): Uint8Array | undefined;
 }
 
 export type RecordingSource = {
   readonly id: string;
-  /** Figures are told by it. */
+  /** Groups the figures. */
   readonly source: string;
   readonly format: ReplayFormat;
   /** A request body with the whole conversation. */
   readonly body: Uint8Array;
-  /** Messages of the model before which the provider had dropped the conversation from its cache. Default: none. */
+  /** Indices of model messages before which the provider's cache had expired. Default: none. */
   readonly coldAt?: ReadonlySet<number> | undefined;
 };
 
@@ -36,26 +36,26 @@ export type Recording = Omit<RecordingSource, 'body' | 'coldAt'> & {
   readonly steps: readonly RecordedStep[];
   /** Calls with their results. */
   readonly pairs: readonly Pair[];
-  /** What the model reads of each message. */
+  /** The text of each message as the model reads it. */
   readonly texts: readonly string[];
 };
 
 /** One reply of the model. */
 export type RecordedStep = {
-  /** The request holds the messages in front of this one. */
+  /** The request contains the messages before this index. */
   readonly at: number;
-  /** The message behind the reply: some formats and clients make several of one. */
+  /** Index after the reply's last message: some formats and clients split a reply into several messages. */
   readonly end: number;
   readonly replyTokens: number;
   readonly needs: readonly Need[];
-  /** Nothing of the request is cached any more. */
+  /** The provider's cache has expired. */
   readonly isCold: boolean;
 };
 
-/** A value that a call used, and the earlier messages that hold it. */
+/** A value that a call used, and the indices of earlier messages that contain it. */
 export type Need = { readonly value: Value; readonly in: readonly number[] };
 
-/** Throws `not-this-format` for a body the format's codec does not read. */
+/** Reads a recording. Throws `not-this-format` for a body that the format's codec cannot read. */
 export function readRecording(source: RecordingSource, tokens: TokenCounter): Recording {
   const { body, coldAt = new Set<number>(), ...rest } = source;
   const conversation = source.format.codec.read(body, { digest: sha256, outlines: new Map() });
@@ -110,11 +110,14 @@ function needsOf(
   return [...new Map(needs.map((need) => [need.value.text, need])).values()];
 }
 
-/** Returns the indices of the texts before `before` that hold the value, in order. */
+/**
+ * Creates a search for values in texts. It returns the indices of the texts before `before` that contain the value, in order, and remembers
+ * results: later calls use the same paths and names again and again.
+ */
 export function createOccurrences(
   texts: readonly string[],
 ): (value: Value, before: number) => readonly number[] {
-  // One search through one long text is far quicker than many through short ones; the separator stands in no value.
+  // One search in a long text is much faster than many searches in short ones; no value contains the separator.
   const joined = texts.join('\u0000');
   const starts: number[] = [];
   let start = 0;
@@ -145,9 +148,9 @@ export function createOccurrences(
   };
 }
 
-/** The text that holds a position of the joined text; none before `least` does. */
-function indexAt(starts: readonly number[], at: number, least: number): number {
-  let low = least;
+/** Returns the index of the text at an offset of the joined text, searching from index `from`. */
+function indexAt(starts: readonly number[], at: number, from: number): number {
+  let low = from;
   let high = starts.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;

@@ -10,17 +10,18 @@ export type Played = { readonly id: string; readonly source: string; readonly pl
 export type Play = {
   readonly policy: string;
   readonly tally: Tally;
-  /** What it took when nothing that was missing was had back, for policies that keep nothing. */
+  /** Tokens if missing values are never recovered; only for policies that keep no originals. */
   readonly careless: Tokens | undefined;
   /** Tokens of each request. */
   readonly contexts: readonly number[];
 };
 
 export type ReplayOptions = {
-  /** Tokens. */
+  /** Context window in tokens. */
   readonly window: number;
 };
 
+/** Replays a conversation under each policy. */
 export async function replay(
   recording: Recording,
   policies: readonly Policy[],
@@ -39,7 +40,7 @@ export async function replay(
   return { id: recording.id, source: recording.source, plays };
 }
 
-/** What a tool is run again for stays in the conversation, so doing without is another conversation. */
+/** Replays again without recovery: results of repeated tool calls stay in the conversation, so their tokens cannot just be subtracted. */
 async function carelessTokens(
   recording: Recording,
   policy: Policy,
@@ -48,6 +49,6 @@ async function carelessTokens(
 ): Promise<Tokens | undefined> {
   if (policy.hasMemory) return undefined;
   if (tally.recalls === 0) return tally.tokens;
-  const { tally: careless } = await play(recording, policy, { window, doesWithout: true });
+  const { tally: careless } = await play(recording, policy, { window, skipsRecovery: true });
   return careless.tokens;
 }

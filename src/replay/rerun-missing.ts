@@ -1,4 +1,6 @@
-/** Has tools run again whose results a policy took away for good: one call for each, and its whole result behind it. */
+/**
+ * Runs tools again whose results a policy removed for good: one call for each, followed by its whole result.
+ */
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
 import { unremembered } from '../codecs/read-body.ts';
 import { textOf, textsOf } from '../conversation/conversation.ts';
@@ -16,7 +18,7 @@ export type Rerun = {
   readonly missing: readonly Need[];
 };
 
-/** The continuations, one a tool that was run again. Values of messages that no tool made cannot be had back. */
+/** Returns the continuations, one per repeated call. Values that no tool returned cannot be recovered. */
 export function rerunMissing({ recording, client, step, sent, missing }: Rerun): {
   readonly bodies: readonly Uint8Array[];
 } {
@@ -36,7 +38,7 @@ export function rerunMissing({ recording, client, step, sent, missing }: Rerun):
   return { bodies };
 }
 
-/** The newest call whose result, or whose arguments, hold the value. */
+/** Finds the newest call whose result or arguments contain the value. */
 function pairFor({ conversation, pairs, texts }: Recording, { value, in: places }: Need): Pair | undefined {
   const newest = places.toReversed();
   for (const index of newest) {
@@ -70,7 +72,7 @@ function resultText(
     .join('\n');
 }
 
-/** As the format spells calls and results: what it puts behind a conversation that goes on. */
+/** Appends a call and its result as the format writes them; also returns the appended messages. */
 function continueWith(format: ReplayFormat, sent: Uint8Array, answer: RecallAnswer) {
   const { codec } = format;
   const { call } = answer;

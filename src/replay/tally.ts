@@ -1,27 +1,27 @@
-/** What a replay added up to, in tokens and counts that can be added further. Pure. */
+/** Adds up a replay, in tokens and counts. Pure. */
 import { type Billed, noTokens, sumOf, type Tokens } from './bill.ts';
 
-/** Sums over the steps of one conversation, or of many. */
+/** Totals over the steps of one conversation, or of many. */
 export type Tally = {
   readonly steps: number;
-  /** Everything that was sent and said, recalls included. */
+  /** All tokens sent and received, recalls included. */
   readonly tokens: Tokens;
-  /** Of these: what recalls, or tools run again, took. */
+  /** The part of `tokens` for recalls or repeated tool calls. */
   readonly forRecalls: Tokens;
   readonly contextSum: number;
   readonly contextPeak: number;
-  /** Values the calls used that stood earlier; of these not in the context; of these not had back. */
+  /** Values in calls that occur in earlier messages; those not in the context; those not recovered. */
   readonly needs: number;
   readonly missing: number;
   readonly lost: number;
-  /** Round trips to have something back. */
+  /** Round trips to recover values. */
   readonly recalls: number;
-  /** Requests that begin with the whole of the request before. */
+  /** Requests that begin with all of the previous request. */
   readonly stable: number;
   readonly folds: number;
   /** Requests larger than the window. */
   readonly overWindow: number;
-  /** Requests that the engine failed at, or told to be too large. */
+  /** Requests on which the engine failed, and requests that it reported as too large. */
   readonly failed: number;
   readonly unfit: number;
 };
@@ -57,7 +57,7 @@ export const noTally: Tally = {
   unfit: 0,
 };
 
-/** `callTokens`: what a reply costs that is nothing but a call for what is missing. */
+/** Adds one step. `callTokens`: the output tokens of a reply that only recovers values. */
 export function addStep(tally: Tally, step: StepFigures, callTokens: number): Tally {
   const { first, later } = step;
   const forRecalls = later.reduce(
