@@ -32,9 +32,9 @@ export interface Codec {
   /** Reads a complete (not streamed) successful response. Throws `bad-response`. */
   readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply;
   /** True when the model finished its reply or stopped for its calls. A reply that was cut off or refused may hold half a call. */
-  isWhole(reply: ModelReply): boolean;
+  isComplete(reply: ModelReply): boolean;
   /** True when the reply was cut off at its token limit. */
-  isCut(reply: ModelReply): boolean;
+  isTruncated(reply: ModelReply): boolean;
   /**
    * Writes the response as the client may see it: without private calls, with the visible parts of earlier rounds first and the
    * usage of all rounds. Returns `body` itself when no round held a private call.
@@ -50,10 +50,10 @@ export interface Codec {
    */
   insertHiddenRecalls(conversation: Conversation, hiddenRecalls: readonly PlacedHiddenRecall[]): Uint8Array;
   /**
-   * Makes a request with `goesOnFrom` continue another reply, with the pending answers ahead of the client's input. Only for
+   * Makes a request with `previousReplyId` continue another reply, with the pending answers ahead of the client's input. Only for
    * providers that keep replies; elsewhere a request holds its whole history.
    */
-  goOnFrom?(conversation: Pick<Conversation, 'body'>, kept: KeptReply): Uint8Array;
+  continueReply?(conversation: Pick<Conversation, 'body'>, kept: KeptReply): Uint8Array;
   /** Returns a separate request of our own: no tools, not streamed. */
   promptBody(prompt: Prompt): Uint8Array;
   /** Sets cache marks in a request. Only for providers that cache nothing without a mark. */
@@ -193,7 +193,7 @@ export type ModelReply = {
    * The id under which the provider keeps this reply, if it does. Of several rounds a client knows only one id: that of the first
    * round of a stream, or of the last round of a complete response.
    */
-  readonly keptAs?: string | undefined;
+  readonly replyId?: string | undefined;
 };
 
 /**
@@ -256,6 +256,6 @@ export function awaitsRecall(reply: ModelReply): boolean {
 }
 
 /** True when the model made recalls together with calls that the client runs. */
-export function recallsBeside(reply: ModelReply): boolean {
+export function recallsWithCalls(reply: ModelReply): boolean {
   return reply.recalls.length > 0 && reply.calls.length > 0;
 }

@@ -36,11 +36,15 @@ export type HiddenRecallWriter = HiddenRecallReader & {
    * Returns a round whose answers share a message with the client's own results, which begin at message `results`. Undefined when
    * that is impossible.
    */
-  besideResults(conversation: Conversation, round: RecallRound, results: number): BesideResults | undefined;
+  withClientResults(
+    conversation: Conversation,
+    round: RecallRound,
+    results: number,
+  ): WithClientResults | undefined;
 };
 
 /** The messages that replace the client's copy, and the splices into its results. */
-export type BesideResults = {
+export type WithClientResults = {
   readonly messages: readonly Uint8Array[];
   readonly splices: readonly Splice[];
 };
@@ -114,7 +118,9 @@ function placementOf(
   const last = hiddenRecall.rounds.at(-1);
   if (!first || !last || !taken) return undefined;
   const isBeside = shown.rounds.at(-1)!.calls.length > 0;
-  const beside = isBeside ? placer.besideResults(conversation, last, first.index + copy.length) : undefined;
+  const beside = isBeside
+    ? placer.withClientResults(conversation, last, first.index + copy.length)
+    : undefined;
   if (isBeside && (!beside || !isAllTaken(said, taken))) return undefined;
   const whole = isBeside ? hiddenRecall.rounds.slice(0, -1) : hiddenRecall.rounds;
   const bytes = [...whole.flatMap((round) => placer.round(conversation, round)), ...(beside?.messages ?? [])];

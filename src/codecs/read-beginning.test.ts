@@ -37,7 +37,7 @@ describe('the beginning of a request', () => {
     const body = utf8.encode('{"input":"And now?","previous_response_id":"resp_1","model":"gpt-5"}');
     expect(readBeginning(openaiResponses, body, reading())).toMatchObject({
       model: 'gpt-5',
-      goesOnFrom: 'resp_1',
+      previousReplyId: 'resp_1',
     });
   });
 

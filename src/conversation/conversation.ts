@@ -106,7 +106,7 @@ export type Conversation = {
   /** True where what the client asks for costs more to write, because it is kept for an hour. */
   readonly writesLong?: boolean | undefined;
   /** The reply this request goes on from by the name the provider keeps it under: the history stands there, not in the body. */
-  readonly goesOnFrom?: string | undefined;
+  readonly previousReplyId?: string | undefined;
   /** What the client calls its session in the body. Receipts are grouped by it; nothing else may depend on it. */
   readonly sessionKey?: string | undefined;
 };

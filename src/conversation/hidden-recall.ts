@@ -24,5 +24,5 @@ export type KeptReply = {
   /** The provider's name for it. */
   readonly name: string;
   /** Answers of private calls it ends with: the provider takes no request that goes on without them. */
-  readonly owed: readonly RecallAnswer[];
+  readonly pendingAnswers: readonly RecallAnswer[];
 };

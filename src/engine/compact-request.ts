@@ -235,7 +235,7 @@ async function keep(
     const status = isUnanswered(error) ? 'unanswered' : 'refused';
     return { status, edits, known: Promise.resolve(), error };
   }
-  const isKnown = sentAs !== undefined || conversation.goesOnFrom !== undefined;
+  const isKnown = sentAs !== undefined || conversation.previousReplyId !== undefined;
   const sent = { at: fold.at, limit: fold.limit };
   return { status: 'kept', edits, known: isKnown ? Promise.resolve() : markSent(memory, found, sent) };
 }
@@ -256,7 +256,7 @@ async function rememberHere({ opened, incoming, result }: Outgoing): Promise<voi
   const fold = foldOf(opened, result);
   if (result !== start || found?.fold.isUnsaved)
     await rememberFold(here, asSent, { ...fold, isUnsaved: true }, [], undefined);
-  else if (incoming.conversation.goesOnFrom === undefined)
+  else if (incoming.conversation.previousReplyId === undefined)
     await markSent(here, found, { at: fold.at, limit: fold.limit });
 }
 

@@ -37,10 +37,10 @@ const longestName = 200;
  * is how reports differ from counts. One whose history its provider keeps cannot be told from others.
  */
 export function beginningOf(
-  { messages, goesOnFrom }: Conversation,
+  { messages, previousReplyId }: Conversation,
   links: readonly string[],
 ): string | undefined {
-  if (goesOnFrom !== undefined) return undefined;
+  if (previousReplyId !== undefined) return undefined;
   return links[messages.findIndex(({ role }) => role === 'user') + 1];
 }
 

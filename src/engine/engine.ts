@@ -69,7 +69,7 @@ export function createEngine(options: EngineOptions): Engine {
       try {
         const conversation = request.codec.read(request.body, workshop.reading);
         // One without its history begins like many others, and no fold is ever made of it.
-        if (conversation.goesOnFrom !== undefined) return;
+        if (conversation.previousReplyId !== undefined) return;
         await leaveAlone(foldMemory(workshop, request, conversation, conversation), options.clock?.());
       } catch {
         // This process remembers the refusal; others meet the next one anew.

@@ -8,10 +8,10 @@ import type { Identity } from './prepared.ts';
 
 /** `links` are those of the prefix chain of the conversation as the client sent it. */
 export function identityOf(conversation: Conversation, links: readonly string[]): Identity {
-  const { goesOnFrom, sessionKey } = conversation;
+  const { previousReplyId, sessionKey } = conversation;
   const beginning = beginningOf(conversation, links);
   return {
-    links: goesOnFrom === undefined ? links : [],
+    links: previousReplyId === undefined ? links : [],
     // The first link stands for no message: all conversations of a tenant share it.
     beginning: beginning === links[0] ? undefined : beginning,
     session: sessionKey,

@@ -19,7 +19,7 @@ export type Traces = {
 /** Milliseconds; undefined where nobody knows. */
 export function idleMs({ conversation, last, sent, now }: Traces): number | undefined {
   // Where the provider keeps the history, a request begins like those of other conversations.
-  if (conversation.goesOnFrom !== undefined) return undefined;
+  if (conversation.previousReplyId !== undefined) return undefined;
   const times = [
     last && repliesFrom(conversation, last.matched) <= 1 ? last.request.at : undefined,
     sent && repliesFrom(conversation, sent.matched) <= 1 ? sent.at : undefined,

@@ -14,7 +14,7 @@ const prepare = (engine: Engine, body: Uint8Array, codec = openaiResponses) =>
   engine.prepare({ codec, body, tenant: 't' });
 
 async function recalled(engine: Engine): Promise<void> {
-  await (await prepare(engine, first)).keepReply('resp_1', { name: 'resp_2', owed: [] });
+  await (await prepare(engine, first)).keepReply('resp_1', { name: 'resp_2', pendingAnswers: [] });
 }
 
 describe('a request that goes on from a reply the provider keeps', () => {
@@ -47,10 +47,10 @@ describe('a request that goes on from a reply the provider keeps', () => {
       },
     ],
     ['would be no request', () => encoder.encode('{"input":')],
-  ])('goes out as it came when it %s', async (_, goOnFrom) => {
+  ])('goes out as it came when it %s', async (_, continueReply) => {
     const { engine } = testEngine();
     await recalled(engine);
-    expect((await prepare(engine, next, { ...openaiResponses, goOnFrom })).body).toBe(next);
+    expect((await prepare(engine, next, { ...openaiResponses, continueReply })).body).toBe(next);
   });
 
   it('goes on all the same when what comes behind fails', async () => {

@@ -13,5 +13,7 @@ export function withKeptReply(
   conversation: Conversation,
   kept: KeptReply | undefined,
 ): Conversation {
-  return kept && codec.goOnFrom ? codec.read(codec.goOnFrom(conversation, kept), reading) : conversation;
+  return kept && codec.continueReply
+    ? codec.read(codec.continueReply(conversation, kept), reading)
+    : conversation;
 }

@@ -203,7 +203,7 @@ describe('a store that hangs', () => {
 
       const rest = await Promise.allSettled([
         prepared.remember({ rounds: [], closing: undefined }),
-        prepared.keepReply('r', { name: 's', owed: [] }),
+        prepared.keepReply('r', { name: 's', pendingAnswers: [] }),
         leporello.readMemory('{"id":"mem_0000000000000000"}'),
         leporello.original('mem_0000000000000000'),
         leporello.compressResult({ text: rows, budget: { tokens: 500, results: 1 } }),

@@ -40,17 +40,17 @@ type Asked = Pick<EngineRequest, 'leftMs'> & {
 };
 
 /** Neither promise rejects: while the store fails, the request goes on with what this process remembers. */
-export function lookUp(asked: Asked, { messages, goesOnFrom }: Conversation): LookUp {
+export function lookUp(asked: Asked, { messages, previousReplyId }: Conversation): LookUp {
   const { options, tenant, links, goesOn, offersRecall } = asked;
   const { foldStore, hiddenRecalls, keptReplies, summaries } = options;
   return { reply: keptReply(), rest: knownBefore() };
 
   async function keptReply(): Promise<KeptReply | undefined> {
-    if (goesOnFrom === undefined || !goesOn) return undefined;
+    if (previousReplyId === undefined || !goesOn) return undefined;
     try {
-      return await inTime(asked, keptReplies.find(tenant, goesOnFrom));
+      return await inTime(asked, keptReplies.find(tenant, previousReplyId));
     } catch {
-      return keptReplies.known(tenant, goesOnFrom);
+      return keptReplies.known(tenant, previousReplyId);
     }
   }
 

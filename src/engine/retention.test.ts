@@ -199,7 +199,7 @@ describe('a memory that is kept for 30 days', () => {
 
     it.skipIf(isMissing)('keeps how to go on from a reply as long as somebody does', async () => {
       const { on } = history(place());
-      const reply = { name: 'resp_2', owed: [] };
+      const reply = { name: 'resp_2', pendingAnswers: [] };
       await on(0, ({ keptReplies }) => keptReplies.record(tenant, 'resp_1', reply));
       for (const day of [20, 40, 60])
         expect(await on(day, ({ keptReplies }) => keptReplies.find(tenant, 'resp_1'))).toEqual(reply);

@@ -56,7 +56,7 @@ export function createSender(
   return function send(outgoing) {
     const { request, conversation, links, draft, alone } = outgoing;
     // Where the provider keeps the history, a request begins like those of other conversations.
-    if (conversation.goesOnFrom !== undefined || links.length < 2) return sendingOf(draft.body);
+    if (conversation.previousReplyId !== undefined || links.length < 2) return sendingOf(draft.body);
     const found = lastSent.find(links);
     const now = requestAfter(found, outgoing, clock());
     lastSent.record(links, now, found);

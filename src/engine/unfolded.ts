@@ -27,7 +27,7 @@ export async function unfolded(
   // The list of messages is cut short, so nothing may remember it as the conversation's.
   const came = readBeginning(codec, body, { ...workshop.reading, seen: undefined });
   if (!came) return unprepared(body, outcome);
-  const named = codec.goOnFrom && came.goesOnFrom;
+  const named = codec.continueReply && came.previousReplyId;
   const kept = named === undefined ? 'none' : await keptReply(workshop, request.tenant, named, waitMs);
   const going = typeof kept === 'string' ? undefined : goneOn(codec, body, kept);
   const isUncertain = kept !== 'none' && !going;
@@ -61,8 +61,8 @@ async function keptReply(
 /** The body that goes on from the kept reply; undefined where it could not be written. */
 function goneOn(codec: Codec, body: Uint8Array, kept: KeptReply): Uint8Array | undefined {
   try {
-    const changed = codec.goOnFrom?.({ body }, kept);
-    return changed && readBeginning(codec, changed, unremembered)?.goesOnFrom === kept.name
+    const changed = codec.continueReply?.({ body }, kept);
+    return changed && readBeginning(codec, changed, unremembered)?.previousReplyId === kept.name
       ? changed
       : undefined;
   } catch {

@@ -67,7 +67,7 @@ export function lookUpIn(
   links: readonly string[],
 ): LookUp {
   const offersRecall = toolToOffer(options, conversation) !== undefined;
-  const goesOn = codec.goOnFrom !== undefined;
+  const goesOn = codec.continueReply !== undefined;
   return lookUp({ options, tenant, links, goesOn, offersRecall, ...(leftMs && { leftMs }) }, conversation);
 }
 
@@ -137,7 +137,7 @@ const keepsNothing: FoldMemory['encryptedStore'] = {
 
 /** Prefixes of different roots never meet. */
 function rootOf({ options }: Workshop, { codec, tenant }: EngineRequest, conversation: Conversation): string {
-  const { goesOnFrom } = conversation;
+  const { previousReplyId } = conversation;
   const words = [
     // A request without tools may repeat a conversation that has some: what was folded there cannot be read here.
     ...(hasWayBack(options, conversation) ? [] : ['without recall']),
@@ -146,7 +146,7 @@ function rootOf({ options }: Workshop, { codec, tenant }: EngineRequest, convers
     tenant,
     codec.name,
     // Without its history a conversation begins like many others.
-    ...(goesOnFrom === undefined ? [] : ['goes on from', goesOnFrom]),
+    ...(previousReplyId === undefined ? [] : ['goes on from', previousReplyId]),
   ];
   return words.join(' ');
 }

@@ -97,7 +97,7 @@ export function createBackgroundSummarizer({
           calls++;
           const reply = await askForSummary({ ...prompt, model }, codec, (body) => send(body, late.signal));
           usages.push(reply.usage);
-          if (!codec.isCut(reply)) return reply.text;
+          if (!codec.isTruncated(reply)) return reply.text;
           const message = `${nameOf(model)} reached its output limit before the summary ended; an extractive summary is used instead.`;
           throw new LeporelloError('summary-failed', message);
         },

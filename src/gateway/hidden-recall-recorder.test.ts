@@ -6,7 +6,7 @@ const call = (id: string) => ({ id, name: 'read_memory', argumentsJson: '{}' });
 const answers = (id: string): readonly RecallAnswer[] => [{ call: call(id), text: `answer ${id}` }];
 
 /** A reply with one recall, or with words alone. */
-function replyOf(keptAs: string | undefined, recall?: string): ModelReply {
+function replyOf(replyId: string | undefined, recall?: string): ModelReply {
   return {
     text: '',
     recalls: recall === undefined ? [] : [call(recall)],
@@ -14,8 +14,8 @@ function replyOf(keptAs: string | undefined, recall?: string): ModelReply {
     usage: undefined,
     rawUsage: undefined,
     finish: 'completed',
-    turn: new TextEncoder().encode(`turn ${keptAs}`),
-    keptAs,
+    turn: new TextEncoder().encode(`turn ${replyId}`),
+    replyId,
   };
 }
 
@@ -29,7 +29,8 @@ function openRecorder(knows: 'first' | 'last', fails = false) {
   const recorder = recordHiddenRecalls(
     {
       remember: ({ rounds, closing }) => keep([rounds.length, closing && new TextDecoder().decode(closing)]),
-      keepReply: (knownAs, { name, owed }) => keep([knownAs, name, owed.map(({ text }) => text)]),
+      keepReply: (knownAs, { name, pendingAnswers }) =>
+        keep([knownAs, name, pendingAnswers.map(({ text }) => text)]),
     },
     { problem: (text) => problems.push(text) },
     knows,

@@ -1,5 +1,5 @@
 /** Collects the hidden recalls of one reply, and stores them for later requests of the conversation. */
-import { type ModelReply, type RecallAnswer, recallsBeside } from '../codecs/codec.ts';
+import { type ModelReply, type RecallAnswer, recallsWithCalls } from '../codecs/codec.ts';
 import type { Prepared } from '../engine/prepared.ts';
 import type { RecallRound, KeptReply } from '../conversation/hidden-recall.ts';
 import { storeWaitMs, waitAtMost } from './waiting.ts';
@@ -35,17 +35,17 @@ export function recordHiddenRecalls(
   let kept: KeptReply | undefined;
 
   /** Notes a reply that a later request can continue. */
-  function reached({ keptAs }: ModelReply, owed: readonly RecallAnswer[]): void {
-    if (keptAs === undefined) return;
-    if (knows === 'last') known = keptAs;
-    else known ??= keptAs;
-    kept = { name: keptAs, owed };
+  function reached({ replyId }: ModelReply, pendingAnswers: readonly RecallAnswer[]): void {
+    if (replyId === undefined) return;
+    if (knows === 'last') known = replyId;
+    else known ??= replyId;
+    kept = { name: replyId, pendingAnswers };
   }
 
   async function keep(closing: Uint8Array | undefined): Promise<void> {
     const records: Promise<void>[] = [];
     if (rounds.length > 0) records.push(prepared.remember({ rounds, closing }));
-    if (known !== undefined && kept && (kept.name !== known || kept.owed.length > 0))
+    if (known !== undefined && kept && (kept.name !== known || kept.pendingAnswers.length > 0))
       records.push(prepared.keepReply(known, kept));
     rounds = [];
     kept = undefined;
@@ -67,7 +67,7 @@ export function recordHiddenRecalls(
           last,
           last.recalls.map((call) => ({ call, text: unread })),
         );
-      return keep(recallsBeside(last) ? undefined : last.turn);
+      return keep(recallsWithCalls(last) ? undefined : last.turn);
     },
     left: () => keep(undefined),
     forget() {

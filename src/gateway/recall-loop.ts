@@ -9,7 +9,7 @@ import {
   type StreamRelay,
   type ReplyUsage,
   awaitsRecall,
-  recallsBeside,
+  recallsWithCalls,
 } from '../codecs/codec.ts';
 import { answerRecall } from '../engine/answer-recall.ts';
 import type { Prepared } from '../engine/prepared.ts';
@@ -118,7 +118,7 @@ async function completed(
   round: number,
   budget: RecallBudget,
 ): Promise<void> {
-  if (recallsBeside(last) && exchange.codec.isWhole(last)) {
+  if (recallsWithCalls(last) && exchange.codec.isComplete(last)) {
     recorder.answered(last, await answersTo(exchange, last, round, budget));
   }
   await recorder.complete(last);
@@ -146,7 +146,7 @@ export async function relayWhole(
     const reply = response.status === 200 ? readReply(codec, body, prepared.recallTool) : undefined;
     if (!reply) return { response, body };
     note.used(sumUsage([...earlier, reply]));
-    if (!codec.isWhole(reply) || !awaitsRecall(reply) || budget.isSpent(round)) {
+    if (!codec.isComplete(reply) || !awaitsRecall(reply) || budget.isSpent(round)) {
       await completed(exchange, recorder, reply, round, budget);
       return { response, body: codec.writeResponse(body, earlier, reply) };
     }

@@ -10,7 +10,7 @@ const open = (store: Store = inMemoryStore(), ttlMs?: number): KeptReplies =>
   createKeptReplies({ encryptedStore: createEncryptedStore({ store, secret }), ttlMs });
 
 const call = { id: 'call_1', name: 'read_memory', argumentsJson: '{"id":"mem_1"}' };
-const reply: KeptReply = { name: 'resp_2', owed: [{ call, text: 'Line 1: "all is well" \u2028' }] };
+const reply: KeptReply = { name: 'resp_2', pendingAnswers: [{ call, text: 'Line 1: "all is well" \u2028' }] };
 
 describe('kept replies', () => {
   it('are found under the name the client knows, and under no other', async () => {
@@ -32,9 +32,9 @@ describe('kept replies', () => {
     const store = inMemoryStore();
     const kept = open(store);
     await kept.record('t', 'resp_1', reply);
-    await kept.record('t', 'resp_1', { name: 'resp_3', owed: [] });
+    await kept.record('t', 'resp_1', { name: 'resp_3', pendingAnswers: [] });
     for (const one of [kept, open(store)])
-      expect(await one.find('t', 'resp_1')).toEqual({ name: 'resp_3', owed: [] });
+      expect(await one.find('t', 'resp_1')).toEqual({ name: 'resp_3', pendingAnswers: [] });
   });
 
   it('keep tenants apart', async () => {
@@ -54,8 +54,8 @@ describe('kept replies', () => {
         return store.putMany(entries);
       },
     };
-    for (const name of names) await open(watched).record('t', name, { name, owed: [] });
-    for (const name of names) expect(await open(store).find('t', name)).toEqual({ name, owed: [] });
+    for (const name of names) await open(watched).record('t', name, { name, pendingAnswers: [] });
+    for (const name of names) expect(await open(store).find('t', name)).toEqual({ name, pendingAnswers: [] });
     expect(keys.every((key) => /^sealed\/t\/kept\/[\w-]{16,64}$/.test(key))).toBe(true);
   });
 

@@ -27,8 +27,12 @@ type KeptRepliesOptions = {
   readonly clock?: Clock | undefined;
 };
 
-/** `at`: when the record was written, in milliseconds since the epoch; earlier releases did not write it. */
-type StoredReply = KeptReply & { readonly at?: number };
+/** The format on disk. `at`: when the record was written, in milliseconds since the epoch; earlier releases did not write it. */
+type StoredReply = {
+  readonly name: string;
+  readonly owed: KeptReply['pendingAnswers'];
+  readonly at?: number;
+};
 
 /** Creates the store of kept replies. It remembers a bounded number in memory, so it also works while the store is down. */
 export function createKeptReplies({
@@ -38,7 +42,7 @@ export function createKeptReplies({
 }: KeptRepliesOptions): KeptReplies {
   const known = new LRUCache<string, KeptReply>({
     maxSize: 16 * 1024 * 1024,
-    sizeCalculation: ({ owed }) => owed.reduce((sum, { text }) => sum + text.length, 200),
+    sizeCalculation: ({ pendingAnswers }) => pendingAnswers.reduce((sum, { text }) => sum + text.length, 200),
   });
 
   function findHere(tenant: string, knownAs: string): KeptReply | undefined {
@@ -55,7 +59,8 @@ export function createKeptReplies({
       const [record] = await encryptedStore.getSealedMany(tenant, [keyOf(knownAs)]);
       const stored = record && (decodeRecord(record, 'A kept reply') as StoredReply | undefined);
       if (!stored) return undefined;
-      const { at, ...reply } = stored;
+      const { at, name, owed: pendingAnswers } = stored;
+      const reply = { name, pendingAnswers };
       known.set(`${tenant}/${knownAs}`, reply);
       encryptedStore.renewSealed(tenant, keyOf(knownAs), ttlMs, { writtenAt: at });
       return reply;
@@ -63,7 +68,8 @@ export function createKeptReplies({
     async record(tenant, knownAs, reply) {
       // Before anything can fail.
       known.set(`${tenant}/${knownAs}`, reply);
-      const content = encodeRecord({ ...reply, at: clock() });
+      const stored: StoredReply = { name: reply.name, owed: reply.pendingAnswers, at: clock() };
+      const content = encodeRecord(stored);
       await encryptedStore.putSealed(tenant, [keyOf(knownAs)], content, ttlMs);
     },
   };

@@ -59,11 +59,11 @@ export function replyFrom(message: {
   };
 }
 
-export function isWhole(reply: ModelReply): boolean {
+export function isComplete(reply: ModelReply): boolean {
   return reply.finish === 'tool_use';
 }
 
-export function isCut(reply: ModelReply): boolean {
+export function isTruncated(reply: ModelReply): boolean {
   return reply.finish === 'max_tokens' || reply.finish === 'model_context_window_exceeded';
 }
 

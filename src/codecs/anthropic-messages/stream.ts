@@ -23,7 +23,7 @@ import {
   withMembers,
 } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
-import { clientStop, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
+import { clientStop, errorBody, isComplete, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 
 /** What the client has received so far, over all rounds. */
@@ -72,7 +72,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
-      if (!round.stopped || !isWhole(reply) || !awaitsRecall(reply)) {
+      if (!round.stopped || !isComplete(reply) || !awaitsRecall(reply)) {
         const tail = ending(round, clientStop(reply), usage());
         return { status: 'done', tail, reply: round.stopped ? reply : undefined };
       }

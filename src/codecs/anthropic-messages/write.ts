@@ -75,7 +75,7 @@ export const insertHiddenRecalls = hiddenRecallInserter(
       return key === undefined ? [] : [key];
     },
     round: (_, round) => messagesOf(round),
-    besideResults(conversation, round, results) {
+    withClientResults(conversation, round, results) {
       const splice = resultsSplice(conversation, round, results);
       return splice && { messages: [turnMessage(round.turn)], splices: [splice] };
     },

@@ -24,7 +24,7 @@ export const insertHiddenRecalls = hiddenRecallInserter(
     // Thoughts are summaries in words; signatures are on other parts.
     reasoningKeys: () => [],
     round: (_, round) => contentsOf(round),
-    besideResults(conversation, round, results) {
+    withClientResults(conversation, round, results) {
       const splices = resultSplices(conversation, round, results);
       const turn = withIds(round, idsOfCalls(conversation, results));
       return splices && { messages: [turnContent(turn)], splices };

@@ -4,7 +4,7 @@ import { explainError } from '../provider-errors.ts';
 import { insertHiddenRecalls } from './hidden-recalls.ts';
 import { promptBody, continueWith, write } from './write.ts';
 import { readOn, type GeminiRoute } from './read.ts';
-import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
+import { errorBody, overflowIn, isTruncated, isComplete, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 
@@ -17,8 +17,8 @@ export function geminiFor(route: GeminiRoute): Codec {
     write,
     rules,
     readResponse,
-    isWhole,
-    isCut,
+    isComplete,
+    isTruncated,
     writeResponse,
     openStream,
     continueWith,

@@ -49,11 +49,11 @@ export function replyFrom(content: {
 }
 
 /** This format says STOP for calls too; with any other reason the reply was cut off or refused. */
-export function isWhole(reply: ModelReply): boolean {
+export function isComplete(reply: ModelReply): boolean {
   return reply.finish === 'STOP';
 }
 
-export function isCut(reply: ModelReply): boolean {
+export function isTruncated(reply: ModelReply): boolean {
   return reply.finish === 'MAX_TOKENS';
 }
 

@@ -34,7 +34,7 @@ import {
   emptyText,
   errorBody,
   firstCandidate,
-  isWhole,
+  isComplete,
   replyFrom,
   usageFrom,
 } from './response.ts';
@@ -138,7 +138,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     },
     end(): RelayEnd {
       const reply = currentReply();
-      if (round.failed || !isWhole(reply) || !awaitsRecall(reply))
+      if (round.failed || !isComplete(reply) || !awaitsRecall(reply))
         return {
           status: 'done',
           tail: ending(undefined),

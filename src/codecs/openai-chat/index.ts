@@ -3,7 +3,7 @@ import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
 import { insertHiddenRecalls, promptBody, continueWith, write } from './write.ts';
 import { read } from './read.ts';
-import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
+import { errorBody, overflowIn, isTruncated, isComplete, readResponse, writeResponse } from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 
@@ -14,8 +14,8 @@ export const openaiChat: Codec = {
   write,
   rules,
   readResponse,
-  isWhole,
-  isCut,
+  isComplete,
+  isTruncated,
   writeResponse,
   openStream,
   continueWith,

@@ -63,11 +63,11 @@ export function replyFrom(message: {
 }
 
 /** Not every server says `tool_calls` for calls. */
-export function isWhole(reply: ModelReply): boolean {
+export function isComplete(reply: ModelReply): boolean {
   return reply.finish !== undefined && reply.finish !== 'length' && reply.finish !== 'content_filter';
 }
 
-export function isCut(reply: ModelReply): boolean {
+export function isTruncated(reply: ModelReply): boolean {
   return reply.finish === 'length';
 }
 

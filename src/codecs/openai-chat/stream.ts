@@ -14,7 +14,7 @@ import {
 import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import { addUsage, eventBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
-import { clientFinish, errorBody, isWhole, replyFrom, usageFrom } from './response.ts';
+import { clientFinish, errorBody, isComplete, replyFrom, usageFrom } from './response.ts';
 import {
   changeChoice,
   closedChoice,
@@ -82,7 +82,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
-      if (round.failed || !isWhole(reply) || !awaitsRecall(reply)) {
+      if (round.failed || !isComplete(reply) || !awaitsRecall(reply)) {
         const tail = ending(relaying, clientFinish(reply), usage());
         return {
           status: 'done',

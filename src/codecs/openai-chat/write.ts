@@ -97,7 +97,7 @@ export const insertHiddenRecalls = hiddenRecallInserter(
     // Servers of this format send reasoning unsigned, and a client that keeps it joins that of all rounds into one text.
     reasoningKeys: () => [],
     round: (_, round) => messagesOf(round),
-    besideResults: (_, round) => ({ messages: messagesOf(round), splices: [] }),
+    withClientResults: (_, round) => ({ messages: messagesOf(round), splices: [] }),
   },
   writer,
 );

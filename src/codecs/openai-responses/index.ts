@@ -1,8 +1,8 @@
 /** The codec of OpenAI Responses. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
-import { errorBody, overflowIn, isCut, isWhole, readResponse, writeResponse } from './response.ts';
-import { insertHiddenRecalls, goOnFrom, promptBody, continueWith, write } from './write.ts';
+import { errorBody, overflowIn, isTruncated, isComplete, readResponse, writeResponse } from './response.ts';
+import { insertHiddenRecalls, continueReply, promptBody, continueWith, write } from './write.ts';
 import { read } from './read.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
@@ -14,13 +14,13 @@ export const openaiResponses: Codec = {
   write,
   rules,
   readResponse,
-  isWhole,
-  isCut,
+  isComplete,
+  isTruncated,
   writeResponse,
   openStream,
   continueWith,
   insertHiddenRecalls,
-  goOnFrom,
+  continueReply,
   promptBody,
   errorBody,
   overflowIn,

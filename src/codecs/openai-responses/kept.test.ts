@@ -3,18 +3,18 @@ import { recallName } from '../../../test/support/codec-suite/arbitrary.ts';
 import { relayed } from '../../../test/support/codec-suite/relay.ts';
 import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import type { ModelReply } from '../codec.ts';
-import { goOnFrom } from './write.ts';
+import { continueReply } from './write.ts';
 import { openaiResponses } from './index.ts';
 
 const answer = (id: string, text: string) => ({ call: { id, name: recallName, argumentsJson: '{}' }, text });
 const output = (id: string, text: string) =>
   `{"type":"function_call_output","call_id":"${id}","output":"${text}"}`;
-const goneOn = (body: string, ...owed: readonly ReturnType<typeof answer>[]) =>
-  shown(goOnFrom(view(openaiResponses, body), { name: 'resp_2', owed }));
+const goneOn = (body: string, ...pendingAnswers: readonly ReturnType<typeof answer>[]) =>
+  shown(continueReply(view(openaiResponses, body), { name: 'resp_2', pendingAnswers }));
 
 describe('a request that goes on from a kept response', () => {
   it('says which', () => {
-    const read = (field: string) => view(openaiResponses, `{${field}"input":"Hi"}`).goesOnFrom;
+    const read = (field: string) => view(openaiResponses, `{${field}"input":"Hi"}`).previousReplyId;
     expect(read('"previous_response_id":"resp_1",')).toBe('resp_1');
     expect(read('"previous_response_id":null,')).toBeUndefined();
     expect(read('"conversation":"conv_1",')).toBeUndefined();
@@ -33,7 +33,7 @@ describe('a request that goes on from a kept response', () => {
     ],
     ['[ ]', '[ A,B]'],
     ['"H\\u0069"', '[A,B,{"role":"user","content":"H\\u0069"}]'],
-  ])('has the outputs that are owed in front of the input %s', (input, expected) => {
+  ])('has the outputs that are pendingAnswers in front of the input %s', (input, expected) => {
     const body = (name: string, said: string) => `{"previous_response_id":"${name}","input":${said},"n":1.0}`;
     const said = expected.replace('A', output('a', 'one')).replace('B', output('b', '\\"two\\"'));
     expect(goneOn(body('resp_1', input), answer('a', 'one'), answer('b', '"two"'))).toBe(
@@ -59,9 +59,9 @@ describe('a response', () => {
     ['a stream', streamed],
     ['a body', complete],
   ])('is kept under its id, as %s, unless the provider says that it is not', (_, read) => {
-    expect(read('')?.keptAs).toBe('resp_1');
-    expect(read(',"store":true')?.keptAs).toBe('resp_1');
-    expect(read(',"store":false')?.keptAs).toBeUndefined();
+    expect(read('')?.replyId).toBe('resp_1');
+    expect(read(',"store":true')?.replyId).toBe('resp_1');
+    expect(read(',"store":false')?.replyId).toBeUndefined();
   });
 
   it.each([
@@ -72,6 +72,6 @@ describe('a response', () => {
   ])('can be gone on from when a stream of it is %s: %s', (type, expected) => {
     const relay = openaiResponses.openStream({ recallTool: recallName });
     const data = `{"type":"response.${type}","response":${response('').replace('completed', type)}}`;
-    expect(relayed(relay, `event: response.${type}\ndata: ${data}\n\n`).end.reply?.keptAs).toBe(expected);
+    expect(relayed(relay, `event: response.${type}\ndata: ${data}\n\n`).end.reply?.replyId).toBe(expected);
   });
 });

@@ -62,7 +62,7 @@ function readRequest(
     toolNames: takesNoTool(others) ? [] : [...additional, ...own],
     preamble: [tools, instructions].filter((block) => block !== undefined),
     messages,
-    goesOnFrom: typeof previous_response_id === 'string' ? previous_response_id : undefined,
+    previousReplyId: typeof previous_response_id === 'string' ? previous_response_id : undefined,
     // https://developers.openai.com/api/docs/guides/prompt-caching
     keptMs: retentionMs(others),
     sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,

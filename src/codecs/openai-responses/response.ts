@@ -62,18 +62,18 @@ export function replyFrom(given: {
       stringIn(recordAt(given.response, 'incomplete_details'), 'reason') ??
       stringIn(given.response, 'status'),
     turn: given.turn,
-    keptAs:
+    replyId:
       isRecord(given.response) && given.response['store'] !== false
         ? stringIn(given.response, 'id')
         : undefined,
   };
 }
 
-export function isWhole(reply: ModelReply): boolean {
+export function isComplete(reply: ModelReply): boolean {
   return reply.finish === 'completed';
 }
 
-export function isCut(reply: ModelReply): boolean {
+export function isTruncated(reply: ModelReply): boolean {
   return reply.finish === 'max_output_tokens';
 }
 

@@ -10,7 +10,7 @@
  *
  * The first id must stay, because clients take another id for another response. The response that the provider keeps under it
  * ends with the private call: a request that continues it by `previous_response_id` must name the last response instead
- * (`goOnFrom` in write.ts).
+ * (`continueReply` in write.ts).
  */
 import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import { jsonBytes } from '../../conversation/splice.ts';

@@ -147,7 +147,7 @@ export const insertHiddenRecalls = hiddenRecallInserter(
       return ['id', 'encrypted_content'].flatMap((key) => stringIn(item, key) ?? []);
     },
     round: itemsFor,
-    besideResults: (conversation, round) => ({ messages: itemsFor(conversation, round), splices: [] }),
+    withClientResults: (conversation, round) => ({ messages: itemsFor(conversation, round), splices: [] }),
     referred(conversation, message, part, hiddenRecall) {
       if (part.type !== 'opaque' || part.kind !== 'item_reference') return undefined;
       return saidBefore(hiddenRecall).get(itemText(conversation, message, 'id') ?? '');
@@ -167,12 +167,15 @@ const saidBefore = memoized(({ rounds, closing }: HiddenRecall): ReadonlyMap<str
  * Makes a request continue a response that the provider keeps. Pending outputs come ahead of the client's own; an input that is
  * one text stays one without pending outputs. https://platform.openai.com/docs/guides/conversation-state
  */
-export function goOnFrom({ body }: Pick<Conversation, 'body'>, { name, owed }: KeptReply): Uint8Array {
+export function continueReply(
+  { body }: Pick<Conversation, 'body'>,
+  { name, pendingAnswers }: KeptReply,
+): Uint8Array {
   const named = setMembers(body, { previous_response_id: jsonBytes(name) });
-  if (owed.length === 0) return named;
+  if (pendingAnswers.length === 0) return named;
   const listed = asList(named);
   const input = scanObject(listed, skipSpace(listed, 0)).members.find(({ key }) => key === 'input')!.value;
-  const outputs = owed.map((answer) => ({ before: 0, bytes: answerItem(answer) }));
+  const outputs = pendingAnswers.map((answer) => ({ before: 0, bytes: answerItem(answer) }));
   const { elements } = scanArray(listed, input.start);
   return applySplices(
     listed,

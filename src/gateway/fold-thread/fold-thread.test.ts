@@ -144,7 +144,7 @@ describe('a thread that folds large bodies', () => {
   it('keeps a reply for requests of both threads', async () => {
     const { engine, keptReplies } = open();
     const prepared = await engine.prepare(requestOf(openaiResponses, asResponses(chat)));
-    const reply = { name: 'resp_2', owed: [] };
+    const reply = { name: 'resp_2', pendingAnswers: [] };
     await prepared.keepReply('resp_1', reply);
     expect(keptReplies.known('tenant', 'resp_1')).toEqual(reply);
     const body = new TextEncoder().encode(

@@ -22,7 +22,7 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
           expect(reply.calls).toEqual(callsIn(turn).filter((call) => call.name !== recallName));
           expect(reply.usage).toEqual(turn.usage);
           expect(reply.finish).toBeTypeOf('string');
-          expect(codec.isCut(reply)).toBe(turn.finish === 'length');
+          expect(codec.isTruncated(reply)).toBe(turn.finish === 'length');
         }),
         { numRuns: 300 },
       );
