@@ -16,7 +16,7 @@ import type { GatewayOptions } from './options.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { promptUrl, type Route, sessionOf } from './routing/routes.ts';
 import { addSummaryReceipt } from './background-summarizer.ts';
-import { type Arrived, unpackBody } from './http/unpack-body.ts';
+import { type ReceivedBody, unpackBody } from './http/unpack-body.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 
@@ -26,7 +26,7 @@ type ModelCall = {
   readonly request: GatewayRequest;
   readonly route: ModelRoute;
   readonly engineRequest: EngineRequest;
-  readonly arrived: Arrived;
+  readonly received: ReceivedBody;
   /** Time at which the whole body had arrived, in milliseconds since the epoch. */
   readonly started: number;
   readonly send: Exchange['send'];
@@ -39,19 +39,19 @@ export async function serveModel(
   route: ModelRoute,
   tenant: string,
 ): Promise<GatewayResponse> {
-  let arrived: Arrived;
+  let received: ReceivedBody;
   try {
     const wire = await readBody(request.body, options.maxBodyBytes);
-    arrived = await unpackBody(request.headers, wire, options.maxBodyBytes);
+    received = await unpackBody(request.headers, wire, options.maxBodyBytes);
   } catch (error) {
     if (!LeporelloError.isInstance(error) || error.code !== 'body-too-large') throw error;
     return problemResponse(route.codec, { status: 413, message: error.message }, []);
   }
-  const { body } = arrived;
+  const { body } = received;
   const engineRequest = { codec: route.codec, body, tenant, upstream: splitUrl(route.url).origin };
   const started = options.clock();
-  const send = sender(options, request, route, arrived);
-  return forward({ options, request, route, engineRequest, arrived, started, send });
+  const send = sender(options, request, route, received);
+  return forward({ options, request, route, engineRequest, received, started, send });
 }
 
 async function forward(call: ModelCall): Promise<GatewayResponse> {
@@ -83,7 +83,7 @@ async function forward(call: ModelCall): Promise<GatewayResponse> {
   return respond(call, sent, receipt);
 }
 
-async function prepare({ options, request, engineRequest, arrived }: ModelCall): Promise<Prepared> {
+async function prepare({ options, request, engineRequest, received }: ModelCall): Promise<Prepared> {
   if (headerOf(request.headers, 'x-leporello-bypass') === '1') {
     const prepared = await options.engine.unfolded(
       engineRequest,
@@ -93,8 +93,8 @@ async function prepare({ options, request, engineRequest, arrived }: ModelCall):
     // A bypassed request calibrates the counter too; it is read and counted only after its reply has arrived.
     return { ...prepared, learn: (reported) => void options.engine.learn(engineRequest, reported) };
   }
-  if (arrived.unread !== undefined)
-    return unprepared(arrived.body, { status: 'untouched', reason: arrived.unread });
+  if (received.unread !== undefined)
+    return unprepared(received.body, { status: 'untouched', reason: received.unread });
   return options.engine.prepare({ ...engineRequest, leftMs: timeLeft(options.prepareDeadlineMs) });
 }
 
@@ -209,13 +209,13 @@ function sender(
   options: GatewayOptions,
   request: GatewayRequest,
   route: ModelRoute,
-  arrived: Arrived,
+  received: ReceivedBody,
 ): Exchange['send'] {
-  const asItCame = { headers: upstreamHeaders(request), body: arrived.wire };
+  const asItCame = { headers: upstreamHeaders(request), body: received.wire };
   const headers = unpackedHeaders(request);
   const { method, signal } = request;
   return (body) => {
-    const sent = body === arrived.body ? asItCame : { headers, body };
+    const sent = body === received.body ? asItCame : { headers, body };
     return options.upstream.send({ method, url: route.url, ...sent, signal, decode: true });
   };
 }

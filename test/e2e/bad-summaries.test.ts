@@ -45,7 +45,7 @@ const cases: readonly Case[] = [
   {
     what: 'breaks off',
     answer: () => ({ type: 'cut', afterEvents: 0 }),
-    problem: /^http\S+ could not be reached or broke off/,
+    problem: /^http\S+ could not be reached, or the connection broke/,
   },
   {
     what: 'says nothing',

@@ -53,9 +53,9 @@ describe.each(formats)('a compressed request of %s', (format) => {
     const body = requestBody(format);
     const twice = new Uint8Array(brotliCompressSync(gzipSync(body)));
     const cases: readonly [string, Uint8Array<ArrayBuffer>, string][] = [
-      ['gzip', new Uint8Array(Buffer.from(body)), 'the body is not what its content-encoding says (gzip)'],
-      ['compress', new Uint8Array([1, 2, 3]), 'the body is in a coding that is not read here (compress)'],
-      ['gzip, br', twice, 'the body is packed more than once (gzip, br)'],
+      ['gzip', new Uint8Array(Buffer.from(body)), 'the body does not match its content-encoding (gzip)'],
+      ['compress', new Uint8Array([1, 2, 3]), 'the gateway cannot read this content-encoding (compress)'],
+      ['gzip, br', twice, 'the body is compressed more than once (gzip, br)'],
     ];
     for (const [coding, wire, reason] of cases) {
       await post(stack.url, format, wire, { 'content-encoding': coding });

@@ -153,7 +153,7 @@ describe.each(formats)('a continuation of %s that is refused', (format) => {
     await using stack = await startStack(after({ type: 'cut', afterEvents: 0 }), offering);
     const text = await (await postStream(stack.url, format)).text();
     const ending = replies[format].errorEvent(
-      `Leporello could not continue the response after a recall. ${stack.provider.url} could not be reached or broke off (UND_ERR_SOCKET). Check that it is up and its URL is right.`,
+      `Leporello could not continue the response after a recall. ${stack.provider.url} could not be reached, or the connection broke (UND_ERR_SOCKET). Check that it is up and its URL is right.`,
     );
     expect(text.replace(/"sequence_number":\d+\}\n\n$/, '"sequence_number":2}\n\n').endsWith(ending)).toBe(
       true,

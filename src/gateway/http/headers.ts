@@ -1,10 +1,10 @@
 /**
- * Which headers cross the gateway. Hop-by-hop ones (RFC 9110, section 7.6.1) and our own end here, in both directions; all
- * others cross verbatim, duplicates and order included. Pure: lists in, lists out; the transports add what they need.
+ * Decides which headers pass through the gateway. Hop-by-hop headers (RFC 9110, section 7.6.1) and the gateway's own end here, in both
+ * directions. All others pass unchanged, with duplicates and in order. The transports add the headers they need.
  */
 import type { HeaderList } from './http.ts';
 
-/** Whether the bytes that go on are the bytes that came; `changed` drops what describes the old ones. */
+/** Says whether the bytes of a body are unchanged; `changed` drops the headers that describe the old bytes. */
 export type BodyState = 'same' | 'changed';
 
 const hopByHop: ReadonlySet<string> = new Set([
@@ -17,7 +17,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   'http2-settings',
 ]);
 const endsHere = ['proxy-', 'x-leporello-'];
-/** NamedTotals by the transport anew (`host`), or answered by the rim that took the request (`expect`). */
+/** Headers that the sending transport writes itself (`host`), or that the receiving server has answered (`expect`). */
 const requestOnly: ReadonlySet<string> = new Set(['host', 'expect']);
 const ofTheBody: ReadonlySet<string> = new Set([
   'content-length',
@@ -28,22 +28,22 @@ const ofTheBody: ReadonlySet<string> = new Set([
 ]);
 const nothing: ReadonlySet<string> = new Set();
 
-/** The client's headers as the upstream gets them. */
+/** Returns the client's headers for the upstream. */
 export function headersToUpstream(headers: HeaderList, body: BodyState): HeaderList {
   return crossing(headers, requestOnly, body);
 }
 
-/** The upstream's headers as the client gets them. */
+/** Returns the upstream's headers for the client. */
 export function headersToClient(headers: HeaderList, body: BodyState): HeaderList {
   return crossing(headers, nothing, body);
 }
 
-/** The first value of a header; `name` in lower case. */
+/** Returns the first value of a header. `name` is in lower case. */
 export function headerOf(headers: HeaderList, name: string): string | undefined {
   return headers.find((header) => header[0] === name)?.[1];
 }
 
-/** The list with these headers in place of all others of their names; `name` in lower case. */
+/** Returns the list with these headers in place of all others of the same names. Names are in lower case. */
 export function withHeaders(headers: HeaderList, replacing: HeaderList): HeaderList {
   const names = new Set(replacing.map(([name]) => name));
   return [...headers.filter(([name]) => !names.has(name)), ...replacing];
@@ -61,7 +61,7 @@ function crossing(headers: HeaderList, alsoStays: ReadonlySet<string>, body: Bod
   );
 }
 
-/** `connection: close, x-hop` makes `x-hop` a header of this hop alone. */
+/** Returns the names in the `connection` header: `connection: close, x-hop` makes `x-hop` a hop-by-hop header. */
 function namedByConnection(headers: HeaderList): ReadonlySet<string> {
   let names: Set<string> | undefined;
   for (const [name, value] of headers) {

@@ -1,26 +1,26 @@
 /**
- * HTTP as the gateway's core sees it: values and byte streams, no sockets and no library of any transport.
- * The deps (node-server, fetch-handler) turn what they speak into these shapes; the upstreams do the sending.
+ * Defines HTTP as the core of the gateway sees it: values and byte streams, without sockets and without any transport library. The servers
+ * (node-server.ts, fetch.ts) convert their requests to these types, and the upstreams (undici-upstream.ts, fetch.ts) send them.
  */
 import { LeporelloError } from '../../errors.ts';
 
-/** Names in lower case; several values of one name are several entries, in order. */
+/** Headers with names in lower case. Several values of one name are several entries, in order. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 export type GatewayRequest = {
   readonly method: string;
-  /** Path with query, as sent. */
+  /** Path with query, as the client sent it. */
   readonly target: string;
   readonly headers: HeaderList;
   readonly body: AsyncIterable<Uint8Array> | undefined;
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 };
 
 export type GatewayResponse = {
   readonly status: number;
   readonly headers: HeaderList;
-  /** Iterated once, and ended early (`return`) when the client goes away. An error in it breaks the response off. */
+  /** Iterated once, and ended early (`return`) when the client disconnects. An error in it breaks the response off. */
   readonly body: AsyncIterable<Uint8Array> | Uint8Array | undefined;
 };
 
@@ -32,28 +32,28 @@ export type UpstreamRequest = {
   readonly headers: HeaderList;
   readonly body: Uint8Array | AsyncIterable<Uint8Array> | undefined;
   readonly signal: AbortSignal;
-  /** Unpack a compressed response, for callers that must read it. Otherwise the bytes come as they are, where the transport can. */
+  /** True to decompress a compressed response, for callers that read it. Otherwise the bytes stay as they are if the transport can do that. */
   readonly decode?: boolean;
 };
 
 export type UpstreamResponse = {
   readonly status: number;
   readonly headers: HeaderList;
-  /** Can be iterated once. It must be read to its end or ended early (`break`, `return`), else its connection stays taken. */
+  /** Can be iterated once. It must be read to its end or ended early (`break`, `return`), otherwise its connection stays in use. */
   readonly body: AsyncIterable<Uint8Array>;
 };
 
 /**
- * Rejects with LeporelloError 'upstream-failed' (cannot connect, broken off) or 'deadline' (no response headers in time).
- * Reading the body can throw the same. Never retries.
+ * Sends requests to a provider. `send` rejects with LeporelloError `upstream-failed` (cannot connect, or the connection broke) or `deadline`
+ * (no response headers in time). Reading the body can throw the same errors. It never retries.
  */
 export interface Upstream {
   send(request: UpstreamRequest): Promise<UpstreamResponse>;
-  /** Lets requests under way end, then closes the connections. May be called twice. */
+  /** Lets requests in progress end, then closes the connections. May be called twice. */
   close(): Promise<void>;
 }
 
-/** Origin and the rest of an absolute URL, cut by hand: parsing would rewrite the path, and a gateway passes it on as it came. */
+/** Splits an absolute URL into its origin and the rest. Not with a URL parser, which would rewrite the path. */
 export function splitUrl(url: string): { readonly origin: string; readonly target: string } {
   const slash = url.indexOf('/', url.indexOf('://') + 3);
   return slash < 0 ? { origin: url, target: '/' } : { origin: url.slice(0, slash), target: url.slice(slash) };
@@ -65,12 +65,15 @@ const deadlines: ReadonlySet<unknown> = new Set([
   'UND_ERR_BODY_TIMEOUT',
 ]);
 
-/** `deadline` or `upstream-failed`; an error of ours that the signal was aborted with comes back itself. */
+/**
+ * Converts a failure on the way to a provider to `deadline` or `upstream-failed`. A LeporelloError with which the signal was aborted is
+ * returned itself. Messages name only the origin, because paths and queries can contain secrets.
+ */
 export function upstreamError(error: unknown, origin: string, signal: AbortSignal): LeporelloError {
   if (signal.aborted) {
     const { reason } = signal as { reason: unknown };
     if (LeporelloError.isInstance(reason)) return reason;
-    return new LeporelloError('upstream-failed', `The request to ${origin} was cancelled.`, { cause: error });
+    return new LeporelloError('upstream-failed', `The request to ${origin} was canceled.`, { cause: error });
   }
   const code = codeOf(error);
   if (deadlines.has(code)) {
@@ -78,12 +81,12 @@ export function upstreamError(error: unknown, origin: string, signal: AbortSigna
   }
   return new LeporelloError(
     'upstream-failed',
-    `${origin} could not be reached or broke off (${code}). Check that it is up and its URL is right.`,
+    `${origin} could not be reached, or the connection broke (${code}). Check that it is up and its URL is right.`,
     { cause: error },
   );
 }
 
-/** fetch hides the reason in `cause`. */
+/** Returns the system's error code. fetch hides it in `cause`. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const found = [error, error.cause].find((one) => one instanceof Error && 'code' in one);

@@ -54,7 +54,7 @@ describe('an upload', () => {
   }
 
   const refusal =
-    /^HTTP\/1\.1 408 Request Timeout\r\n[^]*connection: close\r\n[^]*\{"error":\{"type":"timeout_error","message":"Nothing more of the request came for 20 ms\. Send it again\."\}\}$/;
+    /^HTTP\/1\.1 408 Request Timeout\r\n[^]*connection: close\r\n[^]*\{"error":\{"type":"timeout_error","message":"The gateway received nothing of the request body for 20 ms\. Send the request again\."\}\}$/;
 
   it.each<[string, Handler]>([
     ['reads it whole', echo],

@@ -1,40 +1,40 @@
 /**
- * A request of node:http as the gateway's core takes it. Reads the body only when the core asks for it, and knows what is left
- * to read when the core answers without having read it all.
+ * Converts a request of node:http to a gateway request, and writes a gateway response to node:http. A request body is read only when the core
+ * asks for it, and the rest is discarded after the answer. A response is written no faster than the client reads.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayRequest, GatewayResponse, HeaderList } from './http.ts';
 
-/** How much of an unwanted body is still taken after the answer, so that a client that is still sending can read it. */
+/** Bytes, and milliseconds, of an unread body that are still accepted after the answer, so that a client that is still sending can read it. */
 const lingerBytes = 64 * 1024 * 1024;
 const lingerMs = 5_000;
-/** A rest of this size is read rather than giving the connection up. */
+/** Bytes of an unread body that are read to keep the connection. */
 const cheapBytes = 1024 * 1024;
 
 export type NodeRequest = {
   readonly request: GatewayRequest;
-  /** True when the client may be sending more than is cheap to read. Answer with `connection: close` then. */
+  /** True when more of the body may arrive than is cheap to read. The answer then needs `connection: close`. */
   isUnread(): boolean;
-  /** True when the body was waited for and nothing of it came in time. */
+  /** True when nothing of the body arrived in time. */
   hasStalled(): boolean;
-  /** Reads and drops what the client still sends; resolves at its end, or at a bound. Never rejects. */
+  /** Reads and drops the rest of the body. Resolves at its end or at a limit, and never rejects. */
   discard(): Promise<void>;
 };
 
-type Reading = {
-  /** The client holds its body back until it is asked for (`expect: 100-continue`). */
+type ReadOptions = {
+  /** True when the client sends its body only after `100 Continue` (`expect: 100-continue`). */
   readonly waitsToSend: boolean;
-  /** How long the client may send nothing while its body is waited for, in ms. */
+  /** Milliseconds that the client may send nothing while its body is read. */
   readonly uploadIdleMs: number;
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 };
 
 export function toGatewayRequest(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  { waitsToSend, uploadIdleMs, signal }: Reading,
+  { waitsToSend, uploadIdleMs, signal }: ReadOptions,
 ): NodeRequest {
   const declared = Number(incoming.headers['content-length'] ?? 0);
   let isHeldBack = waitsToSend;
@@ -45,7 +45,10 @@ export function toGatewayRequest(
   let hasStalled = false;
   const stall = (): LeporelloError => {
     hasStalled = true;
-    return new LeporelloError('deadline', `The client sent nothing of its request for ${uploadIdleMs} ms.`);
+    return new LeporelloError(
+      'deadline',
+      `The client sent nothing of its request body for ${uploadIdleMs} ms.`,
+    );
   };
   const hasBody = declared > 0 || incoming.headers['transfer-encoding'] !== undefined;
   return {
@@ -67,7 +70,7 @@ export function toGatewayRequest(
   };
 }
 
-/** Time counts only while a chunk is waited for: what the core does not ask for yet is no fault of the client. */
+/** Returns the body as an iterable with a timeout. Time counts only while the core waits for a chunk. */
 function bodyOf(
   incoming: IncomingMessage,
   ask: () => void,
@@ -76,7 +79,7 @@ function bodyOf(
   return {
     [Symbol.asyncIterator]() {
       ask();
-      // The connection outlives a reader that stops early: the answer still has to go out on it.
+      // The connection must outlive a reader that stops early, because the answer is sent on it.
       const chunks = incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
       return {
         async next() {
@@ -121,8 +124,8 @@ function headerList(raw: readonly string[]): HeaderList {
 }
 
 /**
- * Sends the response and resolves when it has been handed over, or when the client is gone (the body's iterator is ended then).
- * Throws what the status, the headers or the body throw; after `outgoing.headersSent` the caller can only `breakOff`.
+ * Sends the response, and resolves when all of it has been passed to node:http, or when the client has disconnected (then the body's
+ * iterator is ended). Throws the errors of the status, headers or body; after `outgoing.headersSent` the caller can only `breakOff`.
  */
 export async function sendResponse(
   outgoing: ServerResponse,
@@ -138,19 +141,19 @@ export async function sendResponse(
   } else {
     await sendStream(outgoing, response, response.body[Symbol.asyncIterator](), bodiless, extra);
   }
-  // The end closes such a connection, and closing it with bytes unread would take the answer back.
+  // `end` closes the connection, and closing it with unread bytes can destroy the answer on its way.
   if (unread) await request.discard();
   outgoing.end();
-  // Else the rest is read to get at the next request: node does so only for bodies that nobody began to read.
+  // Otherwise the rest is read to reach the next request: Node does so only for bodies that were never read.
   if (!unread) await request.discard();
 }
 
-/** Cuts the connection after what was written, without the ending that would make it look complete. */
+/** Closes the connection after the bytes written so far, without the ending that would make the response look complete. */
 export function breakOff(outgoing: ServerResponse): void {
   const { socket, httpVersionMinor } = outgoing.req;
-  // Before chunked coding a closed connection was the regular end of a body; only a reset tells these clients.
+  // In HTTP/1.0 a closed connection is the regular end of a body; only a reset shows these clients that it failed.
   if (httpVersionMinor === 0) socket.resetAndDestroy();
-  // A turn later, as what was written in this one may still be corked.
+  // One turn later, because bytes written in this turn may still be buffered.
   else setImmediate(() => socket.destroySoon());
 }
 
@@ -177,7 +180,7 @@ async function sendStream(
   try {
     if (outgoing.destroyed) return;
     outgoing.writeHead(status, flat(headers, extra));
-    // A generator that never ran cannot clean up behind itself, so it is started even where nothing may be sent.
+    // A generator that has never run does not run its cleanup, so it is started even when nothing may be sent.
     if (bodiless) await iterator.next();
     else await pump(iterator, outgoing);
   } finally {
@@ -186,7 +189,7 @@ async function sendStream(
 }
 
 async function pump(iterator: AsyncIterator<Uint8Array>, outgoing: ServerResponse): Promise<void> {
-  // A first chunk that is already there travels with the head; the head never waits for one that is not.
+  // A first chunk that is available now is sent together with the headers; the headers never wait for a later chunk.
   const flush = setImmediate(() => outgoing.flushHeaders());
   const stop = (): void => void endEarly(iterator).catch(() => undefined);
   outgoing.once('close', stop);

@@ -1,6 +1,6 @@
 /**
- * The gateway on a port: raw node:http around a handler, because objects of the fetch kind cost several times the CPU at this
- * place. Knows connections and their ends; reading a request is in node-request.ts, writing a response in node-response.ts.
+ * Serves a handler on a port with plain node:http, because fetch objects would cost several times the CPU here. This file manages
+ * connections and shutdown; node-exchange.ts reads requests and writes responses.
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -14,14 +14,14 @@ export type NodeServerOptions = {
   /** 0 takes any free port. */
   readonly port: number;
   readonly host: string;
-  /** How long an idle connection stays open, in ms. Longer than a proxy in front keeps its own. */
+  /** Milliseconds that an idle connection stays open. Default: 75,000, longer than proxies in front usually keep theirs. */
   readonly keepAliveMs?: number;
   /**
-   * How long a client may send nothing while its body is read, in ms. Default 120 s. An upload that goes on, however slowly, is never cut.
-   * The head of a request must be there within 60 s. Responses have no limit.
+   * Milliseconds that a client may send nothing while its body is read. Default: 120,000. A slow upload that continues is never cut. The
+   * headers of a request must arrive within 60 seconds. Responses have no limit.
    */
   readonly uploadIdleMs?: number;
-  /** Told of each error of a handler (the client sees a 500) or of a response body (the client sees it break off). */
+  /** Called with each error of a handler (the client gets a 500) or of a response body (the client's response breaks off). */
   readonly onError?: (error: unknown, stage: 'handler' | 'body') => void;
 };
 
@@ -29,13 +29,13 @@ export type NodeServer = {
   readonly port: number;
   readonly host: string;
   /**
-   * Takes no more connections, closes idle ones, lets requests under way finish, and cuts those that are left after `graceMs`.
-   * Resolves when all connections are closed. A second call can only shorten the wait.
+   * Stops accepting connections, closes idle ones, lets requests in progress finish, and cuts the remaining ones after `graceMs`
+   * milliseconds. Resolves when all connections are closed. A second call can only shorten the wait.
    */
   close(graceMs: number): Promise<void>;
 };
 
-/** Listens and serves. Rejects when it cannot listen (the port is taken, say), with the system's own error. */
+/** Listens and serves. Rejects with the system's error when it cannot listen, for example because the port is in use. */
 export async function serveNode(handler: Handler, options: NodeServerOptions): Promise<NodeServer> {
   const connections = trackConnections();
   const take = (incoming: IncomingMessage, outgoing: ServerResponse, waitsToSend: boolean): void => {
@@ -48,7 +48,7 @@ export async function serveNode(handler: Handler, options: NodeServerOptions): P
   const server = createServer({
     keepAliveTimeout: options.keepAliveMs ?? 75_000,
     headersTimeout: 60_000,
-    // Node counts this from the beginning of a request, so a long upload would be cut however well it goes on: uploadIdleMs stands for it.
+    // Off, because Node counts it from the beginning of a request and would cut long uploads. `uploadIdleMs` replaces it.
     requestTimeout: 0,
   });
   server.on('connection', connections.open);
@@ -76,10 +76,10 @@ async function serveOne(
   const serve = isWebSocket(incoming) ? refuseWebSocket : handler;
   try {
     const response = await serve(request.request);
-    const isTold = request.hasStalled() && !isStream(response);
-    await sendResponse(outgoing, isTold ? stalled(uploadIdleMs) : response, request, isClosing());
+    const isTimeout = request.hasStalled() && !isStream(response);
+    await sendResponse(outgoing, isTimeout ? stalled(uploadIdleMs) : response, request, isClosing());
   } catch (error) {
-    // Nobody is left to tell, and what failed most likely failed because of that.
+    // The client has disconnected, which most likely caused the failure.
     if (gone.signal.aborted) return;
     if (request.hasStalled() && !outgoing.headersSent) {
       await sendResponse(outgoing, stalled(uploadIdleMs), request, isClosing());
@@ -95,11 +95,11 @@ function isStream({ body }: GatewayResponse): boolean {
   return body !== undefined && !(body instanceof Uint8Array);
 }
 
-/** The client's upload came to a stop: whatever the handler made of that, this is what the client is told. */
+/** Returns the response to a client whose upload stalled. It replaces the handler's own response. */
 function stalled(idleMs: number): GatewayResponse {
   const error = {
     type: 'timeout_error',
-    message: `Nothing more of the request came for ${idleMs} ms. Send it again.`,
+    message: `The gateway received nothing of the request body for ${idleMs} ms. Send the request again.`,
   };
   return {
     status: 408,
@@ -108,7 +108,7 @@ function stalled(idleMs: number): GatewayResponse {
   };
 }
 
-/** Other upgrades (h2c, say) may be ignored and are: clients then go on with HTTP/1.1. */
+/** True for a WebSocket request. Other upgrades, such as h2c, are ignored: these clients continue with HTTP/1.1. */
 function isWebSocket(incoming: IncomingMessage): boolean {
   return incoming.headers.upgrade?.toLowerCase().includes('websocket') === true;
 }
@@ -116,7 +116,7 @@ function isWebSocket(incoming: IncomingMessage): boolean {
 async function refuseWebSocket(): Promise<GatewayResponse> {
   const error = {
     type: 'upgrade_required',
-    message: 'WebSockets are not served here. Use plain HTTP requests.',
+    message: 'The gateway does not serve WebSockets. Use plain HTTP requests.',
   };
   return {
     status: 426,
@@ -139,7 +139,7 @@ async function listen(server: Server, { port, host }: NodeServerOptions): Promis
   });
 }
 
-/** Which connections are open and which of them serve a request, so that a shutdown can tell idle from busy. */
+/** Tracks which connections are open and which of them serve a request, so that a shutdown can close the idle ones. */
 function trackConnections() {
   const sockets = new Set<Socket>();
   const busy = new Map<Socket, number>();
@@ -169,7 +169,7 @@ function trackConnections() {
     close: async (server: Server, graceMs: number): Promise<void> => {
       const timer = setTimeout(cut, graceMs);
       closing ??= new Promise((resolve) => {
-        // Not http's own close: that destroys connections whose response has ended but is not yet written out.
+        // Not the `close` of http.Server, which destroys connections whose response has ended but is not yet written.
         NetServer.prototype.close.call(server, () => resolve());
         for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
       });

@@ -1,10 +1,10 @@
-/** Responses of the gateway: an upstream's, with what the receipt tells in front, or our own error in the provider's shape. Pure. */
+/** Builds responses of the gateway: an upstream's response with more headers, or an error in the provider's shape. */
 import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
 import { LeporelloError } from '../../errors.ts';
 import { headersToClient } from './headers.ts';
 import type { GatewayResponse, HeaderList, UpstreamResponse } from './http.ts';
 
-/** An upstream's response for the client; `state` says whether the body's bytes are still those that came. */
+/** Returns an upstream's response for the client. `state` says whether the bytes of the body are still the upstream's. */
 export function answer(
   from: UpstreamResponse,
   state: 'same' | 'changed',
@@ -14,7 +14,7 @@ export function answer(
   return { status: from.status, headers: [...headersToClient(from.headers, state), ...headers], body };
 }
 
-/** Our own error in the shape of the format the client speaks. */
+/** Returns an error of the gateway in the wire format of the client. */
 export function problemResponse(codec: Codec, problem: GatewayProblem, headers: HeaderList): GatewayResponse {
   return {
     status: problem.status,
@@ -23,10 +23,10 @@ export function problemResponse(codec: Codec, problem: GatewayProblem, headers: 
   };
 }
 
-/** What a failed upstream is to the client: 504 when it took too long, else 502. */
+/** Returns the client's error for a failed upstream: 504 when it took too long, otherwise 502. */
 export function upstreamProblem(error: unknown): GatewayProblem {
   if (!LeporelloError.isInstance(error))
-    return { status: 502, message: 'The upstream could not be reached.' };
+    return { status: 502, message: 'The upstream could not be reached. Try again later.' };
   return { status: error.code === 'deadline' ? 504 : 502, message: error.message };
 }
 
@@ -38,7 +38,7 @@ export function jsonResponse(status: number, value: unknown): GatewayResponse {
   };
 }
 
-/** What a rim answers for a handler that failed: nothing of the request, nothing of the error. */
+/** Returns the response of a server whose handler failed. It reveals nothing of the request or the error. */
 export function internalError(): GatewayResponse {
   const error = { type: 'internal_error', message: 'The gateway failed on this request. Its log says why.' };
   return {

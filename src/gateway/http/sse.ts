@@ -1,27 +1,27 @@
 /**
- * Cuts a byte stream into server-sent events without losing a byte: every event keeps the bytes it came in, with the blank line
- * that ended it. Only framing happens here, one pass over the bytes; fields are read by eventsource-parser.
+ * Splits a byte stream into server-sent events without losing a byte: every event keeps its bytes, including the blank line that ended it.
+ * This file only frames, in one pass over the bytes; eventsource-parser reads the fields.
  */
 import { createParser } from 'eventsource-parser';
 import type { StreamEvent } from '../../codecs/codec.ts';
 
-/** `isPiece`: these are bytes of an event that was too long to be read. */
+/** An event, or (`isPiece`) a piece of an event that is too long to be read. */
 export type SplitEvent = StreamEvent & { readonly isPiece?: true };
 
-/** The longest event that is collected and read, in bytes. The longest that providers send are images of a few megabytes. */
-const longestEvent = 16 * 1024 * 1024;
+/** Bytes of the longest event that is read. The longest events that providers send are images of a few megabytes. */
+const maxEventBytes = 16 * 1024 * 1024;
 
 /**
- * The events of a response body. An event comes as soon as its blank line has arrived; comments and stray blank lines are
- * events with data '', so that they go on at once. Bytes after the last blank line are one more event at the end. The `raw`
- * of all events joined are the input, and the events do not depend on how the input was cut into chunks.
+ * Yields the events of a response body. An event is yielded as soon as its blank line has arrived. Comments and stray blank lines are events
+ * with data '', so they are relayed at once. Bytes after the last blank line are one more event at the end. The `raw` bytes of all events
+ * together are the input, and the events do not depend on how the input is split into chunks.
  *
- * An event of more than `maxBytes` is never held in memory: its bytes go on in pieces as they come, each with data '', until its blank
- * line, so one that never ends passes through unread. What follows it is read again.
+ * An event of more than `maxBytes` is never held in memory: its bytes are yielded in pieces as they arrive, each with data '', until its blank
+ * line. So an event that never ends passes through unread. The events after it are read again.
  */
 export async function* splitEvents(
   chunks: AsyncIterable<Uint8Array>,
-  maxBytes = longestEvent,
+  maxBytes = maxEventBytes,
 ): AsyncGenerator<SplitEvent, void, undefined> {
   const framer = createFramer(maxBytes);
   const read = createReader();
@@ -34,7 +34,7 @@ export async function* splitEvents(
   if (rest !== undefined) yield eventOf(rest, '\n\n');
 }
 
-/** Reads framed events one after the other; `ending` stands for a blank line that never came. */
+/** Returns a reader of framed events. `ending` replaces a blank line that never arrived. */
 function createReader(): (raw: Uint8Array, ending: string) => StreamEvent {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let found: { readonly event?: string | undefined; readonly data: string } = { data: '' };
@@ -50,13 +50,13 @@ function createReader(): (raw: Uint8Array, ending: string) => StreamEvent {
   };
 }
 
-/** One event, or a piece of one that is too long. */
+/** The bytes of an event, or of a piece of an event that is too long. */
 type Framed = { readonly raw: Uint8Array; readonly isWhole: boolean };
 
 type Framer = {
-  /** The events that are complete with this chunk. Views of the chunk where an event lies in it whole. */
+  /** Returns the events that this chunk completes. An event that lies completely in the chunk is a view of it. */
   push(chunk: Uint8Array): Framed[];
-  /** What came after the last blank line; undefined when nothing did. */
+  /** Returns the bytes after the last blank line; undefined when there are none. */
   end(): Framed | undefined;
 };
 
@@ -65,20 +65,20 @@ const CR = 13;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 /**
- * Where the framer stands. `line`: inside a line. `fresh`: at the start of one. `cr`: the same, but a line feed still belongs to
- * the carriage return before it. `blank-cr`: a blank line ended in a carriage return and its line feed is due. `cut-cr`: a
- * stream that ends lines in bare carriage returns ended an event; a line feed that follows leads the next one.
+ * State of the framer. `line`: inside a line. `fresh`: at the start of a line. `cr`: the same, but a line feed still belongs to the carriage
+ * return before it. `blank-cr`: a blank line ended in a carriage return, and its line feed may follow. `cut-cr`: an event ended in a stream
+ * whose lines end in bare carriage returns; a line feed that follows belongs to the next event.
  */
-type State = 'line' | 'fresh' | 'cr' | 'blank-cr' | 'cut-cr';
+type FramerState = 'line' | 'fresh' | 'cr' | 'blank-cr' | 'cut-cr';
 
 function createFramer(maxBytes: number): Framer {
   const pending = createPending();
-  /** The event under way is too long: what has come of it has gone on. */
+  /** True when the current event is too long: its bytes so far have been yielded. */
   let isUnread = false;
-  let state: State = 'fresh';
+  let state: FramerState = 'fresh';
   let markBytes = 0;
 
-  /** Steps over a byte order mark at the start of the stream: a line that holds nothing else is blank. */
+  /** Skips a byte order mark at the start of the stream: a line that contains nothing else is blank. */
   const skipMark = (chunk: Uint8Array): number => {
     let at = 0;
     while (markBytes < 3 && at < chunk.length && chunk[at] === byteOrderMark[markBytes]) {
@@ -92,14 +92,14 @@ function createFramer(maxBytes: number): Framer {
     return at;
   };
 
-  /** The event under way with its last bytes. */
+  /** Ends the current event with its last bytes. */
   const finish = (last: Uint8Array): Framed => {
     const isWhole = !isUnread && pending.length() + last.length <= maxBytes;
     isUnread = false;
     return { raw: pending.take(last), isWhole };
   };
 
-  /** Keeps what has come of the event under way, or gives it away where that is too much. */
+  /** Keeps a piece of the current event, or returns it when the event is too long. */
   const keep = (piece: Uint8Array): readonly Framed[] => {
     isUnread ||= pending.length() + piece.length > maxBytes;
     if (isUnread) return [{ raw: pending.take(piece), isWhole: false }];
@@ -133,12 +133,12 @@ function createFramer(maxBytes: number): Framer {
 }
 
 /** True when this byte is the last of an event. */
-function endsEvent(state: State, byte: number): boolean {
+function endsEvent(state: FramerState, byte: number): boolean {
   if (byte === LF) return state === 'fresh' || state === 'blank-cr';
   return byte === CR && (state === 'cr' || state === 'cut-cr');
 }
 
-function after(state: State, byte: number): State {
+function after(state: FramerState, byte: number): FramerState {
   if (byte === LF) return 'fresh';
   if (byte !== CR) return 'line';
   if (state === 'line') return 'cr';
@@ -151,10 +151,10 @@ function endOfLine(chunk: Uint8Array, from: number): number {
   return at;
 }
 
-/** Most events are shorter. Bytes. */
+/** Bytes of the buffer for a split event. Most events are shorter. */
 const usualEvent = 4096;
 
-/** Bytes that wait for more, in one array that grows: an event may come in pieces of one byte. */
+/** Collects the bytes of an incomplete event in one growing array, because an event may arrive in pieces of one byte. */
 function createPending() {
   let held = new Uint8Array(0);
   let size = 0;
@@ -169,7 +169,7 @@ function createPending() {
       held.set(piece, size);
       size += piece.length;
     },
-    /** All of them with these behind; nothing waits any more. */
+    /** Returns all collected bytes followed by `last`, and empties the collection. */
     take(last: Uint8Array): Uint8Array {
       if (size === 0) return last;
       const all = new Uint8Array(size + last.length);

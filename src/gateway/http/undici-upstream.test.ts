@@ -312,7 +312,7 @@ describe('a failure', () => {
     await expect(failed).rejects.toMatchObject({
       code: 'upstream-failed',
       message:
-        'http://127.0.0.1:1 could not be reached or broke off (ECONNREFUSED). Check that it is up and its URL is right.',
+        'http://127.0.0.1:1 could not be reached, or the connection broke (ECONNREFUSED). Check that it is up and its URL is right.',
     });
   });
 
@@ -357,7 +357,7 @@ describe('a failure', () => {
     await expect(upstream().send(get(url, { signal: AbortSignal.abort(late) }))).rejects.toBe(late);
     await expect(upstream().send(get(url, { signal: AbortSignal.abort() }))).rejects.toMatchObject({
       code: 'upstream-failed',
-      message: `The request to ${url} was cancelled.`,
+      message: `The request to ${url} was canceled.`,
     });
   });
 });

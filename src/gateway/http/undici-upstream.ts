@@ -1,6 +1,6 @@
 /**
- * Sends requests to providers over undici's keep-alive pool, one pool per origin. Bytes go out and come back as they are; only
- * where a request says `decode` are compressed responses unpacked. No retries, no redirects, no cookies: a gateway passes those on.
+ * Sends requests to providers over undici's keep-alive pool, one pool per origin. Bytes pass unchanged; only when a request says `decode`
+ * are compressed responses decompressed. It does not retry, follow redirects or keep cookies: the client does.
  */
 import { type Duplex, pipeline, type Readable } from 'node:stream';
 import { Agent, buildConnector } from 'undici';
@@ -10,26 +10,26 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 
 export type UndiciUpstreamOptions = {
-  /** Connections per origin; no bound by default, as a model call can hold one for minutes. */
+  /** Maximal number of connections per origin. Default: unlimited, because a model call can use one for minutes. */
   readonly connections?: number;
-  /** Until a connection stands, in ms. Default 10 s. */
+  /** Milliseconds to establish a connection. Default: 10 seconds. */
   readonly connectTimeoutMs?: number;
-  /** From the request being sent to the response's headers, in ms. Default 15 min: plain responses come when the model is done. */
+  /** Milliseconds from sending the request to the response's headers. Default: 15 minutes, as a complete response arrives when the model is done. */
   readonly headersTimeoutMs?: number;
-  /** Longest silence within a response body, in ms; 0 is for ever. Default 15 min. */
+  /** Milliseconds of the longest silence within a response body; 0 means unlimited. Default: 15 minutes. */
   readonly bodyTimeoutMs?: number;
-  /** How long an idle connection is kept, in ms, unless the upstream says. Default 30 s: agents pause between calls. */
+  /** Milliseconds that an idle connection is kept, unless the upstream says otherwise. Default: 30 seconds, as agents pause between calls. */
   readonly keepAliveMs?: number;
 };
 
 const minute = 60_000;
 
 export type UndiciUpstream = Upstream & {
-  /** Closes the connections at once, whatever is under way: it fails. */
+  /** Closes the connections at once. Requests in progress fail. */
   cut(): Promise<void>;
 };
 
-/** An upstream over the network, http and https. */
+/** Creates an upstream over the network, for http and https. */
 export function undiciUpstream(options: UndiciUpstreamOptions = {}): UndiciUpstream {
   const agent = new Agent({
     connections: options.connections ?? null,
@@ -69,7 +69,7 @@ export function undiciUpstream(options: UndiciUpstreamOptions = {}): UndiciUpstr
   };
 }
 
-/** undici's types want a node stream where its code takes any async iterable. */
+/** Casts the body: undici accepts any async iterable, but its types require a Node stream. */
 function toBody(body: UpstreamRequest['body']): Uint8Array | Readable | null {
   return body === undefined ? null : (body as Uint8Array | Readable);
 }
@@ -84,11 +84,11 @@ function listOf(headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
 /**
- * The stream as an iterable whose early end always frees the connection. A generator would not do: one that was never started
- * runs nothing when it is ended.
+ * Returns the stream as an iterable whose early end always frees the connection. Not a generator: one that was never started runs nothing
+ * when it is ended.
  */
 function bytesOf(stream: Readable, errorOf: (error: unknown) => unknown): AsyncIterable<Uint8Array> {
-  // A stream may fail while nobody reads it; the reader still gets the error.
+  // A stream may fail while it is not read. The reader gets the error later.
   stream.on('error', () => undefined);
   return {
     [Symbol.asyncIterator]() {
@@ -115,13 +115,13 @@ const decoders: Readonly<Record<string, () => Duplex>> = {
   deflate: createInflate,
 };
 
-type Encoded = { readonly headers: HeaderList; readonly body: Readable };
+type EncodedBody = { readonly headers: HeaderList; readonly body: Readable };
 
 /**
- * The response unpacked, without the headers that spoke of the packed one. What has no encoding, or one that is not known
- * here, comes back as it is. Destroying the stream that comes back destroys the one that went in.
+ * Decompresses a response, for upstreams that compress although they were asked not to. Drops the headers that describe the compression. A
+ * body without an encoding, or with an unknown one, is returned unchanged. Destroying the returned stream destroys the given one.
  */
-export function decoded(headers: HeaderList, body: Readable): Encoded {
+export function decoded(headers: HeaderList, body: Readable): EncodedBody {
   const applied = headers
     .filter(([name]) => name === 'content-encoding')
     .flatMap(([, value]) => value.toLowerCase().split(','))
@@ -132,7 +132,7 @@ export function decoded(headers: HeaderList, body: Readable): Encoded {
   }
   const stages = applied.toReversed().map((name) => decoders[name]!());
   const last = stages.at(-1)!;
-  // Errors come out of `last`, where the reader stands.
+  // The reader gets all errors from `last`.
   pipeline([body, ...stages], () => undefined);
   return {
     headers: headers.filter(([name]) => name !== 'content-encoding' && name !== 'content-length'),
@@ -140,20 +140,23 @@ export function decoded(headers: HeaderList, body: Readable): Encoded {
   };
 }
 
-/** Reads the bytes of one connection before undici does. */
+/** Reads the bytes of a connection before undici does. */
 type StatusReader = {
-  /** The next bytes are the status line of a response. */
+  /** Announces that the next bytes are the status line of a response. */
   expectResponse(): void;
-  /** Changes the status of a 100 in place. */
+  /** Changes a status of 100 in place. */
   read(chunk: Uint8Array): void;
 };
 
 const readers = new WeakMap<object, StatusReader>();
 let isSubscribed = false;
 
-/** Connects as undici does by itself. */
+/**
+ * Returns undici's connector, changed to skip an unrequested `100 Continue`, as HTTP requires of clients (RFC 9110, section 15.2). undici
+ * skips all other interim responses, but treats a 100 as a server error and closes the connection. So undici is shown 102 instead of 100.
+ */
 export function connectorThatSkips100(options: buildConnector.BuildOptions): buildConnector.connector {
-  // One subscription for the process: undici tells there of every request, just before it writes the first byte.
+  // One subscription for the process: undici publishes every request there, just before it writes the first byte.
   if (!isSubscribed) subscribe('undici:client:sendHeaders', onRequest);
   isSubscribed = true;
   const connect = buildConnector(options);
@@ -170,7 +173,7 @@ function onRequest(message: unknown): void {
   readers.get(socket)?.expectResponse();
 }
 
-/** undici takes the bytes of a socket by `read`, so that is where they are seen first. */
+/** Wraps `read` of the socket, with which undici takes the bytes. */
 function watched(socket: Socket): Socket {
   const reader = createStatusReader();
   readers.set(socket, reader);
@@ -186,13 +189,13 @@ function watched(socket: Socket): Socket {
 const LF = 10;
 const CR = 13;
 const DIGIT_2 = 50;
-/** The bytes before the status, and the offset of its three digits. */
+/** The bytes before the status. */
 const version = new TextEncoder().encode('HTTP/1.1 ');
 const minorVersion = version.length - 2;
 
 function createStatusReader(): StatusReader {
   let state: 'status' | 'interim' | 'final' = 'status';
-  /** So many bytes of the status line have come. */
+  /** Number of bytes of the status line that have arrived. */
   let at = 0;
   let digits = '';
   let isLineEmpty = false;
@@ -208,7 +211,7 @@ function createStatusReader(): StatusReader {
     digits += String.fromCharCode(byte);
     if (digits.length < 3) return;
     if (digits === '100') chunk[place] = DIGIT_2;
-    // Behind a 101 another protocol is spoken.
+    // After a 101 the connection uses another protocol.
     state = digits.startsWith('1') && digits !== '101' ? 'interim' : 'final';
     isLineEmpty = false;
   }

@@ -1,41 +1,45 @@
 /**
- * Unpacks compressed request bodies, so that they can be read and folded. Runs on every runtime: with the codings of Node's zlib where
- * there is one, else with those of the platform's DecompressionStream. The bytes that came are kept beside, to be sent where nothing of
- * the request changes.
+ * Decompresses request bodies, so that they can be read and folded. Runs on every runtime: with Node's zlib if there is one, otherwise with
+ * the platform's DecompressionStream. The client's bytes are kept, to be sent when nothing in the request changes.
  */
 import type * as zlibTypes from 'node:zlib';
 import { LeporelloError } from '../../errors.ts';
 import type { HeaderList } from './http.ts';
 import { iterate, readBody } from './body.ts';
 
-/** A request body as it came, and as it reads. */
-export type Arrived = {
-  /** The client's own bytes, packed or not. */
+/** A request body as the client sent it, and decompressed. */
+export type ReceivedBody = {
+  /** The client's own bytes, compressed or not. */
   readonly wire: Uint8Array;
-  /** Unpacked; `wire` itself where it was not packed, or cannot be unpacked. */
+  /** The decompressed bytes; `wire` itself when it is not compressed or cannot be decompressed. */
   readonly body: Uint8Array;
-  /** Why it cannot be read, where it cannot. */
+  /** The reason why the body cannot be read; undefined when it can. */
   readonly unread: string | undefined;
 };
 
-/** Throws `body-too-large` where more than `maxBytes` would come out; no more than that is ever held. */
-export async function unpackBody(headers: HeaderList, wire: Uint8Array, maxBytes: number): Promise<Arrived> {
+/** Decompresses a request body. Throws `body-too-large` for more than `maxBytes` decompressed bytes, and never holds more than that. */
+export async function unpackBody(
+  headers: HeaderList,
+  wire: Uint8Array,
+  maxBytes: number,
+): Promise<ReceivedBody> {
   const applied = codingsOf(headers);
   const [coding] = applied;
   if (coding === undefined) return { wire, body: wire, unread: undefined };
-  const unread = (reason: string): Arrived => ({ wire, body: wire, unread: reason });
-  if (applied.length > 1) return unread(`the body is packed more than once (${told(applied.join(', '))})`);
+  const unread = (reason: string): ReceivedBody => ({ wire, body: wire, unread: reason });
+  if (applied.length > 1)
+    return unread(`the body is compressed more than once (${sanitized(applied.join(', '))})`);
   const unpacked = unpack(coding, wire);
-  if (!unpacked) return unread(`the body is in a coding that is not read here (${told(coding)})`);
+  if (!unpacked) return unread(`the gateway cannot read this content-encoding (${sanitized(coding)})`);
   try {
     return { wire, body: await readBody(unpacked, maxBytes), unread: undefined };
   } catch (error) {
     if (LeporelloError.isInstance(error) && error.code === 'body-too-large') throw error;
-    return unread(`the body is not what its content-encoding says (${told(coding)})`);
+    return unread(`the body does not match its content-encoding (${sanitized(coding)})`);
   }
 }
 
-/** The codings of the body, in the order in which they were applied; `identity` is none. */
+/** Returns the encodings of the body in the order in which they were applied, without `identity`. */
 function codingsOf(headers: HeaderList): readonly string[] {
   return headers
     .filter(([name]) => name === 'content-encoding')
@@ -44,12 +48,12 @@ function codingsOf(headers: HeaderList): readonly string[] {
     .filter((coding) => coding !== '' && coding !== 'identity');
 }
 
-/** A name from outside, bounded. */
-function told(coding: string): string {
+/** Returns a name from the client in a form that is safe to log. */
+function sanitized(coding: string): string {
   return coding.slice(0, 40).replaceAll(/[^\w, -]/g, '?');
 }
 
-/** Undefined for codings that this runtime does not know. */
+/** Decompresses; undefined for an encoding that this runtime does not know. */
 function unpack(coding: string, packed: Uint8Array): AsyncIterable<Uint8Array> | undefined {
   const decoder = zlibDecoder(coding);
   if (decoder) {
@@ -66,7 +70,7 @@ type Zlib = Pick<
 
 type NodeProcess = { readonly getBuiltinModule?: (name: 'node:zlib') => Zlib };
 
-/** Asked of the process instead of imported, as the file would not load where there is no such module. */
+/** Returns Node's decoder. The module is not imported, because this file must also load on runtimes without it. */
 function zlibDecoder(coding: string) {
   const zlib = (globalThis as { readonly process?: NodeProcess }).process?.getBuiltinModule?.('node:zlib');
   if (!zlib) return undefined;
@@ -79,7 +83,7 @@ function zlibDecoder(coding: string) {
     case 'br':
       return zlib.createBrotliDecompress({ chunkSize });
     case 'zstd': {
-      // Over HTTP a window has 8 MiB at most (RFC 9659); a larger one would only cost memory.
+      // Over HTTP the zstd window is at most 8 MiB (RFC 9659); a larger one would only cost memory.
       const params = { [zlib.constants.ZSTD_d_windowLogMax]: 23 };
       return zlib.createZstdDecompress({ chunkSize, params });
     }
@@ -90,7 +94,7 @@ function zlibDecoder(coding: string) {
 
 const chunkSize = 64 * 1024;
 
-/** The platform's names of the codings. Platforms differ in which of them they know. */
+/** The platform's names of the encodings. Not every platform supports all of them. */
 const platformNames: Readonly<Record<string, string>> = {
   gzip: 'gzip',
   'x-gzip': 'gzip',
