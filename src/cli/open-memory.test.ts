@@ -2,7 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../../test/support/eventually.ts';
 import { type FakeProvider, startFakeProvider } from '../../test/support/fake-provider/fake-provider.ts';
 import { isRedisMissing, type RedisProcess, startRedis } from '../../test/support/redis-server.ts';
 import { run } from './run.ts';
@@ -104,11 +105,11 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
     const problems = () => gateway.terminal.written.err().split(reason).length - 1;
     expect(problems()).toBe(1);
     await redis.restart();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const before = problems();
       await gateway.outcome();
       expect(problems()).toBe(before);
-    }, 30_000);
+    });
     await gateway.stop();
   });
 

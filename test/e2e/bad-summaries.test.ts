@@ -2,7 +2,8 @@
  * Models that fail at summaries, in every format: whatever the answer to a request for a summary is, the conversation goes out valid and
  * whole behind its ids, with the checked summary or an extract in front, and its receipt says which of them, and why.
  */
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import type { AnyReceipt } from '../../src/gateway/receipts/receipt-log.ts';
 import type { Compression } from '../../src/receipts/compression.ts';
 import type { Receipt, SummaryReceipt } from '../../src/receipts/receipt.ts';
@@ -192,11 +193,11 @@ describe.each(formats)('a model that is asked for a summary of %s messages and',
       settings,
     );
     await ask(stack, format, 14);
-    const ended = await vi.waitFor(async () => {
+    const ended = await eventually(async () => {
       const found = (await receiptsOf(stack)).find((one): one is SummaryReceipt => 'kind' in one);
       expect(found).toBeDefined();
       return found!;
-    }, 20_000);
+    });
     await ask(stack, format, 25);
 
     const { outcome, compressions } = (await receiptsOf(stack))[0] as Receipt;

@@ -1,5 +1,6 @@
 /** `/metrics` of a real gateway: on an idle one, after requests of all kinds, and who may see it. */
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
 import { longBody, post, requestBody } from './bodies.ts';
 import { startStack } from './stack.ts';
@@ -83,7 +84,7 @@ describe('metrics', () => {
     });
     const ask = async (body: string) => (await post(stack.url, 'chat', body)).text();
     await ask(longBody('chat', 14));
-    await vi.waitFor(() => expect(stack.logged.join()).toContain('a summary is ready'), 20_000);
+    await eventually(() => expect(stack.logged.join()).toContain('a summary is ready'));
     await ask(longBody('chat', 25));
     await ask(requestBody('chat', { model: 'made-up' }));
     const { lines } = await metricsOf(stack.url);

@@ -1,6 +1,7 @@
 /** Requests that need more of the memory than most, counted on a real Redis: at most one round trip to read, and one to write. */
 import OpenAI from 'openai';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { redisStore } from '../../src/store/redis/redis.ts';
 import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import { isRedisMissing, startRedis } from '../support/redis-server.ts';
@@ -27,7 +28,7 @@ describe.skipIf(isRedisMissing)('round trips to a memory in Redis', () => {
     {
       await using stack = await startStack(script, settings, { store: await connected(proxy) });
       await (await post(stack.url, 'chat', longBody('chat', 14))).text();
-      await vi.waitFor(() => expect(stack.logged.join('\n')).toContain('a summary is ready'), 20_000);
+      await eventually(() => expect(stack.logged.join('\n')).toContain('a summary is ready'));
     }
     await using anew = await startStack(script, settings, { store: await connected(proxy) });
     const count = async (jobs: number): Promise<number> => {

@@ -1,6 +1,7 @@
 /** The whole gateway with its memory in a real Redis: how often it asks, what two gateways share, what a killed server costs. */
 import { Redis } from 'iovalkey';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { redisStore } from '../../src/store/redis/redis.ts';
 import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
@@ -118,15 +119,12 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
     };
     try {
       await Promise.all([ask(one.url, 15), ask(other.url, 15)]);
-      await vi.waitFor(() => expect(asked.length).toBe(1));
+      await eventually(() => expect(asked.length).toBe(1));
       await Promise.all([ask(one.url, 16), ask(other.url, 16)]);
     } finally {
       written.resolve();
     }
-    await vi.waitFor(
-      () => expect([...one.logged, ...other.logged].join()).toContain('a summary is ready'),
-      20_000,
-    );
+    await eventually(() => expect([...one.logged, ...other.logged].join()).toContain('a summary is ready'));
     for (const { url, provider } of [one, other]) {
       await ask(url, 25);
       expect(Buffer.from(provider.requests.at(-1)!.body).toString()).toContain('ZEBRA-17');
@@ -161,9 +159,8 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
     expect(outcomes.every((seen) => seen.includes('compacted'))).toBe(true);
     await restarted;
     for (const agent of agents) {
-      await vi.waitFor(
-        async () => expect((await agent.request(stack.url)).receipt.outcome.status).toBe('compacted'),
-        30_000,
+      await eventually(async () =>
+        expect((await agent.request(stack.url)).receipt.outcome.status).toBe('compacted'),
       );
     }
 

@@ -1,4 +1,5 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
 import { formats, longBody, post, requestBody, shapes } from './bodies.ts';
@@ -103,7 +104,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
       return receipts;
     };
     await using taken = await play(1_000_000);
-    await vi.waitFor(() => expect(taken.forSummaries()).toBe(1), 20_000);
+    await eventually(() => expect(taken.forSummaries()).toBe(1));
     await using folded = await play(100_000);
     expect([folded.status, folded.forSummaries()]).toEqual([200, 0]);
     expect(await receiptOf(folded)).toMatchObject([

@@ -1,4 +1,4 @@
-/** A scripted provider, the whole gateway on a port with a SQLite store, and a folder that goes when the test ends. */
+/** Starts a scripted provider and the whole gateway with a SQLite store, in a folder that is removed when the test ends. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ export const offering: GatewaySettings = { offerRecall: 'always' };
 export async function startStack(
   script: Script,
   settings: GatewaySettings = {},
-  rims: {
+  deps: {
     readonly store?: Store;
     readonly upstreamUrl?: string;
     readonly other?: FakeProviderOptions['other'];
@@ -44,7 +44,7 @@ export async function startStack(
   } = {},
 ): Promise<Stack> {
   const data = await mkdtemp(join(tmpdir(), 'leporello-e2e-'));
-  const provider = await startFakeProvider({ script, ...(rims.other ? { other: rims.other } : {}) });
+  const provider = await startFakeProvider({ script, ...(deps.other ? { other: deps.other } : {}) });
   const logged: string[] = [];
   const note = (fields: object, message: string) => {
     logged.push(`${message} ${JSON.stringify(fields)}`);
@@ -53,17 +53,18 @@ export async function startStack(
   let running = await startGateway();
 
   async function startGateway() {
-    const store = rims.store ?? (await sqliteStore({ file: join(data, 'memory.db') }));
+    const store = deps.store ?? (await sqliteStore({ file: join(data, 'memory.db') }));
     const upstream = undiciUpstream();
-    const { foldThreadBytes: fromBytes } = rims;
+    const { foldThreadBytes: fromBytes } = deps;
     const thread = fromBytes === undefined ? undefined : foldThread({ fromBytes });
-    const url = rims.upstreamUrl ?? provider.url;
+    const url = deps.upstreamUrl ?? provider.url;
     const handler = assembleGateway(
-      // A busy machine is no slow store: whoever tests the deadline sets it.
+      // On a busy machine everything is slow, so only tests of a deadline set a short one.
       {
         urls: { openai: url, anthropic: url, gemini: url },
         offerRecall: 'with-fold',
-        storeDeadlineMs: 60_000,
+        storeDeadlineMs: 600_000,
+        prepareDeadlineMs: 600_000,
         ...settings,
       },
       {

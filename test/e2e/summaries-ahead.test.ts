@@ -1,5 +1,6 @@
 /** Summaries by a model, in every format: written ahead with the conversation's own credential, and waited for by no request. */
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import type { AnyReceipt } from '../../src/gateway/receipts/receipt-log.ts';
 import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
 import { formats, longBody, post } from './bodies.ts';
@@ -51,7 +52,7 @@ const newest = ({ provider: { requests } }: Stack): string =>
     .findLast((body) => !body.includes('You write down what an agent'))!;
 
 const until = (stack: Stack, message: string) =>
-  vi.waitFor(() => expect(stack.logged.some((line) => line.startsWith(message))).toBe(true), 20_000);
+  eventually(() => expect(stack.logged.some((line) => line.startsWith(message))).toBe(true));
 
 describe.each(formats)('summaries by a model for %s requests', (format) => {
   const ask = async (stack: Stack, jobs: number, url = stack.url) => {
@@ -99,7 +100,7 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     await using stack = await startStack(script, settings);
     try {
       await ask(stack, 14);
-      await vi.waitFor(() => expect(asked.length).toBe(1));
+      await eventually(() => expect(asked.length).toBe(1));
       // It has grown: the summary it wants now is another one, but one at a time is enough.
       await ask(stack, 15);
       await ask(stack, 25);
@@ -131,7 +132,7 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     const other = await stack.another();
     try {
       await Promise.all([ask(stack, 14), ask(stack, 14, other)]);
-      await vi.waitFor(() => expect(asked.length).toBe(1));
+      await eventually(() => expect(asked.length).toBe(1));
       // While it is written the conversation goes on, at both.
       for (const url of [stack.url, other]) await ask(stack, 15, url);
     } finally {

@@ -1,4 +1,4 @@
-/** A terminal for tests of commands: gathers what is written, and plays the part of whoever sits in front of it. */
+/** A terminal for tests of commands: it records what is written and plays the user. Its environment sets long deadlines. */
 import { Readable } from 'node:stream';
 import type { Terminal } from '../../src/cli/terminal.ts';
 
@@ -17,8 +17,14 @@ export type TestTerminalOptions = {
   readonly isTty?: Partial<Terminal['isTty']>;
 };
 
+/** Deadlines that no busy machine misses. */
+const longDeadlines = {
+  LEPORELLO_LIMITS_PREPARE_DEADLINE_MS: '600000',
+  LEPORELLO_LIMITS_STORE_DEADLINE_MS: '60000',
+};
+
 export function testTerminal(options: TestTerminalOptions = {}): TestTerminal {
-  const { env = {}, cwd = process.cwd(), input = [] } = options;
+  const { cwd = process.cwd(), input = [] } = options;
   const out: Uint8Array[] = [];
   const err: string[] = [];
   const listeners = new Set<() => void>();
@@ -41,7 +47,7 @@ export function testTerminal(options: TestTerminalOptions = {}): TestTerminal {
         ? input
         : Readable.from(input.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece))),
     isTty: { input: false, out: false, err: false, ...options.isTty },
-    env,
+    env: { ...longDeadlines, ...options.env },
     cwd,
     onStop(listener) {
       listeners.add(listener);

@@ -5,7 +5,8 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../../../test/support/eventually.ts';
 import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
 import type { Reply, Script } from '../../../test/support/fake-provider/script.ts';
 import { run } from '../run.ts';
@@ -221,7 +222,7 @@ describe('leporello serve', () => {
     const messages = [...said, { role: 'user', content: 'Go on.' }];
     const tools = [{ type: 'function', function: { name: 'read', parameters: { type: 'object' } } }];
     expect((await ask(url, JSON.stringify({ model: 'gpt-4o', messages, tools }))).status).toBe(200);
-    await vi.waitFor(() => expect(provider!.requests.length).toBe(2), 20_000);
+    await eventually(() => expect(provider!.requests.length).toBe(2));
     terminal.stop();
     expect(await ended).toBe(0);
   });

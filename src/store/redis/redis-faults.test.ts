@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { inspect } from 'node:util';
 import { Redis } from 'iovalkey';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../../test/support/eventually.ts';
 import { isRedisMissing, type RedisProcess, startRedis } from '../../../test/support/redis-server.ts';
 import { type RedisOptions, redisStore } from './redis.ts';
 import type { Store, StoreEntry } from '../store.ts';
@@ -161,10 +162,10 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
       const store = await open({ port: server.port, timeoutMs: 10 * 60_000 });
       await store.putMany([entry('a', [1])]);
       await server.kill();
-      await vi.waitFor(() => expect(store.get('a')).rejects.toThrow('ECONNREFUSED'), 10_000);
+      await eventually(() => expect(store.get('a')).rejects.toThrow('ECONNREFUSED'));
       await expect(store.putMany([entry('a', [2])])).rejects.toThrow('ECONNREFUSED');
       await server.restart();
-      expect(await vi.waitFor(() => store.get('a'), 30_000)).toEqual(bytes(1));
+      expect(await eventually(() => store.get('a'))).toEqual(bytes(1));
     });
 
     it('stops answering: a call fails at its deadline, the next ones at once, and all work when it answers again', async () => {
@@ -175,12 +176,12 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
       await expect(store.get('a')).rejects.toThrow(/no answer (in time|within 100 ms)/);
       await expect(store.putMany([entry('a', [2])])).rejects.toThrow(/no answer|lost/);
       server.thaw();
-      expect(await vi.waitFor(() => store.get('a'), 30_000)).toBeDefined();
+      expect(await eventually(() => store.get('a'))).toBeDefined();
     });
 
     it('is not reported as slow while this thread is busy', async () => {
       const store = await open({ port, prefix: 'busy:', timeoutMs: 60 });
-      await vi.waitFor(() => store.putMany([entry('a', [1])]), 30_000);
+      await eventually(() => store.putMany([entry('a', [1])]));
       // Again where the machine itself was too slow. A timer that does not wait for what has arrived is late each time, never now and then.
       const answeredBetween = async () => {
         busyFor(150);
@@ -188,7 +189,7 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
         busyFor(150);
         return answer;
       };
-      for (let i = 0; i < 3; i += 1) expect(await vi.waitFor(answeredBetween, 30_000)).toEqual(bytes(1));
+      for (let i = 0; i < 3; i += 1) expect(await eventually(answeredBetween)).toEqual(bytes(1));
     });
 
     it('closes an idle connection: the next call does not notice', async () => {
@@ -198,7 +199,7 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
         await raw.call('CLIENT', 'KILL', 'TYPE', 'normal');
         // By now the end of the connection may be known or not.
         expect([undefined, 1]).toContain((await store.get('a').catch(() => undefined))?.[0]);
-        expect(await vi.waitFor(() => store.get('a'), 30_000)).toEqual(bytes(1));
+        expect(await eventually(() => store.get('a'))).toEqual(bytes(1));
       }
     });
 
@@ -225,7 +226,7 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
       );
       expect(written[0]).toBeGreaterThanOrEqual(20);
       await server.restart();
-      await vi.waitFor(() => store.get('a'), 30_000);
+      await eventually(() => store.get('a'));
       for (const [writer, count] of written.entries()) {
         for (let at = 0; at <= count; at += 1) {
           const values = await store.getMany(batch(writer, at).map(({ key }) => key));

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Cluster, Redis } from 'iovalkey';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../../test/support/eventually.ts';
 import { isRedisMissing, type RedisProcess, startRedis } from '../../../test/support/redis-server.ts';
 import { storeSuite } from '../../../test/support/store-suite.ts';
 import { type RedisClient, type RedisOptions, redisStore } from './redis.ts';
@@ -222,10 +223,10 @@ async function joinCluster(one: RedisProcess, two: RedisProcess): Promise<void> 
   await first.cluster('ADDSLOTSRANGE', 0, 8_191);
   await second.cluster('ADDSLOTSRANGE', 8_192, 16_383);
   await first.cluster('MEET', '127.0.0.1', two.port);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     for (const node of [first, second]) expect(await node.cluster('INFO')).toContain('cluster_state:ok');
     for (const node of [first, second]) expect(await node.cluster('SLOTS')).toHaveLength(2);
-  }, 30_000);
+  });
   first.disconnect();
   second.disconnect();
 }
