@@ -1,17 +1,17 @@
 /**
- * The read-only view of a request body: messages and their parts, each pointing back into the bytes it was read from.
- * Nothing here is a copy of content. A codec builds the view; whoever wants text decodes just that place.
+ * The read-only view of a request body: messages and their parts, each with its place in the bytes it was read from. No content
+ * is copied: a codec builds the view, and text is decoded only where it is needed.
  */
 
-/** A stretch of bytes, `end` exclusive. */
+/** A range of bytes, `end` exclusive. */
 export type Span = { readonly start: number; readonly end: number };
 
-/** Who speaks. `tool` stands for a message that holds nothing but tool results, whatever the wire format calls it. */
+/** Who speaks. `tool` is a message with nothing but tool results, whatever the wire format calls it. */
 export type Role = 'system' | 'user' | 'assistant' | 'tool';
 
 /**
- * One part of a message or of the preamble. All spans are relative to the first byte of the block the part stands in, so
- * that parts read once serve every later body in which the same bytes stand. `texts` are JSON string literals, quotes included.
+ * One part of a message or of the preamble. All spans are relative to the first byte of the part's block, so that parts read once
+ * serve every later body with the same bytes. `texts` are JSON string literals, quotes included.
  */
 export type Part = (
   | { readonly type: 'text'; readonly span: Span; readonly texts: readonly Span[] }
@@ -29,14 +29,14 @@ export type Part = (
       readonly callId: string;
       readonly texts: readonly Span[];
       readonly media: readonly Media[];
-      /** What the format itself says of success; formats without such a field leave it undefined. */
+      /** Whether the call failed, as the format itself says; undefined in formats without such a field. */
       readonly isError: boolean | undefined;
     }
   | {
       readonly type: 'reasoning';
       readonly span: Span;
       readonly texts: readonly Span[];
-      /** True where the provider checks it: a signature or encrypted content that must go back verbatim. */
+      /** True for reasoning that the provider checks: its signature or encrypted content must go back verbatim. */
       readonly signed: boolean;
     }
   | { readonly type: 'media'; readonly span: Span; readonly media: Media }
@@ -50,39 +50,42 @@ export type Part = (
   | { readonly type: 'opaque'; readonly span: Span; readonly kind: string }
 ) & {
   /**
-   * Set on a part that no fold may touch, whatever the trigger. It says what stays with the part: `pair`, the call that the result answers
-   * or the other way around; `step`, every part of the messages that belong together around it.
+   * Set on a part that no fold may touch, whatever the trigger. It says what else stays: `pair`, the call with its result;
+   * `step`, every part of the messages of its step.
    */
   readonly stays?: Stays;
 };
 
 export type Stays = 'pair' | 'step';
 
-/** An image, document or sound. `data` is the JSON string literal with base64 bytes, a data URL or a URL, where there is one. */
+/** An image, document or sound. `data` is the JSON string literal with base64 bytes, a data URL or a URL, if there is one. */
 export type Media = {
   readonly kind: 'image' | 'document' | 'audio' | 'other';
   readonly span: Span;
   readonly data: Span | undefined;
 };
 
-/** A stretch of the body that was read as parts. */
+/** A range of the body that was read as parts. */
 export type Block = {
   readonly span: Span;
   /** Digest of exactly these bytes: the key of everything remembered about the block. */
   readonly digest: string;
   readonly parts: readonly Part[];
-  /** Where the client marked something in it for its provider's cache: for how long, in milliseconds; of several the longest. */
+  /**
+   * Milliseconds for which the client asks its provider to cache a prompt up to this block: the longest of several marks;
+   * undefined without a mark.
+   */
   readonly markedForMs?: number | undefined;
 };
 
 /**
- * A message object belongs to the list it was read into: the objects before it are the same in every conversation that holds it. So what is
- * computed from a prefix of messages can be remembered by the last of them.
+ * A message object belongs to the list it was read into: the objects before it are the same in every conversation that holds it.
+ * So a value computed from a prefix of messages can be remembered by the last of them.
  */
 export type Message = Block & {
   readonly index: number;
   readonly role: Role;
-  /** Digest of what the message says, without what clients move about between turns. Links of the prefix chain. */
+  /** Digest of what the message says, without the members that clients change between turns. The prefix hashes are made from these. */
   readonly canonical: string;
 };
 
@@ -90,49 +93,49 @@ export type Conversation = {
   readonly body: Uint8Array;
   readonly model: string | undefined;
   readonly streaming: boolean;
-  /** How many alternative replies the client asks for; recalls can be answered privately only for one. */
+  /** How many alternative replies the client asks for; recalls can be answered privately only for one reply. */
   readonly replies: number;
-  /** Tokens the client reserves for the reply, where it says so. */
+  /** Tokens the client reserves for the reply; undefined when it does not say. */
   readonly maxOutputTokens: number | undefined;
   /** Names of the tools the client offers; empty when it offers none. */
   readonly toolNames: readonly string[];
-  /** System text and tool definitions that stand beside the messages: counted, never edited. */
+  /** System text and tool definitions outside the messages: counted, never edited. */
   readonly preamble: readonly Block[];
   readonly messages: readonly Message[];
-  /** True where the client itself says what its provider is to cache, in a format in which it can. */
+  /** True when the client itself marks what its provider should cache. */
   readonly marked?: boolean | undefined;
-  /** For how long the client asks its provider to keep any of the prompt cached, in milliseconds; undefined where it does not say. */
+  /** Milliseconds for which the client asks its provider to keep any of the prompt cached; undefined when it does not say. */
   readonly keptMs?: number | undefined;
-  /** True where what the client asks for costs more to write, because it is kept for an hour. */
+  /** True when the requested caching costs more to write, because it lasts for an hour. */
   readonly writesLong?: boolean | undefined;
-  /** The reply this request goes on from by the name the provider keeps it under: the history stands there, not in the body. */
+  /** The id of the reply that this request continues, when the provider keeps its history: the history is there, not in the body. */
   readonly previousReplyId?: string | undefined;
-  /** What the client calls its session in the body. Receipts are grouped by it; nothing else may depend on it. */
+  /** The client's name for its session, from the body. Receipts are grouped by it; nothing else may depend on it. */
   readonly sessionKey?: string | undefined;
 };
 
-/** Where a text stands: `text` counts the literals in the part's `texts`. */
+/** The place of a text: `text` counts the literals in the part's `texts`. */
 export type TextPlace = { readonly message: number; readonly part: number; readonly text: number };
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The bytes of a span that is relative to a block. A view, not a copy. */
+/** Returns the bytes of a span that is relative to a block. A view, not a copy. */
 export function bytesOf(body: Uint8Array, block: { readonly span: Span }, span: Span): Uint8Array {
   return body.subarray(block.span.start + span.start, block.span.start + span.end);
 }
 
-/** Decodes a JSON string literal (quotes included) to the text it stands for. */
+/** Decodes a JSON string literal (quotes included). */
 export function decodeLiteral(literal: Uint8Array): string {
   const text = decoder.decode(literal);
   return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1);
 }
 
-/** The text of one literal of a block. */
+/** Returns the text of one literal of a block. */
 export function textOf(body: Uint8Array, block: { readonly span: Span }, span: Span): string {
   return decodeLiteral(bytesOf(body, block, span));
 }
 
-/** The arguments of a call as JSON text, however the format carries them; empty where the call has none. */
+/** Returns the arguments of a call as JSON text in any format; empty for a call without arguments. */
 export function inputOf(
   body: Uint8Array,
   block: { readonly span: Span },
@@ -142,7 +145,7 @@ export function inputOf(
   return bytes[0] === '"'.charCodeAt(0) ? decodeLiteral(bytes) : decoder.decode(bytes);
 }
 
-/** The literals of a part that hold text for the model; empty for parts that have none. */
+/** Returns the literals of a part that hold text for the model; empty for parts without text. */
 export function textsOf(part: Part): readonly Span[] {
   switch (part.type) {
     case 'text':

@@ -1,13 +1,13 @@
 /**
- * Edits are data: strategies return them, the fold store stores them, a codec writes them into the bytes. Nothing mutates.
- * Indices always name the conversation as the client sent it, before any edit.
+ * Edits are data: strategies return them, the fold store stores them, a codec writes them into the bytes. Nothing is mutated.
+ * Indices always count in the conversation as the client sent it, before any edit.
  */
 import type { TextPlace } from './conversation.ts';
 
 export type Edit =
   /**
-   * Puts `stub` in place of one text. `memory` is the id under which the original can be recalled; undefined where nothing is lost, since
-   * all that the original says still stands there.
+   * Replaces one text by `stub`. `memory` is the id under which the original can be recalled; undefined when nothing is lost,
+   * because all of the original is still there.
    */
   | {
       readonly kind: 'replace-text';
@@ -15,7 +15,7 @@ export type Edit =
       readonly stub: string;
       readonly memory: string | undefined;
     }
-  /** Puts other arguments, the JSON text of an object, in place of those of a call. `memory`: the id of the whole input as it was. */
+  /** Replaces the arguments of a call by others: the JSON text of an object. `memory` is the id of the original arguments. */
   | {
       readonly kind: 'replace-input';
       readonly message: number;
@@ -23,7 +23,7 @@ export type Edit =
       readonly input: string;
       readonly memory: string;
     }
-  /** Takes one part out of its message. A message left without parts goes with it. */
+  /** Removes one part from its message. A message left without parts is removed too. */
   | {
       readonly kind: 'drop-part';
       readonly message: number;
@@ -31,30 +31,30 @@ export type Edit =
       readonly memory: string | undefined;
     }
   | { readonly kind: 'drop-message'; readonly message: number; readonly memory: string | undefined }
-  /** Adds a message that was not there, in front of message `before`. */
+  /** Inserts a message ahead of message `before`. */
   | {
       readonly kind: 'insert-message';
       readonly before: number;
       readonly role: 'user';
       readonly text: string;
-      /** Of a summary: whether it stands `beside` those that earlier edits put in, or takes them in and stands `instead` of them. */
+      /** For a summary: whether it comes `beside` earlier summaries, or includes them and comes `instead` of them. */
       readonly summary?: 'beside' | 'instead';
-      /** What it stands for, where that is one stretch of several. */
+      /** The finished sub-goal that the text replaces, if it is one of several. (Stored under this key.) */
       readonly stretch?: FinishedSubgoal;
     };
 
-/** A finished stretch of a conversation that a text stands for: a sub-goal's messages, or stretches that became one of a higher level. */
+/** A finished sub-goal that a text replaces: its messages, or several sub-goals merged into one of a higher level. */
 export type FinishedSubgoal = {
-  /** 1 a sub-goal, 2 a phase, 3 and more overviews. */
+  /** 1 is a sub-goal, 2 a phase, 3 and more overviews. */
   readonly level: number;
-  /** Brings back what stood there before. */
+  /** The id that recalls the original messages. */
   readonly memory: string;
   readonly calls: number;
-  /** Of a higher level: what stood there before, in order. */
+  /** For a higher level: the texts that it replaced, in order. */
   readonly of: readonly { readonly text: string; readonly stretch: FinishedSubgoal }[];
 };
 
-/** The highest message index an edit needs to exist: it can be replayed on every prefix that is longer. */
+/** Returns the highest message index an edit needs: it can be replayed on every prefix that is longer. */
 export function lastMessageOf(edit: Edit): number {
   switch (edit.kind) {
     case 'replace-text':
@@ -68,22 +68,22 @@ export function lastMessageOf(edit: Edit): number {
   }
 }
 
-/** A message put in that is a summary. */
+/** True for an inserted message that is a summary. */
 export function isSummary(edit: Edit): edit is Edit & { readonly kind: 'insert-message' } {
   return edit.kind === 'insert-message' && edit.summary !== undefined;
 }
 
-/** The edits without the summaries, and without the stretches, that a later one took in. */
+/** Returns the edits without the summaries and sub-goals that a later one includes. */
 export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
   const newest = edits.findLastIndex((edit) => isSummary(edit) && edit.summary === 'instead');
   const takenIn = new Set(
-    edits.flatMap((edit) => stretchOf(edit)?.of.map(({ stretch }) => stretch.memory) ?? []),
+    edits.flatMap((edit) => subgoalOf(edit)?.of.map(({ stretch }) => stretch.memory) ?? []),
   );
   return edits.filter(
-    (edit, at) => (at >= newest || !isSummary(edit)) && !takenIn.has(stretchOf(edit)?.memory ?? ''),
+    (edit, at) => (at >= newest || !isSummary(edit)) && !takenIn.has(subgoalOf(edit)?.memory ?? ''),
   );
 }
 
-export function stretchOf(edit: Edit): FinishedSubgoal | undefined {
+export function subgoalOf(edit: Edit): FinishedSubgoal | undefined {
   return edit.kind === 'insert-message' ? edit.stretch : undefined;
 }

@@ -1,16 +1,16 @@
-/** Finds how much of a text fits a number of tokens. Costs in proportion to what fits, not to the text. Pure. */
+/** Finds how much of a text fits a number of tokens. The cost is in proportion to the part that fits, not to the text. Pure. */
 
 /** Counts the tokens of a text; one of `TokenCounter.count`. */
 export type CountTokens = (text: string) => number;
 
 const firstGuess = 3;
 const fastestGrowth = 8;
-/** Counting is what costs, so a fit within 3 % of the budget is as good as the best one. */
+/** Counting is the expensive step, so a fit within 3 % of the budget is as good as the best one. */
 const closeEnough = 0.97;
 
 /**
- * An offset such that `start` to it counts at most `budget` tokens and little more would fit: `end` when all of it fits, never
- * inside a code point, `start` when not one code point fits.
+ * Returns an offset such that the text from `start` to it counts at most `budget` tokens, and little more would fit: `end` when
+ * all of it fits, never inside a code point, `start` when not one code point fits.
  */
 export function longestFit(
   text: string,
@@ -38,7 +38,7 @@ export function longestFit(
     } else {
       const likely = Math.floor(length * Math.min(fastestGrowth, (budget / Math.max(tokens, 1)) * 0.99));
       guess = start + likely;
-      // Where the rate of tokens changes along the text, halving finds what reckoning does not.
+      // When the tokens per character vary along the text, halving finds what the estimate does not.
       const isOutside = guess <= good || guess >= bad;
       if (bad <= end && (isOutside || tries % 3 === 0)) guess = good + Math.ceil((bad - good) / 2);
     }
@@ -46,17 +46,17 @@ export function longestFit(
   return good;
 }
 
-/** The beginning of the text that fits: the last resort for what could not be made shorter in a kinder way. */
+/** Returns the beginning of the text that fits: the last resort for a text that could not be shortened otherwise. */
 export function clip(text: string, maxTokens: number, countTokens: CountTokens): string {
   return text.slice(0, longestFit(text, { start: 0, end: text.length }, maxTokens, countTokens));
 }
 
-/** The nearest offset at or before this one that is no second half of a surrogate pair. */
+/** Returns the nearest offset at or before this one that does not split a surrogate pair. */
 export function wholeBefore(text: string, offset: number): number {
   return isInsidePair(text, offset) ? offset - 1 : offset;
 }
 
-/** The nearest offset at or after this one that is no second half of a surrogate pair. */
+/** Returns the nearest offset at or after this one that does not split a surrogate pair. */
 export function wholeAfter(text: string, offset: number): number {
   return isInsidePair(text, offset) ? offset + 1 : offset;
 }

@@ -1,8 +1,8 @@
-/** The arguments of a call, read as an object. Pure, never throws. */
+/** Reads JSON objects, such as the arguments of a call. Pure, never throws. */
 
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** Undefined for what is no JSON, or no object. */
+/** Returns undefined for a text that is not the JSON of an object. */
 export function argumentsIn(json: string): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(json);

@@ -1,19 +1,20 @@
 /**
- * Finds where values stand in JSON bytes without parsing them: it jumps from quote to quote and counts brackets in between.
- * It checks only the structure it walks over; whoever trusts a value parses it once (`parseSpan`) and remembers that by digest.
+ * Finds the spans of values in JSON bytes without parsing them: it jumps from quote to quote and counts brackets in between. It
+ * checks only the structure it walks over; a value is parsed once (`parseSpan`) before it is trusted, and that is remembered by
+ * its digest.
  */
 import type { Span } from './conversation.ts';
 
-/** One member of an object: its key decoded, the span from the key's quote to the end of the value, and the value's span. */
+/** One member of an object: its decoded key, the span from the key's quote to the end of the value, and the value's span. */
 export type Member = {
   readonly key: string;
   readonly span: Span;
   readonly value: Span;
-  /** The elements of the value, where they were asked for and it is an array. */
+  /** The elements of the value, if they were asked for and it is an array. */
   readonly elements: readonly Span[] | undefined;
 };
 
-/** Thrown inside the conversation room only; codecs turn it into `not-this-format`. */
+/** Thrown by the scanner and the readers; codecs turn it into `not-this-format`. */
 export class ScanError extends Error {
   override readonly name = 'ScanError';
 }
@@ -32,9 +33,9 @@ const CLOSE_BRACE = 125;
 const none: ReadonlySet<string> = new Set();
 
 /**
- * The members of the object that starts at `start` (its brace), in order, duplicates included. Of the arrays under the keys in
- * `lists` the elements are found in the same pass; `known` tells of an array that begins at a byte which of its first elements were found
- * before in the same bytes.
+ * Returns the members of the object that starts at `start` (its brace), in order, duplicates included. Elements of the arrays
+ * under the keys in `lists` are found in the same pass. `known` returns the first elements of an array that were found before in
+ * the same bytes.
  */
 export function scanObject(
   bytes: Uint8Array,
@@ -67,7 +68,10 @@ export function scanObject(
   }
 }
 
-/** The elements of the array that starts at `start` (its bracket); `known` are its first ones, where they were found before. */
+/**
+ * Returns the elements of the array that starts at `start` (its bracket). `known` are its first elements, if they were found
+ * before.
+ */
 export function scanArray(
   bytes: Uint8Array,
   start: number,
@@ -86,7 +90,7 @@ export function scanArray(
   }
 }
 
-/** The first elements, at most `most`, of the array that starts at `start`; what follows them is not looked at. */
+/** Returns the first elements, at most `most`, of the array that starts at `start`; the rest is not scanned. */
 export function firstElements(bytes: Uint8Array, start: number, most: number): readonly Span[] {
   const elements: Span[] = [];
   let at = skipSpace(bytes, expectByte(bytes, start, OPEN_BRACKET));
@@ -99,7 +103,7 @@ export function firstElements(bytes: Uint8Array, start: number, most: number): r
   return elements;
 }
 
-/** Parses one value in full: the only place that knows whether the bytes between two brackets really are JSON. */
+/** Parses one value in full: the only check that the bytes between two brackets really are JSON. */
 export function parseSpan(bytes: Uint8Array, span: Span): unknown {
   try {
     return JSON.parse(decoder.decode(bytes.subarray(span.start, span.end)));
@@ -108,7 +112,7 @@ export function parseSpan(bytes: Uint8Array, span: Span): unknown {
   }
 }
 
-/** Position of the first byte at or after `at` that is not JSON white space. */
+/** Returns the position of the first byte at or after `at` that is not JSON white space. */
 export function skipSpace(bytes: Uint8Array, at: number): number {
   let byte = bytes[at];
   while (byte === 32 || byte === 10 || byte === 13 || byte === 9) byte = bytes[++at];
@@ -127,7 +131,7 @@ function decodeKey(bytes: Uint8Array, span: Span): string {
   return key;
 }
 
-/** Position after the value that starts at `at`. Linear, without recursion, whatever the depth. */
+/** Returns the position after the value that starts at `at`. Linear, without recursion, whatever the depth. */
 function skipValue(bytes: Uint8Array, at: number): number {
   const first = bytes[at];
   if (first === QUOTE) return skipString(bytes, at);
@@ -155,8 +159,8 @@ function skipContainer(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * Position after the closing quote. Near bytes are looked at one by one, which is quicker for short strings and where escaped
- * quotes stand close; from there to the next quote it jumps. A quote closes when an even number of backslashes stands before it.
+ * Returns the position after the closing quote. The first bytes are checked one by one, which is faster for short strings and for
+ * close escaped quotes; after them it jumps to the next quote. A quote closes when an even number of backslashes precedes it.
  */
 function skipString(bytes: Uint8Array, start: number): number {
   let at = start + 1;

@@ -1,32 +1,32 @@
 /**
- * What stands behind a memory id: the exact JSON bytes that edits took out of a body. A removed text is its string literal, arguments are
- * their literal or object, removed parts and messages are a JSON array of their bytes. Found in the body itself, so that recall needs no
- * store while the client resends it.
+ * Finds the original of a memory id: the exact JSON bytes that edits took out of a body. The original of a text is its string
+ * literal, that of arguments their literal or object, that of parts and messages a JSON array of their bytes. It is found in the
+ * body itself, so recall needs no store while the client resends it.
  */
 import { bytesOf, type Conversation, textsOf } from './conversation.ts';
-import { type Edit, type FinishedSubgoal, stretchOf } from './edit.ts';
+import { type Edit, type FinishedSubgoal, subgoalOf } from './edit.ts';
 import { concatBytes } from './splice.ts';
 
 const encoder = new TextEncoder();
 
-/** The ids of all that is to be recalled under these edits, each once. */
+/** Returns the ids that can be recalled under these edits, each once. */
 export function memoriesOf(edits: readonly Edit[]): readonly string[] {
   return [...new Set(edits.flatMap((edit) => memoryOf(edit) ?? []))];
 }
 
-/** The ids of all originals of these edits, each once: those of the levels within a stretch, too. */
+/** Returns the ids of all originals of these edits, each once, including those of the levels within a sub-goal. */
 export function allMemoriesOf(edits: readonly Edit[]): readonly string[] {
   const ids = new Set(memoriesOf(edits));
-  const add = (stretch: FinishedSubgoal | undefined): void => {
-    if (stretch === undefined) return;
-    ids.add(stretch.memory);
-    for (const one of stretch.of) add(one.stretch);
+  const add = (subgoal: FinishedSubgoal | undefined): void => {
+    if (subgoal === undefined) return;
+    ids.add(subgoal.memory);
+    for (const one of subgoal.of) add(one.stretch);
   };
-  for (const edit of edits) add(stretchOf(edit));
+  for (const edit of edits) add(subgoalOf(edit));
   return [...ids];
 }
 
-/** Whether anything is to be recalled under these edits. Asked several times with every request. */
+/** True when anything can be recalled under these edits. Called several times for every request. */
 export function leavesMemories(edits: readonly Edit[]): boolean {
   return edits.some((edit) => memoryOf(edit) !== undefined);
 }
@@ -35,7 +35,7 @@ function memoryOf(edit: Edit): string | undefined {
   return edit.kind === 'insert-message' ? edit.stretch?.memory : edit.memory;
 }
 
-/** The originals of an edit set by memory id. Edits without an id are left out. */
+/** Returns the originals of an edit set by memory id. Edits without an id are left out. */
 export function originalsOf(
   conversation: Conversation,
   edits: readonly Edit[],
@@ -43,7 +43,7 @@ export function originalsOf(
   const originals = new Map<string, Uint8Array>();
   const messages = new Map<string, number[]>();
   for (const edit of edits) {
-    addStretches(originals, stretchOf(edit));
+    addSubgoals(originals, subgoalOf(edit));
     if (edit.kind === 'insert-message' || edit.memory === undefined) continue;
     switch (edit.kind) {
       case 'replace-text':
@@ -64,14 +64,14 @@ export function originalsOf(
   return originals;
 }
 
-/** What an edit holds, level upon level; below are messages, which other edits took out. */
-function addStretches(originals: Map<string, Uint8Array>, stretch: FinishedSubgoal | undefined): void {
-  if (stretch === undefined || stretch.of.length === 0) return;
-  originals.set(stretch.memory, originalOfTexts(stretch.of));
-  for (const one of stretch.of) addStretches(originals, one.stretch);
+/** Adds the originals of an edit level by level; below the lowest level are messages, which other edits removed. */
+function addSubgoals(originals: Map<string, Uint8Array>, subgoal: FinishedSubgoal | undefined): void {
+  if (subgoal === undefined || subgoal.of.length === 0) return;
+  originals.set(subgoal.memory, originalOfTexts(subgoal.of));
+  for (const one of subgoal.of) addSubgoals(originals, one.stretch);
 }
 
-/** A text, as one that was taken out is. */
+/** Spells texts in the form of an original. */
 export function originalOfTexts(texts: readonly { readonly text: string }[]): Uint8Array {
   return encoder.encode(JSON.stringify(texts.map(({ text }) => text).join('\n\n')));
 }

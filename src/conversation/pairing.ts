@@ -1,7 +1,7 @@
 /**
- * Which tool result answers which tool call. Call ids repeat within real conversations, so a pair is found by nearness:
- * a result answers the call of its id in the nearest run of assistant messages before it; of several calls with one id there,
- * the first that is not answered yet.
+ * Finds which tool result answers which tool call. Call ids repeat within real conversations, so a pair is found by distance: a
+ * result answers the call of its id in the nearest run of assistant messages before it; of several calls with one id there, the
+ * first that is not answered yet.
  */
 import type { Conversation, Role } from './conversation.ts';
 
@@ -28,7 +28,7 @@ export function pairCalls(conversation: Conversation): Pairing {
   return pairing;
 }
 
-/** By conversation, which never changes: several ask with every request. */
+/** By conversation, which never changes: several callers ask for every request. */
 const known = new WeakMap<Conversation, Pairing>();
 
 function paired(conversation: Conversation): Pairing {
@@ -37,7 +37,7 @@ function paired(conversation: Conversation): Pairing {
   let open = new Map<string, { readonly pairs: OpenPair[]; answered: number }>();
   let speaker: Role | undefined;
   for (const message of conversation.messages) {
-    // Only the calls of the assistant turn right before can be answered: every format here wants it so.
+    // Only the calls of the assistant turn right before can be answered: every format here requires it.
     if (message.role === 'assistant' && speaker !== 'assistant' && open.size > 0) open = new Map();
     if (message.role !== 'system') speaker = message.role;
     message.parts.forEach((part, index) => {
@@ -62,7 +62,7 @@ function paired(conversation: Conversation): Pairing {
   return { pairs, orphans };
 }
 
-/** Key of a place in maps and sets. */
+/** Returns the key of a place for maps and sets. */
 export function placeKey(place: PartPlace): string {
   return `${place.message}.${place.part}`;
 }

@@ -1,9 +1,7 @@
-/**
- * Byte splices: the only way a body is changed. Bytes that no splice covers are copied as they are.
- */
+/** Applies byte splices: the only way a body is changed. Bytes that no splice covers are copied unchanged. */
 import type { Span } from './conversation.ts';
 
-/** Puts `bytes` in place of the span; an empty span inserts. */
+/** Replaces the span by `bytes`; an empty span inserts. */
 export type Splice = { readonly span: Span; readonly bytes: Uint8Array };
 
 const encoder = new TextEncoder();
@@ -35,22 +33,22 @@ export function applySplices(body: Uint8Array, splices: readonly Splice[]): Uint
   return out;
 }
 
-/** A text as the bytes of a JSON string literal; lone surrogates stay, as escapes. */
+/** Returns a text as the bytes of a JSON string literal; lone surrogates stay, as escapes. */
 export function literalBytes(text: string): Uint8Array {
   return encoder.encode(JSON.stringify(text));
 }
 
-/** A value as compact JSON bytes. */
+/** Returns a value as compact JSON bytes. */
 export function jsonBytes(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }
 
-/** An element to put in front of element `before` (the number of elements: at the end). */
+/** An element to insert ahead of element `before` (the number of elements: at the end). */
 export type Insertion = { readonly before: number; readonly bytes: Uint8Array };
 
 /**
- * Splices that drop and insert elements of one bracketed list (array elements or object members), commas included.
- * `end` is the position of the closing bracket: where insertions go into a list that has no elements.
+ * Returns splices that drop and insert elements of one bracketed list (array elements or object members), commas included. `end`
+ * is the position of the closing bracket: insertions go there in a list without elements.
  */
 export function listSplices(
   elements: readonly Span[],
@@ -73,7 +71,7 @@ export function listSplices(
   return splices;
 }
 
-/** A run of dropped elements with the one comma that goes with it. */
+/** Returns the span of a run of dropped elements, with the one comma that belongs to it. */
 function droppedSpan(elements: readonly Span[], first: number, last: number): Span {
   const before = elements[first - 1];
   const after = elements[last + 1];
@@ -98,13 +96,13 @@ function insertionSplice(
   return { span: { start: at, end: at }, bytes: concatBytes(joined.flat()) };
 }
 
-/** Insertions in front of a dropped run stand in front of the whole run, where a kept neighbour anchors them. */
+/** Insertions ahead of a dropped run go ahead of the whole run, next to a kept neighbor. */
 function groupInsertions(insertions: readonly Insertion[], dropped: (index: number) => boolean) {
   const groups = new Map<number, Uint8Array[]>();
   let last = { before: 0, anchor: 0 };
   for (const { before, bytes } of insertions.toSorted((a, b) => a.before - b.before)) {
     let anchor = before;
-    // A run that was walked through for the insertion before is not walked through again.
+    // A run that was scanned for the insertion before is not scanned again.
     while (anchor > last.before && dropped(anchor - 1)) anchor--;
     if (anchor === last.before) anchor = last.anchor;
     last = { before, anchor };

@@ -1,9 +1,12 @@
-/** Where turns begin and which messages are the newest: what a fold leaves alone. */
+/**
+ * Finds where turns begin, which messages are the newest, and what clients say to the model in the user's place: reminders,
+ * environment details, the rules of a repository.
+ */
 import { bytesOf, textOf, textsOf, type Conversation, type Message } from './conversation.ts';
 
 /**
- * Index of the message that begins the running turn: the newest in which the user speaks and that answers no call, nor is what `isOther`
- * says was not said by the user; where only reminders are left, the newest of them; undefined without one.
+ * Returns the index of the message that begins the running turn: the newest message in which the user speaks and that answers no
+ * call, without those that `isOther` excludes. When only reminders are left, the newest of them; undefined without one.
  */
 export function turnStart(
   conversation: Conversation,
@@ -16,7 +19,7 @@ export function turnStart(
   );
 }
 
-/** Index of the newest message in which the user speaks, be it beside results; undefined without one. */
+/** Returns the index of the newest message in which the user speaks, even together with results; undefined without one. */
 export function lastUser(
   conversation: Conversation,
   isOther: (message: Message) => boolean = () => false,
@@ -24,7 +27,10 @@ export function lastUser(
   return last(conversation, (message) => userSpeaks(conversation, message) && !isOther(message));
 }
 
-/** Index of the newest assistant message; undefined without one. Asked for every edit, so it is remembered with the conversation. */
+/**
+ * Returns the index of the newest assistant message; undefined without one. Called for every edit, so it is remembered with the
+ * conversation.
+ */
 export function lastAssistant(conversation: Conversation): number | undefined {
   let index = newestAssistants.get(conversation);
   if (index === undefined) {
@@ -37,7 +43,7 @@ export function lastAssistant(conversation: Conversation): number | undefined {
 /** -1 for a conversation without one. */
 const newestAssistants = new WeakMap<Conversation, number>();
 
-/** Messages of the newest tool batch: the run of messages with tool results that ends last. Empty when no tool was used. */
+/** Returns the messages of the newest tool batch: the run of messages with tool results that ends last. Empty when no tool was used. */
 export function newestBatch(conversation: Conversation): ReadonlySet<number> {
   const isResult = (index: number) => holdsResult(conversation.messages[index]);
   const batch = new Set<number>();
@@ -47,8 +53,8 @@ export function newestBatch(conversation: Conversation): ReadonlySet<number> {
 }
 
 /**
- * What goes together: neighbouring assistant messages, which are one turn, with the messages that answer their calls; any other
- * message by itself. Some formats give reasoning and each of several calls a message of its own.
+ * Returns the units that are removed only as a whole: neighboring assistant messages, which are one turn, with the messages that
+ * answer their calls; any other message by itself. Some formats give reasoning and each of several calls a message of its own.
  */
 export function unitsOf(conversation: Conversation): readonly (readonly Message[])[] {
   const units: Message[][] = [];
@@ -72,8 +78,9 @@ function last({ messages }: Conversation, matches: (message: Message) => boolean
 }
 
 /**
- * Whether a text is nothing but elements that clients wrap such words in (`<system-reminder>`, `<environment_details>`). What the user
- * said meanwhile is passed on in them, too, and is none; nor is an element of any other name, for the user may have written it.
+ * True for a text of nothing but elements in which clients wrap reminders (`<system-reminder>`, `<environment_details>`). An
+ * element that passes on what the user said is no reminder, nor is an element of any other name, because the user may have
+ * written it.
  */
 export function isReminder(text: string): boolean {
   const end = text.trimEnd().length;
@@ -90,7 +97,7 @@ export function isReminder(text: string): boolean {
   return !passedOn.test(text);
 }
 
-/** Whether the user says something in this message, beside its results and reminders. */
+/** True when the user says something in this message, apart from results and reminders. */
 export function userSpeaks({ body }: Conversation, message: Message): boolean {
   if (message.role !== 'user') return false;
   return message.parts.some((part) => {
@@ -103,13 +110,16 @@ export function userSpeaks({ body }: Conversation, message: Message): boolean {
   });
 }
 
-/** Of an element, of spaces in front of it, or of their escapes: other texts, which may be long, need not be decoded. */
+/**
+ * Matches the first character of an element, of spaces ahead of it, or of their escapes: other texts, which may be long, need not
+ * be decoded.
+ */
 const mayBegin = /[<\\ ]/;
 
-/** The begin of one, with what is in front of it. Of names that a user may well give, such as `context`, none. */
+/** Matches the beginning of an element, with spaces ahead of it. Names that a user may well write, such as `context`, do not match. */
 const element =
   /\s*<((?:[a-z]+[-_])?reminder|(?:system|environment)[-_][a-z_-]+|user[-_]instructions)(?: [^>\n]{0,300})?>/y;
 
-/** How clients pass on what the user said. */
+/** Matches the words with which clients pass on what the user said. */
 const passedOn =
   /\buser\b[^.\n]{0,40}\b(?:sent|said|says|asks|asked|wrote|writes|replied|told|wants|requested|messages?|interrupted)\b/i;

@@ -1,6 +1,6 @@
 /**
- * Reads what a model sent as arguments of the recall tool, as leniently as can be done without guessing: models send numbers
- * as strings, arrays for ranges, ids in quotes. Pure, never throws.
+ * Reads the arguments that a model sent to the recall tool, as leniently as possible without guessing: models send numbers as
+ * strings, arrays for ranges, ids in quotes. Pure, never throws.
  */
 import { isRecord } from '../conversation/json-record.ts';
 
@@ -9,7 +9,7 @@ export type RecallArguments =
       readonly of: 'one';
       readonly id: string;
       readonly query: string | undefined;
-      /** As it came, a list joined by commas; `parseRange` reads it. */
+      /** As the model sent it, a list joined by commas; `parseRange` reads it. */
       readonly lines: string | undefined;
       readonly path: string | undefined;
     }
@@ -17,15 +17,15 @@ export type RecallArguments =
 
 type ParsedArguments =
   | { readonly status: 'ok'; readonly value: RecallArguments }
-  /** A sentence for the model that tells the right form. */
+  /** A sentence for the model that says the right form. */
   | { readonly status: 'bad'; readonly why: string };
 
 const form =
   'Send a JSON object with the id of a stub, such as {"id":"ID"}, and if only a part is wanted "query":"words", ' +
   '"lines":"10-40" or "path":"$.items[0]".';
 
-/** Also bounds what the patterns below may scan. Characters. */
-const longestId = 200;
+/** Characters. It also bounds how much the patterns below scan. */
+const maxIdLength = 200;
 
 export function parseArguments(argumentsJson: string): ParsedArguments {
   const sent = unwrapped(argumentsJson);
@@ -33,13 +33,13 @@ export function parseArguments(argumentsJson: string): ParsedArguments {
   const id = cleanId(textOf(fields['id']) ?? '');
   const [query, lines, path] = [fields['query'], fields['lines'], fields['path']].map(textOf);
   if (id !== '') return { status: 'ok', value: { of: 'one', id, query, lines, path } };
-  // Lines and paths are of one text.
+  // Lines and paths refer to one text.
   if (query === undefined || lines !== undefined || path !== undefined)
     return { status: 'bad', why: `No id was given. ${form}` };
   return { status: 'ok', value: { of: 'all', query } };
 }
 
-/** The value sent, also where it was put into JSON twice; undefined for what is neither an object nor a bare id. */
+/** Returns the value sent, even if it was encoded as JSON twice; undefined for anything but an object or a bare id. */
 function unwrapped(argumentsJson: string): unknown {
   let value: unknown = argumentsJson;
   for (let layer = 0; layer < 2 && typeof value === 'string'; layer++) {
@@ -59,10 +59,13 @@ function parsed(text: string): { readonly value: unknown } | undefined {
 }
 
 function isBareId(text: string): boolean {
-  return text.length <= longestId && /^[\s\w"'`<>[\]:=.-]+$/.test(text);
+  return text.length <= maxIdLength && /^[\s\w"'`<>[\]:=.-]+$/.test(text);
 }
 
-/** A text, a number or a short list of them; undefined for nothing, and a word no range or path means for the rest. */
+/**
+ * Returns a text, a number or a short list of them as text; undefined for nothing, and the type's name (which is no range or
+ * path) for anything else.
+ */
 function textOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'string') return value.trim() === '' ? undefined : value;
@@ -74,9 +77,9 @@ function textOf(value: unknown): string | undefined {
     : items.map((item) => (typeof item === 'string' ? item : typeof item)).join(',');
 }
 
-/** Ids are pasted with what stood around them in the stub. */
+/** Models copy ids together with their surroundings in the stub. */
 function cleanId(id: string): string {
-  return bare(bare(id.trim().slice(0, longestId)).replace(/^id\s*[:=]/i, ''));
+  return bare(bare(id.trim().slice(0, maxIdLength)).replace(/^id\s*[:=]/i, ''));
 }
 
 function bare(text: string): string {

@@ -1,6 +1,8 @@
 /**
- * Reads the paths a model writes: names, indices, slices and wildcards. Filters, scripts and `..` are not understood: they
- * would need an evaluator, and a query finds values by name as well. Pure; nothing in a path is ever evaluated.
+ * Reads the paths a model writes (names, indices, slices and wildcards), follows them into JSON text, and lays out the result for
+ * a model to read: compact, in the spelling of the original, with line breaks where lines are needed to read on. Filters, scripts
+ * and `..` are not supported: they would need an evaluator, and a query finds values by name as well. Pure; nothing in a path is
+ * ever evaluated. Linear in the text for each step of the path.
  */
 import {
   childrenOf,
@@ -14,7 +16,7 @@ import {
 
 export type PathStep =
   | { readonly type: 'name'; readonly name: string }
-  /** Negative: from the end. */
+  /** A negative index counts from the end. */
   | { readonly type: 'index'; readonly index: number }
   | { readonly type: 'slice'; readonly from: number; readonly to: number | undefined }
   | { readonly type: 'every' };
@@ -23,18 +25,18 @@ type ParsedPath =
   | { readonly status: 'ok'; readonly steps: readonly PathStep[] }
   | { readonly status: 'bad'; readonly reason: string };
 
-// Each step may scan what is left of the value, so the number of steps is what keeps a hostile path from being quadratic.
-const mostSteps = 64;
-const mostCharacters = 1_000;
+// Each step may scan the rest of the value, so the limit on steps keeps a hostile path from being quadratic.
+const maxSteps = 64;
+const maxCharacters = 1_000;
 
 const quoted = /\s*\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*\]/y;
 const bracketed = /\s*\[\s*([^\]'"]*?)\s*\]/y;
 const dotted = /\.?([^.[\]]+)/y;
 
-/** Takes `$.a.b[0].c`, `a.b[-1]`, `['x y']`, `[*]`, `.*`, `[2:5]`; also `a.0` for an index and `[a]` for a name. */
+/** Parses `$.a.b[0].c`, `a.b[-1]`, `['x y']`, `[*]`, `.*`, `[2:5]`; also `a.0` for an index and `[a]` for a name. */
 export function parsePath(path: string): ParsedPath {
   const text = path.trim();
-  if (text.length > mostCharacters) return { status: 'bad', reason: 'the path is too long' };
+  if (text.length > maxCharacters) return { status: 'bad', reason: 'the path is too long' };
   const steps: PathStep[] = [];
   let at = /^\$(?=[.[]|$)/.test(text) ? 1 : 0;
   while (at < text.length) {
@@ -42,12 +44,12 @@ export function parsePath(path: string): ParsedPath {
     if ('reason' in found) return { status: 'bad', reason: found.reason };
     steps.push(found.step);
     at = found.end;
-    if (steps.length > mostSteps) return { status: 'bad', reason: 'the path has too many steps' };
+    if (steps.length > maxSteps) return { status: 'bad', reason: 'the path has too many steps' };
   }
   return { status: 'ok', steps };
 }
 
-/** The path in its full spelling, for messages. */
+/** Returns the path in its full spelling, for messages. */
 export function spellPath(steps: readonly PathStep[]): string {
   return `$${steps.map(spellStep).join('')}`;
 }
@@ -103,7 +105,7 @@ function match(pattern: RegExp, text: string, at: number): RegExpExecArray | nul
   return pattern.exec(text);
 }
 
-/** Escapes in a quoted name are those of JSON, and `\'` between single quotes. */
+/** Decodes a quoted name: its escapes are those of JSON, and `\'` between single quotes. */
 function unquote(inner: string): string {
   if (!inner.includes('\\')) return inner;
   const literal = inner.replaceAll(/\\.|"/g, (sign) =>
@@ -121,17 +123,17 @@ type PathResult =
   /** A sentence for the model that says what is there instead. */
   | { readonly status: 'missed'; readonly why: string };
 
-/** A container that takes more than this gets a line for each child. Characters. */
-const longestOnOneLine = 1_000;
+/** Characters. A longer container gets a line for each child. */
+const maxOnOneLine = 1_000;
 
 /** More matches than this are refused, so that a list of a million numbers does not become a million objects. */
-const mostMatches = 100_000;
+const maxMatches = 100_000;
 
-const mostNames = 20;
+const maxNames = 20;
 
 /**
- * One value: compact JSON, a long one with a line for each child, a string of several lines as its plain text.
- * Wildcards and slices: one match a line. Never throws.
+ * Returns one value as compact JSON (a long one with a line for each child), or a string of several lines as plain text. With
+ * wildcards and slices it returns one match a line. Never throws.
  */
 export function selectPath(json: string, path: string): PathResult {
   const parsed = parsePath(path);
@@ -148,8 +150,8 @@ export function selectPath(json: string, path: string): PathResult {
   for (const [index, step] of steps.entries()) {
     const next = stepFrom(json, spans, step);
     if (next.length === 0) return { status: 'missed', why: whyNothing(json, spans, steps, index) };
-    if (next.length > mostMatches) {
-      const why = `More than ${mostMatches} matches at ${spellPath(steps.slice(0, index + 1))}: use a slice such as [0:1000].`;
+    if (next.length > maxMatches) {
+      const why = `More than ${maxMatches} matches at ${spellPath(steps.slice(0, index + 1))}: use a slice such as [0:1000].`;
       return { status: 'missed', why };
     }
     spans = next;
@@ -162,7 +164,7 @@ export function selectPath(json: string, path: string): PathResult {
 function stepFrom(json: string, spans: readonly JsonSpan[], step: PathStep): readonly JsonSpan[] {
   const found: JsonSpan[] = [];
   for (const span of spans) {
-    for (const child of stepInto(json, span, step)) if (found.push(child) > mostMatches) return found;
+    for (const child of stepInto(json, span, step)) if (found.push(child) > maxMatches) return found;
   }
   return found;
 }
@@ -192,7 +194,7 @@ function lastNamed(json: string, span: JsonSpan, name: string): readonly JsonSpa
   return last === undefined ? [] : [last];
 }
 
-/** The elements from one index up to another, as `Array.slice` takes them. */
+/** Returns the elements from one index up to another, as `Array.slice` takes them. */
 function* elements(json: string, span: JsonSpan, from: number, to = Infinity): Generator<JsonSpan> {
   const length = from < 0 || to < 0 ? lengthOf(json, span) : 0;
   const first = from < 0 ? Math.max(0, length + from) : from;
@@ -207,7 +209,7 @@ function* elements(json: string, span: JsonSpan, from: number, to = Infinity): G
 
 function layOut(json: string, span: JsonSpan): string {
   const kind = kindAt(json, span.start);
-  const isLong = span.end - span.start > longestOnOneLine;
+  const isLong = span.end - span.start > maxOnOneLine;
   if (kind === 'string') {
     const literal = json.slice(span.start, span.end);
     const value = JSON.parse(literal) as string;
@@ -237,7 +239,7 @@ function describe(json: string, span: JsonSpan): string {
   if (kind === 'array') return `an array with indices 0 to ${length - 1}`;
   const names: string[] = [];
   for (const { key } of childrenOf(json, span.start)) {
-    if (names.push(shortName(key ?? '')) === mostNames) break;
+    if (names.push(shortName(key ?? '')) === maxNames) break;
   }
   const more = length > names.length ? ` and ${length - names.length} more` : '';
   return `an object with the names ${names.join(', ')}${more}`;

@@ -1,6 +1,6 @@
 /**
- * Walks JSON as text, so that numbers keep their spelling and nothing is copied that nobody asked for. Takes only text that
- * `JSON.parse` accepts; never recurses, so depth does not matter. Pure.
+ * Walks JSON as text, so that numbers keep their spelling and only requested parts are copied. Takes only text that `JSON.parse`
+ * accepts. It never recurses, so depth does not matter. Pure.
  */
 
 /** A JSON value in a text, `end` exclusive. */
@@ -38,13 +38,13 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** The whole value a document consists of, without the white space around it. */
+/** Returns the span of the document's value, without the white space around it. */
 export function documentSpan(text: string): JsonSpan {
   const start = afterSpace(text, 0);
   return { start, end: valueEnd(text, start) };
 }
 
-/** The members or elements of the container that begins at `start`, in their order; nothing for other values. */
+/** Returns the members or elements of the container that begins at `start`, in order; none for other values. */
 export function* childrenOf(text: string, start: number): Generator<JsonChild> {
   const kind = kindAt(text, start);
   if (kind !== 'object' && kind !== 'array') return;
@@ -63,7 +63,7 @@ export function* childrenOf(text: string, start: number): Generator<JsonChild> {
   }
 }
 
-/** How many members or elements a container has. */
+/** Counts the members or elements of a container. */
 export function lengthOf(text: string, span: JsonSpan): number {
   const children = childrenOf(text, span.start);
   let length = 0;
@@ -72,8 +72,8 @@ export function lengthOf(text: string, span: JsonSpan): number {
 }
 
 /**
- * The value without white space between its tokens; names, strings and numbers as they are spelled. A `line-per-child`
- * puts each member or element of the value itself on a line of its own.
+ * Returns the value without white space between its tokens; names, strings and numbers keep their spelling. `line-per-child` puts
+ * each member or element of the value on a line of its own.
  */
 export function compactJson(
   text: string,
@@ -165,7 +165,7 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** Joins in batches: millions of small pieces held at once cost far more memory than their text. */
+/** Joins pieces in batches: millions of small pieces held at once take far more memory than their text. */
 function createJoiner(): { add(piece: string): void; text(): string } {
   const done: string[] = [];
   let pieces: string[] = [];

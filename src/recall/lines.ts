@@ -1,19 +1,19 @@
 /**
- * Lines and characters of a text as places to read from: numbered from 1, both ends included, as models write them.
- * A line ends at `\n`; the last one takes a final `\n` with it, so that the lines of a text joined by `\n` are the text.
- * Characters are UTF-16 units, and no range splits a code point. Pure, linear, keeps no index of the lines.
+ * Reads and spells ranges of lines and characters: numbered from 1, both ends included, as models write them. A line ends at
+ * `\n`; the last line includes a final `\n`, so the lines of a text joined by `\n` are the text. Characters are UTF-16 units, and
+ * no range splits a code point. Pure and linear, without an index of the lines.
  */
 
 import { wholeAfter, wholeBefore } from '../conversation/fit.ts';
 
 export type Unit = 'lines' | 'characters';
 
-/** What a model asked for. */
+/** A range that a model asked for. */
 export type Range =
   | { readonly kind: 'span'; readonly unit: Unit; readonly from: number; readonly to: number | undefined }
   | { readonly kind: 'tail'; readonly unit: Unit; readonly count: number };
 
-/** A stretch of a text in UTF-16 units, `end` exclusive. */
+/** A range of a text in UTF-16 units, `end` exclusive. */
 export type TextSpan = { readonly start: number; readonly end: number };
 
 const lineBreak = 0x0a;
@@ -22,8 +22,8 @@ const form =
   /^(?:(c)(?:haracters?|hars?)?|l(?:ines?)?)?\s*(\d{0,15})(?:\s*(-|–|—|to|:|\.{2,3}|,)\s*[cl]?\s*(\d{0,15}))?$/i;
 
 /**
- * Reads "10-40", "10", "100-", "-20" (the last 20), "c1-2000" (characters), also "10,40", which is how the list
- * `[10, 40]` comes; undefined for what is no range.
+ * Reads "10-40", "10", "100-", "-20" (the last 20), "c1-2000" (characters), and "10,40", which is the list `[10, 40]` as text;
+ * undefined for anything else.
  */
 export function parseRange(text: string): Range | undefined {
   const given = text.slice(0, 100);
@@ -38,7 +38,7 @@ export function parseRange(text: string): Range | undefined {
   return { kind: 'span', unit, from: Math.min(from, to), to: Math.max(from, to) };
 }
 
-/** Where a range stands in the text, cut to what there is; undefined when it begins after the end. */
+/** Returns the place of a range in the text, cut to the text's length; undefined when it begins after the end. */
 export function locate(text: string, range: Range): TextSpan | undefined {
   const total = range.unit === 'lines' ? countLines(text) : text.length;
   const from = range.kind === 'tail' ? Math.max(1, total - range.count + 1) : range.from;
@@ -51,13 +51,13 @@ export function locate(text: string, range: Range): TextSpan | undefined {
   return { start: wholeBefore(text, from - 1), end: wholeAfter(text, to) };
 }
 
-/** The stretch in the spelling of the `lines` argument: in lines where it is whole lines, else in characters. */
-export function spellRange(text: string, stretch: TextSpan): string {
-  const spelled = spellPlace(text, stretch, unitOf(text, stretch));
-  return unitOf(text, stretch) === 'lines' ? spelled : `c${spelled}`;
+/** Spells a place as a `lines` argument: in lines if it is whole lines, else in characters. */
+export function spellRange(text: string, span: TextSpan): string {
+  const spelled = spellPlace(text, span, unitOf(text, span));
+  return unitOf(text, span) === 'lines' ? spelled : `c${spelled}`;
 }
 
-/** First and last line or character of the stretch: "10-40", or "10" where they are the same line. */
+/** Spells the first and last line or character of the place: "10-40", or "10" when they are the same line. */
 export function spellPlace(text: string, { start, end }: TextSpan, unit: Unit): string {
   if (unit === 'characters') return `${start + 1}-${end}`;
   const first = 1 + countBreaks(text, 0, start);
@@ -82,7 +82,7 @@ function countBreaks(text: string, start: number, end: number): number {
   return count;
 }
 
-/** The offset behind the next `count` line breaks. */
+/** Returns the offset behind the next `count` line breaks. */
 function nextLines(text: string, offset: number, count: number): number {
   let at = offset;
   for (let left = count; left > 0; at++) if (text.charCodeAt(at) === lineBreak) left--;

@@ -1,6 +1,6 @@
 /**
- * Finds the passages of texts that answer a query: BM25 over windows of some twenty lines, with everything that holds the
- * query itself in front. Pure; one pass over each text, no index, because each is asked once.
+ * Finds the passages of texts that answer a query: BM25 over windows of some twenty lines, with passages that hold the whole
+ * query first. Pure; one pass over each text and no index, because each text is searched once.
  */
 import { wholeAfter, wholeBefore } from '../conversation/fit.ts';
 import type { TextSpan } from './lines.ts';
@@ -14,35 +14,35 @@ import {
   spellingsOf,
 } from '../arrival/items/query-terms.ts';
 
-/** A text, and the stretch of it that is asked. */
+/** A text, and the part of it to search. */
 export type Source = { readonly text: string; readonly within: TextSpan };
 
 export type Passage<From extends Source = Source> = TextSpan & {
   readonly from: From;
-  /** Offset of the first thing found in it. */
+  /** Offset of the first match in it. */
   readonly hit: number;
-  /** False for what matches far less well than the best one. */
+  /** False for a passage that matches far less well than the best one. */
   readonly isStrong: boolean;
 };
 
-/** How far a passage looks beyond its window, so that what lies across the border is found. Characters. */
+/** Characters that a passage looks beyond its window, so that a match across the border is found. */
 const lookAhead = 64;
 
-/** A query standing as a whole is looked for as far as this across the border of a window. Characters. */
-const longestAcross = 1_500;
+/** Characters across the border of a window in which a whole query is looked for. */
+const maxAcross = 1_500;
 
-/** Of the best score. */
+/** Share of the best score. */
 const strongShare = 0.15;
 
-/** Passages that are weighed against each other, and how many of them come first. */
-const mostCompared = 64;
-const mostChosen = 8;
+/** Passages that are compared with each other, and how many of them come first. */
+const maxCompared = 64;
+const maxChosen = 8;
 
-/** How the query stands in a window: as it is, but for upper and lower case, or only some of its words. */
+/** How a window holds the query: exactly, but for upper and lower case, or only some of its words. */
 type Tier = 'exact' | 'any-case' | 'words';
 const tiers: readonly Tier[] = ['exact', 'any-case', 'words'];
 
-/** `whole`: as the text spells it that is asked. */
+/** `whole` is the query as the searched text spells it. */
 type Query = { readonly whole: string; readonly lower: string; readonly terms: readonly QueryTerm[] };
 type Match<From> = TextSpan & {
   readonly from: From;
@@ -52,7 +52,7 @@ type Match<From> = TextSpan & {
 };
 
 /**
- * Passages of all sources, best first. Where the query stands as a whole, passages with no more than some of its words are
+ * Returns passages of all sources, the best first. When some passage holds the whole query, those with only some of its words are
  * left out. Empty when nothing matches.
  */
 export function findPassages<From extends Source>(
@@ -68,7 +68,7 @@ export function findPassages<From extends Source>(
   let windows = 0;
   for (const from of sources) {
     const { text, within } = from;
-    const whole = spellings.find((spelling) => stands(from, spelling)) ?? trimmed;
+    const whole = spellings.find((spelling) => holdsWhole(from, spelling)) ?? trimmed;
     const query: Query = { whole, lower: whole.toLowerCase(), terms };
     let exactAt = text.indexOf(whole, within.start);
     for (const window of windowsOf(text, within)) {
@@ -85,7 +85,7 @@ export function findPassages<From extends Source>(
   return rank(matches, worth);
 }
 
-function stands({ text, within }: Source, spelling: string): boolean {
+function holdsWhole({ text, within }: Source, spelling: string): boolean {
   const at = text.indexOf(spelling, within.start);
   return at >= 0 && at + spelling.length <= within.end;
 }
@@ -98,12 +98,12 @@ function matchIn<From extends Source>(
 ): Match<From> | undefined {
   const { text, within } = from;
   const length = window.end - window.start;
-  const beyond = Math.max(lookAhead, Math.min(query.whole.length, longestAcross));
+  const beyond = Math.max(lookAhead, Math.min(query.whole.length, maxAcross));
   const lower = text.slice(window.start, Math.min(within.end, window.end + beyond)).toLowerCase();
   const counted = query.terms.map(({ text: term }) => countTerm(lower, term, length));
   const wholeAt = lower.indexOf(query.lower);
   const isAnyCase = wholeAt >= 0 && wholeAt < length;
-  const first = counted.reduce((least, { first: at }) => Math.min(least, at), isAnyCase ? wholeAt : Infinity);
+  const first = counted.reduce((min, { first: at }) => Math.min(min, at), isAnyCase ? wholeAt : Infinity);
   if (exactAt === undefined && first === Infinity) return undefined;
 
   const tier = exactAt !== undefined ? 'exact' : isAnyCase ? 'any-case' : 'words';
@@ -113,55 +113,55 @@ function matchIn<From extends Source>(
   return { from, start: window.start, end, hit, tier, counts: counted.map(({ count }) => count) };
 }
 
-/** `worth`: of finding each term. Of equals the one that was found first is the better. */
+/** Sorts passages by score. `worth` is the score of finding each term. Of equal passages the one found first comes first. */
 function rank<From extends Source>(
   matches: readonly Match<From>[],
   worth: readonly number[],
 ): readonly Passage<From>[] {
-  const holdsWhole = matches.some(({ tier }) => tier !== 'words');
+  const isWholeThere = matches.some(({ tier }) => tier !== 'words');
   const scored = matches
-    .filter(({ tier }) => !holdsWhole || tier !== 'words')
+    .filter(({ tier }) => !isWholeThere || tier !== 'words')
     .map((match) => ({ match, score: score(match, worth), order: tiers.indexOf(match.tier) }))
     .sort((one, other) => one.order - other.order || other.score - one.score);
   const best = scored[0]?.score ?? 0;
-  return bringingMost(scored, worth).map(({ match: { from, start, end, hit, tier }, score: own }) => {
+  return byNovelty(scored, worth).map(({ match: { from, start, end, hit, tier }, score: own }) => {
     return { from, start, end, hit, isStrong: tier !== 'words' || own >= best * strongShare };
   });
 }
 
 /**
- * The best one, then each time the one that adds most to those before it: words that stand in one of them count a third. Where the
- * query stands as a whole every passage has all of it, and they stay as they are.
+ * Returns the best passage, then each time the one that adds most to those before it: words that an earlier passage holds count a
+ * third. Passages that hold the whole query keep their order.
  */
-function bringingMost<Scored extends { readonly match: Match<Source> }>(
+function byNovelty<Scored extends { readonly match: Match<Source> }>(
   scored: readonly Scored[],
   worth: readonly number[],
 ): readonly Scored[] {
   if (scored[0]?.match.tier !== 'words') return scored;
   const wanted = [...worth];
-  const left = scored.slice(0, mostCompared);
+  const left = scored.slice(0, maxCompared);
   const chosen: Scored[] = [];
-  while (left.length > 0 && chosen.length < mostChosen) {
+  while (left.length > 0 && chosen.length < maxChosen) {
     const gains = left.map(({ match }) => score(match, wanted));
     const [next] = left.splice(gains.indexOf(Math.max(...gains)), 1);
     chosen.push(next!);
     for (const [term, count] of next!.match.counts.entries()) if (count >= 1) wanted[term] = worth[term]! / 3;
   }
-  return [...chosen, ...left, ...scored.slice(mostCompared)];
+  return [...chosen, ...left, ...scored.slice(maxCompared)];
 }
 
-/** Lengths in characters spare us cutting into words what does not match. */
+/** Lengths in characters save splitting unmatched text into words. */
 function score({ start, end, counts }: Match<Source>, worth: readonly number[]): number {
-  return bm25(counts, worth, (end - start) / longestAcross);
+  return bm25(counts, worth, (end - start) / maxAcross);
 }
 
 const linesPerWindow = 20;
-const leastCharacters = 400;
-const mostCharacters = 1_500;
+const minCharacters = 400;
+const maxCharacters = 1_500;
 const contextLines = 2;
 const contextCharacters = 150;
 
-/** Disjoint windows that cover the stretch: whole lines where they are short enough, pieces of a line where not. */
+/** Yields disjoint windows that cover the span: whole lines if they are short enough, else pieces of a line. */
 export function* windowsOf(text: string, { start, end }: TextSpan): Generator<TextSpan> {
   for (let from = start; from < end; ) {
     const to = windowEnd(text, from, end);
@@ -171,27 +171,27 @@ export function* windowsOf(text: string, { start, end }: TextSpan): Generator<Te
 }
 
 function windowEnd(text: string, from: number, end: number): number {
-  const limit = Math.min(end, from + mostCharacters);
+  const limit = Math.min(end, from + maxCharacters);
   let lines = 0;
   let lastBreak = from;
   for (let at = from; at < limit; at++) {
     if (text.charCodeAt(at) !== 0x0a) continue;
     lastBreak = at + 1;
     lines++;
-    if (lines >= linesPerWindow && lastBreak - from >= leastCharacters) return lastBreak;
+    if (lines >= linesPerWindow && lastBreak - from >= minCharacters) return lastBreak;
   }
   if (limit === end) return end;
   return lastBreak > from ? lastBreak : wholeBefore(text, limit);
 }
 
-/** The stretch with up to two lines or 150 characters more on each side; ends of lines are kept where they are near. */
+/** Returns the span with up to two lines or 150 characters more on each side, ending at line ends where possible. */
 export function withContext(text: string, { start, end }: TextSpan, within: TextSpan): TextSpan {
   const earliest = wholeBefore(text, Math.max(within.start, start - contextCharacters));
   const latest = wholeAfter(text, Math.min(within.end, end + contextCharacters));
   return { start: linesBack(text, start, earliest), end: linesOn(text, end, latest) };
 }
 
-/** The start of the second line before `start`, or of as many as begin at or after `earliest`. */
+/** Returns the start of the second line before `start`, or of as many as begin at or after `earliest`. */
 function linesBack(text: string, start: number, earliest: number): number {
   let reached: number | undefined;
   let lines = 0;
@@ -205,7 +205,7 @@ function linesBack(text: string, start: number, earliest: number): number {
   return reached ?? (isLineStart ? start : earliest);
 }
 
-/** The end of the second line after `end`, or of as many as end at or before `latest`. */
+/** Returns the end of the second line after `end`, or of as many as end at or before `latest`. */
 function linesOn(text: string, end: number, latest: number): number {
   let reached: number | undefined;
   let lines = 0;

@@ -1,14 +1,14 @@
 /**
- * Turns what memory holds into text for a model: removed text as it was, removed messages one after the other in their own
- * JSON, each under a line that says where it stands. Pure, never throws.
+ * Turns a stored original into text for a model: removed text as it was, removed messages one after the other in their own JSON,
+ * each under a line with its number and path. Pure, never throws.
  */
 import { spellPath, type PathStep } from './json-path.ts';
 import { childrenOf, documentSpan, isJson, kindAt, type JsonSpan } from './json-text.ts';
 
 type Original = {
-  /** What lines and queries are about. */
+  /** The text that lines and queries refer to. */
   readonly text: string;
-  /** What a path is about; JSON only where the original is. */
+  /** The text that a path refers to; JSON only if the original is. */
   readonly json: string;
 };
 
@@ -42,7 +42,7 @@ function messageLines(json: string): string {
   return lines.join('\n');
 }
 
-/** What the message calls its speaker, or its type where it names none. */
+/** Returns the role of a message, or its type when it has no role. */
 function roleOf(json: string, message: JsonSpan): string | undefined {
   const names = new Map<string, string>();
   for (const { key, start, end } of childrenOf(json, message.start)) {
@@ -53,13 +53,16 @@ function roleOf(json: string, message: JsonSpan): string | undefined {
   return names.get('role') ?? names.get('type');
 }
 
-/** Characters of a literal that stays where it is, though it has escapes. */
-const shortest = 80;
+/** Characters. A shorter literal stays in place, even with escapes. */
+const minLiteralLength = 80;
 
-/** What lies deeper stays JSON; texts of messages stand four or five levels deep. */
-const deepest = 8;
+/** Deeper values stay JSON; texts of messages are four or five levels deep. */
+const maxDepth = 8;
 
-/** `index` is the one of the message in the list that `json` is. */
+/**
+ * Lays out a removed message: its own JSON, and below it its long texts, decoded and each under its path, because code with `\n`
+ * and `\"` is hard to read and takes more tokens. `index` is the index of the message in the list that `json` is.
+ */
 export function messageText(json: string, message: JsonSpan, index: number): string {
   let own = '';
   let at = message.start;
@@ -78,11 +81,11 @@ type Literal = JsonSpan & { readonly path: readonly PathStep[] };
 
 function* escapedIn(json: string, span: JsonSpan, path: readonly PathStep[]): Generator<Literal> {
   if (kindAt(json, span.start) === 'string') {
-    const isLong = span.end - span.start >= shortest;
+    const isLong = span.end - span.start >= minLiteralLength;
     if (isLong && json.slice(span.start, span.end).includes('\\')) yield { ...span, path };
     return;
   }
-  if (path.length > deepest) return;
+  if (path.length > maxDepth) return;
   let index = 0;
   for (const { key, ...child } of childrenOf(json, span.start)) {
     const step: PathStep =

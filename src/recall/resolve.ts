@@ -1,6 +1,6 @@
 /**
- * Answers one call of the recall tool: the original, or the part of it that was asked for, as text for the model. Does no I/O
- * but through `lookup`; whatever the model sends, the answer is a sentence it can act on.
+ * Answers one call of the recall tool: the original, or the requested part of it, as text for the model. Does no I/O except
+ * through `lookup`; whatever the model sends, the answer is a sentence it can act on.
  */
 import { clip, longestFit, type CountTokens } from '../conversation/fit.ts';
 import { parseArguments } from './arguments.ts';
@@ -22,20 +22,20 @@ export type RecallRequest = {
   /** The arguments of the call as the model wrote them. */
   readonly argumentsJson: string;
   /**
-   * The original as exact JSON: a string literal whose decoded text was taken out, the arguments of a call (an object, or a
-   * literal that holds one), or an array of whole messages. Undefined for an id that is not known in this conversation.
+   * Returns the original as exact JSON: a string literal whose decoded text was removed, the arguments of a call (an object, or a
+   * literal that holds one), or an array of whole messages. Undefined for an id that is unknown in this conversation.
    */
   readonly lookup: (id: string) => string | undefined | Promise<string | undefined>;
-  /** Ids of all that may be searched where none is named, what is likelier to be wanted first. Default: none, one has to be named. */
+  /** Ids to search when a query names none, the most likely first. Default: none, the query has to name one. */
   readonly all?: readonly string[];
-  /** Tokens the answer may have; under 100 there may be no room for the way to the rest. */
+  /** Tokens of the answer; under 100 there may be no room to say how to read the rest. */
   readonly maxTokens: number;
   readonly countTokens: CountTokens;
 };
 
 /**
- * The text for the model, at most `maxTokens` of it. `path` is followed first, then `lines` (of what the path gave), then
- * `query` within those; without an id `query` in all there is. Rejects only when `lookup` does.
+ * Returns the text for the model, at most `maxTokens` of it. `path` is followed first, then `lines` (of what the path gave), then
+ * `query` within those; without an id `query` searches everything. Rejects only when `lookup` does.
  */
 export async function resolveRecall(request: RecallRequest): Promise<string> {
   const { maxTokens, countTokens } = request;
@@ -52,7 +52,7 @@ export async function resolveRecall(request: RecallRequest): Promise<string> {
   if (chosen?.status === 'missed') return sentence(`${chosen.why} ${sizeOf(original.text)}`);
 
   const text = chosen?.text ?? original.text;
-  const within = stretchOf(text, asked.lines);
+  const within = spanOf(text, asked.lines);
   if ('why' in within) return sentence(within.why);
   const options = { maxTokens, countTokens };
   const next = (lines: string) => argumentsFor(asked, lines);
@@ -77,7 +77,7 @@ async function searchAll(
   return searchPage(sources, query, { maxTokens, countTokens });
 }
 
-function stretchOf(text: string, lines: string | undefined): TextSpan | { readonly why: string } {
+function spanOf(text: string, lines: string | undefined): TextSpan | { readonly why: string } {
   if (lines === undefined) return { start: 0, end: text.length };
   const range = parseRange(lines);
   if (range === undefined) {
@@ -115,11 +115,15 @@ function argumentsFor(
 type PageOptions = {
   readonly maxTokens: number;
   readonly countTokens: CountTokens;
-  /** The arguments, as JSON, of the call that reads the range given in the spelling of `lines`. */
+  /** Returns the arguments, as JSON, of the call that reads the given range. */
   readonly callFor: (lines: string) => string;
 };
 
-/** A whole text that fits comes back as it is, without a last line; every other page has one. */
+/**
+ * Lays out a part of a text under a token cap: the text, then one line that says which part it is and how to call for the rest. A
+ * whole text that fits comes back without that line. Following the calls to their end and joining the results (pieces in lines by
+ * `\n`, pieces in characters directly) gives back exactly the part.
+ */
 function pageOf(text: string, wanted: TextSpan, options: PageOptions): string {
   const { maxTokens, countTokens } = options;
   const isWhole = wanted.start === 0 && wanted.end === text.length;
@@ -147,7 +151,7 @@ function pageOf(text: string, wanted: TextSpan, options: PageOptions): string {
 
 type Cut = { readonly end: number; readonly unit: Unit; readonly rest: TextSpan | undefined };
 
-/** Ends the page behind a line where there is one, else behind a code point. */
+/** Ends the page behind a line if possible, else behind a code point. */
 function cutAt(text: string, wanted: TextSpan, fitting: number): Cut {
   if (fitting >= wanted.end) return { end: wanted.end, unit: unitOf(text, wanted), rest: undefined };
   const before = text.lastIndexOf('\n', Math.min(fitting, wanted.end - 2));
@@ -155,7 +159,7 @@ function cutAt(text: string, wanted: TextSpan, fitting: number): Cut {
     return { end: fitting, unit: 'characters', rest: { start: fitting, end: wanted.end } };
   }
   const rest = { start: before + 1, end: wanted.end };
-  // A page that began within a line has to keep the break it ends with: nothing else would say it was there.
+  // A page that began within a line keeps the line break at its end: nothing else would show it.
   const beganWithLine = wanted.start === 0 || text[wanted.start - 1] === '\n';
   return beganWithLine ? { end: before, unit: 'lines', rest } : { end: before + 1, unit: 'characters', rest };
 }

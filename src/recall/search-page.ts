@@ -1,36 +1,36 @@
 /**
- * Lays out the passages that answer a query, in the order of the texts and under a token cap, each with its place in the
- * spelling of `lines`; the last line names where else it matches. Pure.
+ * Lays out the passages that answer a query, in the order of the texts and under a token cap, each with its lines; the last line
+ * names other matches. Pure.
  */
 import { type CountTokens, clip, longestFit, wholeBefore } from '../conversation/fit.ts';
 import { spellRange } from './lines.ts';
 import type { TextSpan } from './lines.ts';
 import { findPassages, type Passage, type Source, withContext } from './passages.ts';
 
-/** A text to be searched. */
+/** A text to search. */
 export type Searched = Source & {
-  /** Stands before each place in it; undefined where nothing else is searched. */
+  /** The id that precedes each place in it; undefined when this is the only text searched. */
   readonly id: string | undefined;
-  /** The arguments, as JSON, of the call that reads the range given in the spelling of `lines`. */
+  /** Returns the arguments, as JSON, of the call that reads the given range. */
   readonly callFor: (lines: string) => string;
 };
 
 export type SearchOptions = { readonly maxTokens: number; readonly countTokens: CountTokens };
 
-const mostPassages = 8;
-const mostOtherPlaces = 3;
+const maxPassages = 8;
+const maxOtherPlaces = 3;
 
-/** Characters kept in front of a hit where its passage is too long to be shown whole. */
+/** Characters kept ahead of a match when its passage is too long to be shown whole. */
 const beforeHit = 80;
 
-/** Of one source or more. */
+/** Searches one source or more. */
 export function searchPage(sources: readonly Searched[], query: string, options: SearchOptions): string {
   const { maxTokens, countTokens } = options;
   const found = findPassages(sources, query);
   const best = found[0];
   if (best === undefined) return clip(noMatch(sources, query), maxTokens, countTokens);
 
-  const strong = found.filter(({ isStrong }) => isStrong).slice(0, mostPassages);
+  const strong = found.filter(({ isStrong }) => isStrong).slice(0, maxPassages);
   for (let count = strong.length; count > 0; count--) {
     const page = layOut(sources, joined(sources, strong.slice(0, count).map(inContext)), found);
     if (countTokens(page) <= maxTokens) return page;
@@ -38,7 +38,7 @@ export function searchPage(sources: readonly Searched[], query: string, options:
   return shortPage(sources, best, found, options);
 }
 
-/** What is shown of a source. */
+/** The shown part of a source. */
 type ShownPassage = TextSpan & { readonly from: Searched };
 
 function inContext(passage: Passage<Searched>): ShownPassage {
@@ -46,7 +46,7 @@ function inContext(passage: Passage<Searched>): ShownPassage {
   return { from, ...withContext(from.text, passage, from.within) };
 }
 
-/** Only the neighbourhood of the best hit, as much of it as fits; what is left of its passage is the next place to read. */
+/** Shows only the surroundings of the best match, as much as fits; the rest of its passage is the next place to read. */
 function shortPage(
   sources: readonly Searched[],
   best: Passage<Searched>,
@@ -83,13 +83,13 @@ function layOut(
   shown: readonly ShownPassage[],
   found: readonly Passage<Searched>[],
 ): string {
-  const blocks = shown.map((stretch) => {
-    const shownText = stretch.from.text.slice(stretch.start, stretch.end);
+  const blocks = shown.map((span) => {
+    const shownText = span.from.text.slice(span.start, span.end);
     const closing = shownText.endsWith('\n') ? '' : '\n';
-    return `[${placeOf(stretch)}]\n${shownText}${closing}`;
+    return `[${placeOf(span)}]\n${shownText}${closing}`;
   });
   const isShown = ({ from, hit }: Passage<Searched>) =>
-    shown.some((stretch) => stretch.from === from && hit >= stretch.start && hit < stretch.end);
+    shown.some((span) => span.from === from && hit >= span.start && hit < span.end);
   return (
     blocks.join('') +
     lastLine(
@@ -105,7 +105,7 @@ function lastLine(sources: readonly Searched[], others: readonly Passage<Searche
   const isNamed = only?.id !== undefined;
   if (next === undefined)
     return `[No other matches${only && !isNamed ? ` in lines ${spellRange(only.text, only.within)}` : ''}.]`;
-  const named = others.slice(0, mostOtherPlaces);
+  const named = others.slice(0, maxOtherPlaces);
   const places = isNamed ? named.map(placeOf).join(', ') : `lines ${named.map(rangeOf).join(', ')}`;
   const more = others.length > named.length ? ` and ${others.length - named.length} more` : '';
   return `[More in ${places}${more}. To read on: ${next.from.callFor(rangeOf(next))}]`;
@@ -116,17 +116,17 @@ function placeOf(shown: ShownPassage): string {
   return `${id === undefined ? '' : `${id} `}lines ${rangeOf(shown)}`;
 }
 
-/** As lines are spelled: without the break behind them, but for the one that ends the text. */
+/** Returns the range as lines are spelled: without the line break at its end, except for the one that ends the text. */
 function rangeOf({ from: { text }, start, end }: ShownPassage): string {
   const isBreak = end > start && end < text.length && text[end - 1] === '\n';
   return spellRange(text, { start, end: isBreak ? end - 1 : end });
 }
 
-/** In the order of the texts, those that overlap or touch made one. */
-function joined(sources: readonly Searched[], stretches: readonly ShownPassage[]): readonly ShownPassage[] {
+/** Sorts spans in the order of the texts, and joins those that overlap or touch. */
+function joined(sources: readonly Searched[], spans: readonly ShownPassage[]): readonly ShownPassage[] {
   return sources.flatMap((source) => {
     const result: ShownPassage[] = [];
-    const own = stretches.filter(({ from }) => from === source);
+    const own = spans.filter(({ from }) => from === source);
     for (const next of own.toSorted((one, other) => one.start - other.start)) {
       const last = result.at(-1);
       if (last === undefined || next.start > last.end) result.push(next);

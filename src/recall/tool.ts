@@ -1,14 +1,14 @@
 /**
- * The definition of the tool by which the model reads memory. Sent with every request, so every word of it is paid for
- * each turn; and it must never change within a conversation, or the cached prefix is lost. Pure.
+ * Defines the tool by which the model recalls originals. It is sent with every request, so every word of it is paid for each
+ * turn; and it must never change within a conversation, or the cached prefix is lost. Pure.
  */
 import type { RecallTool } from '../codecs/codec.ts';
 
 const usualName = 'read_memory';
 
 /**
- * The tool under a name the client has not taken: `read_memory`, else `leporello_read_memory`, else that with `_2`, `_3`.
- * The same names give the same tool. By `query` without an id it can be asked where it is known what stubs there are.
+ * Returns the tool under a name that the client does not use: `read_memory`, else `leporello_read_memory`, else that with `_2`,
+ * `_3`. The same names give the same tool. A `query` without an id is possible where the stubs of the conversation are known.
  */
 export function recallToolFor(
   takenNames: readonly string[],
@@ -24,7 +24,7 @@ const description = 'Reads what a stub stands for, or a part: lines 10-40, path 
 
 const text = { type: 'string' } as const;
 
-// Plain types and no defaults, so that strict and lax providers take it alike; what models send beside it is read leniently.
+// Plain types and no defaults, so that strict and lax providers accept it alike; arguments are read leniently.
 const parameters = {
   type: 'object',
   properties: { id: text, query: text, lines: text, path: text },

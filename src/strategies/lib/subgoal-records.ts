@@ -1,5 +1,5 @@
 /** The records that stand for finished stretches of a conversation: those of earlier folds, and those that are made for the next one. Pure. */
-import { stretchOf, type Edit, type FinishedSubgoal } from '../../conversation/edit.ts';
+import { subgoalOf, type Edit, type FinishedSubgoal } from '../../conversation/edit.ts';
 import { originalOfMessages, originalOfTexts } from '../../conversation/original.ts';
 import { entryLines, wantedTokens } from '../../outline/entry-lines.ts';
 import { levelName, maxRatio, subgoalLength, ratioFor } from '../../outline/levels.ts';
@@ -111,7 +111,7 @@ function idOf(edit: Edit): readonly string[] {
 }
 
 function standingOf(view: FoldView, edit: Edit): readonly PlacedRecord[] {
-  const stretch = stretchOf(edit);
+  const stretch = subgoalOf(edit);
   if (edit.kind !== 'insert-message' || stretch === undefined) return [];
   return [{ edit, stretch, level: stretch.level, tokens: view.measure.text(edit.text) }];
 }
