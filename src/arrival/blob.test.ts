@@ -5,20 +5,20 @@ const bytes = Uint8Array.from({ length: 1_501 }, (_, at) => (at * at * 31 + at *
 const base64 = Buffer.from(bytes).toString('base64');
 
 describe('base64', () => {
-  it('goes, with its beginning and its length told', () => {
+  it('is removed, with a marker that shows its beginning and length', () => {
     expect(withoutBlobs(`{"image":"data:image/png;base64,${base64}","width":4}`)[0]?.text).toBe(
       `{"image":"data:image/png;base64,[2004 characters of base64 left out: ${base64.slice(0, 16)}...]","width":4}`,
     );
   });
 
-  it('goes from the lines of a mail', () => {
+  it('is removed from the lines of a mail', () => {
     const lines = base64.replace(/.{76}/g, '$&\r\n');
     expect(withoutBlobs(`Content:\n\n${lines}\n\n--end`)[0]?.text).toBe(
       `Content:\n\n[${lines.length} characters of base64 left out: ${base64.slice(0, 16)}...]\n\n--end`,
     );
   });
 
-  it('stays where it is short enough to be a token, where it is a key, and where it only looks like it', () => {
+  it('stays if it is short enough to be a token, if it is a key, and if it only looks like base64', () => {
     expect(withoutBlobs(`token: ${base64.slice(0, 900)}`)).toEqual([]);
     expect(withoutBlobs(`-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----`)).toEqual([]);
     expect(withoutBlobs('a'.repeat(5_000))).toEqual([]);

@@ -44,8 +44,8 @@ function last(...texts: readonly (readonly [label: string, text: string])[]): st
   return texts.map(([label, text]) => talk.add({ label, text })).at(-1)!;
 }
 
-describe('lines that stand above', () => {
-  it('of a listing are named by their numbers; what is new, or has another number now, stands as it is', () => {
+describe('lines of an earlier result', () => {
+  it('are referenced by their numbers in a listing; new and renumbered lines stay', () => {
     expect(
       last(
         ['Read(a.ts)', numbered(code(1, 40), 1)],
@@ -54,37 +54,37 @@ describe('lines that stand above', () => {
     ).toBe(['[lines 1-20 as in Read(a.ts) above]', '21→new line', numbered(code(21, 40), 22)].join('\n'));
   });
 
-  it('of other texts are named by how the first begins', () => {
+  it('are referenced by the beginning of the first line in other texts', () => {
     expect(last(['run(test)', plain(1, 40)], ['run(lint)', `ok\n${plain(11, 30)}\ndone`])).toBe(
       'ok\n[20 lines as in run(test) above, from "  const value11 = compute(11);" on]\ndone',
     );
   });
 
-  it('are a whole text, of one line, too', () => {
+  it('may be a whole text, also of one line', () => {
     const json = JSON.stringify(Array.from({ length: 30 }, (_, n) => ({ n })));
     expect(last(['get(7)', json], ['get(8)', 'none'], ['get(7)', json])).toBe(
       '[all of it as in get(7) above]',
     );
   });
 
-  it('are laid out again when they are asked for again', () => {
+  it('are shown again when they are requested again', () => {
     const text = plain(1, 40);
     expect(last(['run(a)', text], ['run(a)', text], ['run(a)', text])).toBe(text);
   });
 
-  it('stand whole where the newest result of that name would show others', () => {
+  it('stay if the newest result of that name would show others', () => {
     const old = numbered(code(1, 40), 1);
     const changed = numbered(code(101, 140), 1);
     expect(last(['Read(a.ts)', old], ['Read(a.ts)', changed], ['Read(b.ts)', old])).toBe(old);
   });
 
-  it('stand whole where there are few of them, or hardly any text', () => {
+  it('stay if they are few or short', () => {
     expect(last(['run(a)', plain(1, 4)], ['run(b)', plain(1, 4)])).toBe(plain(1, 4));
     const short = '{\n'.repeat(30);
     expect(last(['run(a)', `x\n${short}`], ['run(b)', short])).toBe(short);
   });
 
-  it('stand whole where lines of ours say what they mean, but for a whole text', () => {
+  it('stay if our markers explain them, except for a whole text', () => {
     const laidOut = `[next 40 lines begin: job 1: ]\n${plain(1, 40)}`;
     const other = `[next 40 lines begin: job 2: ]\n${plain(1, 40)}`;
     expect(last(['run(a)', laidOut], ['run(b)', other])).toBe(other);
@@ -92,7 +92,7 @@ describe('lines that stand above', () => {
     expect(last(['run(a)', laidOut], ['run(b)', laidOut])).toBe('[all of it as in run(a) above]');
   });
 
-  it('are neither what a client tells the model beside a result, nor in a text that speaks of such lines itself', () => {
+  it('are neither notes that a client adds to a result, nor in a text that contains references itself', () => {
     const reminder = `<system-reminder>\n${plain(1, 3)}\n</system-reminder>`;
     expect(last(['run(a)', reminder], ['run(b)', `x\n${reminder}`])).toBe(`x\n${reminder}`);
     const quoting = `[lines 1-20 as in Read(a.ts) above]\n${plain(1, 40)}`;
@@ -129,8 +129,8 @@ const talks = fc
     }),
   );
 
-describe('whatever is said', () => {
-  it('taken at its word gives each text back, and is never larger', () => {
+describe('every reference', () => {
+  it('taken literally restores each text, and is never larger', () => {
     fc.assert(
       fc.property(talks, (texts) => {
         const talk = openTalk();
@@ -141,7 +141,7 @@ describe('whatever is said', () => {
     );
   });
 
-  it('is the same after texts were taken back', () => {
+  it('is the same after texts were removed', () => {
     fc.assert(
       fc.property(talks, fc.array(fc.nat(12), { maxLength: 4 }), (texts, sizes) => {
         const talk = openTalk();
@@ -163,13 +163,13 @@ describe('very many texts', () => {
   const short = 'ok\nall good\nnothing to do here\nstill nothing\ndone';
 
   // Each of these takes hours where a text is compared with all those before it.
-  it('that are equal and too short for a reference stand as they are', () => {
+  it('that are equal and too short for a reference stay', () => {
     const talk = openTalk();
     for (let at = 0; at < 20_000; at++) talk.add({ label: 'run(test)', text: short });
     expect(new Set(talk.sent.map(({ text }) => text))).toEqual(new Set([short]));
   });
 
-  it('that are equal and of names of their own refer to the first', () => {
+  it('that are equal and have different names refer to the first', () => {
     const talk = openTalk();
     const text = plain(1, 8);
     for (let at = 0; at < 20_000; at++) talk.add({ label: `run(${at})`, text });
@@ -178,7 +178,7 @@ describe('very many texts', () => {
     );
   });
 
-  it('of one name are looked at up to the sixty-fourth', () => {
+  it('of one name are compared up to the sixty-fourth', () => {
     const first = ['run(test)', plain(1, 20)] as const;
     const others = (count: number) =>
       Array.from({ length: count }, (_, at) => ['run(test)', plain(100 + 20 * at, 110 + 20 * at)] as const);

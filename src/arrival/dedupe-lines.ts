@@ -1,11 +1,11 @@
 /**
- * Puts references in place of lines that stand as they are in an earlier text of the conversation. Whoever takes a reference at its word, and
- * looks in the newest text above of that name that shows such lines, finds these lines and no others; and finds the lines themselves, not
- * another reference: what was asked for again after a reference to it is laid out once more.
+ * Replaces lines that an earlier text of the conversation shows unchanged by a reference to it. A reader who takes a reference literally, and
+ * looks in the newest earlier text with that name that shows such lines, finds exactly these lines, and finds the lines themselves, not
+ * another reference: a result that is requested again after a reference to it is shown again.
  */
 import { isReference, sameLines, sameNumbered, sameText, type Numbered } from './markers.ts';
 import {
-  FEWEST_LINES,
+  MIN_LINES,
   type LineRange,
   type OrderedShownText,
   type ShownMatch,
@@ -13,29 +13,30 @@ import {
   type TextLines,
 } from './shown-texts.ts';
 
-/** UTF-16 units that a reference must save. */
-const LEAST_GAIN = 120;
+/** Minimum UTF-16 units that a reference must save. */
+const MIN_GAIN = 120;
 /** UTF-16 units of the line by which lines without numbers are found; longer beginnings are never looked up. */
 const LONGEST_QUOTE = 60;
 const SHORTEST_QUOTE = 12;
 
+/** A text with references. */
 export type Referring = {
   readonly text: string;
-  /** Where lines of the text stand as they were. */
+  /** The ranges of lines that stay unchanged. */
   readonly literal: readonly LineRange[];
-  /** Where the others stand, and UTF-16 units of them. */
+  /** The sources of the other lines, and their length in UTF-16 units. */
   readonly sources: readonly ReferenceSource[];
 };
 
 export type ReferenceSource = { readonly source: OrderedShownText; readonly characters: number };
 
-/** What was shown, and the lines of those texts, those that were referred to as well: of one text always the same object. */
+/** The earlier texts, and their lines, including those replaced by references. `linesOf` returns the same object for the same text. */
 export type Earlier = {
   readonly shown: ShownTexts;
   readonly linesOf: (text: OrderedShownText) => readonly string[];
 };
 
-/** Undefined where nothing is referred to. */
+/** Replaces equal lines; undefined if there are none. */
 export function refer(own: readonly string[], lines: TextLines, earlier: Earlier): Referring | undefined {
   if (own.some(isReference)) return undefined;
   return referWhole(own, lines, earlier) ?? (lines.isLaidOut ? undefined : referBlocks(own, lines, earlier));
@@ -46,7 +47,7 @@ function referWhole(own: readonly string[], lines: TextLines, earlier: Earlier):
   const characters = charactersOf(own);
   for (const source of shown.same(lines)) {
     const note = sameText(source.label);
-    if (characters - note.length < LEAST_GAIN) continue;
+    if (characters - note.length < MIN_GAIN) continue;
     const theirs = linesOf(source);
     if (own.every((line, at) => line === theirs[at]))
       return { text: note, literal: [], sources: [{ source, characters }] };
@@ -63,13 +64,13 @@ function referBlocks(own: readonly string[], lines: TextLines, earlier: Earlier)
     if (end > start) literal.push({ start, end });
     for (const line of own.slice(start, end)) out.push(line);
   };
-  for (let at = 0; at + FEWEST_LINES <= own.length; ) {
+  for (let at = 0; at + MIN_LINES <= own.length; ) {
     const matches = canBegin(own[at]!, lines.numbers[at]!) ? earlier.shown.matches(lines, at) : [];
     const block = matches
       .map((match) => blockOf(own, lines, at, match, earlier))
       .find((one) => one !== undefined);
     if (!block) {
-      // Steps that grow with what was refused keep a text that is full of it from taking long.
+      // Larger steps after longer rejected matches keep a text full of them from taking long.
       at += Math.max(1, (matches[0]?.length ?? 0) >> 3);
       continue;
     }
@@ -84,14 +85,14 @@ function referBlocks(own: readonly string[], lines: TextLines, earlier: Earlier)
   return { text: out.join('\n'), literal, sources };
 }
 
-/** Whether lines from this one on could be found by it. */
+/** True if a block could be found by its first line. */
 function canBegin(line: string, number: number): boolean {
   return number !== -1 || quoteOf(line).trim().length >= SHORTEST_QUOTE;
 }
 
 type ReferredBlock = ShownMatch & { readonly note: string; readonly characters: number };
 
-/** Undefined where a reference would not be worth it, or could be taken for others. */
+/** Builds a reference; undefined if it would save too little or be ambiguous. */
 function blockOf(
   own: readonly string[],
   lines: TextLines,
@@ -102,7 +103,7 @@ function blockOf(
   const { source, length } = match;
   const mine = own.slice(at, at + length);
   const isNumbered = lines.numbers[at] !== -1;
-  // Where the numbers moved, those of the new listing would stand nowhere.
+  // If the numbers moved, the new numbers would be lost.
   if (isNumbered && source.lines.numbers[match.at] !== lines.numbers[at]) return undefined;
   const address = isNumbered ? rangeOf(lines, at, length) : { begins: quoteOf(mine[0]!) };
   const note =
@@ -110,7 +111,7 @@ function blockOf(
       ? sameLines(length, address.begins, source.label)
       : sameNumbered(address, source.label);
   const characters = charactersOf(mine);
-  if (characters - note.length < LEAST_GAIN || !leadsTo(match, address, earlier)) return undefined;
+  if (characters - note.length < MIN_GAIN || !leadsTo(match, address, earlier)) return undefined;
   const theirs = earlier.linesOf(source);
   const isSame = mine.every(
     (line, by) => contentOf(line, isNumbered) === contentOf(theirs[match.at + by]!, isNumbered),
@@ -118,13 +119,13 @@ function blockOf(
   return isSame ? { ...match, note, characters } : undefined;
 }
 
-/** Whether the newest text of that name that shows such lines shows these. */
+/** True if the newest text with that label that shows such lines shows exactly these. */
 function leadsTo(
   { source, at }: ShownMatch,
   address: Numbered | { readonly begins: string },
   { shown, linesOf }: Earlier,
 ): boolean {
-  for (const text of shown.labelled(source.label)) {
+  for (const text of shown.labeled(source.label)) {
     const found =
       'begins' in address
         ? firstBeginning(linesOf(text), address.begins)
@@ -150,16 +151,19 @@ function quoteOf(line: string): string {
   return line.length > LONGEST_QUOTE ? line.slice(0, LONGEST_QUOTE).replace(/[\uD800-\uDBFF]$/, '') : line;
 }
 
-/** Questions that are answered by reading through the text. An index costs about as much as so many. */
+/** Number of lookups that read through the text. Building an index costs about as much. */
 const FEW = 16;
 
-/** An index by line, and how often it was asked for. */
+/** An index of a text, and the number of lookups so far. */
 type IndexUse<Index> = { times: number; index: Index | undefined };
 
 const beginnings = new WeakMap<readonly string[], IndexUse<Beginnings>>();
 const numbered = new WeakMap<Int32Array, IndexUse<ReadonlyMap<number, number>>>();
 
-/** The place of the first line that begins so; -1 where none does. */
+/**
+ * Returns the index of the first line with this beginning; -1 if there is none. The first few lookups read through the text; after that an
+ * index is built, so that very many lookups in a very long text cost n log n.
+ */
 export function firstBeginning(lines: readonly string[], begins: string): number {
   const asked = askedOf(beginnings, lines);
   if (++asked.times <= FEW) return lines.findIndex((line) => line.startsWith(begins));
@@ -167,11 +171,11 @@ export function firstBeginning(lines: readonly string[], begins: string): number
   return asked.index.first(begins);
 }
 
-/** The place of the first line with this number; -1 where there is none. */
+/** Returns the index of the first line with this number; -1 if there is none. */
 export function firstNumbered(numbers: Int32Array, number: number): number {
   const asked = askedOf(numbered, numbers);
   if (++asked.times <= FEW) return numbers.indexOf(number);
-  // The first of several lines with one number is set last.
+  // Of several lines with one number the first is set last, so it wins.
   asked.index ??= new Map([...numbers].map((each, at) => [each, at] as const).toReversed());
   return asked.index.get(number) ?? -1;
 }
@@ -184,14 +188,14 @@ function askedOf<Key extends WeakKey, Index>(memo: WeakMap<Key, IndexUse<Index>>
 
 type Beginnings = { first(begins: string): number };
 
-/** Lines in the order of their text: those that begin alike stand together, and the first of them is the least of their places. */
+/** Sorts lines by text, so that lines with the same beginning are adjacent; the first of them has the smallest index. */
 function indexBeginnings(lines: readonly string[]): Beginnings {
   const heads = lines.map((line) => line.slice(0, LONGEST_QUOTE));
   const order = Int32Array.from(heads.keys()).sort((one, other) =>
     heads[one]! < heads[other]! ? -1 : heads[one]! > heads[other]! ? 1 : one - other,
   );
-  const leastIn = leastOf(order);
-  /** How many lines stand before the first for which this holds, which holds for all behind it. */
+  const minIn = minOf(order);
+  /** Returns the number of lines before the first one for which `holds` is true; it is true for all lines after that. */
   const before = (holds: (head: string) => boolean): number => {
     let first = 0;
     let last = order.length;
@@ -206,13 +210,13 @@ function indexBeginnings(lines: readonly string[]): Beginnings {
     first(begins) {
       const start = before((head) => head >= begins);
       const end = before((head) => head > begins && !head.startsWith(begins));
-      return start < end ? leastIn(start, end) : -1;
+      return start < end ? minIn(start, end) : -1;
     },
   };
 }
 
-/** Answers which is the least number from one place to another (exclusive): a table of the least of 1, 2, 4, 8, ... neighbors. */
-function leastOf(numbers: Int32Array): (start: number, end: number) => number {
+/** Creates a range-minimum function (end exclusive) with a table of the minimum of 1, 2, 4, 8, ... neighbors. */
+function minOf(numbers: Int32Array): (start: number, end: number) => number {
   const levels = [numbers];
   for (let width = 1; width * 2 <= numbers.length; width *= 2) {
     const below = levels.at(-1)!;

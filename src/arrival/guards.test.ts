@@ -25,13 +25,13 @@ describe('a report of a failure', () => {
     expect(mayLose(text)).toBe(false);
   });
 
-  it('is not a text that only speaks of errors', () => {
+  it('is not a text that only mentions errors', () => {
     expect(reportsFailure(`0 errors, 0 warnings\n${calm}`)).toBe(false);
     expect(reportsFailure(`${calm}2026-11-21 INFO retried after an error\n${calm}`)).toBe(false);
   });
 });
 
-describe('what is edited, applied or followed', () => {
+describe('text that is edited, applied or followed', () => {
   it('is a change', () => {
     expect(isChange('diff --git a/x b/x\nindex 1..2')).toBe(true);
     expect(isChange('see:\n@@ -1,3 +1,4 @@ func main() {')).toBe(true);

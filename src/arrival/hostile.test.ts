@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { hostileTexts } from '../../bench/content/hostile.ts';
 import { LONGEST, shrink } from './shrink.ts';
 
-describe('a text made to be slow', () => {
+describe('a text that is made to be slow to process', () => {
   it.each(hostileTexts)('of $name', ({ make }) => {
     const text = make(LONGEST).slice(0, LONGEST);
     const shrunk = shrink(text, { lossless: false, lineNumbers: 'every-fifth' });
     expect(shrunk === undefined || shrunk.text.length < text.length).toBe(true);
   });
 
-  it('is not looked at beyond the limit', () => {
+  it('is not processed beyond the limit', () => {
     for (const { make } of hostileTexts) expect(shrink(make(5_000_000), { lossless: false })).toBeUndefined();
   });
 });

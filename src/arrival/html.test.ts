@@ -9,8 +9,8 @@ const head = `<!DOCTYPE html><html lang="en"><head><title>Folding</title><link r
 <meta property="og:url" content="https://example.org/folding"><style>p { margin: 0 }</style></head>`;
 const filler = `<script nonce="x">${'let a = "<p>no</p>";'.repeat(200)}</script>`;
 
-describe('a web page that was fetched', () => {
-  it('is its main text, with headings, lists, links, tables and code', () => {
+describe('a fetched web page', () => {
+  it('becomes its main text, with headings, lists, links, tables and code', () => {
     const page = `${head}<body><nav><a href="/">Home</a></nav>${filler}<main>
 <h1>How to   fold</h1>
 <p>A <b>leporello</b> is folded like a <a href="/concertina?a=1&amp;b=2">concertina</a>&nbsp;&mdash; see <a href="#top">above</a>.</p>
@@ -42,14 +42,14 @@ A folded book`,
     );
   });
 
-  it("stays whole where it is short, or where it may be somebody's source", () => {
+  it('is not changed if it is short or may be source code', () => {
     expect(made(`${head}<p>short</p>`)).toBeUndefined();
     expect(
       html(`<!doctype html><html><body>${'<p>A page written by hand.</p>\n'.repeat(400)}</body></html>`),
     ).toBeUndefined();
   });
 
-  it('ends where its last tag does not', () => {
+  it('ends at an unclosed last tag', () => {
     const text = 'Words of the page. '.repeat(20);
     expect(made(`${head}${filler}<p>${text}<a href="x`)).toBe(
       `[main text of the page]\nFolding\n${text.trim()}`,

@@ -1,23 +1,23 @@
 /**
- * The main text of a web page that was fetched: headings, paragraphs, lists, tables, code and links, without scripts, styles, navigation
- * and forms. Lossy. A page that looks written by hand is somebody's source, and is left alone.
+ * Shrinks a fetched web page to its main text: headings, paragraphs, lists, tables, code and links, without scripts, styles, navigation and
+ * forms. Lossy. A page that looks written by hand is source code, and is not changed.
  */
 import { reportsFailure, type Reader } from './kind.ts';
 import { MAIN_TEXT } from './markers.ts';
 
-/** UTF-16 units. Of less main text than this, the page is made by its scripts. */
-const LEAST = 100;
-/** Smaller pages stay whole. */
-const FLOOR = 4_000;
+/** Minimum length of the main text, in UTF-16 units: with less, scripts create the page. */
+const MIN_MAIN_TEXT = 100;
+/** Smaller pages are not changed, in UTF-16 units. */
+const MIN_PAGE = 4_000;
 
 export const html: Reader = (text) => {
   if (!beginsPage.test(text.slice(0, 2_000)) || !wasFetched(text)) return undefined;
   return {
     kind: 'html',
     drafts({ lossless }) {
-      if (lossless || text.length < FLOOR || reportsFailure(text)) return [];
+      if (lossless || text.length < MIN_PAGE || reportsFailure(text)) return [];
       const main = mainText(text);
-      return main.length < LEAST
+      return main.length < MIN_MAIN_TEXT
         ? []
         : [{ text: `${MAIN_TEXT}\n${main}`, isLossless: false, note: 'main text of a web page' }];
     },
@@ -26,7 +26,7 @@ export const html: Reader = (text) => {
 
 const beginsPage = /<!doctype html|<html[\s>]/i;
 
-/** Marks that servers and builds leave at a page's beginning, and authors rarely: two of them. */
+/** True if the start of a page has two of the signs that servers and build tools leave, and authors rarely write. */
 function wasFetched(text: string): boolean {
   const beginning = text.slice(0, 50_000);
   return marks.filter((mark) => mark.test(beginning)).length >= 2;
@@ -41,7 +41,7 @@ const marks = [
   /[^\n]{5000}/,
 ];
 
-/** What is inside is not HTML. */
+/** Elements whose content is not HTML. */
 const raw = new Set([
   'script',
   'style',
@@ -56,7 +56,7 @@ const raw = new Set([
 
 const tagPattern = /<(?:!--|[!?]|(\/?)([a-zA-Z][a-zA-Z0-9:-]*))/g;
 
-/** One pass. A tag, comment or script that never ends takes the rest of the page with it, so nothing is looked for twice. */
+/** Extracts the main text in one pass. An unclosed tag, comment or script takes the rest of the page, so nothing is searched twice. */
 function mainText(text: string): string {
   const page = createPageText(text);
   let at = 0;
@@ -87,6 +87,7 @@ function behindElement(text: string, element: string, from: number): number {
   return end.test(text) ? end.lastIndex : text.length;
 }
 
+/** Writes the text of a page as its tags arrive, in the few signs of Markdown that models read. */
 type PageText = {
   open(element: string, tag: string): void;
   close(element: string): void;
@@ -99,14 +100,14 @@ const blocks = new Set(
     ' ',
   ),
 );
-/** What stands around the text of a page. */
+/** Elements around the main text of a page. */
 const around = new Set(['nav', 'aside', 'footer', 'form', 'button', 'select', 'dialog', 'menu']);
 
 function createPageText(page: string): PageText {
   const out: string[] = [];
   const whole = ['main', 'article'].find((element) => new RegExp(`<${element}[\\s>]`, 'i').test(page));
   let inside = 0;
-  /** The element that is being left out, and how deep it lies in others of its name. */
+  /** The element that is being skipped, and its depth in elements of the same name. */
   let skipped: { element: string; depth: number } | undefined;
   let preformatted = 0;
   let list = 0;
@@ -116,7 +117,7 @@ function createPageText(page: string): PageText {
   const write = (piece: string): void => {
     if (!isSilent()) out.push(piece);
   };
-  /** Begins a line, where none has begun. */
+  /** Begins a new line if the last one has text. */
   const line = (): void => {
     if (out.at(-1)?.endsWith('\n') === false) write('\n');
   };
@@ -187,7 +188,7 @@ function createPageText(page: string): PageText {
   };
 }
 
-/** By hand: a pattern would try each blank of a long run that ends in something else. */
+/** Removes trailing blanks. Done by hand: a regular expression would take quadratic time on long runs of blanks. */
 function withoutBlanksAtEnd(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === ' ' || line[end - 1] === '\t')) end--;
@@ -203,7 +204,7 @@ function attribute(tag: string, name: string): string {
 
 const entity = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]{2,8}));/g;
 
-/** Of the 2,231 names of HTML those that pages use; another one stays as it is written. */
+/** The common ones among the 2,231 entity names of HTML; others are not decoded. */
 const named: Readonly<Record<string, string>> = {
   amp: '&',
   lt: '<',

@@ -23,7 +23,7 @@ function idsIn(text: string): readonly string[] {
 }
 
 describe('a long array of rows', () => {
-  it('keeps its beginning and end, failures, rare values, odd members and the least and greatest numbers', () => {
+  it('keeps its beginning and end, failures, rare values, odd members and the smallest and largest numbers', () => {
     const rows = Array.from({ length: 300 }, (_, id) => row(id));
     rows[40] = row(40, { title: 'Connection refused' });
     rows[80] = row(80, { state: 'closed' });
@@ -41,13 +41,13 @@ describe('a long array of rows', () => {
     ]);
   });
 
-  it('stays whole where it is short, where most rows are special, and where the text reports a failure', () => {
+  it('is kept completely if it is short, if most rows are special, and if the text reports a failure', () => {
     expect(made(Array.from({ length: 99 }, (_, id) => row(id, { note: 'n'.repeat(100) })))).toBeUndefined();
     expect(made(Array.from({ length: 300 }, (_, id) => row(id, { title: `Error ${id}` })))).toBeUndefined();
     expect(made({ error: 'not all', rows: Array.from({ length: 300 }, (_, id) => row(id)) })).toBeUndefined();
   });
 
-  it('says within the array what is missing where its rows are no table', () => {
+  it('has markers inside the array if its rows are no table', () => {
     const rows = Array.from({ length: 200 }, (_, id) =>
       id % 2 === 0 ? { a: id, note: 'n'.repeat(40) } : { b: id, c: id, d: id },
     );

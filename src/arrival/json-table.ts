@@ -1,41 +1,41 @@
 /**
- * Lays JSON out for reading at least cost: no white space, and a table wherever objects of the same members stand in a row, their
- * names written once:
+ * Writes JSON with as few tokens as possible: no white space, and a table wherever successive objects have the same members, whose names
+ * are written once:
  *
  *   {"items":[2]{name,price{amount,currency}}:
  *   Lamp,12.50,EUR
  *   Desk,99.00,EUR
  *   }
  *
- * A cell is JSON, but a string that can be taken for nothing else needs no quotes, and a member that is missing leaves its cell empty. An object
- * whose members are alike is a table with each key before its row; `{^}` stands for the columns of the table before. The grammar is whole:
- * a reader gets every value, in order, as it was spelled.
+ * A cell is JSON, except that an unambiguous string has no quotes, and that a missing member leaves its cell empty. An object whose members
+ * have the same shape is a table with each key before its row; `{^}` means the columns of the previous table. The grammar is complete: a
+ * reader gets every value, in order, as it was spelled.
  */
 import { compact, isObject, type JsonNode, type JsonObject } from './json-tree.ts';
 
 type Column = { readonly key: string; readonly columns: readonly Column[] | undefined };
 
-/** Rows of a table that are left out, by their places; what stands where some are. */
+/** Selects the rows of a table to keep, and writes the marker for omitted rows. */
 export type Omission = {
   readonly keep: (rows: readonly JsonNode[]) => ReadonlySet<number> | undefined;
   readonly gap: (rows: number) => string;
 };
 
-export type Layouter = {
-  /** One document, or several that stand line after line. */
+export type JsonWriter = {
+  /** Writes one document, or several on successive lines. */
   write(documents: readonly JsonNode[]): string;
-  /** What all that was written came to. */
+  /** Returns the number of tables written and of rows left out. */
   done(): { readonly tables: number; readonly rowsLeftOut: number };
 };
 
-const FEWEST_ROWS = 2;
-/** An object is a table of its members where they are this many. */
-const FEWEST_MEMBERS = 3;
-/** At most this share of a table's cells may be empty. */
-const MOST_EMPTY = 0.4;
+const MIN_ROWS = 2;
+/** Minimum number of members for an object to become a table. */
+const MIN_MEMBERS = 3;
+/** Maximum share of empty cells in a table. */
+const MAX_EMPTY = 0.4;
 
-/** One for a text, since a table may refer to the one before it. */
-export function createLayouter(omission?: Omission): Layouter {
+/** Creates a writer for one text, since a table may refer to the previous one. */
+export function createJsonWriter(omission?: Omission): JsonWriter {
   let before = '';
   let tables = 0;
   let rowsLeftOut = 0;
@@ -50,7 +50,7 @@ export function createLayouter(omission?: Omission): Layouter {
 
   const arrayTable = (items: readonly JsonNode[]): string | undefined => {
     const kept = omission?.keep(items);
-    const columns = items.length < FEWEST_ROWS ? undefined : columnsOf(items);
+    const columns = items.length < MIN_ROWS ? undefined : columnsOf(items);
     if (columns) return table(`[${items.length}]`, columns, items as readonly JsonObject[], { kept });
     if (!kept) return undefined;
     const parts = withGaps(items, kept, compact);
@@ -58,7 +58,7 @@ export function createLayouter(omission?: Omission): Layouter {
   };
 
   const memberTable = (node: JsonObject): string | undefined => {
-    const columns = node.keys.length < FEWEST_MEMBERS ? undefined : columnsOf(node.values);
+    const columns = node.keys.length < MIN_MEMBERS ? undefined : columnsOf(node.values);
     return (
       columns &&
       table(`{${node.keys.length}}`, columns, node.values as readonly JsonObject[], { keys: node.keys })
@@ -81,7 +81,7 @@ export function createLayouter(omission?: Omission): Layouter {
     return text;
   };
 
-  /** Rows written, and between them what stands for those left out. */
+  /** Writes the kept rows, with a marker for each gap. */
   const withGaps = <Row>(
     rows: readonly Row[],
     kept: ReadonlySet<number> | undefined,
@@ -106,7 +106,7 @@ export function createLayouter(omission?: Omission): Layouter {
     return out;
   };
 
-  /** JSON lines: each document is a row, or a line of its own. */
+  /** Writes JSON lines: each document is a row, or has a line of its own. */
   const lines = (documents: readonly JsonNode[]): string => {
     const kept = omission?.keep(documents);
     const columns = columnsOf(documents);
@@ -124,8 +124,8 @@ export function createLayouter(omission?: Omission): Layouter {
 }
 
 /**
- * The members that all of these objects have, in the order of the one that has most; undefined where others have more, or in another
- * order, or too many have too few, or one is no object. A member that is always an object is columns itself.
+ * Returns the columns of a table of these objects, in the order of the object with the most members. Undefined if another object has further
+ * members or another order, if too many members are missing, or if a row is no object. A member that is always an object becomes columns.
  */
 function columnsOf(rows: readonly JsonNode[]): readonly Column[] | undefined {
   if (!rows.every(isObject)) return undefined;
@@ -143,7 +143,7 @@ function columnsOf(rows: readonly JsonNode[]): readonly Column[] | undefined {
     }
   }
   const filled = values.reduce((cells, column) => cells + column.length, 0);
-  if (filled < rows.length * places.size * (1 - MOST_EMPTY)) return undefined;
+  if (filled < rows.length * places.size * (1 - MAX_EMPTY)) return undefined;
   return widest.keys.map((key, at) => ({
     key,
     columns: values[at]!.length === rows.length ? columnsOf(values[at]!) : undefined,
@@ -159,7 +159,7 @@ function cellsOf(columns: readonly Column[], row: JsonObject): readonly string[]
   return columns.flatMap(({ key, columns: inner }) => {
     if (row.keys[member] !== key) return [''];
     const value = row.values[member++]!;
-    // Columns of columns are only where no row lacks them.
+    // Nested columns exist only if every row has them.
     return inner ? cellsOf(inner, value as JsonObject) : [cell(value)];
   });
 }
@@ -169,7 +169,7 @@ function cell(value: JsonNode): string {
   return value.startsWith('"') && isBare(value.slice(1, -1)) ? value.slice(1, -1) : value;
 }
 
-/** A string that a reader of the table takes for just that string: no number, word of JSON, bracket, comma, escape or outer space. */
+/** True for a string that is unambiguous without quotes: no number, JSON word, bracket, comma, escape or outer white space. */
 function isBare(text: string): boolean {
   return /^[^\s",[\]{}\\][^",[\]{}\\]*$/.test(text) && !/\s$/.test(text) && !numberLike.test(text);
 }
@@ -180,7 +180,7 @@ function bareKey(key: string): string {
   return /^"[\w$](?:[\w$. /-]*[\w$])?"$/.test(key) ? key.slice(1, -1) : key;
 }
 
-/** A table ends its last row's line; at the end of a document that is said already. */
+/** Removes the line end after a table's last row, which is not needed at the end of a document. */
 function withoutLineEnd(text: string): string {
   return text.endsWith('\n') ? text.slice(0, -1) : text;
 }

@@ -1,30 +1,30 @@
 /**
- * JSON read as text: every number, string and key keeps its spelling, members keep their order, also those of the same name. Strict as
- * `JSON.parse`, but for depth. Pure.
+ * Reads JSON as text: every number, string and key keeps its spelling, and members keep their order, also those with the same name. As strict
+ * as `JSON.parse`, with a limit on depth. Pure.
  */
 
-/** A scalar is its own text. */
+/** A JSON value. A scalar is its text. */
 export type JsonNode = string | JsonArray | JsonObject;
 export type JsonArray = { readonly items: readonly JsonNode[] };
-/** Keys are JSON strings, quotes included; `values` stand at the same places. */
+/** Keys are JSON strings with quotes; `values` have the same indices. */
 export type JsonObject = { readonly keys: readonly string[]; readonly values: readonly JsonNode[] };
 
-/** What was read, and how far: to the end of the value, exclusive, or to where it stopped being one. */
+/** A value, and the offset of its end (exclusive), or of the first error. */
 export type JsonRead = { readonly node: JsonNode | undefined; readonly end: number };
 
-const DEEPEST = 50;
+const MAX_DEPTH = 50;
 
 export function isObject(node: JsonNode): node is JsonObject {
   return typeof node !== 'string' && 'keys' in node;
 }
 
-/** The value that begins at `start`; no node where there is none, or one that is nested too deep. */
+/** Reads the value that begins at `start`; returns no node if there is none, or if it is nested too deeply. */
 export function readJson(text: string, start: number): JsonRead {
   const reader = createReader(text, start);
   return { node: reader.value(0), end: reader.at() };
 }
 
-/** The value without white space between its parts. */
+/** Writes a value without white space. */
 export function compact(node: JsonNode): string {
   if (typeof node === 'string') return node;
   const pieces: string[] = [];
@@ -55,7 +55,7 @@ function createReader(text: string, start: number) {
   const skip = (): void => {
     while (isSpace(text.charCodeAt(at))) at++;
   };
-  /** True where the next sign is this one, which is then read. */
+  /** Reads the next sign if it is this one; returns whether it was. */
   const next = (sign: string): boolean => {
     skip();
     if (text[at] !== sign) return false;
@@ -75,7 +75,7 @@ function createReader(text: string, start: number) {
     if (first === '"') return string();
     const from = at;
     if (first !== '{' && first !== '[') return match(word) ? text.slice(from, at) : undefined;
-    if (depth > DEEPEST) return undefined;
+    if (depth > MAX_DEPTH) return undefined;
     at++;
     return first === '{' ? object(depth) : array(depth);
   };
@@ -104,7 +104,7 @@ function createReader(text: string, start: number) {
     } while (next(','));
     return next(']') ? { items } : undefined;
   };
-  /** Escapes that only make a letter or sign longer are written out: `\u2019` is five tokens, the sign itself one. */
+  /** Reads a string. Unnecessary escapes are decoded: `\u2019` has five tokens, the sign itself one. */
   const string = (): string | undefined => {
     const from = at++;
     let isEscaped = false;
@@ -124,7 +124,7 @@ const plain = /[^"\\\u0000-\u001f]*/y;
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const word = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.])/y;
 
-/** An escaped backslash is matched too, so that what follows it is not taken for an escape. */
+/** Matches escapes to decode. Escaped backslashes match too, so that the text after them is not taken for an escape. */
 const writtenOut = /\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}/g;
 
 function writeOut(escaped: string): string {

@@ -16,7 +16,7 @@ function made(text: string): readonly string[] | undefined {
 const note = 'n'.repeat(100);
 
 describe('JSON', () => {
-  it('loses its white space and keeps the spelling of its numbers, the order and the doubles of its keys', () => {
+  it('loses its white space and keeps the spelling of numbers, and the order and duplicates of keys', () => {
     expect(
       made(
         `{ "b": [1.0, 1e400, -0, 12345678901234567890],\n "a" : {"x": "a  b\\n", "x": null},\t"note": "${note}" }`,
@@ -24,7 +24,7 @@ describe('JSON', () => {
     ).toEqual([`{"b":[1.0,1e400,-0,12345678901234567890],"a":{"x":"a  b\\n","x":null},"note":"${note}"}`]);
   });
 
-  it('writes letters and signs out, and nothing that is an escape for a reason', () => {
+  it('decodes escaped letters and signs, and keeps necessary escapes', () => {
     expect(
       made(
         `["${note}", "you\\u2019re \\u4f60 \\ud83d\\ude00", "\\\\u2019 \\u0000 \\u0022 \\u005c \\ud83d \\u200b \\u2028"]`,
@@ -32,7 +32,7 @@ describe('JSON', () => {
     ).toEqual([`["${note}","you’re 你 😀","\\\\u2019 \\u0000 \\u0022 \\u005c \\ud83d \\u200b \\u2028"]`]);
   });
 
-  it('is a table where objects have the same members', () => {
+  it('becomes a table if objects have the same members', () => {
     const order = {
       order: '#W1',
       note,
@@ -54,7 +54,7 @@ describe('JSON', () => {
     );
   });
 
-  it('is a table where an object has members that are alike, and names the columns of the table before no second time', () => {
+  it("becomes a table if an object's members have the same shape, and refers to the columns of the previous table", () => {
     const seats = (free: number) => ({ free, taken: free + 1, '': [free, 'a'] });
     const flights = {
       note,
@@ -76,7 +76,7 @@ describe('JSON', () => {
     );
   });
 
-  it('is a table where it stands in lines', () => {
+  it('becomes a table if it is JSON lines', () => {
     const lines = [
       '{"level":"info","n":1}',
       `{"level":"warn","n":2,"note":"${note}"}`,
@@ -94,7 +94,7 @@ describe('JSON', () => {
     ]);
   });
 
-  it('is no JSON where a value is not, where it is deep as a well, or in the source of a program', () => {
+  it('is not recognized if a value is invalid, if it is nested too deeply, or in source code', () => {
     expect(made(`{"a": 01, "note": "${note}"}`)).toBeUndefined();
     expect(made(`{"a": .5, "note": "${note}"}`)).toBeUndefined();
     expect(made(`{"a": "\t", "note": "${note}"}`)).toBeUndefined();
@@ -105,7 +105,7 @@ describe('JSON', () => {
     ).toBeUndefined();
   });
 
-  it('comes back value for value, spelled as it was', () => {
+  it('can be restored value by value, with its spelling', () => {
     fc.assert(
       fc.property(documents, fc.constantFrom(0, 2), (value, indent) => {
         const text = numbersSpelled(JSON.stringify(value, null, indent));

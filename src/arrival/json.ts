@@ -1,19 +1,19 @@
 /**
- * JSON, alone, as JSON lines, or standing in other text on lines of its own: laid out without white space, and as tables where that is
- * smaller. Allowed to lose something, it leaves out rows of long arrays that are like the rows kept.
+ * Shrinks JSON: a whole document, JSON lines, or JSON on lines of its own within other text. It is written without white space, and as
+ * tables if that is smaller. A lossy draft leaves out rows of long arrays that are like the kept rows.
  */
-import { createLayouter, type Omission } from './json-table.ts';
+import { createJsonWriter, type Omission } from './json-table.ts';
 import { compact, isObject, readJson, type JsonNode, type JsonObject } from './json-tree.ts';
 import { isCode, mayLose, type Reader, type ShrinkDraft } from './kind.ts';
 import { TABLES, leftOut, withoutSmallGaps } from './markers.ts';
 
-/** Documents that stand line after line in the text; `end` exclusive, a line's end not included. */
+/** JSON documents on successive lines of the text; `end` is exclusive and does not include the line's end. */
 type JsonPlace = { readonly start: number; readonly end: number; readonly documents: readonly JsonNode[] };
 
-/** Less JSON than this in a text is not what the text is about. Counted without white space, so that it stays when that goes. */
-const LEAST_JSON = 100;
+/** Minimum length of JSON in a text, without white space: with less, the text is not about JSON. */
+const MIN_JSON = 100;
 
-/** Below so many UTF-16 units nothing is left out. */
+/** Minimum length of a text, in UTF-16 units, for leaving out rows. */
 const LOSSY_FLOOR = 8_000;
 
 export const json: Reader = (text) => {
@@ -24,7 +24,7 @@ export const json: Reader = (text) => {
     size += lines.length;
     return lines;
   });
-  if (size < LEAST_JSON || isCode(relaid(text, places, () => ''))) return undefined;
+  if (size < MIN_JSON || isCode(relaid(text, places, () => ''))) return undefined;
   return {
     kind: 'json',
     drafts({ lossless }) {
@@ -45,9 +45,9 @@ export const json: Reader = (text) => {
 };
 
 function withTables(text: string, places: readonly JsonPlace[], omission?: Omission) {
-  const layouter = createLayouter(omission);
-  const body = relaid(text, places, (documents) => layouter.write(documents));
-  return { text: `${TABLES}\n${body}`, ...layouter.done() };
+  const writer = createJsonWriter(omission);
+  const body = relaid(text, places, (documents) => writer.write(documents));
+  return { text: `${TABLES}\n${body}`, ...writer.done() };
 }
 
 function relaid(
@@ -66,8 +66,8 @@ function relaid(
 }
 
 /**
- * Values in brackets that begin and end a line. What only begins like one is read as far as it goes; all such readings together may go
- * over the text a few times, so that a text full of open brackets costs little.
+ * Finds objects and arrays that begin and end a line. A failed attempt reads to the error; all attempts together may read the text only a
+ * few times, so that a text full of open brackets takes little time.
  */
 function findJson(text: string): readonly JsonPlace[] {
   const places: { start: number; end: number; documents: JsonNode[] }[] = [];
@@ -97,11 +97,15 @@ function endsLine(text: string, at: number): boolean {
 
 const restOfLine = /[ \t\r]*(?:\n|$)/y;
 
-/** Shorter arrays stay whole: their rows are read one by one. */
+/** Shorter arrays are kept completely: their rows are read one by one. */
 const FEWEST = 100;
 const FIRST = 8;
 const LAST = 4;
 
+/**
+ * Selects the rows of a long array to keep. The first and last rows stay, and so does every row that reports a failure, has a member that
+ * few rows have, has a rare value in a column of few values, or has the smallest or largest number of its column.
+ */
 const rowOmission: Omission = {
   keep(rows) {
     if (rows.length < FEWEST || !rows.every(isObject)) return undefined;
@@ -111,7 +115,7 @@ const rowOmission: Omission = {
     for (const [at, row] of rows.entries()) if (isFailure(row)) kept.add(at);
     for (const at of oddShapes(rows)) kept.add(at);
     for (const column of columnsOf(rows)) for (const at of oddValues(column, rows.length)) kept.add(at);
-    // Where most rows are special, none is.
+    // If most rows are special, none is.
     return kept.size > rows.length / 2 ? undefined : withoutSmallGaps(kept, rows.length);
   },
   gap: (rows) => leftOut(rows, 'rows like these'),
@@ -120,7 +124,7 @@ const rowOmission: Omission = {
 const failure =
   /error|fail|fatal|exception|denied|refused|timed? ?out|critical|panic|crash|abort|reject|unhandled|invalid/i;
 
-/** A word of failure in any value, or an HTTP status of 400 or more. */
+/** True for a row with a word of failure in any value, or an HTTP status of 400 or more. */
 function isFailure(node: JsonNode): boolean {
   if (typeof node === 'string') return failure.test(node);
   if (!isObject(node)) return node.items.some(isFailure);
@@ -130,14 +134,14 @@ function isFailure(node: JsonNode): boolean {
   );
 }
 
-/** Rows whose members few other rows have. */
+/** Returns rows with a set of members that few rows have. */
 function oddShapes(rows: readonly JsonObject[]): readonly number[] {
   return rare(rows.map(({ keys }) => keys.join(',')));
 }
 
 type Cell = { readonly at: number; readonly value: string };
 
-/** Scalars by member, those of members' members too, with the row each stands in. */
+/** Returns the scalars of each member, nested members included, with their rows. */
 function columnsOf(rows: readonly JsonObject[]): Iterable<readonly Cell[]> {
   const columns = new Map<string, Cell[]>();
   const read = (at: number, { keys, values }: JsonObject, path: string): void => {
@@ -160,8 +164,8 @@ function oddValues(column: readonly Cell[], rows: number): readonly number[] {
   const numbers = column.filter(({ value }) => Number.isFinite(Number(value)));
   const odd: number[] = [];
   if (numbers.length > 0) {
-    odd.push(numbers.reduce((least, cell) => (Number(cell.value) < Number(least.value) ? cell : least)).at);
-    odd.push(numbers.reduce((most, cell) => (Number(cell.value) > Number(most.value) ? cell : most)).at);
+    odd.push(numbers.reduce((min, cell) => (Number(cell.value) < Number(min.value) ? cell : min)).at);
+    odd.push(numbers.reduce((max, cell) => (Number(cell.value) > Number(max.value) ? cell : max)).at);
   }
   const kinds = new Set(column.map(({ value }) => value)).size;
   if (kinds <= Math.max(3, rows / 20))
@@ -169,7 +173,7 @@ function oddValues(column: readonly Cell[], rows: number): readonly number[] {
   return odd;
 }
 
-/** Places of the values that few share: one in a hundred, or a single one. */
+/** Returns the indices of rare values: at most one in a hundred, or a single one. */
 function rare(values: readonly string[]): readonly number[] {
   const counts = new Map<string, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);

@@ -1,15 +1,16 @@
 /**
- * The words of this room. A shrinker takes the text of one tool result and gives a smaller one; all are pure, synchronous, linear in the
- * length of the text, and give the same output for the same input in every process.
+ * The interface of a kind of tool result, and guards that recognize texts which must not change. A kind takes the text of one tool result
+ * and returns a smaller one. All kinds are pure, synchronous, linear in the length of the text, and deterministic across processes.
  */
 
+/** The kinds of tool results. */
 export type Kind =
-  /** What `cat -n` prints, and what agents' own file readers print. */
+  /** Files with line numbers, as `cat -n` and agents' file readers print them. */
   | 'numbered-lines'
-  /** What `grep -n` and `rg` print. */
+  /** The output of `grep -n` and `rg`. */
   | 'search'
   | 'json'
-  /** Listings, logs, test runs: lines that begin alike or repeat. */
+  /** Listings, logs and test runs: lines with a common beginning, or repeated lines. */
   | 'lines'
   | 'html'
   /** Text with escape sequences, carriage returns or backspaces. */
@@ -18,46 +19,47 @@ export type Kind =
   | 'blob';
 
 export type ShrinkOptions = {
-  /** True allows only what leaves every value, line and number readable in the result. */
+  /** If true, every value, line and number stays readable in the result. */
   readonly lossless: boolean;
-  /** Counts tokens. Without it, sizes are compared in characters. */
+  /** Counts tokens. Without it, sizes are compared in UTF-16 units. */
   readonly count?: ((text: string) => number) | undefined;
-  /** True for the text of a file that may be edited: its lines stay as they are, only padding before line numbers goes. */
+  /** True for the text of a file that may be edited: its lines do not change, only padding before line numbers is removed. */
   readonly mayBeEdited?: boolean | undefined;
-  /** Which line numbers of a file listing stay. Every fifth saves twice as much, and leaves the model to count up to four lines. */
+  /** Which line numbers of a file listing stay. Every fifth saves twice as much, but the model must count up to four lines. */
   readonly lineNumbers?: 'every' | 'every-fifth' | undefined;
-  /** Kinds that stay as they are. Default: none. */
+  /** Kinds that are not changed. Default: none. */
   readonly without?: readonly Kind[] | undefined;
 };
 
+/** A text that was made smaller. */
 export type Shrunk = {
   readonly text: string;
   readonly kind: Kind;
-  /** True where the original can be had back from `text`, up to white space without meaning. */
+  /** True if the original can be restored from `text`, except for insignificant white space. */
   readonly isLossless: boolean;
-  /** What was done, a clause each. */
+  /** The steps taken, one clause each. */
   readonly notes: readonly string[];
 };
 
-/** What one shrinker made of a text. Whether it is small enough to be used is not its business. */
+/** A smaller version of a text. The caller decides whether it is small enough to be used. */
 export type ShrinkDraft = { readonly text: string; readonly isLossless: boolean; readonly note: string };
 
-/** A shrinker has recognised a text as its kind. */
+/** A text that was recognized as a kind, with its smaller versions. */
 export type RecognizedKind = {
   readonly kind: Kind;
-  /** Undefined where there is nothing to shrink. Several candidates where only a count can tell which is smallest. */
+  /** Returns smaller versions: none if there is nothing to shrink, several if only a count can tell which is smallest. */
   readonly drafts: (options: ShrinkOptions) => readonly ShrinkDraft[];
 };
 
-/** Recognises a text of its kind; undefined for every other text. */
+/** Recognizes texts of one kind; returns undefined for other texts. */
 export type Reader = (text: string) => RecognizedKind | undefined;
 
-/** True where a lossy shrinker may look at the text at all; whether it is code depends on the kind, since JSON looks like code. */
+/** True if a lossy draft of the text is allowed at all. The kind checks for code itself, since JSON looks like code. */
 export function mayLose(text: string): boolean {
   return !reportsFailure(text) && !isChange(text) && !isDocument(text);
 }
 
-/** A stack trace anywhere, or an exit code other than 0 or an error message at the beginning or the end. */
+/** True for a text with a stack trace anywhere, or with a nonzero exit code or an error message at its start or end. */
 export function reportsFailure(text: string): boolean {
   const edges = [text.slice(0, 600), text.slice(-600)];
   return trace.test(text) || edges.some((edge) => exitCode.test(edge) || message.test(edge));
@@ -71,14 +73,14 @@ const exitCode = /\bexit(?:ed with)?(?: status| code)?:? ?(?:code |status )?[1-9
 const message =
   /^\W{0,3}(?:[\w.-]{1,60}: ){0,3}\W{0,3}(?:fatal|error|failed|failure|exception|unhandled|uncaught|panic|abort(?:ed)?)\b|\b[A-Z]\w{0,60}(?:Error|Exception): |<error>|^(?:--- )?FAIL\b|^npm ERR!/im;
 
-/** Patches and diffs: applied, quoted and reviewed line by line. */
+/** True for patches and diffs, which are applied, quoted and reviewed line by line. */
 export function isChange(text: string): boolean {
   return /^(?:diff --(?:git|cc|combined) |@@ -\d+(?:,\d+)? \+\d+|Index: \S|\*\*\* (?:Begin|End) Patch)/m.test(
     text,
   );
 }
 
-/** Markdown with headings or fences, front matter, or tags that agents wrap instructions in. */
+/** True for documents that may contain instructions: Markdown with headings or fences, front matter, or tags that agents use. */
 export function isDocument(text: string): boolean {
   const headings = text.slice(0, 20_000).match(/^#{1,6} \S/gm)?.length ?? 0;
   return (
@@ -89,7 +91,7 @@ export function isDocument(text: string): boolean {
   );
 }
 
-/** Source in most programming languages, by how its lines begin and end. */
+/** True for source code in most programming languages, by how its lines begin and end. Reads the start, the middle and the end. */
 export function isCode(text: string): boolean {
   let lines = 0;
   let like = 0;
@@ -106,7 +108,7 @@ const codeEnd =
 const codeStart =
   /^\s*(?:import|from|export|package|use|using|#include|#define|namespace|const|let|var|val|func|fn|def|class|struct|enum|interface|type|impl|public|private|protected|static|async|return|if|else|elif|for|while|switch|case|try|except|catch|throw|raise|with|end|begin|local|require|@\w+)\b|^\s*(?:\/\/|\/\*|\*\s|<!--)/;
 
-/** The first lines of the text, of its middle and of its end, cut to a length that says enough. */
+/** Yields the first lines of the text, of its middle and of its end, each cut to 400 characters. */
 function* samples(text: string): Generator<string> {
   const piece = 8_000;
   const starts = text.length <= 3 * piece ? [0] : [0, (text.length - piece) >> 1, text.length - piece];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { firstBeginning, firstNumbered } from './dedupe-lines.ts';
 
 describe('the first line', () => {
-  it('that begins so is the same by the index as by reading through the text', () => {
+  it('with a beginning is the same with and without the index', () => {
     const line = fc.string({ unit: fc.constantFrom('a', 'b', '\ud83d', '\ude42'), maxLength: 70 });
     fc.assert(
       fc.property(
@@ -19,7 +19,7 @@ describe('the first line', () => {
     );
   });
 
-  it('of a number is the same by the index as by reading through the text', () => {
+  it('with a number is the same with and without the index', () => {
     const number = fc.integer({ min: -1, max: 12 });
     fc.assert(
       fc.property(fc.array(number, { maxLength: 30 }), fc.array(number, { maxLength: 60 }), (all, asked) => {

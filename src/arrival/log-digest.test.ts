@@ -6,7 +6,7 @@ const served = (second: number): string =>
   `${time(second)} INFO request id=${second * 7} served in ${second % 90} ms`;
 
 describe('a long log', () => {
-  it('keeps the first two and the last line of what repeats, rare lines, and trouble with its neighbours', () => {
+  it('keeps the first two and the last line of repeated templates, rare lines, and trouble with adjacent lines', () => {
     const lines = Array.from({ length: 400 }, (_, second) => served(second));
     lines[150] = `${time(150)} ERROR disk of node 7 is full`;
     lines[300] = `${time(300)} INFO configuration read again`;
@@ -27,7 +27,7 @@ describe('a long log', () => {
     });
   });
 
-  it('keeps ten lines of one trouble at its beginning and its end', () => {
+  it('keeps ten lines of the same trouble at both ends', () => {
     const lines = Array.from(
       { length: 400 },
       (_, second) => `${time(second)} WARN retry ${second} of queue failed`,
@@ -40,7 +40,7 @@ describe('a long log', () => {
     ]);
   });
 
-  it('is no listing: there each line is news', () => {
+  it('is not a listing, in which each line is new information', () => {
     const listing = Array.from(
       { length: 400 },
       (_, at) => `-rw-r--r-- 1 ada staff ${at * 31} Jan 5 14:49 file-${at}.json`,
@@ -48,7 +48,7 @@ describe('a long log', () => {
     expect(digestLog(listing.join('\n'))).toBeUndefined();
   });
 
-  it('stays whole where it is short, or says something else in each line', () => {
+  it('is kept completely if it is short, or if each line differs', () => {
     expect(digestLog(Array.from({ length: 50 }, (_, second) => served(second)).join('\n'))).toBeUndefined();
     const words = (at: number): string =>
       String.fromCharCode(97 + (at % 26), 97 + (Math.floor(at / 26) % 26));

@@ -1,6 +1,6 @@
 /**
- * The lines we add to a text. They are plain words in brackets, for a model to read; and they tell us that a text was shrunk before, so
- * that it is never shrunk twice. A tool that prints such a line itself only keeps its own output from being shrunk.
+ * Markers: the lines that Leporello adds to a text. They are plain words in brackets, for a model to read. They also show that a text was
+ * shrunk before, so that it is never shrunk twice; if a tool prints such a line itself, its output is not shrunk.
  */
 
 export const FIFTH_NUMBERED = '[every fifth line is numbered]';
@@ -31,50 +31,50 @@ export function leftOut(count: number, what: string, detail = ''): string {
 const ours =
   /\[(?:every fifth line is numbered|main text of the page|grouped by file[,\]]|JSON; tables: |next \d+ lines begin: |next line \d+ times\]|and end: |\d+ [a-z0-9 ]{1,40} left out)/;
 
-/** True for a text that holds one of our lines. */
+/** True for a text that contains one of our markers. */
 export function isShrunk(text: string): boolean {
   return ours.test(text);
 }
 
-/** Lines of a listing, by the numbers before them. */
+/** A range of line numbers in a listing, both inclusive. */
 export type Numbered = { readonly from: number; readonly to: number };
 
-/** Stands in place of numbered lines that stand under the same numbers in the earlier result `label` names. */
+/** Replaces numbered lines that have the same numbers in the earlier result called `label`. */
 export function sameNumbered({ from, to }: Numbered, label: string): string {
   return `[lines ${from}-${to} as in ${label} above]`;
 }
 
-/** Stands in place of so many lines that stand in the earlier result `label` names, from the line on that begins so. */
+/** Replaces `count` lines that occur in the earlier result called `label`, from the line that starts with `begins`. */
 export function sameLines(count: number, begins: string, label: string): string {
   return `[${count} lines as in ${label} above, from ${JSON.stringify(begins)} on]`;
 }
 
-/** Stands in place of all of a result. */
+/** Replaces a whole result that equals the earlier result called `label`. */
 export function sameText(label: string): string {
   return `[all of it as in ${label} above]`;
 }
 
 const reference = /^\[(?:lines \d+-\d+|\d+ lines|all of it) as in .* above[\],]/;
 
-/** True for a line that says where other lines stand. */
+/** True for a line that refers to an earlier result. */
 export function isReference(line: string): boolean {
   return reference.test(line);
 }
 
-/** True for a line of ours. */
+/** True for a marker or a reference. */
 export function isOurs(line: string): boolean {
   return ours.test(line) || reference.test(line);
 }
 
-const SMALLEST = 4;
+const SMALLEST_GAP = 4;
 
-/** `kept` and, of `length` places, all that lie in gaps too small to tell of. */
+/** Adds to `kept` all indices below `length` in gaps too small for a marker: one to three lines are no longer than it. */
 export function withoutSmallGaps(kept: ReadonlySet<number>, length: number): ReadonlySet<number> {
   const all = new Set(kept);
   let last = -1;
   for (let at = 0; at <= length; at++) {
     if (at < length && !kept.has(at)) continue;
-    if (at - last - 1 < SMALLEST) for (let gone = last + 1; gone < at; gone++) all.add(gone);
+    if (at - last - 1 < SMALLEST_GAP) for (let gone = last + 1; gone < at; gone++) all.add(gone);
     last = at;
   }
   return all;

@@ -16,7 +16,7 @@ function listing(lines: readonly string[], first = 1, mark = '→'): string {
 }
 
 describe('a file listing', () => {
-  it('loses the padding before its numbers and nothing else', () => {
+  it('loses only the padding before its numbers', () => {
     const text = [
       "The file main.go has been updated. Here's the result of running `cat -n` on a snippet:",
       '     8→',
@@ -43,7 +43,7 @@ describe('a file listing', () => {
     ]);
   });
 
-  it('shows its first, its last and every fifth number where that is asked for', () => {
+  it('shows its first, its last and every fifth number on request', () => {
     const text = `${listing(['a', 'b', '', '\td', 'e', 'f', 'g', 'h', 'i', 'j', 'k'], 3)}\n\nThe end.`;
     expect(made(text, 'every-fifth')!.at(-1)).toBe(
       [
@@ -72,19 +72,19 @@ describe('a file listing', () => {
     );
   });
 
-  it('keeps all numbers where a text between two stretches could be counted as lines', () => {
+  it('keeps all numbers if text between two runs could be counted as lines', () => {
     const text = `${listing(['a', 'b', 'c', 'd'])}\nnot a line\n${listing(['e', 'f'], 6)}`;
     expect(made(text, 'every-fifth')).toHaveLength(1);
     expect(made(text.replace('not a line', 'not\na line'), 'every-fifth')).toHaveLength(2);
   });
 
-  it('is not a table whose first column counts up, nor numbers that do not follow each other', () => {
+  it('is not a table whose first column counts up, nor a text with other numbers', () => {
     expect(made('1\tAda\tLondon\n2\tBob\tParis\n3\tCyd\tRome\n4\tDan\tBonn')).toBeUndefined();
     expect(made(' 12→a\n 12→b\n 12→c\n 12→d\n 12→e')).toBeUndefined();
     expect(made('    4 apples\n    5 pears\n    6 plums\n    7 figs')).toBeUndefined();
   });
 
-  it('comes back whole, whatever stands in and around it', () => {
+  it('can be restored completely, whatever text is in and around it', () => {
     const line = fc.oneof(
       fc.string({ maxLength: 12, unit: 'grapheme' }),
       fc.constantFrom('', '\t\treturn', '12→x', ' 3\ty', '}'),

@@ -1,7 +1,7 @@
 /**
- * File listings with a number before each line, as `cat -n` and agents' file readers print them: more than half of what coding agents
- * are told. The padding before the numbers goes; the numbers and the lines themselves stay as they are. On demand only every fifth
- * number stays. Texts around the listing (a sentence before it, a reminder after it) are left alone.
+ * Shrinks file listings with a number before each line, as `cat -n` and agents' file readers print them: more than half of what coding
+ * agents read. The padding before the numbers is removed; numbers and lines stay. Optionally only every fifth number stays. Text around the
+ * listing (a sentence before it, a reminder after it) is not changed.
  */
 import type { ShrinkDraft, Reader, ShrinkOptions } from './kind.ts';
 import { FIFTH_NUMBERED } from './markers.ts';
@@ -10,15 +10,15 @@ type NumberedLine = {
   readonly whole: string;
   /** Undefined for a line without a number before it. */
   readonly number: number | undefined;
-  /** What stands between the number and the line. */
+  /** The sign between the number and the line. */
   readonly mark: string;
-  /** The number and what follows it, padding taken off. */
+  /** The line with its number, without padding. */
   readonly unpadded: string;
   readonly content: string;
 };
 
-/** So many lines in a row, each numbered one more than the one before, are a listing. */
-const FEWEST = 4;
+/** Minimum number of successive lines with successive numbers that make a listing. */
+const MIN_LINES = 4;
 
 const EVERY = 5;
 
@@ -28,8 +28,8 @@ export const numberedLines: Reader = (text) => {
   let isListing = false;
   let isIndented = false;
   for (const { start, end } of runsOf(lines)) {
-    if (end - start >= FEWEST) isListing = true;
-    // A table whose first column counts up is no listing: its second column is never empty nor indented.
+    if (end - start >= MIN_LINES) isListing = true;
+    // A table whose first column counts up is no listing: its second column is never empty or indented.
     isIndented ||= lines.slice(start, end).some(({ whole }) => /^ |^\d+(?:→|\t(?:\s|$))/.test(whole));
   }
   if (!isListing || !isIndented) return undefined;
@@ -49,7 +49,7 @@ export const numberedLines: Reader = (text) => {
   };
 };
 
-/** Cheap: most texts have no number at the beginning of any line. */
+/** A cheap test: most texts have no line that begins with a number. */
 const looksNumbered = /^ *\d+(?:→|\t)/m;
 
 const numbered = /^ *(\d{1,7})(?:→|\t)/;
@@ -67,7 +67,7 @@ function readLine(whole: string): NumberedLine {
   };
 }
 
-/** Where lines are numbered one after the other; `end` exclusive. */
+/** Returns runs of lines with successive numbers; `end` is exclusive. */
 function runsOf(lines: readonly NumberedLine[]): readonly { readonly start: number; readonly end: number }[] {
   const runs: { start: number; end: number }[] = [];
   for (let start = 0; start < lines.length; ) {
@@ -83,8 +83,8 @@ function runsOf(lines: readonly NumberedLine[]): readonly { readonly start: numb
 }
 
 /**
- * In each run the first, the last and every fifth number stay, so that a line's number follows from the next one above it. Undefined
- * where that could be read in two ways: a line that itself begins like a number, or a text of just as many lines between two runs.
+ * Keeps the first, the last and every fifth number of each run, so that a line's number follows from the numbered line above it. Undefined
+ * if that would be ambiguous: if a line itself begins like a number, or as many lines stand between two runs as numbers are missing.
  */
 function everyFifth(lines: readonly NumberedLine[]): string | undefined {
   const out = [FIFTH_NUMBERED];

@@ -7,8 +7,8 @@ function made(lines: readonly string[]): string | undefined {
   return search(lines.join('\n'))?.drafts({ lossless: true })[0]?.text;
 }
 
-describe('what grep prints', () => {
-  it('names each file once, above its lines', () => {
+describe('the output of grep', () => {
+  it('shows each path once, above its lines', () => {
     expect(
       made([
         'src/app.ts:12:import { a } from "a";',
@@ -31,7 +31,7 @@ describe('what grep prints', () => {
     );
   });
 
-  it('names a file in full where some of its lines do', () => {
+  it('shows the full path if some of its lines do', () => {
     expect(
       made([
         'src/app.ts-11-// before: it',
@@ -58,22 +58,22 @@ describe('what grep prints', () => {
     );
   });
 
-  it('does not take a path for the end of another where their lines do not follow each other', () => {
+  it('does not merge two paths if their line numbers do not continue', () => {
     expect(made(['b/x.ts:1:one', 'b/x.ts:2:two', 'b/x.ts:9:nine', '/a/b/x.ts-3-three'])).toBe(
       ['[grouped by file]', 'b/x.ts', '1:one', '2:two', '9:nine', '/a/b/x.ts', '3-three'].join('\n'),
     );
   });
 
-  it('is not a log with times, nor a text in which little was found', () => {
+  it('is not a log with times, nor a text with few matches', () => {
     expect(made(['Started 12:30:45 fine', '12:30:46: on', '12:30:47: on', '12:30:48: on'])).toBeUndefined();
     expect(made(['a.ts:1:x', 'a.ts:2:x', 'a.ts:3:x', 'and', 'much', 'more'])).toBeUndefined();
   });
 
-  it('stays as it is where another line could be taken for a found one', () => {
+  it('is not changed if another line could be mistaken for a found line', () => {
     expect(made(['a.ts:1:x', 'a.ts:2:x', 'a.ts:3:x', 'a.ts:4:x', '5: five'])).toBeUndefined();
   });
 
-  it('comes back as the same lines of the same files', () => {
+  it('can be restored to the same lines of the same files', () => {
     const path = fc.constantFrom(
       'src/a.ts',
       'src/a-1-b.ts',

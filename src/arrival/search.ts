@@ -1,7 +1,7 @@
 /**
- * What grep and ripgrep print (`path:12:text`, context as `path-11-text`), each path written once, above its lines, as `rg --heading`
- * does. Every line keeps its number and its text, in order. Where a tool writes one file both relative to a folder and in full, it is
- * written in full: that is what the next call will name.
+ * Shrinks the output of grep and ripgrep (`path:12:text`, context as `path-11-text`): each path is written once, above its lines, as in
+ * `rg --heading`. Every line keeps its number and its text, in order. If a tool writes the same file both relative to a folder and in full,
+ * the full path is written, since the next call will name that.
  */
 import type { Reader } from './kind.ts';
 import { groupedByFile } from './markers.ts';
@@ -36,7 +36,7 @@ export const search: Reader = (text) => {
 
 const separator = '--';
 
-/** No white space in a path: `Started 12:30:45` is no finding. */
+/** Matches a found line. A path has no white space: `Started 12:30:45` is no match. */
 const looksFound = /^(?:[A-Za-z]:[\\/])?[^\s:]+:\d+:/m;
 const foundLine = /^((?:[A-Za-z]:[\\/])?[^\s:]+):(\d+):/;
 
@@ -50,7 +50,7 @@ function isPath(path: string): boolean {
   return /[A-Za-z]/.test(path) && /[/\\]|\.\w{1,12}$|^[A-Z]\w+$/.test(path) && !/^\d+[:-]/.test(path);
 }
 
-/** A line of context: its file is one in which something was found, perhaps written in full. */
+/** Reads a line of context: its file is one with a found line, perhaps written in full. */
 function readContext(
   line: string,
   paths: ReadonlySet<string>,
@@ -63,7 +63,7 @@ function readContext(
   return undefined;
 }
 
-/** The ways to read `a-1-b-2-c`: in `a` the line 1, or in `a-1-b` the line 2. Paths are short, so there are few. */
+/** Yields the ways to read `a-1-b-2-c`: line 1 of `a`, or line 2 of `a-1-b`. Paths are short, so there are few. */
 function* splits(line: string): Generator<{ path: string; number: string; text: string }> {
   const edges = /-(\d+)-/g;
   const head = line.slice(0, 600);
@@ -72,12 +72,12 @@ function* splits(line: string): Generator<{ path: string; number: string; text: 
     if (!match) return;
     const text = line.slice(match.index + match[0].length);
     yield { path: head.slice(0, match.index), number: match[1]!, text };
-    // The number's last dash may be the next number's first.
+    // The dash after one number may be the dash before the next.
     edges.lastIndex--;
   }
 }
 
-/** The folder that stands before a relative path in a line of context, looked for in the first lines that could be one. */
+/** Finds the folder that precedes a relative path in lines of context, among the first candidates. */
 function findBase(lines: readonly string[], paths: ReadonlySet<string>): string | undefined {
   let tries = 100;
   for (const line of lines) {
@@ -92,7 +92,7 @@ function findBase(lines: readonly string[], paths: ReadonlySet<string>): string 
   return undefined;
 }
 
-/** True where a path below `base` and the rest of it surely name one file: each time the spelling changes, it is at the file's next line. */
+/** True if a full path below `base` and a relative path surely name the same file: at each change of spelling, the line numbers continue. */
 function isOneFolder(rows: readonly SearchRow[], base: string): boolean {
   return rows.every((row, at) => {
     const before = rows[at - 1];
@@ -109,7 +109,7 @@ function inFull(row: SearchRow, base: string): SearchRow {
 
 const isAbsolute = /^(?:\/|[A-Za-z]:[\\/])/;
 
-/** Undefined where a line that is neither found nor context could be taken for one. */
+/** Writes the lines; undefined if another line could be mistaken for a found line or context. */
 function group(rows: readonly SearchRow[], base: string | undefined): string | undefined {
   const out = [groupedByFile(base)];
   let current: string | undefined;

@@ -8,7 +8,7 @@ function made(text: string): string | undefined {
   return sharedLines(text).drafts({ lossless: true })[0]?.text;
 }
 
-describe('lines that follow each other', () => {
+describe('successive lines', () => {
   it('share their beginning, cut behind a sign', () => {
     expect(
       made(
@@ -32,7 +32,7 @@ describe('lines that follow each other', () => {
     );
   });
 
-  it('share their end too', () => {
+  it('share their end, too', () => {
     const lines = ['sda', 'sdb/queue', 'cpu', 'memory', 'net/eth0'].map(
       (name) => `warn: could not read ${name} of this machine: Permission denied`,
     );
@@ -49,7 +49,7 @@ describe('lines that follow each other', () => {
     );
   });
 
-  it('keep paths whole, but for long listings from which something may be lost', () => {
+  it('keep whole paths, except in long listings if loss is allowed', () => {
     const listing = Array.from({ length: 200 }, (_, at) => `/usr/share/documents/of/the/left/hand/${at}.txt`);
     const text = listing.join('\n');
     expect(sharedLines(text).drafts({ lossless: true })).toEqual([]);
@@ -63,7 +63,7 @@ describe('lines that follow each other', () => {
     expect(sharedLines(listing.slice(0, 100).join('\n')).drafts({ lossless: false })).toEqual([]);
   });
 
-  it('are one block or several, whichever saves more', () => {
+  it('become one block or several, whichever saves more', () => {
     const lines = ['left', 'right'].flatMap((side) =>
       ['one', 'two', 'three', 'four'].map(
         (name) => `copied it from the ${side} hand side to document ${name}`,
@@ -85,20 +85,20 @@ describe('lines that follow each other', () => {
     );
   });
 
-  it('are counted where they are the same', () => {
+  it('are counted if they are equal', () => {
     expect(made(`start\n${'testing: warning: no tests to run\n'.repeat(4)}end`)).toBe(
       'start\n[next line 4 times]\ntesting: warning: no tests to run\nend',
     );
   });
 
-  it('stay as they are where they share too little, or only their indentation', () => {
+  it('are not changed if they share too little, or only their indentation', () => {
     expect(made('a: one\na: two\na: three\na: four')).toBeUndefined();
     expect(
       made(`${' '.repeat(40)}one\n`.repeat(1) + `${' '.repeat(40)}two\n${' '.repeat(40)}three`),
     ).toBeUndefined();
   });
 
-  it('come back whole', () => {
+  it('can be restored completely', () => {
     const word = fc.constantFrom(
       '/usr/',
       'lib/',

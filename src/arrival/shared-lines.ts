@@ -1,19 +1,19 @@
 /**
- * Listings, logs and test runs, without loss: where lines that follow each other begin alike, the common beginning (and end) is written
- * once above them; a line that repeats is written once with how often. Lines keep their order. Beginnings are cut behind a space or another
- * sign, never inside a word, a number or a path: those are what the next call will name. Only of long listings, and where something may
- * be lost, are folders cut off.
+ * Shrinks listings, logs and test runs. Without loss: if successive lines share a beginning, it is written once above them (and so is a
+ * common end), and a repeated line is written once with its count. Lines keep their order. Beginnings are cut behind a space or another
+ * sign, never inside a word, a number or a path, since the next call will name those. Lossy drafts also cut folders off long listings, or
+ * leave out log lines that are like others.
  */
 import { mayLose, type RecognizedKind, type ShrinkDraft } from './kind.ts';
 import { andEnd, leftOut, nextLineTimes, nextLinesBegin, withoutSmallGaps } from './markers.ts';
 
-/** UTF-16 units a marker must save beyond its own length. */
-const LEAST_GAIN = 30;
-/** Of listings that long folders are cut off, UTF-16 units. */
+/** UTF-16 units that a marker must save beyond its own length. */
+const MIN_GAIN = 30;
+/** Minimum length of a listing, in UTF-16 units, for cutting off folders. */
 const LONG = 8_000;
 const SHORTEST_BEGINNING = 8;
 const SHORTEST_ENDING = 6;
-const FEWEST_LINES = 3;
+const MIN_LINES = 3;
 
 export function sharedLines(text: string): RecognizedKind {
   return {
@@ -40,9 +40,9 @@ export function sharedLines(text: string): RecognizedKind {
   };
 }
 
-/** One line and how often it stands there in a row. */
+/** A line, and how often it occurs in a row. */
 type CountedLine = { readonly line: string; readonly times: number };
-/** Items that begin alike; `end` exclusive. */
+/** Lines with a common beginning; `end` is exclusive. */
 type LineBlock = { readonly start: number; readonly end: number; readonly beginning: number };
 
 function write(lines: readonly string[], cutBehind: ReadonlySet<string>): string | undefined {
@@ -80,30 +80,30 @@ function countRepeats(lines: readonly string[]): readonly CountedLine[] {
     const line = lines[start]!;
     while (end < lines.length && lines[end] === line) end++;
     const saved = (line.length + 1) * (end - start - 1);
-    if (saved > LEAST_GAIN + nextLineTimes(end - start).length) items.push({ line, times: end - start });
+    if (saved > MIN_GAIN + nextLineTimes(end - start).length) items.push({ line, times: end - start });
     else for (let at = start; at < end; at++) items.push({ line, times: 1 });
   }
   return items;
 }
 
 /**
- * The blocks that save most. Stretches of lines with a common beginning lie in one another, the longer the beginning the fewer the lines;
- * from the inside out, each is taken whole where that saves more than the best of what lies in it. An undefined line is in no block.
+ * Finds the blocks that save most. Runs of lines with a common beginning are nested: the longer the beginning, the fewer the lines. From the
+ * inside out, a run becomes one block if that saves more than the best blocks inside it. An undefined line is in no block.
  */
 function findBlocks(
   lines: readonly (string | undefined)[],
   cutBehind: ReadonlySet<string>,
 ): readonly LineBlock[] {
-  type Stretch = { readonly height: number; readonly start: number; gain: number; blocks: LineBlock[] };
-  const open: Stretch[] = [{ height: 0, start: 0, gain: 0, blocks: [] }];
+  type OpenRun = { readonly height: number; readonly start: number; gain: number; blocks: LineBlock[] };
+  const open: OpenRun[] = [{ height: 0, start: 0, gain: 0, blocks: [] }];
   for (let at = 0; at < lines.length; at++) {
     const height = commonLength(lines[at], lines[at + 1]);
     let start = at;
-    let inside: Pick<Stretch, 'gain' | 'blocks'> = { gain: 0, blocks: [] };
+    let inside: Pick<OpenRun, 'gain' | 'blocks'> = { gain: 0, blocks: [] };
     while (open.at(-1)!.height > height) {
-      const stretch = open.pop()!;
-      start = stretch.start;
-      inside = best(stretch, lines[start]!, at + 1, cutBehind);
+      const run = open.pop()!;
+      start = run.start;
+      inside = best(run, lines[start]!, at + 1, cutBehind);
       const around = open.at(-1)!;
       if (around.height < height) break;
       around.gain += inside.gain;
@@ -124,11 +124,11 @@ function best(
   const beginning = cutBehindSign(line, height, cutBehind);
   const own = (end - start - 1) * beginning - nextLinesBegin(end - start, '').length;
   const isBetter =
-    end - start >= FEWEST_LINES && own >= LEAST_GAIN && own >= gain && isTelling(line.slice(0, beginning));
+    end - start >= MIN_LINES && own >= MIN_GAIN && own >= gain && isTelling(line.slice(0, beginning));
   return isBetter ? { gain: own, blocks: [{ start, end, beginning }] } : { gain, blocks };
 }
 
-/** Indentation alone says nothing, and cutting it off would hide it. */
+/** True if a beginning has enough text. Indentation alone says nothing, and cutting it off would hide it. */
 function isTelling(beginning: string): boolean {
   return beginning.trim().length >= SHORTEST_BEGINNING;
 }
@@ -150,7 +150,7 @@ function cutBehindSign(line: string, length: number, cutBehind: ReadonlySet<stri
   return cut;
 }
 
-/** What all of them end with, from a sign on; empty where that would save nothing. */
+/** Returns the common end of all lines, starting at a sign; empty if that would save nothing. */
 function commonEnding(rests: readonly string[], cutBehind: ReadonlySet<string>): string {
   const first = rests[0]!;
   let length = first.length;
@@ -162,26 +162,30 @@ function commonEnding(rests: readonly string[], cutBehind: ReadonlySet<string>):
   let start = first.length - length;
   while (start < first.length && !cutBehind.has(first[start]!)) start++;
   const ending = first.slice(start);
-  return ending.length >= SHORTEST_ENDING && ending.length * rests.length > LEAST_GAIN + andEnd(ending).length
+  return ending.length >= SHORTEST_ENDING && ending.length * rests.length > MIN_GAIN + andEnd(ending).length
     ? ending
     : '';
 }
 
-/** UTF-16 units; shorter logs stay whole. */
+/** Shorter logs are kept completely, in UTF-16 units. */
 const FLOOR = 8_000;
-/** A template with fewer lines stays whole. */
+/** A template with fewer lines is kept completely. */
 const RARE = 5;
-/** Of lines that report one and the same trouble, so many stay at the beginning and at the end. */
+/** The number of lines that stay at both ends, among lines of a template that reports trouble. */
 const TROUBLES = 10;
-/** Templates named where lines are missing. */
+/** The number of templates named in a marker for omitted lines. */
 const NAMED = 3;
 
-/** A log has a time or a level in most of its lines. In a listing each line is news, however alike they look. */
+/** Most lines of a log have a time or a level. In a listing each line is new information, however similar lines look. */
 const LOG_SHARE = 0.7;
 const logLine =
   /\d:\d\d:\d\d|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL)\b|^\[?(?:trace|debug|info|warn|error)\b|\b\d{10}(?:\.\d+)?\b/;
 
-/** Undefined where this is no log, or too little can go. */
+/**
+ * Shortens a long log: leaves out most lines that are like others. Of each template (a line without its numbers and ids) the first two lines
+ * and the last one stay, so that the log's start and end stay; rare templates and lines that report trouble stay with a line before and
+ * after. A marker names the templates of omitted lines. Undefined if the text is no log, or too little can be left out. Lossy.
+ */
 export function digestLog(text: string): { readonly text: string; readonly lines: number } | undefined {
   if (text.length < FLOOR) return undefined;
   const lines = text.split('\n');
@@ -192,7 +196,7 @@ export function digestLog(text: string): { readonly text: string; readonly lines
   return gone < lines.length / 4 ? undefined : { text: writeDigest(lines, templates, kept), lines: gone };
 }
 
-/** Whatever a log line says of trouble. */
+/** Words by which log lines report trouble. */
 const trouble =
   /\b(?:error|errors|fail|fails|failed|failure|fatal|exception|critical|severe|panic|denied|refused|timeout|timed out|unreachable|crash\w*|abort\w*|warn|warning|cannot|unable|invalid|killed|oom)\b|\b[45]\d\d\b(?= )/i;
 
@@ -249,7 +253,7 @@ function tally(templates: readonly string[]): string {
   return named.join('; ') + (most.length > NAMED ? `; ${most.length - NAMED} others` : '');
 }
 
-/** What is another value each time: ids, addresses, times, numbers. Words are not: a line that says something else is another template. */
+/** Matches variable values: ids, addresses, times, numbers. Words are not variable: a line with other words has another template. */
 const value =
   /\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4,12}){1,4}\b|\b0x[0-9a-fA-F]+\b|\b(?=[a-fA-F]*\d)[0-9a-fA-F]{7,}\b|\d+/g;
 
@@ -257,7 +261,7 @@ function templateOf(line: string): string {
   return clip(line, 300).replace(value, '#').replace(/\s+/g, ' ');
 }
 
-/** Never half of a character. */
+/** Cuts a text to `most` UTF-16 units, never inside a character. */
 function clip(text: string, most: number): string {
   const isHalf = /[\ud800-\udbff]/.test(text.charAt(most - 1));
   return text.slice(0, isHalf ? most - 1 : most);

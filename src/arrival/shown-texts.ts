@@ -1,51 +1,53 @@
 /**
- * The texts shown so far in a conversation, to find in them the lines of a new one. Every few lines that stand there are kept by their
- * hash, newest first, as compressors keep them. Texts are taken back from the end, so that a conversation that goes another way costs no
- * more than that way.
+ * Indexes the texts shown so far in a conversation, to find the lines of a new text in them. Each group of five successive lines is indexed
+ * by its hash, newest first, as compressors do. Texts can be removed from the end, so a branch of a conversation costs only the work of the
+ * branch.
  */
 import { isOurs, isShrunk } from './markers.ts';
 
-/** `end` exclusive. */
+/** A range of lines; `end` is exclusive. */
 export type LineRange = { readonly start: number; readonly end: number };
 
+/** A text that was shown in the conversation. */
 export type ShownText = {
-  /** What a reference calls it. */
+  /** The name that references use. */
   readonly label: string;
   readonly lines: TextLines;
-  /** Where its lines stand as they are; elsewhere there are references. */
+  /** The ranges of lines that were shown unchanged; references replaced the others. */
   readonly literal: readonly LineRange[];
 };
 
-/** `order`: how many texts were shown before it. */
+/** `order`: the number of texts shown before it. */
 export type OrderedShownText = ShownText & { readonly order: number };
 
-/** Lines that are the same in both. */
+/** Equal lines: their source, their start in it, and their number. */
 export type ShownMatch = { readonly source: OrderedShownText; readonly at: number; readonly length: number };
 
 export interface ShownTexts {
+  /** Adds the newest text. */
   add(text: ShownText): void;
-  /** Takes back all but the first `size`. */
+  /** Removes all but the first `size` texts. */
   truncate(size: number): void;
-  /** Texts that consist of exactly these lines, stand there whole and are the newest of their label; the newest first. */
+  /** Yields texts of exactly these lines that were shown completely and are the newest with their label, newest first. */
   same(text: TextLines): Iterable<OrderedShownText>;
-  /** Where the lines of a text from `at` on stand as they are, longest first; of equal ones the newest first. */
+  /** Finds the lines of a text from line `at` on in earlier texts, longest match first, then newest first. */
   matches(text: TextLines, at: number): readonly ShownMatch[];
-  /** The texts of a label, the newest first; at most `MOST_LABELLED` of them. */
-  labelled(label: string): Iterable<OrderedShownText>;
+  /** Yields the texts with a label, newest first; at most `MAX_LABELED`. */
+  labeled(label: string): Iterable<OrderedShownText>;
 }
 
-/** Lines that must be the same to be found. */
-export const FEWEST_LINES = 5;
+/** Minimum number of equal lines for a match. */
+export const MIN_LINES = 5;
 
-/** Places of one hash that are looked at. */
-const MOST_PLACES = 8;
+/** Maximum number of places with one hash that are compared. */
+const MAX_PLACES = 8;
 
 /**
- * Equal texts, and texts of one label, that are looked at: the newest ones. No ordinary conversation shows so many; a hostile one would
- * otherwise compare each text with all others.
+ * Maximum number of equal texts, and of texts with one label, that are compared, newest first. Ordinary conversations show fewer; without a
+ * limit, a hostile one would compare each text with all others.
  */
-const MOST_SAME = 64;
-const MOST_LABELLED = 64;
+const MAX_SAME = 64;
+const MAX_LABELED = 64;
 
 type HashedPlace = {
   readonly text: number;
@@ -59,13 +61,13 @@ export function createShownTexts(): ShownTexts {
   const labels = new Map<string, OrderedShownText[]>();
   const wholes = new Map<number, OrderedShownText[]>();
   const places: HashedPlace[] = [];
-  /** How many places there were before each text. */
+  /** The number of places before each text. */
   const starts: number[] = [];
   const newest = new Map<number, number>();
 
   function* placesOf(key: number): Generator<HashedPlace> {
     let at = newest.get(key) ?? -1;
-    for (let looked = 0; at >= 0 && looked < MOST_PLACES; looked++) {
+    for (let looked = 0; at >= 0 && looked < MAX_PLACES; looked++) {
       const place = places[at]!;
       yield place;
       at = place.before;
@@ -77,7 +79,7 @@ export function createShownTexts(): ShownTexts {
       const shown = { ...text, order: texts.length };
       starts.push(places.length);
       for (const { start, end } of shown.lines.isLaidOut ? [] : shown.literal) {
-        for (let line = start; line + FEWEST_LINES <= end; line++) {
+        for (let line = start; line + MIN_LINES <= end; line++) {
           const key = keyAt(shown.lines.hashes, line);
           if (key === 0) continue;
           places.push({ text: texts.length, line, key, before: newest.get(key) ?? -1 });
@@ -86,13 +88,13 @@ export function createShownTexts(): ShownTexts {
       }
       texts.push(shown);
       listed(labels, shown.label).push(shown);
-      if (standsWhole(shown)) listed(wholes, wholeKey(shown.lines)).push(shown);
+      if (isShownCompletely(shown)) listed(wholes, wholeKey(shown.lines)).push(shown);
     },
     truncate(size) {
       while (texts.length > size) {
         const shown = texts.pop()!;
         labels.get(shown.label)!.pop();
-        if (standsWhole(shown)) wholes.get(wholeKey(shown.lines))!.pop();
+        if (isShownCompletely(shown)) wholes.get(wholeKey(shown.lines))!.pop();
         const start = starts.pop()!;
         while (places.length > start) {
           const { key, before } = places.pop()!;
@@ -108,19 +110,19 @@ export function createShownTexts(): ShownTexts {
       for (const place of placesOf(key)) {
         const source = texts[place.text]!;
         const length = sameFrom(text, at, source, place.line);
-        if (length >= FEWEST_LINES) found.push({ source, at: place.line, length });
+        if (length >= MIN_LINES) found.push({ source, at: place.line, length });
       }
       return found.toSorted((one, other) => other.length - one.length);
     },
     *same(text) {
-      for (const shown of newestOf(wholes.get(wholeKey(text)), MOST_SAME))
+      for (const shown of newestOf(wholes.get(wholeKey(text)), MAX_SAME))
         if (labels.get(shown.label)!.at(-1) === shown && hasSameLines(shown.lines, text)) yield shown;
     },
-    labelled: (label) => newestOf(labels.get(label), MOST_LABELLED),
+    labeled: (label) => newestOf(labels.get(label), MAX_LABELED),
   };
 }
 
-/** The last elements of a list, the last one first. */
+/** Yields the last elements of a list, last one first. */
 function* newestOf(texts: readonly OrderedShownText[] = [], most: number): Generator<OrderedShownText> {
   const oldest = Math.max(0, texts.length - most);
   for (let at = texts.length - 1; at >= oldest; at--) yield texts[at]!;
@@ -138,8 +140,8 @@ function wholeKey({ hashes }: TextLines): number {
   return key;
 }
 
-/** Whether no reference stands in it. */
-function standsWhole({ lines, literal }: ShownText): boolean {
+/** True if a text was shown without references. */
+function isShownCompletely({ lines, literal }: ShownText): boolean {
   return literal.length === 1 && literal[0]!.end - literal[0]!.start === lines.hashes.length;
 }
 
@@ -150,11 +152,11 @@ function hasSameLines(one: TextLines, { hashes, numbers }: TextLines): boolean {
   );
 }
 
-/** Of a few lines; 0 where they are not all there, or one of them is the same as no other. */
+/** Hashes a group of lines; 0 if there are too few, or if one of them never matches. */
 function keyAt(hashes: Uint32Array, at: number): number {
-  if (at + FEWEST_LINES > hashes.length) return 0;
+  if (at + MIN_LINES > hashes.length) return 0;
   let key = 0;
-  for (let line = at; line < at + FEWEST_LINES; line++) {
+  for (let line = at; line < at + MIN_LINES; line++) {
     const hash = hashes[line]!;
     if (hash === 0) return 0;
     key = (Math.imul(key, 0x9e3779b1) + hash) | 0;
@@ -162,9 +164,9 @@ function keyAt(hashes: Uint32Array, at: number): number {
   return key || 1;
 }
 
-/** How many lines are the same; either all are numbered, one after the other in both, or none is. */
+/** Returns the number of equal lines. Either all have successive numbers in both texts, or none has a number. */
 function sameFrom(text: TextLines, at: number, { lines: source, literal }: ShownText, start: number): number {
-  const most = stretchAt(literal, start).end - start;
+  const most = rangeAt(literal, start).end - start;
   let length = 0;
   while (length < most && at + length < text.hashes.length && isSame(length)) length++;
   return length;
@@ -181,8 +183,8 @@ function sameFrom(text: TextLines, at: number, { lines: source, literal }: Shown
   }
 }
 
-/** The stretch that holds a line: the first that ends behind it. Found by halves, for a text may stand there in very many. */
-function stretchAt(literal: readonly LineRange[], line: number): LineRange {
+/** Finds the range that contains a line: the first one that ends after it. Binary search, since there may be very many ranges. */
+function rangeAt(literal: readonly LineRange[], line: number): LineRange {
   let first = 0;
   let last = literal.length - 1;
   while (first < last) {
@@ -199,14 +201,15 @@ function follows(numbers: Int32Array, start: number, by: number): boolean {
 }
 
 export type TextLines = {
-  /** Of what stands behind the number. 0 for a line that is never said to be the same as another. */
+  /** Hashes of the lines without their numbers. 0 for a line that never matches. */
   readonly hashes: Uint32Array;
-  /** The number before each line; -1 for a line without. */
+  /** The number before each line; -1 if there is none. */
   readonly numbers: Int32Array;
-  /** True where lines of ours say what the others mean: then they mean nothing by themselves. */
+  /** True if the text contains our markers: then its lines mean nothing without them. */
   readonly isLaidOut: boolean;
 };
 
+/** Reads a text into hashes and numbers. They are small, so that they can be kept while the text is not. */
 export function readLines(text: string): TextLines {
   const hashes: number[] = [];
   const numbers: number[] = [];
@@ -215,7 +218,7 @@ export function readLines(text: string): TextLines {
     const end = newline < 0 ? text.length : newline;
     const behind = behindNumber(text, start, end);
     numbers.push(behind < 0 ? -1 : numberBefore(text, start, behind));
-    // The sign between number and line is part of what the line says.
+    // The sign between number and line is part of the line.
     hashes.push(isApart(text, start, end) ? 0 : hashOf(text, behind < 0 ? start : behind - 1, end));
     start = end + 1;
   }
@@ -226,7 +229,7 @@ export function readLines(text: string): TextLines {
   };
 }
 
-/** Where the line goes on behind its number and the sign after it; -1 for a line without. */
+/** Returns the offset after a line's number and the sign behind it; -1 if there is no number. */
 function behindNumber(text: string, start: number, end: number): number {
   let at = start;
   while (at < end && text.charCodeAt(at) === SPACE) at++;
@@ -242,7 +245,7 @@ function numberBefore(text: string, start: number, behind: number): number {
   return Number(text.slice(start, behind - 1));
 }
 
-/** Our own lines, and what clients tell the model beside a result: that is said again on purpose. */
+/** True for lines that never match: our own, and notes that clients add to results, which are repeated on purpose. */
 function isApart(text: string, start: number, end: number): boolean {
   const first = text.charCodeAt(start);
   if (first === BRACKET) return isOurs(text.slice(start, end));
@@ -259,7 +262,7 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-/** FNV-1a, never 0. */
+/** Hashes a line with FNV-1a; never returns 0. */
 function hashOf(text: string, start: number, end: number): number {
   let hash = 0x811c9dc5;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

@@ -12,7 +12,7 @@ const listing = (lines: number): string =>
 const count = (text: string): number => text.match(/\s?\w+|\S/gu)?.length ?? 0;
 
 describe('a tool result', () => {
-  it('is shrunk as the kind it is of', () => {
+  it('is shrunk by its kind', () => {
     expect(shrink(listing(30), lossless)).toEqual({
       text: listing(30).replace(/^ +/gm, ''),
       kind: 'numbered-lines',
@@ -31,19 +31,19 @@ describe('a tool result', () => {
     });
   });
 
-  it('stays as it is where it is of a kind that is left out', () => {
+  it('is not changed if its kind is excluded', () => {
     expect(shrink(listing(30), { lossless: true, without: ['numbered-lines'] })).toBeUndefined();
     expect(shrink(listing(30), { lossless: true, without: ['json'] })?.kind).toBe('numbered-lines');
   });
 
-  it('stays as it is where it is short, longer than any window, or the gain is small', () => {
+  it('is not changed if it is short, longer than any window, or if little would be saved', () => {
     expect(shrink(listing(100).slice(0, SHORTEST - 1), lossless)).toBeUndefined();
     expect(shrink(listing(90_000).slice(0, LONGEST + 1), lossless)).toBeUndefined();
     expect(shrink(`{"a": "${'x'.repeat(2_000)}"}`, lossless)).toBeUndefined();
     expect(shrink(`${listing(10).replace(/^ +/gm, '')}\n${'word '.repeat(100)}`, lossless)).toBeUndefined();
   });
 
-  it('stays as it is where it is code, a change or a document', () => {
+  it('is not changed if it is code, a change or a document', () => {
     const code = Array.from(
       { length: 30 },
       (_, at) => `export const aLongCommonBeginning${at} = read(${at});`,
@@ -67,7 +67,7 @@ describe('a tool result', () => {
     expect(shrink(listing(30), { lossless: true, mayBeEdited: true })?.kind).toBe('numbered-lines');
   });
 
-  it('loses nothing where it reports a failure, whatever is allowed', () => {
+  it('loses nothing if it reports a failure, even if loss is allowed', () => {
     const rows = JSON.stringify(
       Array.from({ length: 300 }, (_, id) => ({ id, name: `row ${id}`, note: 'like the others' })),
     );
@@ -75,7 +75,7 @@ describe('a tool result', () => {
     expect(shrink(`${rows}\n\nExit code 1`, { lossless: false })?.isLossless).toBe(true);
   });
 
-  it('never grows, keeps its characters whole, loses nothing it must not, and is not shrunk twice', () => {
+  it('never grows, never splits characters, keeps what it must, and is not shrunk twice', () => {
     const options = fc.record({
       lossless: fc.boolean(),
       count: fc.constantFrom(count, undefined),

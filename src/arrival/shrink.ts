@@ -1,7 +1,7 @@
 /**
- * Shrinks the text of one tool result: what the terminal would not show goes, then the one kind it is of is laid out smaller. To be
- * used once, when a text is first seen, and remembered: a text that was sent is part of a cached prefix. Pure; who decides which
- * results may be shrunk, keeps the original of a lossy one and says how to get it, is somebody else.
+ * Shrinks the text of one tool result: removes what a terminal would not show, then writes the text smaller by its kind. Used once, when a
+ * text is first seen, and remembered, because a sent text is part of a cached prefix. Pure. The caller decides which results may be
+ * shrunk, and keeps the original of a lossy one.
  */
 import {
   isChange,
@@ -22,13 +22,13 @@ import { search } from './search.ts';
 import { sharedLines } from './shared-lines.ts';
 import { renderTerminal } from './terminal.ts';
 
-/** UTF-16 units. Shorter texts hold nothing worth a marker; longer ones fit no model, and would keep a server from its other requests. */
+/** Limits in UTF-16 units. Shorter texts are not worth a marker; longer ones fit no model and would block the event loop. */
 export const SHORTEST = 200;
 export const LONGEST = 1_000_000;
 
 /**
- * A smaller text for the same content, or undefined where there is none: too short, too long, of no kind we know, shrunk before, or the
- * gain is not worth a new look. Never throws. Shrinking a result again changes nothing.
+ * Returns a smaller text with the same content; undefined if the text is too short, too long, of an unknown kind, shrunk before, or if too
+ * little would be saved. Never throws. Shrinking a result again changes nothing.
  *
  * @example
  * shrink('     1→package cli\n     2→\n     3→import "os"\n...', { lossless: true })?.text; // '1→package cli\n2→\n3→import "os"\n...'
@@ -44,15 +44,15 @@ export function shrink(text: string, options: ShrinkOptions): Shrunk | undefined
     if (best.note !== '') steps.push({ ...best, kind });
   };
 
-  let claim = detect(text);
-  if (claim?.kind !== 'numbered-lines') {
+  let recognized = detect(text);
+  if (recognized?.kind !== 'numbered-lines') {
     if (options.mayBeEdited === true) return undefined;
     take('terminal', renderTerminal(text));
-    if (!options.lossless && mayLose(now()) && (claim?.kind === 'json' || !isCode(now())))
+    if (!options.lossless && mayLose(now()) && (recognized?.kind === 'json' || !isCode(now())))
       take('blob', withoutBlobs(now()));
-    if (steps.length > 0) claim = detect(now());
+    if (steps.length > 0) recognized = detect(now());
   }
-  if (claim) take(claim.kind, claim.drafts(options));
+  if (recognized) take(recognized.kind, recognized.drafts(options));
 
   const last = steps.at(-1);
   if (!last || !isWorthIt(text, last.text, sizeOf, options)) return undefined;
@@ -64,13 +64,13 @@ export function shrink(text: string, options: ShrinkOptions): Shrunk | undefined
   };
 }
 
-/** What a lossy draft may have of the size of the smallest lossless one: to lose something must bring much. */
+/** Maximum size of a lossy draft relative to the smallest lossless one: a loss must save much. */
 const LOSSY_SHARE = 0.75;
 
-/** The first of the smallest; the text as it is stands first. */
+/** Returns the smallest draft, the first of equal ones; the unchanged text comes first. */
 function smallest(drafts: readonly ShrinkDraft[], sizeOf: (text: string) => number): ShrinkDraft {
   const best = (some: readonly ShrinkDraft[]): ShrinkDraft =>
-    some.reduce((least, draft) => (sizeOf(draft.text) < sizeOf(least.text) ? draft : least));
+    some.reduce((min, draft) => (sizeOf(draft.text) < sizeOf(min.text) ? draft : min));
   const lossless = best(drafts.filter(({ isLossless }) => isLossless));
   const lossy = drafts.filter(
     ({ isLossless, text }) => !isLossless && sizeOf(text) <= sizeOf(lossless.text) * LOSSY_SHARE,
@@ -78,7 +78,7 @@ function smallest(drafts: readonly ShrinkDraft[], sizeOf: (text: string) => numb
   return lossy.length === 0 ? lossless : best(lossy);
 }
 
-/** A text that looks different from what its tool is known to print should be worth it. */
+/** True if enough is saved to show a model a text that looks different from what the tool prints. */
 function isWorthIt(
   before: string,
   after: string,
@@ -94,7 +94,7 @@ function lengthOf(text: string): number {
   return text.length;
 }
 
-/** Texts are compared more than once, and counting is most of the work. */
+/** Remembers sizes: texts are compared more than once, and counting is most of the work. */
 function remembered(sizeOf: (text: string) => number): (text: string) => number {
   const sizes = new Map<string, number>();
   return (text) => {
@@ -104,18 +104,23 @@ function remembered(sizeOf: (text: string) => number): (text: string) => number 
   };
 }
 
+/**
+ * Recognizes the kind of a text, from the text alone. File listings are tried first, since they may list anything; then texts that must not
+ * change; then other kinds, the surest first. A shrunk text still has its kind, or contains a marker.
+ */
 function detect(text: string): RecognizedKind | undefined {
-  const claim = numberedLines(text) ?? (beginsLikeJson.test(text) ? json(text) : undefined);
-  if (claim || isChange(text) || isDocument(text)) return claim;
+  const kind = numberedLines(text) ?? (beginsLikeJson.test(text) ? json(text) : undefined);
+  if (kind || isChange(text) || isDocument(text)) return kind;
   return html(text) ?? search(text) ?? json(text) ?? (isCode(text) ? undefined : sharedLines(text));
 }
 
 const beginsLikeJson = /^\s*[[{]/;
 
-/** UTF-16 units. Tokens, signatures and hashes that a model may have to pass on are shorter. */
+/** Minimum length of removed base64, in UTF-16 units. Tokens, signatures and hashes that a model may have to repeat are shorter. */
 const SHORTEST_BLOB = 1_000;
 
-export function withoutBlobs(text: string): readonly ShrinkDraft[] {
+export /** Removes long runs of base64: images, archives and keys are of no use to a model as letters. Lossy. */
+function withoutBlobs(text: string): readonly ShrinkDraft[] {
   if (text.includes('-----BEGIN')) return [];
   let characters = 0;
   const rest = text.replace(run, (blob) => {
@@ -127,10 +132,10 @@ export function withoutBlobs(text: string): readonly ShrinkDraft[] {
   return [{ text: rest, isLossless: false, note: `${characters} characters of base64 left out` }];
 }
 
-/** Also in the lines of mail, which are all of one length and end in a line break, escaped or not. */
+/** Matches base64, also in lines of equal length as in mail, with line breaks escaped or not. */
 const run = /(?:[A-Za-z0-9+/_-]{60,}(?:\r?\n|\\r\\n|\\n)?)+(?:[A-Za-z0-9+/_-]{0,59}={1,2})?/g;
 
-/** Data has letters of both kinds and digits all over; a long word, a path or a row of one letter has not. */
+/** True for encoded data, which mixes digits and letters of both cases; a long word, a path or a repeated letter does not. */
 function isEncoded(blob: string): boolean {
   const sample = blob.slice(0, 1_000);
   return (

@@ -8,38 +8,38 @@ function shown(text: string): string | undefined {
 }
 
 describe('text with control codes', () => {
-  it('shows a progress bar at its last state', () => {
+  it('shows the last state of a progress bar', () => {
     expect(shown('Fetching\n\r  0%\r 50%\r100%\nDone\n')).toBe('Fetching\n100%\nDone\n');
     expect(shown('Rebasing (1/4)\rRebasing (4/4)\r\x1b[KDone.')).toBe('Done.');
     expect(shown('a long line\rshort')).toBe('shortg line');
   });
 
-  it('loses its colours, titles and links', () => {
+  it('loses its colors, titles and links', () => {
     expect(
       shown('\x1b[1;31mFAIL\x1b[0m a.ts\x1b[K\n\x1b]0;title\x07\x1b]8;;http://x\x1b\\here\x1b]8;;\x1b\\'),
     ).toBe('FAIL a.ts\nhere');
   });
 
-  it('shows what was struck over, and follows the cursor up and down', () => {
+  it('shows overwritten text, and follows the cursor up and down', () => {
     expect(shown('N\bNA\bAM\bME\bE')).toBe('NAME');
     expect(shown('one: ...\ntwo: ...\n\x1b[2A\x1b[2Kone: ok\n\x1b[2Ktwo: ok\n')).toBe('one: ok\ntwo: ok\n');
   });
 
-  it('keeps a screen that cannot be known, without its colours', () => {
+  it('keeps a screen of unknown size, without its colors', () => {
     expect(shown('\x1b[H\x1b[2J\x1b[32mtop\x1b[m\x1b[5;10Hvalue')).toBe('\x1b[H\x1b[2Jtop\x1b[5;10Hvalue');
     expect(shown('\x1b[3A\x1b[32mup from where\x1b[m')).toBe('\x1b[3Aup from where');
     expect(shown(`${'x'.repeat(2_000)}\ry`)).toBe(`${'x'.repeat(2_000)}\ry`);
   });
 
-  it('is left alone where carriage returns only end lines', () => {
+  it('is not changed if carriage returns only end lines', () => {
     expect(shown('one\r\ntwo\r\n')).toBeUndefined();
   });
 
-  it('is told of where nothing of it is shown', () => {
+  it('becomes a marker if nothing of it is visible', () => {
     expect(shown('\0'.repeat(300))).toBe('[300 control characters left out]');
   });
 
-  it('is what a terminal would show', () => {
+  it('becomes what a terminal would show', () => {
     const piece = fc.oneof(
       fc.string({ maxLength: 5 }),
       fc.constantFrom('\n', '\r', '\b', '\r\n', '\0', '\x07', 'é', '😀'),

@@ -1,11 +1,11 @@
 /**
- * Text with control codes as a terminal would show it: progress bars at their last state, struck-out characters gone, colours dropped.
- * Where a program draws a whole screen, nobody can say from the text alone what was seen; then only colours go.
+ * Shows text with control codes as a terminal would: progress bars in their last state, overwritten characters removed, colors dropped. If
+ * a program draws a whole screen, the text does not tell what was visible; then only colors are dropped.
  */
 import type { ShrinkDraft } from './kind.ts';
 import { leftOut } from './markers.ts';
 
-/** At most one draft. Text without control codes has none. */
+/** Returns at most one draft; none for text without control codes. */
 export function renderTerminal(text: string): readonly ShrinkDraft[] {
   if (!hasControlCodes.test(text)) return [];
   const shown = draw(text) ?? text.replace(colour, '');
@@ -18,20 +18,20 @@ export function renderTerminal(text: string): readonly ShrinkDraft[] {
   ];
 }
 
-/** Carriage returns that only end lines are left alone: files are edited with them. */
+/** Matches control codes. Carriage returns that only end lines do not count: files are edited with them. */
 // oxlint-disable-next-line no-control-regex
 const hasControlCodes = /[\0\x07\b\x1b]|\r(?!\n)/;
 
-/** Colours, and titles or links that are set. */
+/** Matches colors, and sequences that set titles or links. */
 // oxlint-disable-next-line no-control-regex
 const colour = /\x1b\[[\d;:]*m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
 
-/** One step: plain text, one control character, or one escape sequence. A lone escape is a step too. */
+/** Matches one step: plain text, a control character, or an escape sequence, also a lone escape. */
 const step =
   // oxlint-disable-next-line no-control-regex
   /[^\0\x07\b\r\n\x1b]+|\r\n|[\0\x07\b\r\n]|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]|\x1b[=>78]|\x1b/g;
 
-/** Undefined where a sequence or a width says that this is not a stream of lines. */
+/** Renders a stream of lines; undefined if a sequence or a width shows that the text is no such stream. */
 function draw(text: string): string | undefined {
   const screen = createScreen();
   for (const [what, parameters, final] of text.matchAll(step)) {
@@ -48,7 +48,7 @@ function draw(text: string): string | undefined {
   return screen.text();
 }
 
-/** What one control sequence does (ECMA-48 names); false for what addresses a screen whose size we do not know. */
+/** Carries out one control sequence (ECMA-48 names); false for one that addresses a screen of unknown size. */
 function control(screen: Screen, parameters: string, final: string): boolean {
   const count = Math.max(1, Number.parseInt(parameters, 10) || 1);
   switch (final) {
@@ -80,7 +80,10 @@ function control(screen: Screen, parameters: string, final: string): boolean {
   }
 }
 
-/** Every move says whether it could be followed: false for rows too wide to be drawn over, and for places that are not there. */
+/**
+ * The lines that a stream of text leaves on a terminal of unlimited height that never wraps. Moves return false if they are not possible:
+ * for rows too wide to be overwritten, and for positions that do not exist.
+ */
 type Screen = {
   write(text: string): boolean;
   newLine(): void;
@@ -88,13 +91,13 @@ type Screen = {
   column(to: number): boolean;
   moveColumn(by: number): boolean;
   moveRow(by: number): boolean;
-  /** Parameters of EL: 0 to the end, 1 up to the cursor, 2 the whole row. */
+  /** Erases part of a row, by the parameters of EL: 0 to the end, 1 up to the cursor, 2 the whole row. */
   eraseInLine(what: 0 | 1 | 2): boolean;
   eraseBelow(): boolean;
   text(): string;
 };
 
-/** Columns. Terminals are narrower; a longer line that is drawn over was not made for one. */
+/** Maximum columns of a row that is overwritten. Terminals are narrower; a longer line was not made for one. */
 const WIDEST = 512;
 
 type ScreenRow = { text: string; cells: string[] | undefined };
@@ -103,10 +106,10 @@ function createScreen(): Screen {
   const rows: ScreenRow[] = [{ text: '', cells: undefined }];
   let at = 0;
   let row = rows[0]!;
-  /** Undefined at the end of a row that is a string. */
+  /** Undefined if the row is a string and the cursor is at its end. */
   let cursor: number | undefined;
 
-  /** The cells of the row, with the cursor among them or behind them. */
+  /** Returns the cells of the row, up to the cursor at least. */
   const open = (): string[] | undefined => {
     if (!row.cells) {
       if (row.text.length > 2 * WIDEST) return undefined;

@@ -92,38 +92,40 @@ export async function play(
 }
 
 interface Sight {
+  /** True if a context contains a needed value. */
   shows(context: Conversation, need: Need): boolean;
 }
 
+/** Creates a check of contexts. Recorded messages are known to contain a value or not; only messages that a policy changed are searched. */
 function createSight({ conversation }: Recording): Sight {
   const digests = conversation.messages.map(({ digest }) => digest);
   const recorded = new Set(digests);
   const texts = new Map<string, string>();
   const seenIn = new WeakMap<
     Conversation,
-    { readonly has: ReadonlySet<string>; readonly anew: readonly string[] }
+    { readonly has: ReadonlySet<string>; readonly changed: readonly string[] }
   >();
 
   function contentsOf(context: Conversation) {
     const known = seenIn.get(context);
     if (known) return known;
-    const anew = context.messages
+    const changed = context.messages
       .filter(({ digest }) => !recorded.has(digest))
       .map((message) => {
         const text = texts.get(message.digest) ?? messageText(context, message);
         texts.set(message.digest, text);
         return text;
       });
-    const seen = { has: new Set(context.messages.map(({ digest }) => digest)), anew };
+    const seen = { has: new Set(context.messages.map(({ digest }) => digest)), changed };
     seenIn.set(context, seen);
     return seen;
   }
 
   return {
     shows(context, need) {
-      const { has, anew } = contentsOf(context);
+      const { has, changed } = contentsOf(context);
       return (
-        need.in.some((index) => has.has(digests[index]!)) || anew.some((text) => holds(text, need.value))
+        need.in.some((index) => has.has(digests[index]!)) || changed.some((text) => holds(text, need.value))
       );
     },
   };

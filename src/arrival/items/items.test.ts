@@ -21,12 +21,12 @@ describe('items of JSON', () => {
     body: prose(about),
   }));
 
-  it('are those of the array that holds most, wherever it stands', () => {
+  it('are those of the largest array, wherever it is', () => {
     const text = JSON.stringify({ took: 3, tags: ['a', 'b', 'c'], result: { hits: articles } });
     expect(itemsOf(text)?.items.map((item) => item.text)).toEqual(articles.map((one) => JSON.stringify(one)));
   });
 
-  it('lose only of their long strings, and stay JSON', () => {
+  it('lose text only from their long strings, and stay JSON', () => {
     const text = JSON.stringify({ took: 3, hits: articles }, undefined, 2);
     const after = JSON.parse(secondShorter(text)!) as { took: number; hits: typeof articles };
     expect(after.took).toBe(3);
@@ -38,7 +38,7 @@ describe('items of JSON', () => {
     });
   });
 
-  it('can be lines', () => {
+  it('can be JSON lines', () => {
     const text = articles.map((one) => JSON.stringify(one)).join('\n');
     expect(
       secondShorter(text)!
@@ -47,7 +47,7 @@ describe('items of JSON', () => {
     ).toEqual([0, 1, 2]);
   });
 
-  it('tell how relevant they are, in many words', () => {
+  it('have a relevance, by many names', () => {
     const scores = (extra: readonly object[]) =>
       itemsOf(JSON.stringify(extra))!.items.map(({ score }) => score);
     expect(scores([{ score: 0.9 }, { score: 0.2 }, { score: 0.4 }])).toEqual([0.9, 0.2, 0.4]);
@@ -55,7 +55,7 @@ describe('items of JSON', () => {
     expect(scores([{ a: 1 }, { a: 2 }, { a: 3 }])).toEqual([undefined, undefined, undefined]);
   });
 
-  it('are not made shorter where nothing in them is long', () => {
+  it('are not shortened if nothing in them is long', () => {
     expect(itemsOf('[{"a":1},{"a":2},{"a":3}]')!.items[0]!.shorter(0.3, sayBy(none))).toBe(undefined);
   });
 });
@@ -81,12 +81,12 @@ describe('items of a text', () => {
     });
   }
 
-  it('are paragraphs where it is long and nothing else', () => {
+  it('are paragraphs if it is long and has no other structure', () => {
     const pieces = Array.from({ length: 14 }, (_, at) => prose(`part ${at}`));
     expect(itemsOf(pieces.join('\n\n'))?.items.map((item) => item.text)).toEqual(pieces);
   });
 
-  it('are none in code, in short prose, and in what lists nothing', () => {
+  it('do not exist in code, in short prose, and in text without a list', () => {
     const code =
       'import a from "a";\n// 1. one\nconst b = 1;\n// 2. two\nexport function c() {\n  return b;\n}\n'.repeat(
         9,
@@ -95,7 +95,7 @@ describe('items of a text', () => {
       expect(itemsOf(text)).toBe(undefined);
   });
 
-  it('written without any shorter ones are the text, JSON but for white space', () => {
+  it('written unchanged restore the text, except for white space of JSON', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), fc.json()), (text) => {
         const written = itemsOf(text)?.write(new Map());

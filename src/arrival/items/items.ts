@@ -1,17 +1,21 @@
 /**
- * Finds the items of a text that is a list of them: articles, search hits, records. JSON (an array, one within an object, or lines of
- * JSON), or text whose items begin alike. Each item can be made smaller by itself; the rest of the text stays. Pure, linear.
+ * Finds the items of a text that is a list: articles, search hits, records. The text is JSON (an array, an array inside an object, or JSON
+ * lines), or text whose items begin alike. Each item can be shortened by itself; the rest of the text stays. Pure, linear.
  */
 import { isCode } from '../kind.ts';
 import { jsonItems } from './json-items.ts';
 import { bm25, countTerm, queryTerms, rarityOf } from './query-terms.ts';
 import type { ItemList, ListItem, TermWeights } from './shorten.ts';
 
-/** Undefined for a text that is no list of at least three items. */
+/** Returns the items of a text; undefined if it is no list of at least three items. */
 export function itemsOf(text: string): ItemList | undefined {
   return jsonItems(text) ?? textItems(text);
 }
 
+/**
+ * Finds the items of a text that is not JSON: text after headings of one level, tags of one name, increasing numbers or the same first word,
+ * text between rulers, or else the paragraphs of long prose. Text before the first item stays unchanged.
+ */
 function textItems(text: string): ItemList | undefined {
   if (isCode(text.replaceAll(tagLine, ''))) return undefined;
   const starts = ways.map((way) => way(text)).find((found) => found.length >= FEWEST && covers(text, found));
@@ -33,10 +37,10 @@ function textItems(text: string): ItemList | undefined {
 
 const FEWEST = 3;
 
-/** Markup around documents, which looks like code. */
+/** Matches markup around documents, which looks like code. */
 const tagLine = /^<\/?[a-z][^>\n]{0,300}>[ \t]*\n/gim;
 
-/** Where items begin, or nothing. */
+/** Returns the offsets at which items begin, if any. */
 type Way = (text: string) => readonly number[];
 
 const ways: readonly Way[] = [
@@ -52,7 +56,7 @@ const ways: readonly Way[] = [
   paragraphs,
 ];
 
-/** A list of items is most of its text. */
+/** True if the items are at least half of the text. */
 function covers(text: string, starts: readonly number[]): boolean {
   return starts[0]! < text.length / 2;
 }
@@ -61,7 +65,7 @@ function offsets(text: string, pattern: RegExp): readonly number[] {
   return [...text.matchAll(pattern)].map(({ index }) => index);
 }
 
-/** Of the beginnings that stand at least three times, that which comes first: what else repeats does so within items. */
+/** Returns the offsets of the first beginning that occurs at least three times: others repeat inside items. */
 function alike(text: string, pattern: RegExp): readonly number[] {
   const places = new Map<string, number[]>();
   for (const match of text.matchAll(pattern)) {
@@ -73,7 +77,7 @@ function alike(text: string, pattern: RegExp): readonly number[] {
   return [...places.values()].find((found) => found.length >= FEWEST) ?? [];
 }
 
-/** `1. `, `[1] `, `Result 1:`, `Document [1]`: only those that go on counting, so that numbers within items are none. */
+/** Returns the offsets of `1. `, `[1] `, `Result 1:` or `Document [1]`. Only successive numbers count, so numbers inside items do not. */
 function countingUp(text: string): readonly number[] {
   const starts: number[] = [];
   let next: number | undefined;
@@ -86,7 +90,7 @@ function countingUp(text: string): readonly number[] {
   return starts;
 }
 
-/** UTF-16 units: shorter texts are read at once, shorter paragraphs belong to what stands before them. */
+/** Minimum lengths in UTF-16 units: shorter prose is no list, and shorter paragraphs belong to the previous item. */
 const LONG_PROSE = 8_000;
 const LONG_PARAGRAPH = 400;
 
@@ -114,15 +118,15 @@ function itemOf(piece: string): ListItem {
 }
 
 type Ranking = {
-  /** Places of the items, least relevant first. */
+  /** Indices of the items, least relevant first. */
   readonly leastFirst: readonly number[];
-  /** The words of the question, rarer ones worth more. */
+  /** The words of the question; rarer words weigh more. */
   readonly terms: TermWeights;
 };
 
 /**
- * By the scores their source gives; without any in the order they come, where `isRanked` says that they come best first; else by BM25 of
- * the question, and where it says nothing of any, in the order they come.
+ * Ranks items: by the scores of their source; without scores, in their order if `isRanked` says that the best come first; else by BM25 of the
+ * question, and in their order if no word of the question occurs.
  */
 export function rankItems(items: readonly ListItem[], question: string, isRanked: boolean): Ranking {
   const words = queryTerms(question).map(({ text }) => text);

@@ -1,10 +1,11 @@
 /**
- * Items of JSON: the array that holds most of a document, or documents line by line. An item is made smaller by its long strings; keys,
- * numbers and short strings, by which a reader tells items apart, stay. What is written is JSON again.
+ * Items of JSON: the array that is most of a document, or documents line by line. An item is shortened by its long strings; keys, numbers and
+ * short strings, by which a reader tells items apart, stay. The output is JSON again.
  */
 import type { ListItem, ItemList, Say } from './shorten.ts';
 import { compact, isObject, type JsonNode, readJson } from '../json-tree.ts';
 
+/** Returns the items of a JSON text; undefined if it is not JSON or has fewer than three items. */
 export function jsonItems(text: string): ItemList | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   const documents = documentsOf(text);
@@ -24,7 +25,7 @@ export function jsonItems(text: string): ItemList | undefined {
 
 const FEWEST = 3;
 
-/** One document, or several on lines of their own; undefined where anything else stands in the text. */
+/** Reads one document, or several on lines of their own; undefined if the text contains anything else. */
 function documentsOf(text: string): readonly JsonNode[] | undefined {
   const documents: JsonNode[] = [];
   for (let at = 0; at < text.length; ) {
@@ -39,10 +40,10 @@ function documentsOf(text: string): readonly JsonNode[] | undefined {
   return documents;
 }
 
-/** The array, at most three levels down, whose items are longest together. */
+/** Returns the longest array, at most three levels down. */
 function longestArray(root: JsonNode): readonly JsonNode[] | undefined {
   let longest: readonly JsonNode[] | undefined;
-  let most = 0;
+  let maxSize = 0;
   const look = (node: JsonNode, depth: number): void => {
     if (typeof node === 'string' || depth > 3) return;
     if (isObject(node)) {
@@ -50,9 +51,9 @@ function longestArray(root: JsonNode): readonly JsonNode[] | undefined {
       return;
     }
     const size = compact(node).length;
-    if (node.items.length >= FEWEST && size > most) {
+    if (node.items.length >= FEWEST && size > maxSize) {
       longest = node.items;
-      most = size;
+      maxSize = size;
     }
     if (depth === 0 && node.items.length < FEWEST) for (const item of node.items) look(item, depth + 1);
   };
@@ -60,7 +61,7 @@ function longestArray(root: JsonNode): readonly JsonNode[] | undefined {
   return longest;
 }
 
-/** `root` with another array in the place of the one that holds `items`. */
+/** Replaces the array with these `items` by another value. */
 function replaced(root: JsonNode, items: readonly JsonNode[], by: JsonNode): JsonNode {
   if (typeof root === 'string') return root;
   if (isObject(root))
@@ -78,7 +79,7 @@ function itemOf(node: JsonNode): ListItem {
       const long = longStrings(node).reduce((sum, literal) => sum + literal.length, 0);
       const wanted = Math.floor(text.length * share);
       const forStrings = wanted - (text.length - long);
-      // Where what stays alone is more than is wanted, a little of each string still tells what it was.
+      // If the unchanged part alone is too large, a little of each string still shows what it was.
       const rate = long === 0 ? 1 : Math.max(forStrings / long, share / 2);
       const shorter = rate >= 1 ? text : compact(withStrings(node, rate, say));
       return shorter.length < text.length ? shorter : undefined;
@@ -86,7 +87,7 @@ function itemOf(node: JsonNode): ListItem {
   };
 }
 
-/** UTF-16 units of a literal. */
+/** Minimum length of a string literal to be shortened, in UTF-16 units. */
 const LONG = 200;
 
 function longStrings(node: JsonNode): readonly string[] {

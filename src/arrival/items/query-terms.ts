@@ -1,12 +1,12 @@
 /**
- * Takes a query apart into what to look for, and counts words in lower-cased text. A word with signs in it (a path, an
- * id, a number with points) is looked for as it is and in its pieces. Pure.
+ * Splits a query into terms, and counts terms in lower-case text. A word with signs in it (a path, an id, a decimal number) is searched as
+ * a whole and by its pieces. Pure.
  */
 
-const mostTerms = 64;
-const mostCharacters = 2_000;
+const maxTerms = 64;
+const maxCharacters = 2_000;
 
-// The commonest words of English questions: they stand everywhere, and would make windows of prose rank by them.
+// The most common words of English questions: they are everywhere, and would dominate the ranking of prose.
 const common = new Set(
   'a an and are as at be by do for from has have how i in is it of on or that the this to was what when where which who why with'.split(
     ' ',
@@ -14,8 +14,8 @@ const common = new Set(
 );
 
 /**
- * The query as it may stand in a text: as it is, without the quotes a model puts around it, and as JSON spells it within a
- * string (once, in ASCII, or twice, as in arguments that are JSON themselves).
+ * Returns the ways a query may be spelled in a text: unchanged, without surrounding quotes, and escaped as in a JSON string (once, in ASCII,
+ * or twice, as in arguments that are JSON themselves).
  */
 export function spellingsOf(query: string): readonly string[] {
   const bare = /^(["'`])(.+)\1$/s.exec(query)?.[2] ?? query;
@@ -28,16 +28,16 @@ export function spellingsOf(query: string): readonly string[] {
 }
 
 /**
- * What to look for, and what finding it is worth beside a word by itself: the pieces of one word are worth that together, or else a
- * long path would drown the number next to it.
+ * A search term and its weight. The pieces of one word together weigh as much as the word, so that a long path does not outweigh the number
+ * next to it.
  */
 export type QueryTerm = { readonly text: string; readonly weight: number };
 
-/** Distinct terms in lower case, at most 64; all words are taken when there are only common ones. */
+/** Returns the distinct terms in lower case, at most 64. Common words count only if there are no others. */
 export function queryTerms(query: string): readonly QueryTerm[] {
   const weights = new Map<string, number>();
   const add = (text: string, weight: number) => weights.set(text, Math.max(weight, weights.get(text) ?? 0));
-  for (const chunk of query.toLowerCase().slice(0, mostCharacters).split(/\s+/)) {
+  for (const chunk of query.toLowerCase().slice(0, maxCharacters).split(/\s+/)) {
     const bare = chunk.replace(/^[^\p{L}\p{N}_$@#/.-]+/u, '').replace(/[^\p{L}\p{N}_]+$/u, '');
     if (bare !== '') add(bare, 1);
     const pieces = bare.split(/[^\p{L}\p{N}_]+/u).filter(({ length }) => length > 1);
@@ -45,19 +45,19 @@ export function queryTerms(query: string): readonly QueryTerm[] {
   }
   const terms = [...weights].map(([text, weight]): QueryTerm => ({ text, weight }));
   const telling = terms.filter(({ text }) => !common.has(text));
-  return (telling.length > 0 ? telling : terms).slice(0, mostTerms);
+  return (telling.length > 0 ? telling : terms).slice(0, maxTerms);
 }
 
-/** Pairs of neighbouring words as they stand in the query, in lower case, at most 64: what a query quotes stands so in the text. */
+/** Returns pairs of adjacent words in lower case, at most 64: text that a query quotes contains them. */
 export function queryPhrases(query: string): readonly QueryTerm[] {
-  const words = query.toLowerCase().slice(0, mostCharacters).trim().split(/\s+/);
+  const words = query.toLowerCase().slice(0, maxCharacters).trim().split(/\s+/);
   const pairs = words.slice(1).map((word, index) => `${words[index]} ${word}`);
-  return [...new Set(pairs)].slice(0, mostTerms).map((text) => ({ text, weight: 1 }));
+  return [...new Set(pairs)].slice(0, maxTerms).map((text) => ({ text, weight: 1 }));
 }
 
 /**
- * Counts a term that begins before `limit`; inside a longer word it counts a third, so that plurals and compounds are
- * found and words still win. `first` is the offset of the first one, Infinity when there is none.
+ * Counts occurrences of a term that begin before `limit`. Inside a longer word an occurrence counts a third, so that plurals and compounds
+ * are found and whole words rank higher. `first` is the offset of the first occurrence, Infinity if there is none.
  */
 export function countTerm(lower: string, term: string, limit: number): { count: number; first: number } {
   let count = 0;
@@ -81,12 +81,12 @@ function isLetterOrDigit(text: string, at: number): boolean {
   );
 }
 
-/** How rare a term is that `holding` of `all` texts hold: what finding it is worth. */
+/** Returns the weight of a term that `holding` of `all` texts contain (inverse document frequency). */
 export function rarityOf(holding: number, all: number): number {
   return Math.log(1 + (all - holding + 0.5) / (holding + 0.5));
 }
 
-/** Okapi BM25 with its usual constants. `relativeLength`: of the text to the usual one; `counts` and `rarity` by term. */
+/** Computes Okapi BM25 with its usual constants. `relativeLength`: the text's length relative to the mean; `counts` and `rarity` by term. */
 export function bm25(counts: readonly number[], rarity: readonly number[], relativeLength: number): number {
   const norm = 1.2 * (0.25 + 0.75 * relativeLength);
   return counts.reduce((sum, count, term) => sum + ((rarity[term] ?? 0) * count * 2.2) / (count + norm), 0);

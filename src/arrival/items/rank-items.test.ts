@@ -19,12 +19,12 @@ const leastFirst = (list: readonly ListItem[], question: string, isRanked = fals
   rankItems(list, question, isRanked).leastFirst.map((at) => list[at]!.text);
 
 describe('rankItems', () => {
-  it('goes by the scores the source gives, whatever was asked', () => {
+  it('uses the scores of the source, whatever the question', () => {
     const scored = [item('a', 0.5), item('b', 0.9), item('c', 0.1)];
     expect(leastFirst(scored, 'c', true)).toEqual(['c', 'a', 'b']);
   });
 
-  it('goes by the order of what was searched for', () => {
+  it('uses the order of search results', () => {
     expect(leastFirst(items, 'coal', true)).toEqual([
       'coal',
       'keepers of lamps',
@@ -33,7 +33,7 @@ describe('rankItems', () => {
     ]);
   });
 
-  it('goes by the question otherwise, the rarer word first', () => {
+  it('uses the question otherwise, rarer words first', () => {
     expect(leastFirst(items, 'Who keeps the oil of the lamps?')).toEqual([
       'coal',
       'sails and ropes',
@@ -42,7 +42,7 @@ describe('rankItems', () => {
     ]);
   });
 
-  it('goes by the order where the question says nothing of any', () => {
+  it('uses the order if no word of the question occurs', () => {
     expect(leastFirst(items, 'weather')).toEqual([
       'coal',
       'keepers of lamps',
@@ -51,7 +51,7 @@ describe('rankItems', () => {
     ]);
   });
 
-  it('says what the words of the question are worth: rare ones more', () => {
+  it("returns the weights of the question's words, rare ones higher", () => {
     const { terms } = rankItems(items, 'lamps or coal', false);
     expect([...terms.keys()]).toEqual(['lamps', 'coal']);
     expect(terms.get('coal')!).toBeGreaterThan(terms.get('lamps')!);

@@ -15,7 +15,7 @@ const article = [
 ].join('\n');
 
 describe('shorten', () => {
-  it('keeps the beginning, headings, numbers and what was asked for, with marks where something is left out', () => {
+  it('keeps the beginning, headings, numbers and words of the question, and marks omissions', () => {
     expect(shorten(article, 220, new Map([['lime', 2]]))).toBe(
       [
         '# Lamps of the coast',
@@ -28,15 +28,15 @@ describe('shorten', () => {
     );
   });
 
-  it('cuts where not even one sentence has room', () => {
+  it('cuts the text if not even one sentence fits', () => {
     expect(shorten('word '.repeat(100), 30, new Map())).toBe(`word word word word word w ${GAP}`);
   });
 
-  it('leaves a text alone that is short enough', () => {
+  it('returns a text that is short enough unchanged', () => {
     expect(shorten(article, article.length, new Map())).toBe(article);
   });
 
-  it('is never much longer than asked for, well-formed, and made of the words of the text', () => {
+  it('is never much longer than requested, well-formed, and made of the words of the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 2_000 }), fc.nat(1_500), (text, most) => {
         const short = shorten(text, most, new Map([['a', 1]]));

@@ -1,28 +1,29 @@
 /**
- * The sentences and lines of a text that say most, in its own words and order: its beginning, headings, and what holds rare words that
- * were asked for. Where something is left out stands a mark. Deterministic, linear but for sorting. Pure.
+ * Shortens a text to the sentences and lines that say most, in their order: its beginning, headings, and text with rare words of the
+ * question. A sign marks what is left out. Also the types of lists of items, which are shortened item by item. Deterministic; linear
+ * except for sorting. Pure.
  */
 import { countTerm } from './query-terms.ts';
 
-/** What a word that was asked for is worth where it stands. */
+/** The weights of the words of a question, in lower case. */
 export type TermWeights = ReadonlyMap<string, number>;
 
 export const GAP = '[…]';
 
 /**
- * At most about `most` UTF-16 units of the text; the text itself where it is no longer. `terms` are in lower case.
+ * Shortens a text to about `max` UTF-16 units; returns it unchanged if it is no longer. `terms` are in lower case.
  *
  * @example
  * shorten('Lamps. They shine. Old ones smoke. Ours cost 12 EUR.', 30, new Map([['cost', 1]])); // 'Lamps. […] Ours cost 12 EUR.'
  */
-export function shorten(text: string, most: number, terms: TermWeights): string {
-  if (text.length <= most) return text;
+export function shorten(text: string, max: number, terms: TermWeights): string {
+  if (text.length <= max) return text;
   const units = unitsOf(text);
   const ranked = units
     .map((unit, at) => ({ unit, at, score: score(text, unit, at, terms) }))
     .toSorted((a, b) => b.score - a.score || a.at - b.at);
   const kept = new Set<number>();
-  let room = most;
+  let room = max;
   for (const { unit, at } of ranked) {
     const length = unit.end - unit.start + (kept.has(at - 1) || kept.has(at + 1) ? 0 : GAP.length + 1);
     if (length > room) continue;
@@ -30,14 +31,14 @@ export function shorten(text: string, most: number, terms: TermWeights): string 
     room -= length;
   }
   return kept.size === 0
-    ? `${cut(text, Math.max(0, most - GAP.length - 1))} ${GAP}`.trim()
+    ? `${cut(text, Math.max(0, max - GAP.length - 1))} ${GAP}`.trim()
     : joined(text, units, kept);
 }
 
-/** A sentence or a line, without the white space behind it; `end` exclusive. */
+/** A sentence or a line, without the white space after it; `end` is exclusive. */
 type TextUnit = { readonly start: number; readonly end: number; readonly beginsLine: boolean };
 
-/** A longer line is one of prose. */
+/** Longer lines, in UTF-16 units, are split into sentences. */
 const longLine = 200;
 const sentences = new Intl.Segmenter('en', { granularity: 'sentence' });
 
@@ -57,7 +58,7 @@ function unitsOf(text: string): readonly TextUnit[] {
   return units;
 }
 
-/** What comes first mostly says what it is about; numbers are what is asked for later. */
+/** Scores a unit. The beginning mostly says what a text is about; numbers are often asked for later. */
 function score(text: string, { start, end }: TextUnit, at: number, terms: TermWeights): number {
   const unit = text.slice(start, end);
   const lower = unit.toLowerCase();
@@ -86,35 +87,36 @@ function joined(text: string, units: readonly TextUnit[], kept: ReadonlySet<numb
   return last >= 0 && kept.has(0) ? whole.replace(/^\[…\] /, '') : whole;
 }
 
-/** Never half a character. */
-function cut(text: string, most: number): string {
+/** Cuts a text to `max` UTF-16 units, never inside a character. */
+function cut(text: string, max: number): string {
   return text
-    .slice(0, most)
+    .slice(0, max)
     .toWellFormed()
     .replace(/\uFFFD$/, '');
 }
 
+/** A text that is a list, split into its items. */
 export type ItemList = {
   readonly items: readonly ListItem[];
-  /** The text with smaller items in the places of some; what is around the items keeps its bytes, white space of JSON aside. */
+  /** Writes the text with some items replaced by smaller ones. Text around the items keeps its bytes, except for white space of JSON. */
   write(smaller: ReadonlyMap<number, string>): string;
 };
 
 export type ListItem = {
-  /** As it stands. */
+  /** The item's own text. */
   readonly text: string;
-  /** How relevant its source says it is, greater is more; undefined where it says nothing. */
+  /** The relevance that the source reports, higher is more relevant; undefined if it reports none. */
   readonly score: number | undefined;
-  /** The texts in it that are made smaller: all of it, or its long strings. */
+  /** The texts in the item that can be shortened: the whole item, or its long strings. */
   readonly texts: readonly string[];
-  /** The item in about this share of its size, by what `say` makes of its texts; undefined where it cannot be said shorter. */
+  /** Shortens the item to about this share of its size, with its texts shortened by `say`; undefined if that is not possible. */
   shorter(share: number, say: Say): string | undefined;
 };
 
-/** A text in about so many UTF-16 units. */
-export type Say = (text: string, most: number) => string;
+/** Shortens a text to about `max` UTF-16 units. */
+export type Say = (text: string, max: number) => string;
 
-/** In the text's own words, those best that say what was asked for. */
+/** Returns a function that shortens a text to its own words, preferring those of the question. */
 export function sayBy(terms: TermWeights): Say {
-  return (text, most) => shorten(text, most, terms);
+  return (text, max) => shorten(text, max, terms);
 }
