@@ -1,34 +1,34 @@
 /**
- * The one error class of Leporello and the union of its codes.
- * Soft problems (a rule of the wire format, a refused fold) are data, not errors: see `Problem` in codecs/codec.ts.
+ * Defines the only error class of Leporello, and its codes.
+ * Expected problems (a rule of the wire format, a refused fold) are data, not errors: see `Problem` in codecs/codec.ts.
  */
 
-/** What went wrong, as a word a program can switch on. */
+/** The kind of an error, for programs. */
 export type ErrorCode =
-  /** The body is not a request of the wire format it was sent to; it passes through untouched. */
+  /** The body is not a request of the expected wire format. It is passed through unchanged. */
   | 'not-this-format'
-  /** An edit set names a place that does not exist, or touches one place twice. */
+  /** An edit set names a place that does not exist, or changes one place twice. */
   | 'bad-edit'
   /** A store could not read or write. */
   | 'store-failed'
-  /** A configuration value is not allowed; the message names the key and the allowed values. */
+  /** A configuration value is not allowed. The message names the key and the allowed values. */
   | 'bad-config'
-  /** Command-line arguments are not understood. */
+  /** The command-line arguments are invalid. */
   | 'bad-usage'
-  /** An upstream could not be reached or broke off. */
+  /** An upstream could not be reached, or the connection broke. */
   | 'upstream-failed'
   /** A response or stream of the provider could not be read. */
   | 'bad-response'
-  /** The request body is larger than the gateway takes. */
+  /** A body is larger than its limit. */
   | 'body-too-large'
-  /** A summarizer gave no summary that can be used; an extract stands in for it. */
+  /** A summarizer returned no usable summary. An extractive summary is used instead. */
   | 'summary-failed'
-  /** Something took longer than its deadline. */
+  /** An operation took longer than its deadline. */
   | 'deadline';
 
 const marker = Symbol.for('leporello.error');
 
-/** An error says what happened, with which value, and what to do now. `cause` keeps what was caught. */
+/** An error of Leporello. Its message says what happened, with which value, and what to do. `cause` is the original error. */
 export class LeporelloError extends Error {
   override readonly name = 'LeporelloError';
   readonly code: ErrorCode;
@@ -39,13 +39,13 @@ export class LeporelloError extends Error {
     this.code = code;
   }
 
-  /** True for errors of any copy of this package, where `instanceof` is not. */
+  /** True for errors of any copy of this package; `instanceof` is true only for errors of the same copy. */
   static isInstance(value: unknown): value is LeporelloError {
     return typeof value === 'object' && value !== null && marker in value;
   }
 }
 
-/** An error in words that hold no content: our own messages; of other errors only the kind. */
+/** Describes an error without revealing content: with the message of a LeporelloError, and with only the kind of any other error. */
 export function reasonOf(error: unknown): string {
   if (LeporelloError.isInstance(error)) return error.message;
   return error instanceof Error ? error.name : 'unexpected error';

@@ -1,4 +1,4 @@
-/** The library's public face. Codecs are `leporello/codecs/*`, the embedded store `leporello/stores/sqlite`, the gateway `leporello/gateway`. */
+/** Public entry `leporello`: the engine and its parts. Other entries: `leporello/codecs/*`, `leporello/stores/*` and `leporello/gateway`. */
 export type { Codec, RecallTool } from './codecs/codec.ts';
 export type { FoldSettings } from './engine/default-engine.ts';
 export type { CompressedResult, ResultRequest } from './engine/compress-result.ts';

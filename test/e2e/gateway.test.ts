@@ -134,7 +134,7 @@ describe('the gateway', () => {
     expect(await response.json()).toEqual({
       error: {
         message:
-          'The request was not sent: /v2/nothing is for none of the providers that this gateway knows: its paths begin with /v1 or /v1beta, so check the base URL of the client.',
+          'The request was not sent: /v2/nothing belongs to no provider that this gateway knows: provider paths begin with /v1 or /v1beta, so check the base URL of the client.',
         type: 'invalid_request_error',
         param: null,
         code: null,

@@ -235,14 +235,14 @@ describe('an error of the configuration', () => {
       'says what a tenant may be',
       { env: { LEPORELLO_TENANT: 'Me' } },
       [
-        'tenant is "Me" (from LEPORELLO_TENANT), but must be local, credential, a label of 1 to 64 of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
+        'tenant is "Me" (from LEPORELLO_TENANT), but must be local, credential, a label of 1 to 64 characters of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
       ],
     ],
     [
       'takes a header or a claim, not both',
       { file: { tenant: { header: 'x-user', claim: 'sub' } } },
       [
-        'tenant is {"header":"x-user","claim":"sub"} (in config.json), but must be local, credential, a label of 1 to 64 of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
+        'tenant is {"header":"x-user","claim":"sub"} (in config.json), but must be local, credential, a label of 1 to 64 characters of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
       ],
     ],
     [

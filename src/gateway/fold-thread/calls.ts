@@ -1,28 +1,29 @@
 /**
- * Calls between two threads: each side names functions that the other may call, by messages. Arguments and results are data that can be
- * copied; an error keeps its code and its message.
+ * Implements calls between two threads over messages: each side offers functions that the other may call. Arguments and results are data
+ * that can be copied; an error keeps its code and its message.
  */
 import { LeporelloError } from '../../errors.ts';
 
-/** The way to the other thread and back. */
+/** A message channel to the other thread. */
 export type Channel = {
   post(message: Message): void;
   listen(listener: (message: Message) => void): void;
 };
 
-/** Functions that one side offers, by name. */
+/** The functions that one side offers, by name. */
 export type Functions = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-/** The same as the other side calls them. */
+/** The offered functions as the other side calls them. */
 export type Remote<Offered extends Functions> = {
   readonly [Name in keyof Offered]: (
     ...args: Parameters<Offered[Name]>
   ) => Promise<Awaited<ReturnType<Offered[Name]>>>;
 };
 
+/** A connection to the other side. */
 export type Calls<Offered extends Functions> = {
   readonly remote: Remote<Offered>;
-  /** The other side is gone: what waits for it, and what calls it from now on, rejects with this. */
+  /** Ends the connection: calls in progress, and all later calls, reject with this error. */
   readonly end: (error: LeporelloError) => void;
 };
 
@@ -32,7 +33,7 @@ export type Message =
   | { readonly type: 'result'; readonly id: number; readonly result: unknown }
   | { readonly type: 'failure'; readonly id: number; readonly failure: Failure };
 
-/** `offered` is what this side answers; `Offered` what the other does. */
+/** Opens a connection. `offered` are the functions of this side; `Offered` is the type of the other side's functions. */
 export function openCalls<Offered extends Functions>(channel: Channel, offered: Functions): Calls<Offered> {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   let next = 0;
@@ -83,7 +84,7 @@ export function openCalls<Offered extends Functions>(channel: Channel, offered: 
   };
 }
 
-/** Names only the kind of errors that are not ours, because their messages can quote content. */
+/** Converts an error to data. Of an error that is not a LeporelloError only the kind is named, because its message can quote content. */
 function failureOf(error: unknown): Failure {
   if (LeporelloError.isInstance(error)) return { code: error.code, message: error.message };
   return {
@@ -97,23 +98,24 @@ function errorOf({ code, message }: Failure): Error {
 }
 
 /**
- * Whether a call was begun or given up, as a number in memory that both threads share: whoever is first decides. What was begun may have
- * effects and is waited for; what was given up is never begun.
+ * State of a call in memory that both threads share: waiting, begun or given up. The first thread to change it decides. A call that has begun
+ * may have effects and is waited for; a call that was given up never begins.
  */
-export type Turn = Int32Array;
+export type CallState = Int32Array;
 
-export function openTurn(): Turn {
+/** Creates the state of a call that waits to begin. */
+export function openCallState(): CallState {
   return new Int32Array(new SharedArrayBuffer(4));
 }
 
-/** False where it was given up. */
-export function begin(turn: Turn): boolean {
-  return Atomics.compareExchange(turn, 0, waiting, begun) === waiting;
+/** Begins a call; false when it was given up. */
+export function begin(state: CallState): boolean {
+  return Atomics.compareExchange(state, 0, waiting, begun) === waiting;
 }
 
-/** False where it was begun. */
-export function giveUp(turn: Turn): boolean {
-  return Atomics.compareExchange(turn, 0, waiting, givenUp) === waiting;
+/** Gives a call up; false when it has begun. */
+export function giveUp(state: CallState): boolean {
+  return Atomics.compareExchange(state, 0, waiting, givenUp) === waiting;
 }
 
 const [waiting, begun, givenUp] = [0, 1, 2];

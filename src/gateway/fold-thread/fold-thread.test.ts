@@ -180,7 +180,7 @@ describe('a thread that folds large bodies', () => {
     expect(late.body).toBe(chat);
     expect(late.outcome).toEqual({
       status: 'failed',
-      reason: 'deadline: the thread that folds large requests was busy with others all the time',
+      reason: 'deadline: the thread that folds large requests was busy with other requests',
     });
     expect(large.outcome).toEqual({ status: 'compacted' });
     // The request was not begun, so it was not recorded: it is folded now.

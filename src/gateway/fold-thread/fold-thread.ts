@@ -1,7 +1,7 @@
 /**
- * Folds large bodies in a thread of their own, so that one client's body holds up nobody else: an engine that has small requests folded by
- * another engine, here, and large ones by its like in the thread. A request whose thread ends goes out as it came, and the next one
- * starts a new thread.
+ * Folds large bodies in a worker thread, so that one client's body does not delay other requests. The engine here folds small requests with a
+ * local engine, and large ones with an engine in the thread. A request whose thread ends is sent unfolded, and the next one starts a new
+ * thread.
  */
 import { Worker } from 'node:worker_threads';
 import type { FoldSettings } from '../../engine/default-engine.ts';
@@ -15,7 +15,7 @@ import type { Store } from '../../store/store.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 import type { EngineParts } from '../assemble.ts';
-import { giveUp, openCalls, openTurn, type Remote, type Turn } from './calls.ts';
+import { giveUp, openCalls, openCallState, type Remote, type CallState } from './calls.ts';
 import type {
   ParentFunctions,
   ThreadData,
@@ -24,53 +24,54 @@ import type {
   ThreadRequest,
 } from './thread.ts';
 
+/** Options of the fold threads. */
 export type FoldThreadOptions = {
-  /** Bodies of at least so many bytes are folded in a thread; those of eight times as many in another. Default 131,072. */
+  /** Bytes of the smallest body that is folded in a thread; bodies of eight times as many use a second thread. Default: 131,072. */
   readonly fromBytes?: number;
-  /** MB of JavaScript objects that each thread may hold; one that needs more ends. Default 2,048. */
+  /** Megabytes of heap of each thread; a thread that needs more ends. Default: 2,048. */
   readonly heapMb?: number;
 };
 
 /** The threads of one gateway: one for large bodies, and one for the largest. */
 export type FoldThread = {
-  /** The engine that has large bodies folded in the threads. Throws `bad-config` where the settings cannot be copied. */
+  /** Returns an engine that folds large bodies in the threads. Throws `bad-config` when the settings cannot be copied to a thread. */
   engineFor(parts: EngineParts): Engine;
   /**
-   * Starts the threads; resolves when most large requests for this model are folded as fast as they ever will be. Never rejects: a thread that
-   * cannot be started is met by the first request.
+   * Starts and warms up the threads. Resolves when the thread for large bodies is ready. Never rejects: if a thread cannot be started, the
+   * first request for it is sent unfolded.
    */
   warmUp(model: string): Promise<void>;
-  /** Ends the threads; what waits for one is sent unfolded. */
+  /** Ends the threads. Requests that wait for one are sent unfolded. */
   close(): Promise<void>;
 };
 
 /**
- * Bytes of a body. Measured (bench/hostile.ts): the worst bodies of this size take some 50 ms of a thread when they are first met. Sending
- * one to another thread and back takes a tenth of a millisecond and more.
+ * Bytes of the smallest body that is folded in a thread, by default. Measured (bench/hostile.ts): the worst bodies of this size take about
+ * 50 ms of CPU when they are first seen. Sending one to another thread and back takes 0.1 ms or more.
  */
 export const defaultFoldThreadBytes = 128 * 1024;
 
-/** Bytes of a body for each of its tokens, at least, in all but odd bodies. */
+/** Bytes of a body per token, at least, in all but unusual bodies. */
 const bytesPerToken = 3;
 
-/** A thread that says nothing for so long is ended, in milliseconds: something in it never ends. */
-const longestSilenceMs = 180_000;
+/** Milliseconds after which a thread that has not answered is terminated. */
+const maxSilenceMs = 180_000;
 
-/** One thread with what it is asked. */
-type Running = {
+/** A running thread. */
+type RunningThread = {
   readonly remote: Remote<ThreadFunctions>;
   readonly worker: Worker;
   end(error: LeporelloError): void;
 };
 
-/** The threads that fold the large bodies of one gateway: the `foldThread` of `assembleGateway`. */
+/** Creates the threads that fold the large bodies of one gateway, for `foldThread` of `assembleGateway`. */
 export function foldThread(options: FoldThreadOptions = {}): FoldThread {
   const { fromBytes = defaultFoldThreadBytes, heapMb = 2_048 } = options;
-  let lanes: readonly Folding[] = [];
+  let lanes: readonly FoldLane[] = [];
   return {
     engineFor(parts) {
       const large = foldInThread(parts, { fromBytes, heapMb });
-      // The largest take seconds when they are first met, and those that are merely large need not wait for them.
+      // The largest bodies take seconds when they are first seen, and other large bodies need not wait for them.
       const largest = foldInThread({ ...parts, local: large.engine }, { fromBytes: fromBytes * 8, heapMb });
       lanes = [large, largest];
       return largest.engine;
@@ -78,7 +79,7 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
     async warmUp(model) {
       const [large, largest] = lanes;
       await large?.warmUp(model);
-      // It is seldom needed, and the gateway need not wait for it.
+      // The second thread is seldom needed, so the gateway does not wait for it.
       void largest?.warmUp(model);
     },
     async close() {
@@ -87,9 +88,9 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
   };
 }
 
-type Folding = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine };
+type FoldLane = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine };
 
-function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldThreadOptions>): Folding {
+function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldThreadOptions>): FoldLane {
   const { local, store, keptReplies, encryptedStore, log, secret } = parts;
   const settings = copied(parts.settings);
   const workerData: ThreadData = { settings, secret, storeName: store.name };
@@ -102,7 +103,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     }
   >();
   let summaries = 0;
-  let running: Running | undefined;
+  let running: RunningThread | undefined;
   let isClosed = false;
 
   const offered: ParentFunctions = {
@@ -118,13 +119,13 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     },
   };
 
-  function start(): Running {
+  function start(): RunningThread {
     const worker = new Worker(threadFile, {
       workerData,
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
       name: 'leporello-fold',
     });
-    // A process that has nothing else to do need not stay for it.
+    // The thread alone does not keep the process alive.
     worker.unref();
     const { remote, end } = openCalls<ThreadFunctions>(
       {
@@ -133,21 +134,24 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
       },
       offered,
     );
-    const started: Running = { remote, worker, end };
+    const started: RunningThread = { remote, worker, end };
     const ended = (reason: string): void => {
       if (running === started) running = undefined;
       end(new LeporelloError('store-failed', `The thread that folds large requests ended: ${reason}.`));
     };
     worker.once('error', (error: Error & { readonly code?: string }) => {
       const reason = error.code ?? error.name;
-      log.warn({ reason }, 'the thread that folds large requests failed; the next one starts another');
+      log.warn(
+        { reason },
+        'the thread that folds large requests failed; the next large request starts another',
+      );
       ended(reason);
     });
     worker.once('exit', (code) => ended(`exit code ${code}`));
     return started;
   }
 
-  function thread(): Running {
+  function thread(): RunningThread {
     if (isClosed)
       throw new LeporelloError('store-failed', 'The thread that folds large requests was closed.');
     running ??= start();
@@ -157,24 +161,24 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   const isLarge = ({ body }: EngineRequest): boolean => body.length >= fromBytes;
 
   async function prepare(request: EngineRequest): Promise<Prepared> {
-    const turn = openTurn();
-    let by: Running | undefined;
-    const timers = [setTimeout(() => void by?.worker.terminate(), longestSilenceMs)];
+    const state = openCallState();
+    let by: RunningThread | undefined;
+    const timers = [setTimeout(() => void by?.worker.terminate(), maxSilenceMs)];
     const unfolded = (reason: string) => local.unfolded(request, { status: 'failed', reason });
     try {
       by = thread();
       const late = Promise.withResolvers<undefined>();
       if (request.leftMs)
         timers.push(
-          setTimeout(() => void isGivenUp(request, turn).then(late.resolve), Math.max(0, request.leftMs())),
+          setTimeout(() => void isGivenUp(request, state).then(late.resolve), Math.max(0, request.leftMs())),
         );
       const prepared = await Promise.race([
-        by.remote.prepare(requestData(request, store), turn),
+        by.remote.prepare(requestData(request, store), state),
         late.promise,
       ]);
       return prepared
         ? await preparedOf(by.remote, request, prepared)
-        : await unfolded('deadline: the thread that folds large requests was busy with others all the time');
+        : await unfolded('deadline: the thread that folds large requests was busy with other requests');
     } catch (error) {
       return unfolded(reasonOf(error));
     } finally {
@@ -182,15 +186,15 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     }
   }
 
-  /** Resolves when the request is never begun any more; it waits on when it was begun, or may not fit its window unfolded. */
-  async function isGivenUp(request: EngineRequest, turn: Turn): Promise<undefined> {
+  /** Resolves when the call was given up. Never resolves when it has begun, or when the unfolded request may not fit its window. */
+  async function isGivenUp(request: EngineRequest, state: CallState): Promise<undefined> {
     const { report } = await local.unfolded(request, { status: 'failed', reason: '' });
     const { window = FALLBACK_WINDOW, maxInput = window } = await loadModelInfo(
       report.model,
       settings.models,
     );
     const mayOverflow = request.refusal !== undefined || request.body.length / bytesPerToken > maxInput;
-    if (mayOverflow || !giveUp(turn)) await new Promise(() => {});
+    if (mayOverflow || !giveUp(state)) await new Promise(() => {});
     return undefined;
   }
 
@@ -201,7 +205,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   ): Promise<Prepared> {
     const { tenant } = request;
     const counter = isCounted ? await loadTokenCounter(data.report.model, settings.models) : undefined;
-    // Held by all that asks for what the thread keeps; when nothing does any more, the thread may forget it.
+    // Referenced by everything that uses the thread's copy; when this is garbage-collected, the thread may forget its copy.
     const kept = { handle };
     releaseWithout(kept, remote, handle);
     return {
@@ -218,7 +222,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
       },
       remember: (ghost) => remote.remember(kept.handle, ghost),
       async keepReply(knownAs, reply) {
-        // A request that is sent unfolded asks this thread alone.
+        // Stored here too, because a request that is sent unfolded asks only this thread.
         await Promise.all([
           remote.keepReply(kept.handle, knownAs, reply),
           keptReplies.record(tenant, knownAs, reply),
@@ -285,7 +289,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   }
 }
 
-/** In a checkout Node runs the sources, in the package what was made of them. */
+/** The thread's module: a TypeScript source in a checkout, compiled JavaScript in the package. */
 const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url);
 
 const released = new FinalizationRegistry<() => void>((release) => release());
@@ -302,7 +306,7 @@ function requestData(
     ...request,
     format: codec.name,
     route: codec.route,
-    // A view would take along all of what it is a view of.
+    // Sending a view would copy its whole buffer.
     body: body.byteLength === body.buffer.byteLength ? body : body.slice(),
     isStoreShared: isShared,
     endsAt: leftMs && performance.timeOrigin + performance.now() + leftMs(),
@@ -315,7 +319,7 @@ function copied(settings: FoldSettings): FoldSettings {
   } catch (cause) {
     throw new LeporelloError(
       'bad-config',
-      'The settings hold functions, which cannot be sent to a thread: fold all requests in one thread, or leave the functions out.',
+      'The settings contain functions, which cannot be sent to a thread: fold all requests in one thread, or leave the functions out.',
       { cause },
     );
   }

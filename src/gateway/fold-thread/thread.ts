@@ -1,6 +1,6 @@
 /**
- * The thread that folds large bodies: an engine of its own over the store of the thread that started it, which asks it by calls. It is one
- * more instance beside that thread's own engine, and any instance sends the same bytes.
+ * Runs in the thread that folds large bodies: an engine of its own, over the store of the main thread, which it reaches with calls. It is one
+ * more instance of the engine, and all instances send the same bytes.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
@@ -16,21 +16,21 @@ import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import type { SummaryRequest } from '../../outline/summarizer.ts';
 import { codecOf } from '../routing/routes.ts';
 import { warmUp } from '../warm-up.ts';
-import { begin, type Calls, openCalls, type Turn } from './calls.ts';
+import { begin, type Calls, openCalls, type CallState } from './calls.ts';
 
-/** Data that the thread is started with. */
+/** Data with which the thread is started. */
 export type ThreadData = {
   readonly settings: FoldSettings;
   readonly secret: Uint8Array;
   readonly storeName: string;
 };
 
-/** A request as it is sent here. */
+/** A request as it is sent to the thread. */
 export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
   readonly format: string;
-  /** The model and the mode that the URL's path names, in formats that put them there. */
+  /** The model and mode from the URL's path, in formats that put them there. */
   readonly route: Codec['route'];
-  /** When its time is over, in milliseconds since the epoch; undefined for never. */
+  /** Deadline in milliseconds since the epoch; undefined for none. */
   readonly endsAt: number | undefined;
   /** Whether other processes use the store: see `Store`. */
   readonly isStoreShared: boolean;
@@ -38,10 +38,10 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
 
 type Functional = 'original' | 'lookUpOriginal' | 'remember' | 'keepReply' | 'counter' | 'known' | 'learn';
 
-/** A prepared request as it is sent back: what can be copied. The rest stays here, and is asked for by `handle`. */
+/** The parts of a prepared request that can be copied back. The rest stays in the thread and is requested with `handle`. */
 export type ThreadPrepared = Omit<Prepared, Functional | 'body' | 'summary'> & {
   readonly handle: number;
-  /** Undefined for the client's own body. */
+  /** The body to send; undefined for the client's own body. */
   readonly body: Uint8Array | undefined;
   readonly isCounted: boolean;
   readonly summary:
@@ -49,23 +49,23 @@ export type ThreadPrepared = Omit<Prepared, Functional | 'body' | 'summary'> & {
     | undefined;
 };
 
-/** Calls from this thread to the other. */
+/** Functions of the main thread that this thread calls. */
 export type ParentFunctions = Pick<
   Store,
   'getMany' | 'getFirst' | 'putMany' | 'putUnless' | 'touch' | 'delete'
 > & {
-  /** Has the summary written that was begun under this number. */
+  /** Writes the summary that was started under this number. */
   summarize(number: number, request: Omit<SummaryRequest, 'count'>): Promise<string | undefined>;
 };
 
-/** Calls from the other thread to this one. */
+/** Functions of this thread that the main thread calls. */
 export type ThreadFunctions = ReturnType<typeof openThread>;
 
-/** Keys that are looked up at once: the other thread does it in one go, and has others to serve. */
-const mostKeys = 500;
+/** Keys that are looked up with one call, so that a call does not occupy the main thread for long. */
+const maxKeys = 500;
 
-/** Prepared requests whose originals may be asked for, in bytes of their bodies. Of those before, the store has the originals. */
-const mostHeldBytes = 256 * 1024 * 1024;
+/** Bytes of the bodies of prepared requests that are kept for their originals. The originals of older requests are in the store. */
+const maxHeldBytes = 256 * 1024 * 1024;
 
 const port = parentPort!;
 const { remote: parent }: Calls<ParentFunctions> = openCalls(
@@ -86,19 +86,19 @@ function openThread(data: ThreadData) {
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs }),
   );
   const held = new LRUCache<number, Prepared>({
-    maxSize: mostHeldBytes,
+    maxSize: maxHeldBytes,
     sizeCalculation: ({ body }) => body.length + 10_000,
   });
   let handles = 0;
 
   return {
-    /** Resolves when the thread folds requests for this model as fast as it ever will. */
+    /** Warms up the thread for requests to this model. */
     async warmUp(model: string): Promise<void> {
       await warmUp(model);
     },
-    /** Undefined for a request that was given up before it was begun. */
-    async prepare(asked: ThreadRequest, turn: Turn): Promise<ThreadPrepared | undefined> {
-      if (!begin(turn)) return undefined;
+    /** Prepares a request; undefined when the call was given up before it began. */
+    async prepare(asked: ThreadRequest, state: CallState): Promise<ThreadPrepared | undefined> {
+      if (!begin(state)) return undefined;
       sharing.isShared = asked.isStoreShared;
       const prepared = await engine.prepare(requestOf(asked));
       const handle = handles++;
@@ -109,7 +109,7 @@ function openThread(data: ThreadData) {
     learnFrom: (asked: ThreadRequest, reported: number): Promise<void> =>
       engine.learn(requestOf(asked), reported),
     original(handle: number, id: string): Uint8Array | undefined {
-      // A view would take the whole body along.
+      // Sending a view would copy the whole body.
       return held.get(handle)?.original(id)?.slice();
     },
     known: (handle: number): Promise<void> => held.get(handle)?.known ?? Promise.resolve(),
@@ -141,14 +141,14 @@ function openThread(data: ThreadData) {
     if (prepared) return prepared;
     throw new LeporelloError(
       'store-failed',
-      'Too many large requests are under way to remember more of this one.',
+      'The thread no longer holds this request: too many large requests are in progress.',
     );
   }
 
   function summaryBy(handle: number): SummaryJob {
     const { summary } = heldBy(handle);
     if (summary) return summary;
-    throw new LeporelloError('summary-failed', 'No summary is to be written for this request.');
+    throw new LeporelloError('summary-failed', 'This request needs no summary.');
   }
 }
 
@@ -194,7 +194,7 @@ function storeOf(name: string, sharing: { readonly isShared: boolean }): Store {
     async getFirst(keys) {
       for (const [number, piece] of piecesOf(keys).entries()) {
         const found = await parent.getFirst(piece);
-        if (found) return { ...found, at: found.at + number * mostKeys };
+        if (found) return { ...found, at: found.at + number * maxKeys };
       }
       return undefined;
     },
@@ -204,13 +204,13 @@ function storeOf(name: string, sharing: { readonly isShared: boolean }): Store {
       for (const piece of piecesOf(keys)) await parent.touch(piece, expiresAt);
     },
     delete: (keys) => parent.delete(keys),
-    // It is the other thread's.
+    // The main thread closes the store.
     close: () => Promise.resolve(),
   };
 }
 
 function piecesOf(keys: readonly string[]): readonly (readonly string[])[] {
   const pieces: (readonly string[])[] = [];
-  for (let at = 0; at < keys.length; at += mostKeys) pieces.push(keys.slice(at, at + mostKeys));
+  for (let at = 0; at < keys.length; at += maxKeys) pieces.push(keys.slice(at, at + maxKeys));
   return pieces;
 }

@@ -1,10 +1,10 @@
-/** The credentials that a request carries, and whether one of them is the gateway's own token. Pure. */
+/** Reads the credentials of a request, and detects the gateway's own token among them. */
 import type { GatewayRequest, HeaderList } from '../http/http.ts';
 
-/** One credential; `from` is the header, or `?key` for the query, that it came in. */
+/** A credential. `from` is the header that contains it, or `?key` for the query. */
 export type Credential = { readonly from: string; readonly value: string };
 
-/** Headers that hold a credential, over all clients and hosts of the formats. A cookie is none: load balancers set new ones all the time. */
+/** Headers that contain a credential, for all clients and hosts. Not cookies: load balancers set new ones all the time. */
 export const credentialHeaders: readonly string[] = [
   'authorization',
   'x-api-key',
@@ -12,7 +12,7 @@ export const credentialHeaders: readonly string[] = [
   'x-goog-api-key',
 ];
 
-/** The credentials of a request in the order they came; the word `Bearer` is left out. */
+/** Returns the credentials of a request in order, without the word `Bearer`. */
 export function credentialsOf(headers: HeaderList, target: string): readonly Credential[] {
   const inHeaders = headers
     .filter(([name]) => credentialHeaders.includes(name))
@@ -25,8 +25,8 @@ export function credentialsOf(headers: HeaderList, target: string): readonly Cre
 }
 
 /**
- * The credentials as one text: a single key is the same text however its client sends it; several are joined, so that users behind
- * one shared key stay apart. Undefined without any.
+ * Returns all credentials as one text, or undefined if there are none. A single key gives the same text in every header; several are joined,
+ * so that users who share one key stay separate.
  */
 export function credentialOf(headers: HeaderList, target: string): string | undefined {
   const all = new Set(credentialsOf(headers, target).map(({ value }) => value));
@@ -38,7 +38,7 @@ export function isFrom({ headers, target }: GatewayRequest, token: string): bool
   return credentialsOf(headers, target).some(({ value }) => sameText(value, token));
 }
 
-/** True when the token stands anywhere in the head of the request: in any header, as a password, or in the target. */
+/** True when the headers or the target of a request contain the token anywhere, also as a password of basic authentication. */
 export function carriesToken({ headers, target }: GatewayRequest, token: string): boolean {
   const passwords = headers.flatMap(([, value]) => {
     const [, encoded] = /^basic\s+([\w+/=-]+)\s*$/i.exec(value) ?? [];
@@ -48,14 +48,14 @@ export function carriesToken({ headers, target }: GatewayRequest, token: string)
   return texts.some((text) => text.includes(token));
 }
 
-/** The text with each `%xx` as the character of that byte. Never throws: what is malformed stays as it is. */
+/** Decodes each `%xx` to the character of that byte. Malformed escapes stay as they are. Never throws. */
 export function percentDecoded(text: string): string {
   return text.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
 }
 
-/** The part of a target after its first question mark; empty without one. */
+/** Returns the part of a target after its first question mark; empty without one. */
 export function queryOf(target: string): string {
   const mark = target.indexOf('?');
   return mark < 0 ? '' : target.slice(mark + 1);
@@ -69,7 +69,7 @@ function decodeBase64(text: string): string {
   }
 }
 
-/** Takes the same time wherever two texts of one length differ. */
+/** Compares two texts in constant time for texts of the same length. */
 function sameText(given: string, wanted: string): boolean {
   if (given.length !== wanted.length) return false;
   let difference = 0;

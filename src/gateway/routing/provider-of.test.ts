@@ -277,32 +277,32 @@ describe('a refusal says what came and what would make it certain, in the format
     [
       'POST /v1/messages?beta=true',
       'openaiKey',
-      'anthropic-messages: The request was not sent: /v1/messages would go to api.anthropic.com, but authorization holds a credential of OpenAI: set anthropicUrl to the host that the credential is for, or send the headers of that provider.',
+      'anthropic-messages: The request was not sent: /v1/messages would go to api.anthropic.com, but authorization contains a credential of OpenAI: set anthropicUrl to the host that the credential is for, or send the headers of that provider.',
     ],
     [
       'GET /v1/models',
       'twoProviders',
-      'anthropic-messages: The request was not sent: /v1/models names Anthropic and Gemini by its headers: send the headers of one of them.',
+      'anthropic-messages: The request was not sent: /v1/models names Anthropic and Gemini in its headers: send the headers of only one of them.',
     ],
     [
       'GET /v1/skills',
       'googleKey',
-      'gemini: The request was not sent: /v1/skills is a path of OpenAI and Anthropic, but its headers name Gemini: send the headers of the provider that is meant.',
+      'gemini: The request was not sent: /v1/skills is a path of OpenAI and Anthropic, but its headers name Gemini: send the headers of the provider you mean.',
     ],
     [
       'POST /v1/rerank',
       'bearer',
-      'openai-chat: The request was not sent: /v1/rerank does not say which provider it is for: send a header that does, such as openai-organization, anthropic-version or x-goog-api-key, or configure one upstream alone.',
+      'openai-chat: The request was not sent: /v1/rerank does not say which provider it is for: send a header that does, such as openai-organization, anthropic-version or x-goog-api-key, or configure only one upstream.',
     ],
     [
       'POST /openai/deployments/d/chat/completions?api-version=1',
       'azureKey',
-      "openai-chat: The request was not sent: /openai/deployments/d/chat/completions is a path of Azure OpenAI, which is served under /v1 alone: set openaiUrl to https://RESOURCE.openai.azure.com/openai/v1 and the client's base URL to this gateway's /v1.",
+      "openai-chat: The request was not sent: /openai/deployments/d/chat/completions is a path of Azure OpenAI, which this gateway serves only under /v1: set openaiUrl to https://RESOURCE.openai.azure.com/openai/v1 and the client's base URL to this gateway's /v1.",
     ],
     [
       'GET /v2/models',
       'openaiKey',
-      'openai-chat: The request was not sent: /v2/models is for none of the providers that this gateway knows: its paths begin with /v1 or /v1beta, so check the base URL of the client.',
+      'openai-chat: The request was not sent: /v2/models belongs to no provider that this gateway knows: provider paths begin with /v1 or /v1beta, so check the base URL of the client.',
     ],
   ])('%s with %s', (line, head, message) => {
     expect(reasonOf(line, heads[head])).toBe(message);

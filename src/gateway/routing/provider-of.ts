@@ -1,6 +1,6 @@
 /**
- * Decides which provider a request is for: by its path, by what its headers name, and by whose key it carries. A request whose
- * provider is not certain is refused, because sending it would hand one provider's credential to another. Pure.
+ * Decides which provider a request is for: by its path, its headers and its key. A request whose provider is not certain is refused, because
+ * sending it could reveal one provider's credential to another.
  */
 import { type Credential, credentialsOf, percentDecoded } from './credentials.ts';
 import { headerOf } from '../http/headers.ts';
@@ -17,58 +17,61 @@ export const defaultUpstreams: UpstreamUrls = {
   gemini: 'https://generativelanguage.googleapis.com',
 };
 
+/** The provider of a request, or the reason why it is uncertain. */
 export type Destination =
   | { readonly kind: 'certain'; readonly provider: Provider }
-  /** `speaks` is the provider in whose shape the client most likely reads an error. */
+  /** `speaks` is the provider whose error format the client most likely understands. */
   | { readonly kind: 'uncertain'; readonly reason: string; readonly speaks: Provider };
 
-export type Asked = {
+/** The facts of a request that decide its provider. */
+export type RequestHead = {
   readonly method: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   readonly target: string;
   readonly headers: HeaderList;
 };
 
-export function destinationOf(asked: Asked, urls: UpstreamUrls): Destination {
-  const path = percentDecoded(asked.path).replaceAll(/\/{2,}/g, '/');
-  const place = places.find(
-    (known) => known.path.test(path) && (known.method ?? asked.method) === asked.method,
+/** Decides which provider a request is for. */
+export function destinationOf(head: RequestHead, urls: UpstreamUrls): Destination {
+  const path = percentDecoded(head.path).replaceAll(/\/{2,}/g, '/');
+  const rule = pathRules.find(
+    (known) => known.path.test(path) && (known.method ?? head.method) === head.method,
   );
-  if (place === undefined)
+  if (rule === undefined)
     return refusal(
-      asked,
-      'is for none of the providers that this gateway knows: its paths begin with /v1 or /v1beta, so check the base URL of the client',
+      head,
+      'belongs to no provider that this gateway knows: provider paths begin with /v1 or /v1beta, so check the base URL of the client',
       'openai',
     );
-  if (place.unserved !== undefined) return refusal(asked, place.unserved, 'openai');
-  const chosen = place.of.length === 1 ? place.of[0]! : chosenOf(place, asked, urls);
-  if (typeof chosen !== 'string') return refusal(asked, chosen.reason, likely(asked));
-  if (place.isVertex === true && hostOf(urls.gemini) === hostOf(defaultUpstreams.gemini))
+  if (rule.unserved !== undefined) return refusal(head, rule.unserved, 'openai');
+  const chosen = rule.of.length === 1 ? rule.of[0]! : chosenOf(rule, head, urls);
+  if (typeof chosen !== 'string') return refusal(head, chosen.reason, likely(head));
+  if (rule.isVertex === true && hostOf(urls.gemini) === hostOf(defaultUpstreams.gemini))
     return refusal(
-      asked,
+      head,
       'is a path of Vertex AI, but geminiUrl is the Gemini API: set it to the Vertex AI endpoint, such as https://us-central1-aiplatform.googleapis.com',
       'gemini',
     );
-  const stray = strayCredential(credentialsOf(asked.headers, asked.target), urls[chosen]);
+  const stray = strayCredential(credentialsOf(head.headers, head.target), urls[chosen]);
   if (stray !== undefined)
     return refusal(
-      asked,
-      `would go to ${hostOf(urls[chosen])}, but ${stray.from} holds a credential of ${stray.owner}: set ${chosen}Url to the host that the credential is for, or send the headers of that provider`,
+      head,
+      `would go to ${hostOf(urls[chosen])}, but ${stray.from} contains a credential of ${stray.owner}: set ${chosen}Url to the host that the credential is for, or send the headers of that provider`,
       chosen,
     );
   return { kind: 'certain', provider: chosen };
 }
 
-type Place = {
+type PathRule = {
   readonly path: RegExp;
-  /** Whose path it is; of several the headers must name one. */
+  /** The providers that have this path. If there are several, the headers must name one. */
   readonly of: readonly Provider[];
   readonly method?: string;
-  /** Not in the list of any provider's paths, but under the version that all of them use. */
+  /** True for a path that no provider lists, but under the version that all of them use. */
   readonly isUnlisted?: true;
   readonly isVertex?: true;
-  /** A path of a provider that is not served, and what to do instead. */
+  /** For a path that the gateway does not serve: what it is, and what to do instead. */
   readonly unserved?: string;
 };
 
@@ -78,8 +81,8 @@ function under(names: string): RegExp {
   return new RegExp(`^/v1/(?:${names})(?:[/:]|$)`);
 }
 
-/** The paths of the providers' own SDKs (openai 7.55, @anthropic-ai/sdk 1.11, @google/genai 3.1). The first that fits counts. */
-const places: readonly Place[] = [
+/** The paths of the providers' own SDKs (openai 7.55, @anthropic-ai/sdk 1.11, @google/genai 3.1). The first match counts. */
+const pathRules: readonly PathRule[] = [
   {
     path: /^\/v1(?:beta1)?\/(?:projects\/[^/]+\/locations|publishers)\/|^\/v1beta1\//,
     of: ['gemini'],
@@ -115,58 +118,60 @@ const places: readonly Place[] = [
     path: /^\/openai\//,
     of: [],
     unserved:
-      "is a path of Azure OpenAI, which is served under /v1 alone: set openaiUrl to https://RESOURCE.openai.azure.com/openai/v1 and the client's base URL to this gateway's /v1",
+      "is a path of Azure OpenAI, which this gateway serves only under /v1: set openaiUrl to https://RESOURCE.openai.azure.com/openai/v1 and the client's base URL to this gateway's /v1",
   },
   {
     path: /^\/model\/[^/]+\/(?:invoke|converse|count-tokens)/,
     of: [],
     unserved:
-      'is a path of Amazon Bedrock, which this gateway does not serve: its signed requests are for its own host alone',
+      'is a path of Amazon Bedrock, which this gateway cannot serve: its signed requests are valid only for its own host',
   },
   {
     path: /^\/api\/v1\//,
     of: [],
     unserved:
-      "is a path of OpenRouter, which is served under /v1: set openaiUrl to https://openrouter.ai/api/v1 and the client's base URL to this gateway's /v1",
+      "is a path of OpenRouter, which this gateway serves under /v1: set openaiUrl to https://openrouter.ai/api/v1 and the client's base URL to this gateway's /v1",
   },
   {
     path: /^\/api\/(?:blobs|chat|copy|create|delete|embed|embeddings|generate|ps|pull|push|show|tags|version)(?:\/|$)/,
     of: [],
     unserved:
-      "is a path of Ollama, which is served under /v1: set openaiUrl to http://127.0.0.1:11434/v1 and the client's base URL to this gateway's /v1",
+      "is a path of Ollama, which this gateway serves under /v1: set openaiUrl to http://127.0.0.1:11434/v1 and the client's base URL to this gateway's /v1",
   },
 ];
 
-/** One of several providers that have the path. */
-function chosenOf(place: Place, asked: Asked, urls: UpstreamUrls): Provider | { readonly reason: string } {
-  const named = namedBy(asked);
+/** Chooses one of several providers that have the path. */
+function chosenOf(
+  rule: PathRule,
+  head: RequestHead,
+  urls: UpstreamUrls,
+): Provider | { readonly reason: string } {
+  const named = namedBy(head);
   const [only] = named;
   if (named.size > 1)
-    return { reason: `names ${spelled([...named])} by its headers: send the headers of one of them` };
+    return { reason: `names ${spelled([...named])} in its headers: send the headers of only one of them` };
   if (only !== undefined)
-    return place.of.includes(only)
+    return rule.of.includes(only)
       ? only
       : {
-          reason: `is a path of ${spelled(place.of)}, but its headers name ${names[only]}: send the headers of the provider that is meant`,
+          reason: `is a path of ${spelled(rule.of)}, but its headers name ${names[only]}: send the headers of the provider you mean`,
         };
-  const agent = headerOf(asked.headers, 'user-agent') ?? '';
+  const agent = headerOf(head.headers, 'user-agent') ?? '';
   const client = agents.find((known) => known.agent.test(agent))?.provider;
-  if (client !== undefined && place.of.includes(client)) return client;
-  if (place.isUnlisted !== true)
-    return headerOf(asked.headers, 'x-api-key') === undefined ? 'openai' : 'anthropic';
-  const holdsKey = credentialsOf(asked.headers, asked.target).some(
-    ({ value }) => ownerOf(value) === 'OpenAI',
-  );
+  if (client !== undefined && rule.of.includes(client)) return client;
+  if (rule.isUnlisted !== true)
+    return headerOf(head.headers, 'x-api-key') === undefined ? 'openai' : 'anthropic';
+  const holdsKey = credentialsOf(head.headers, head.target).some(({ value }) => ownerOf(value) === 'OpenAI');
   return (
     (holdsKey ? 'openai' : onlyConfigured(urls)) ?? {
       reason:
-        'does not say which provider it is for: send a header that does, such as openai-organization, anthropic-version or x-goog-api-key, or configure one upstream alone',
+        'does not say which provider it is for: send a header that does, such as openai-organization, anthropic-version or x-goog-api-key, or configure only one upstream',
     }
   );
 }
 
-/** The providers that headers name outright. */
-function namedBy({ headers, target }: Asked): ReadonlySet<Provider> {
+/** Returns the providers that the headers name explicitly. */
+function namedBy({ headers, target }: RequestHead): ReadonlySet<Provider> {
   const found = new Set<Provider>();
   for (const [name] of headers) {
     if (name.startsWith('anthropic-')) found.add('anthropic');
@@ -183,7 +188,7 @@ const agents: readonly { readonly agent: RegExp; readonly provider: Provider }[]
   { agent: /^google-genai-sdk\//, provider: 'gemini' },
 ];
 
-/** Where a request goes if all upstreams that were set are one host: then there is only one the user can mean. */
+/** Returns the only configured provider, if all configured upstreams are one host: then the user can mean no other. */
 function onlyConfigured(urls: UpstreamUrls): Provider | undefined {
   const configured = all.filter((provider) => urls[provider] !== defaultUpstreams[provider]);
   return new Set(configured.map((provider) => hostOf(urls[provider]))).size === 1 ? configured[0] : undefined;
@@ -199,7 +204,7 @@ function spelled(providers: readonly Provider[]): string {
   return providers.map((provider) => names[provider]).join(' and ');
 }
 
-/** Keys whose shape says who gave them out. The first that fits counts. */
+/** Key formats by issuer. The first match counts. */
 const keyShapes: readonly { readonly shape: RegExp; readonly owner: string }[] = [
   { shape: /^sk-ant-/, owner: 'Anthropic' },
   { shape: /^sk-or-/, owner: 'OpenRouter' },
@@ -214,7 +219,7 @@ const keyShapes: readonly { readonly shape: RegExp; readonly owner: string }[] =
   { shape: /^nvapi-/, owner: 'NVIDIA' },
 ];
 
-/** Hosts that take keys of their owner alone. Any other host may take any key. */
+/** Hosts that accept only keys of their owner. Any other host may accept any key. */
 const hosts: readonly { readonly host: RegExp; readonly owner: string }[] = [
   { host: /(?:^|\.)api\.openai\.com$/, owner: 'OpenAI' },
   { host: /(?:^|\.)anthropic\.com$/, owner: 'Anthropic' },
@@ -225,7 +230,7 @@ function ownerOf(key: string): string | undefined {
   return keyShapes.find(({ shape }) => shape.test(key))?.owner;
 }
 
-/** A credential that the host of the URL did not give out, if it can be told. */
+/** Returns a credential that another issuer than the host of the URL gave out, as far as that can be recognized. */
 function strayCredential(
   credentials: readonly Credential[],
   url: string,
@@ -237,20 +242,20 @@ function strayCredential(
     .find(({ owner }) => owner !== host);
 }
 
-/** Headers that one provider alone takes its key in. */
+/** Headers that only one provider uses for its key. */
 const ownerOfHeader: Readonly<Record<string, string>> = { 'x-goog-api-key': 'Google', 'api-key': 'Azure' };
 
-/** The provider whose errors the client can read, as far as can be told. */
-function likely(asked: Asked): Provider {
-  const [first] = namedBy(asked);
-  return first ?? (headerOf(asked.headers, 'x-api-key') === undefined ? 'openai' : 'anthropic');
+/** Returns the provider whose error format the client most likely understands. */
+function likely(head: RequestHead): Provider {
+  const [first] = namedBy(head);
+  return first ?? (headerOf(head.headers, 'x-api-key') === undefined ? 'openai' : 'anthropic');
 }
 
-function refusal({ path }: Asked, reason: string, speaks: Provider): Destination {
+function refusal({ path }: RequestHead, reason: string, speaks: Provider): Destination {
   return { kind: 'uncertain', reason: `The request was not sent: ${path.slice(0, 200)} ${reason}.`, speaks };
 }
 
-/** Without the port. */
+/** Returns the host of a URL, without the port. */
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : url;
 }

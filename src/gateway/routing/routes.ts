@@ -1,4 +1,4 @@
-/** Which path speaks which wire format, and where it goes. Pure. */
+/** Maps a request's method and path to its wire format and to the URL it is sent to. */
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
 import { geminiFor, gemini } from '../../codecs/gemini/index.ts';
@@ -9,18 +9,20 @@ import { headerOf } from '../http/headers.ts';
 import type { HeaderList } from '../http/http.ts';
 import { destinationOf, type Provider, type UpstreamUrls } from './provider-of.ts';
 
+/** The treatment of a request. */
 export type Route =
-  /** A model call: folded, recalled, receipted. */
+  /** A model call: folded, with recalls and a receipt. */
   | { readonly kind: 'model'; readonly codec: Codec; readonly url: string }
-  /** A count of what would be sent: folded, but no model answers. */
+  /** A request that counts tokens: folded, but no model answers. */
   | { readonly kind: 'count'; readonly codec: Codec; readonly url: string }
-  /** Anything else of a provider: bytes in, bytes out. `codec` spells our own errors. */
+  /** Any other request to a provider, passed through. `codec` formats the gateway's errors. */
   | { readonly kind: 'pass'; readonly codec: Codec; readonly url: string }
-  /** Ours. */
+  /** A path of the gateway itself. */
   | { readonly kind: 'own'; readonly path: string; readonly query: URLSearchParams }
-  /** Not sent anywhere; `codec` spells the problem for the client. */
+  /** A request that is not sent anywhere. `codec` formats the problem. */
   | { readonly kind: 'refused'; readonly codec: Codec; readonly problem: GatewayProblem };
 
+/** Finds the route of a request. */
 export function routeOf(method: string, target: string, headers: HeaderList, urls: UpstreamUrls): Route {
   const [path = '/'] = target.split('?', 1);
   const query = queryOf(target);
@@ -42,7 +44,7 @@ export function routeOf(method: string, target: string, headers: HeaderList, url
   return { kind: 'pass', codec: path.startsWith('/v1beta/openai/') ? openaiChat : codecs[provider], url };
 }
 
-/** Paths that the gateway answers itself. */
+/** True for paths that the gateway answers itself. */
 export function isOwnPath(path: string): boolean {
   return ['/healthz', '/readyz', '/metrics'].includes(path) || path.startsWith('/_leporello/');
 }
@@ -62,8 +64,8 @@ const modelPaths = [
 ] as const;
 
 /**
- * Gemini and Vertex AI name model and action in the path: `/v1beta/models/M:streamGenerateContent?alt=sse`. A stream that is not SSE
- * is one JSON array that arrives in pieces; it is passed through.
+ * Finds the route of a Gemini or Vertex AI request, whose path names model and action: `/v1beta/models/M:streamGenerateContent?alt=sse`. A
+ * stream that is not SSE is one JSON array that arrives in pieces; it is passed through.
  */
 function namedModelRoute(method: string, path: string, query: string) {
   const [, model, action] = namedModel.exec(path) ?? [];
@@ -79,7 +81,7 @@ function namedModelRoute(method: string, path: string, query: string) {
 const namedModel =
   /^\/v1(?:(?:alpha|beta)\w*)?\/(?:(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/google\/)?(?:models|tunedModels)\/([^/:]+):(\w+)$/;
 
-/** The name as it is where its `%` are malformed: what is wrong with a path is for the provider to say. */
+/** Decodes a name. A malformed name stays as it is, for the provider to reject. */
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name);
@@ -88,7 +90,7 @@ function decoded(name: string): string {
   }
 }
 
-/** Where a request of our own goes, beside one that went to `url`: complete, not streamed, for `model` where the path names it. */
+/** Returns the URL for a request of the gateway's own, not streamed, derived from the client's `url`. `model` replaces a model in the path. */
 export function promptUrl(url: string, model: string | undefined): string {
   const [path = '', query = ''] = url.split('?', 2);
   const named = /^(.*\/(?:models|tunedModels)\/)([^/:]+):\w+$/.exec(path);
@@ -100,23 +102,23 @@ export function promptUrl(url: string, model: string | undefined): string {
 }
 
 /**
- * Says what is wrong with a target that could reach something else than it says: outside of the upstream's base URL, or another
- * host. Undefined for an honest one.
+ * Returns the problem of a target that could reach something outside of the upstream's base URL, or another host. Undefined for a valid
+ * target.
  */
 function problemOf(target: string, path: string): string | undefined {
   const shown = JSON.stringify(path.slice(0, 200));
   if (!target.startsWith('/'))
-    return `The request target ${shown} is not a path: this gateway is no forward proxy, so set it as the client's base URL.`;
+    return `The request target ${shown} is not a path: the gateway is not a forward proxy. Set it as the client's base URL.`;
   if (/[^!-\u{10FFFF}]|[\u007F#]/u.test(target))
-    return `The request target ${shown} holds a blank, a control character or a #: percent-encode it.`;
-  if (climbs(path)) return `The path ${shown} holds a . or .. segment: send it resolved.`;
+    return `The request target ${shown} contains a space, a control character or a #: percent-encode it.`;
+  if (climbs(path)) return `The path ${shown} contains a . or .. segment: send the resolved path.`;
   return undefined;
 }
 
-/** True when a path has a dot segment, however often a server decodes it and whatever slash it takes. */
+/** True when a path has a dot segment, no matter how often a server decodes it and which slashes it accepts. */
 function climbs(path: string): boolean {
   let text = path;
-  for (let round = 0; round < mostDecodings; round++) {
+  for (let round = 0; round < maxDecodings; round++) {
     if (dotSegment.test(text)) return true;
     const next = percentDecoded(text);
     if (next === text) return false;
@@ -125,13 +127,13 @@ function climbs(path: string): boolean {
   return true;
 }
 
-/** Nobody honest encodes a path this often. */
-const mostDecodings = 8;
+/** Encodings of a path that are undone at most. A path with more counts as malicious. */
+const maxDecodings = 8;
 
-/** With what some servers ignore about it: blanks, and parameters behind a semicolon. */
+/** Matches a dot segment, with the spaces and semicolon parameters that some servers ignore. */
 const dotSegment = /(?:^|[/\\])[\0-\x20]*\.{1,2}[\0-\x20]*(?:;[^/\\]*)?(?=[/\\?#]|$)/;
 
-/** The version stands once: a base that ends in one (`/v1`, `/api/paas/v4`) takes the place of the client's. */
+/** Joins a base URL and a target. The version occurs once: one at the end of the base (`/v1`, `/api/paas/v4`) replaces the client's. */
 function joinUrl(base: string, target: string): string {
   const trimmed = base.replace(/\/+$/, '');
   const ascii = target.replaceAll(/[\\\u0080-\u{10FFFF}]/gu, encoded);
@@ -140,13 +142,13 @@ function joinUrl(base: string, target: string): string {
   return /\/v\d+\w*$/.test(trimmed) ? trimmed + rest : trimmed + version + rest;
 }
 
-/** Node hands a byte above 0x7F over as the character of its number; fetch would send it, and a backslash, as something else. */
+/** Percent-encodes a character. Node returns a byte above 0x7F as the character with that code, and fetch would change it, and a backslash. */
 function encoded(character: string): string {
   const code = character.codePointAt(0)!;
   return code < 0x100 ? `%${code.toString(16).toUpperCase()}` : encodeURIComponent(character.toWellFormed());
 }
 
-/** What clients call their session; used to group receipts, never for correctness. */
+/** Returns the session that a client names in its headers. It only groups receipts. */
 export function sessionOf(headers: HeaderList): string | undefined {
   for (const name of [
     'x-leporello-session',
@@ -161,7 +163,7 @@ export function sessionOf(headers: HeaderList): string | undefined {
   return undefined;
 }
 
-/** Returns the codec of this name. `route` is what the URL says, in formats that put the model there. */
+/** Returns the codec of a name. `route` is the model and mode from the URL, in formats that put them there. */
 export function codecOf(name: string, route: Codec['route']): Codec {
   if (route) return geminiFor(route);
   return [anthropicMessages, openaiChat, openaiResponses].find((codec) => codec.name === name) ?? gemini;

@@ -108,27 +108,27 @@ describe('a setting that is no tenant', () => {
   it.each([
     [
       'Me',
-      'tenant is "Me": it must be local, credential, a label of 1 to 64 of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
+      'tenant is "Me": it must be local, credential, a label of 1 to 64 characters of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
     ],
     [
       '',
-      'tenant is "": it must be local, credential, a label of 1 to 64 of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
+      'tenant is "": it must be local, credential, a label of 1 to 64 characters of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
     ],
     [
       { claim: '' },
-      'tenant is {"claim":""}: it must be local, credential, a label of 1 to 64 of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
+      'tenant is {"claim":""}: it must be local, credential, a label of 1 to 64 characters of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
     ],
     [
       { header: 'x', claim: 'y' },
-      'tenant is {"header":"x","claim":"y"}: it must be local, credential, a label of 1 to 64 of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
+      'tenant is {"header":"x","claim":"y"}: it must be local, credential, a label of 1 to 64 characters of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
     ],
     [
       { header: 'x y' },
-      'tenant.header is "x y": it must be the name of a header that the proxy in front sets, such as x-tenant, and none that holds a credential.',
+      'tenant.header is "x y": it must be the name of a header that the proxy in front sets, such as x-tenant, and not of one that contains a credential.',
     ],
     [
       { header: 'Authorization' },
-      'tenant.header is "Authorization": it must be the name of a header that the proxy in front sets, such as x-tenant, and none that holds a credential.',
+      'tenant.header is "Authorization": it must be the name of a header that the proxy in front sets, such as x-tenant, and not of one that contains a credential.',
     ],
   ] as const)('%j is refused at the start', (setting, message) => {
     expect(() => createTenantRule(setting, encryptedStore)).toThrow(

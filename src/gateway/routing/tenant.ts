@@ -1,31 +1,34 @@
-/** Decides whose data a request is, by the setting `tenant`. */
+/** Decides which tenant a request belongs to, according to the setting `tenant`. */
 import { LeporelloError } from '../../errors.ts';
 import { isTenantLabel, type EncryptedStore } from '../../store/encrypted-store.ts';
 import { credentialHeaders, credentialOf, credentialsOf } from './credentials.ts';
 import type { GatewayRequest, HeaderList } from '../http/http.ts';
 
 /**
- * - `'local'`: one tenant for all requests that come straight from this machine. One that a proxy has forwarded counts by its credential.
+ * The setting `tenant`.
+ *
+ * - `'local'`: one tenant for all requests sent directly from this machine. A request that a proxy forwarded belongs to its credential.
  * - `'credential'`: each credential is a tenant of its own.
  * - another label (1 to 64 of a-z, 0-9 and -): one tenant for all requests.
- * - `{ header }`: what a proxy in front says in this header. The proxy must take the client's own header of that name out.
- * - `{ claim }`: what the JWT in `authorization` says under this name. Its signature is for the provider to check, so this tenant sees
- *   nothing under `/_leporello/`. A request without that claim counts by its credential.
+ * - `{ header }`: the tenant that a proxy in front names in this header. The proxy must remove the client's own header of that name.
+ * - `{ claim }`: the tenant that the JWT in `authorization` names in this claim. Only the provider checks the signature, so the token shows
+ *   nothing under `/_leporello/`. A request without that claim belongs to its credential.
  */
 export type TenantSetting = string | { readonly header: string } | { readonly claim: string };
 
-/** `isVerified` is false where anybody could have written the name of the tenant. */
+/** The tenant of a request, or the reason why it has none. `isVerified` is false when anyone could have written the tenant's name. */
 export type Tenant =
   | { readonly label: string; readonly isVerified: boolean }
   | { readonly label: undefined; readonly problem: string };
 
+/** Maps requests to tenants. */
 export type TenantRule = {
   tenantOf(request: GatewayRequest): Tenant;
-  /** The headers that go on to the provider: without the one that names the tenant. */
+  /** Returns the headers for the provider, without the one that names the tenant. */
   forwarded(headers: HeaderList): HeaderList;
 };
 
-/** Throws `bad-config` for a setting that is none of those above. */
+/** Creates the rule for a setting. Throws `bad-config` for an invalid setting. */
 export function createTenantRule(
   setting: TenantSetting,
   encryptedStore: Pick<EncryptedStore, 'tenantOf'>,
@@ -34,15 +37,15 @@ export function createTenantRule(
     label: encryptedStore.tenantOf(credentialOf(headers, target)),
     isVerified: true,
   });
-  if (setting === 'credential') return { tenantOf: byCredential, forwarded: asTheyCame };
+  if (setting === 'credential') return { tenantOf: byCredential, forwarded: allHeaders };
   if (setting === 'local') {
     const local: Tenant = { label: setting, isVerified: true };
     const tenantOf = (request: GatewayRequest) => (isForwarded(request) ? byCredential(request) : local);
-    return { tenantOf, forwarded: asTheyCame };
+    return { tenantOf, forwarded: allHeaders };
   }
   if (typeof setting === 'string') {
     const fixed: Tenant = { label: checkedLabel(setting), isVerified: true };
-    return { tenantOf: () => fixed, forwarded: asTheyCame };
+    return { tenantOf: () => fixed, forwarded: allHeaders };
   }
   if (hasText(setting, 'header')) {
     const name = checkedHeader(setting.header);
@@ -55,17 +58,17 @@ export function createTenantRule(
     const { claim } = setting;
     const tenantOf = (request: GatewayRequest) =>
       tenantInToken(request, claim, encryptedStore) ?? byCredential(request);
-    return { tenantOf, forwarded: asTheyCame };
+    return { tenantOf, forwarded: allHeaders };
   }
   throw badTenant(setting);
 }
 
-/** No header is for the gateway alone. */
-function asTheyCame(headers: HeaderList): HeaderList {
+/** Returns all headers, when none of them is only for the gateway. */
+function allHeaders(headers: HeaderList): HeaderList {
   return headers;
 }
 
-/** Headers by which a proxy says that it has forwarded a request. */
+/** Headers with which a proxy says that it has forwarded a request. */
 const forwardedBy = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
 
 function isForwarded({ headers }: GatewayRequest): boolean {
@@ -86,7 +89,10 @@ function tenantInHeader(
   return { label: undefined, problem };
 }
 
-/** Undefined without that claim. Any other credential of the request counts, too: it may be the one that the provider looks at. */
+/**
+ * Returns the tenant that a claim names; undefined without that claim. Other credentials of the request become part of the tenant's name,
+ * because the provider may use one of them.
+ */
 function tenantInToken(
   { headers, target }: GatewayRequest,
   claim: string,
@@ -103,7 +109,7 @@ function tenantInToken(
   return { label: encryptedStore.tenantOf(name, 'claim'), isVerified: false };
 }
 
-/** The payload of a JWT; undefined for any other text. */
+/** Returns the payload of a JWT; undefined for any other text. */
 function claimsOf(token: string): Readonly<Record<string, unknown>> | undefined {
   const [, payload] = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token) ?? [];
   if (payload === undefined) return undefined;
@@ -128,14 +134,14 @@ function checkedLabel(label: string): string {
   throw badTenant(label);
 }
 
-/** In lower case. A credential would be kept from the provider. */
+/** Returns the name in lower case. Throws for headers with credentials, because the gateway would keep them from the provider. */
 function checkedHeader(name: string): string {
   const lower = name.toLowerCase();
   const isTaken = [...credentialHeaders, 'cookie', 'host'].includes(lower);
   if (/^[\w!#$%&'*+.^`|~-]{1,100}$/.test(lower) && !isTaken) return lower;
   throw new LeporelloError(
     'bad-config',
-    `tenant.header is ${JSON.stringify(name.slice(0, 80))}: it must be the name of a header that the proxy in front sets, such as x-tenant, and none that holds a credential.`,
+    `tenant.header is ${JSON.stringify(name.slice(0, 80))}: it must be the name of a header that the proxy in front sets, such as x-tenant, and not of one that contains a credential.`,
   );
 }
 
@@ -143,6 +149,6 @@ function badTenant(setting: unknown): LeporelloError {
   const shown = (JSON.stringify(setting) ?? 'undefined').slice(0, 80);
   return new LeporelloError(
     'bad-config',
-    `tenant is ${shown}: it must be local, credential, a label of 1 to 64 of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.`,
+    `tenant is ${shown}: it must be local, credential, a label of 1 to 64 characters of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.`,
   );
 }
