@@ -1,14 +1,15 @@
 /**
- * Byte-pair merging: how many tokens a piece of bytes becomes. Pure algorithm over a vocabulary, no text, no I/O.
- * Short pieces scan an array for the lowest rank; long ones keep the pairs in a heap, so that a megabyte without a
- * break costs n log n and not n squared.
+ * Counts the tokens of a piece of bytes by byte-pair merging, over a vocabulary packed into typed arrays: byte strings and their
+ * ranks, found by hashing a range of bytes in place. No text is copied, sliced or kept as a key, and there is no object per token
+ * for the garbage collector. Short pieces scan an array for the lowest rank; long ones keep the pairs in a heap, so that a
+ * megabyte without a break costs n log n and not n squared. Pure, without I/O.
  */
 
-/** Below this many bytes the scan is quicker than the heap (measured: they cross between 60 and 120). */
+/** Below this many bytes the scan is faster than the heap (measured: they cross between 60 and 120). */
 const SCAN_LIMIT = 80;
 
 export interface Merger {
-  /** Tokens of the bytes from `start` to `end` (exclusive). */
+  /** Counts the tokens of the bytes from `start` to `end` (exclusive). */
   count(bytes: Uint8Array, start: number, end: number): number;
 }
 
@@ -27,7 +28,7 @@ export function createMerger(vocabulary: Vocabulary): Merger {
 
 type Scratch = { readonly bounds: Int32Array; readonly ranks: Int32Array };
 
-/** `bounds[k]` is where part k starts, `ranks[k]` the rank of part k joined with part k + 1. */
+/** `bounds[k]` is the start of part k, `ranks[k]` the rank of part k joined with part k + 1. */
 function countByScan(
   vocabulary: Vocabulary,
   { bounds, ranks }: Scratch,
@@ -46,7 +47,7 @@ function countByScan(
     for (let k = 1; k < parts; k++) if (ranks[k]! < ranks[best]!) best = k;
     if (ranks[best] === NO_RANK) return parts;
     parts--;
-    // By hand: for so few elements a call of copyWithin costs more than the copy.
+    // For so few elements a call of copyWithin costs more than this loop.
     for (let k = best + 1; k < parts; k++) {
       bounds[k] = bounds[k + 1]!;
       ranks[k] = ranks[k + 1]!;
@@ -81,7 +82,7 @@ function countByHeap(vocabulary: Vocabulary, bytes: Uint8Array, start: number, e
   for (let key = heap.pop(); key !== undefined; key = heap.pop()) {
     const rank = Math.floor(key / PLACES);
     const place = key - rank * PLACES;
-    // Entries are not taken out when a neighbour merges: they are told by their old rank.
+    // Entries stay in the heap when a neighbor merges; an outdated rank identifies them.
     if (ranks[place] !== rank) continue;
     const gone = next[place]!;
     next[place] = next[gone]!;
@@ -135,18 +136,18 @@ function grown(keys: Float64Array): Float64Array<ArrayBuffer> {
   return larger;
 }
 
-/** What is not a token: later than every rank, so it never merges. */
+/** The rank of bytes that are no token: later than every rank, so they never merge. */
 export const NO_RANK = 0x7fffffff;
 
 export interface Vocabulary {
-  /** Rank of the bytes from `start` to `end` (exclusive, at least one byte), or `NO_RANK`. */
+  /** Returns the rank of the bytes from `start` to `end` (exclusive, at least one byte), or `NO_RANK`. */
   rank(bytes: Uint8Array, start: number, end: number): number;
 }
 
-/** Text where the bytes of a token are valid UTF-8, else the bytes. */
+/** Text if the bytes of a token are valid UTF-8, else the bytes. */
 export type Token = string | readonly number[];
 
-/** Packs tokens that stand in the order of their ranks. */
+/** Packs tokens that are in the order of their ranks. */
 export function createVocabulary(tokens: readonly Token[]): Vocabulary {
   const { pool, offsets, longest } = packTokens(tokens);
   const slots = new Int32Array(tableSize(tokens.length));
@@ -186,19 +187,19 @@ function sameBytes(left: Uint8Array, leftAt: number, right: Uint8Array, rightAt:
   return true;
 }
 
-/** Multiplicative; the top bits are the good ones. */
+/** A multiplicative hash; its top bits are the best distributed. */
 function hash(bytes: Uint8Array, start: number, end: number): number {
   let state = end - start;
   for (let k = start; k < end; k++) state = Math.imul(state ^ bytes[k]!, 0x9e3779b1) ^ (state >>> 13);
   return Math.imul(state ^ (state >>> 15), 0x85ebca6b);
 }
 
-/** A power of two at least twice the entries, so that probes stay short. */
+/** Returns a power of two of at least twice the entries, so that probes stay short. */
 function tableSize(entries: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(entries, 1) * 2));
 }
 
-/** Token k stands in `pool` from `offsets[k]` to `offsets[k + 1]`. */
+/** Packs the tokens: token k is in `pool` from `offsets[k]` to `offsets[k + 1]`. */
 function packTokens(tokens: readonly Token[]) {
   const pool = new Uint8Array(tokens.reduce((sum, token) => sum + token.length * 3, 0));
   const offsets = new Uint32Array(tokens.length + 1);
@@ -214,7 +215,7 @@ function packTokens(tokens: readonly Token[]) {
 
 const encoder = new TextEncoder();
 
-/** Returns where the token ends. */
+/** Returns the end of the token. */
 function writeToken(token: Token, pool: Uint8Array, start: number): number {
   for (let k = 0; k < token.length; k++) {
     const unit = typeof token === 'string' ? token.charCodeAt(k) : token[k]!;

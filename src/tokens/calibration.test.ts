@@ -114,12 +114,14 @@ describe('memory', () => {
 
   it('refuses bounds that do not hold 1', () => {
     for (const bounds of [
-      { least: 0, most: 2 },
-      { least: 1.1, most: 2 },
-      { least: 0.5, most: 0.9 },
-      { least: Number.NaN, most: 2 },
+      { min: 0, max: 2 },
+      { min: 1.1, max: 2 },
+      { min: 0.5, max: 0.9 },
+      { min: Number.NaN, max: 2 },
     ]) {
-      expect(() => createCalibration({ bounds })).toThrow(`Calibration is bounded by ${bounds.least} and`);
+      expect(() => createCalibration({ bounds })).toThrow(
+        `calibration.bounds must satisfy 0 < min <= 1 <= max, but min is ${bounds.min} and`,
+      );
     }
   });
 });

@@ -1,53 +1,54 @@
 /**
- * Learns from what providers report how far counts are off, and corrects the next ones. In this process only: a restart forgets it,
- * and two reports later it is known again. Pure but for that memory, which is bounded.
+ * Corrects token counts by what providers reported for earlier requests. It learns in this process only: a restart forgets it,
+ * and two reports later it is learned again. Pure except for that memory, which is bounded.
  *
- * What is reported is taken as `unseen + slope x counted`. The slope is reckoned from how prompts grow, of the conversation and before
- * that of the model; `unseen` belongs to a conversation and lies in its last reports. A conversation without any is corrected by the
- * level of its model: the median of what others began with, in which the uncorrected count has one vote.
+ * It models the reported tokens as `unseen + slope x counted`. The slope is computed from how prompts grow, in the conversation
+ * and before that in all conversations with the model. `unseen` belongs to a conversation and follows from its last reports. A
+ * conversation without reports is corrected by the level of its model: the median of what others began with, in which the
+ * uncorrected count has one vote.
  */
 import { LRUCache } from 'lru-cache';
 import { LeporelloError } from '../errors.ts';
 
 export interface Calibration {
   /**
-   * How to correct counts of a conversation as far as is known now: it does not change when more is learned. An undefined
-   * conversation is one nobody could find again: it is corrected by its model alone.
+   * Returns the correction for a conversation as known now: it does not change when more is learned. An undefined conversation
+   * cannot be found again, so it is corrected by its model alone.
    */
   correctionFor(model: string, conversation: string | undefined): Correction;
-  /** Takes in what the provider reported for a prompt. What cannot be a report of it is left out. */
+  /** Takes the provider's report for a prompt. Ignores reports that cannot be of that prompt. */
   learn(model: string, conversation: string | undefined, report: CountReport): void;
 }
 
 export type CalibrationOptions = {
   /**
-   * Factors of a count. Less than `least` is no report of that prompt (some servers report what their cache did not hold); more than
-   * `most` is believed when two reports of a conversation say so. Default 0.5 and 2.
+   * Factors of a count. A report below `min` is no report of that prompt (some servers report only what their cache did not
+   * hold); one above `max` is accepted when two reports of a conversation agree. Default 0.5 and 2.
    */
-  readonly bounds?: Bounds;
+  readonly bounds?: CorrectionBounds;
   /** How many conversations are remembered, of some 500 bytes each. Default 5,000. */
   readonly conversations?: number;
-  /** How many models. Default 500. */
+  /** How many models are remembered. Default 500. */
   readonly models?: number;
 };
 
-/** Leaves every count as it is. */
+/** Leaves every count unchanged. */
 export const uncalibrated: Calibration = {
   correctionFor: () => ({ correct: (counted) => counted, countFor: (tokens) => tokens, slope: 1 }),
   learn: () => {},
 };
 
-/** Throws `bad-config` for bounds that do not hold 1. */
+/** Throws `bad-config` unless 0 < min <= 1 <= max. */
 export function createCalibration(options: CalibrationOptions = {}): Calibration {
-  const { bounds = { least: 0.5, most: 2 }, conversations: most = 5_000 } = options;
-  if (!(bounds.least > 0 && bounds.least <= 1 && bounds.most >= 1)) {
+  const { bounds = { min: 0.5, max: 2 }, conversations: maxConversations = 5_000 } = options;
+  if (!(bounds.min > 0 && bounds.min <= 1 && bounds.max >= 1)) {
     throw new LeporelloError(
       'bad-config',
-      `Calibration is bounded by ${bounds.least} and ${bounds.most}; the first must be above 0 and at most 1, the second at least 1.`,
+      `calibration.bounds must satisfy 0 < min <= 1 <= max, but min is ${bounds.min} and max is ${bounds.max}.`,
     );
   }
   const models = new LRUCache<string, CalibratedModel>({ max: options.models ?? 500 });
-  const conversations = new LRUCache<string, CalibratedConversation>({ max: most });
+  const conversations = new LRUCache<string, CalibratedConversation>({ max: maxConversations });
 
   return {
     correctionFor(model, conversation) {
@@ -55,7 +56,7 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
       const known = conversation === undefined ? undefined : conversations.get(`${model}\n${conversation}`);
       const { reports, growth } = known ?? newConversation;
       const level = levelOf(ofModel);
-      const slope = clamp(slopeOf(growth, slopeOf(ofModel.growth, level)), bounds.least, bounds.most);
+      const slope = clamp(slopeOf(growth, slopeOf(ofModel.growth, level)), bounds.min, bounds.max);
       return correctionFrom({ bounds, level, slope, reports });
     },
     learn(model, conversation, report) {
@@ -78,38 +79,38 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
 }
 
 type CalibratedModel = {
-  /** Logarithms of reported for counted, of the first reports of conversations. */
+  /** Logarithms of reported divided by counted tokens, of the first reports of conversations. */
   readonly levels: readonly number[];
   readonly growth: Growth;
 };
 
 type CalibratedConversation = { readonly reports: readonly CountReport[]; readonly growth: Growth };
 
-/** Tokens prompts have grown by, all told. */
+/** Sum of the tokens by which prompts have grown. */
 type Growth = CountReport;
 
 const noGrowth: Growth = { counted: 0, reported: 0 };
 const newModel: CalibratedModel = { levels: [], growth: noGrowth };
 const newConversation: CalibratedConversation = { reports: [], growth: noGrowth };
 
-/** Conversations whose beginning tells the level of a model: the newest. */
+/** Number of newest conversations whose beginning decides the level of a model. */
 const LEVELS = 31;
 
-/** In shorter prompts what nobody sees weighs as much as the text: side calls for titles, or to ask for the quota. */
-const LEAST_TELLING = 1_000;
+/** Tokens. In shorter prompts the hidden part weighs as much as the text: side calls for titles, or to ask for the quota. */
+const MIN_LEVEL_TOKENS = 1_000;
 
-/** Growth (tokens) after which a slope of its own weighs as much as what was assumed before. */
+/** Growth (tokens) after which a measured slope weighs as much as the assumed one. */
 const ASSUMED_GROWTH = 10_000;
 
-/** Growth beyond which half of it is forgotten, so that the slope goes with the content. */
+/** Growth (tokens) above which half of it is forgotten, so that the slope follows the content. */
 const REMEMBERED_GROWTH = 200_000;
 
-/** What one turn may bring that a request does not show: thinking, reminders, wrapping. Tokens. */
+/** Tokens that one turn may add without showing in the request: thinking, reminders, wrapping. */
 const UNSEEN_GROWTH = 2_000;
 
-function isReport({ counted, reported }: CountReport, bounds: Bounds): boolean {
+function isReport({ counted, reported }: CountReport, bounds: CorrectionBounds): boolean {
   return (
-    counted > 0 && Number.isFinite(counted) && Number.isFinite(reported) && reported >= bounds.least * counted
+    counted > 0 && Number.isFinite(counted) && Number.isFinite(reported) && reported >= bounds.min * counted
   );
 }
 
@@ -117,23 +118,26 @@ function levelOf({ levels }: CalibratedModel): number {
   return Math.exp(median([0, ...levels]));
 }
 
-/** Beyond the bounds it is no ratio, but something the request does not show. */
+/** Reports beyond the bounds are no ratio, but something that the request does not show. */
 function withLevel(
   levels: readonly number[],
   { counted, reported }: CountReport,
-  { most }: Bounds,
+  { max }: CorrectionBounds,
 ): readonly number[] {
-  if (counted < LEAST_TELLING || reported > most * counted) return levels;
+  if (counted < MIN_LEVEL_TOKENS || reported > max * counted) return levels;
   return [...levels, Math.log(reported / counted)].slice(-LEVELS);
 }
 
-/** How the prompt grew, or shrank by a fold; undefined where that is no matter of counting. */
-function growthBetween(from: CountReport, to: CountReport, { least, most }: Bounds): Growth | undefined {
+/** Returns how the prompt grew, or shrank by a fold; undefined when the difference is not caused by counting. */
+function growthBetween(
+  from: CountReport,
+  to: CountReport,
+  { min, max }: CorrectionBounds,
+): Growth | undefined {
   const sign = to.counted < from.counted ? -1 : 1;
   const counted = sign * (to.counted - from.counted);
   const reported = sign * (to.reported - from.reported);
-  const believable =
-    reported >= least * counted - UNSEEN_GROWTH && reported <= most * counted + UNSEEN_GROWTH;
+  const believable = reported >= min * counted - UNSEEN_GROWTH && reported <= max * counted + UNSEEN_GROWTH;
   return believable ? { counted, reported } : undefined;
 }
 
@@ -148,70 +152,71 @@ function slopeOf({ counted, reported }: Growth, assumed: number): number {
 }
 
 export type Correction = {
-  /** The tokens the provider would report for a prompt that is counted as so many. A larger count never gives less. */
+  /** Returns the tokens the provider would report for a prompt with this count. A larger count never gives less. */
   readonly correct: (counted: number) => number;
-  /** The other way round: the largest count that is corrected to no more than so many tokens. */
+  /** Returns the inverse: the largest count that is corrected to at most this many tokens. */
   readonly countFor: (tokens: number) => number;
-  /** The tokens the provider would report more for one counted token more. */
+  /** The tokens that the provider would report for one more counted token. */
   readonly slope: number;
 };
 
-/** A prompt as it was counted and as its provider reported it. */
+/** The counted tokens of a prompt, and those its provider reported. */
 export type CountReport = { readonly counted: number; readonly reported: number };
 
-/** How far from the count a correction may go, as factors of it. */
-type Bounds = { readonly least: number; readonly most: number };
+/** Limits of a correction, as factors of the count. */
+type CorrectionBounds = { readonly min: number; readonly max: number };
 
-export type Evidence = {
-  readonly bounds: Bounds;
-  /** Reported for one counted token where a conversation begins. Within the bounds. */
+export type CorrectionEvidence = {
+  readonly bounds: CorrectionBounds;
+  /** Reported tokens for one counted token at the beginning of a conversation. Within the bounds. */
   readonly level: number;
-  /** Reported for one counted token more. Within the bounds. */
+  /** Reported tokens for one more counted token. Within the bounds. */
   readonly slope: number;
-  /** The newest three of this conversation, oldest first. */
+  /** The newest three reports of this conversation, oldest first. */
   readonly reports: readonly CountReport[];
 };
 
-/** How far one report may move a correction from what the others say, as a share of it. */
+/** How far one report may move a correction away from the others, as a share of it. */
 const STEP = 0.1;
 
-export function correctionFrom(evidence: Evidence): Correction {
+export function correctionFrom(evidence: CorrectionEvidence): Correction {
   const tokensFor = lineOf(evidence);
   const correct = (counted: number): number => Math.round(tokensFor(counted));
   const { bounds, level, slope, reports } = evidence;
   return {
     correct,
-    countFor: (tokens) => largest(tokens / bounds.least, correct, tokens),
+    countFor: (tokens) => largest(tokens / bounds.min, correct, tokens),
     slope: reports.length === 0 ? level : slope,
   };
 }
 
 /**
- * Each report gives a line through it. The newest is right but for what happened since, unless it is wild: so it holds within a
- * `STEP` of the middle of three, to which the level of the model belongs while there are only two. One report alone is believed
- * within the bounds; what goes beyond (something the request does not show: a stored prompt, a file by its id) needs a second.
+ * Returns the corrected count as a function of the count. Each report gives a line through it. The newest is right except for
+ * later changes, unless it is an outlier: so it must lie within a `STEP` of the median of three, which includes the level of the
+ * model while there are only two. A single report is accepted within the bounds; one beyond them (for something the request does
+ * not show: a stored prompt, a file by its id) needs a second one.
  */
-function lineOf({ bounds, level, slope, reports }: Evidence): (counted: number) => number {
+function lineOf({ bounds, level, slope, reports }: CorrectionEvidence): (counted: number) => number {
   const newest = reports.at(-1);
   if (newest === undefined) return (counted) => level * counted;
   const through = (report: CountReport, counted: number) =>
     report.reported + slope * (counted - report.counted);
   if (reports.length === 1) {
-    return (counted) => clamp(through(newest, counted), bounds.least * counted, bounds.most * counted);
+    return (counted) => clamp(through(newest, counted), bounds.min * counted, bounds.max * counted);
   }
   return (counted) => {
     const lines = reports.map((report) => through(report, counted));
-    const least = bounds.least * counted;
-    const middle = Math.max(least, median(lines.length < 3 ? [level * counted, ...lines] : lines));
-    return Math.max(least, clamp(through(newest, counted), middle * (1 - STEP), middle * (1 + STEP)));
+    const min = bounds.min * counted;
+    const middle = Math.max(min, median(lines.length < 3 ? [level * counted, ...lines] : lines));
+    return Math.max(min, clamp(through(newest, counted), middle * (1 - STEP), middle * (1 + STEP)));
   };
 }
 
-function clamp(value: number, least: number, most: number): number {
-  return Math.min(most, Math.max(least, value));
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, value));
 }
 
-/** Of an even number the mean of the middle two. */
+/** Returns the median; of an even number of values the mean of the middle two. */
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const half = sorted.length / 2;
@@ -220,13 +225,13 @@ function median(values: readonly number[]): number {
   return (lower + upper) / 2;
 }
 
-/** The largest whole number up to `end` whose value is at most `most`; 0 where none is. `valueOf` never falls. */
-function largest(end: number, valueOf: (number: number) => number, most: number): number {
+/** Returns the largest whole number up to `end` whose value is at most `max`; 0 if there is none. `valueOf` never decreases. */
+function largest(end: number, valueOf: (number: number) => number, max: number): number {
   let low = 0;
   let high = Math.max(0, Math.ceil(end)) + 1;
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (valueOf(middle) <= most) low = middle;
+    if (valueOf(middle) <= max) low = middle;
     else high = middle;
   }
   return low;

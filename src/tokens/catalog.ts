@@ -1,7 +1,7 @@
 /**
- * Windows and price lists of models, from the maintained package `@pydantic/genai-prices` with its bundled data; nothing
- * is fetched. Importing it takes about 30 ms, so it is imported on first use. Which names a model may have is
- * `model-names.ts`, what to do with a price is `receipts/prices.ts`.
+ * Looks up windows and price lists of models in the maintained package `@pydantic/genai-prices` with its bundled data; nothing is
+ * fetched. Importing it takes about 30 ms, so it is imported on first use. `model-names.ts` says which names a model may have,
+ * `receipts/prices.ts` uses the prices.
  */
 import type * as genaiPrices from '@pydantic/genai-prices';
 import { LRUCache } from 'lru-cache';
@@ -9,7 +9,7 @@ import { bestMatch, namesOf } from './model-names.ts';
 
 type PricesPackage = typeof genaiPrices;
 
-/** USD per million tokens, or by prompt size: `base`, and the price of the last tier whose `start` (tokens) is passed. */
+/** USD per million tokens; or by prompt size: `base`, and the price of the last tier whose `start` (tokens) is passed. */
 export type Rate =
   | number
   | {
@@ -21,17 +21,17 @@ export type Rate =
 export type Rates = Readonly<Record<string, Rate | undefined>>;
 
 export interface ModelCatalog {
-  /** Tokens of prompt and reply together. */
+  /** Returns the tokens of prompt and reply together. */
   windowOf(model: string): number | undefined;
-  /** The list as it holds at the moment of the first look-up; lists change with the date, and some with the hour. */
+  /** Returns the prices at the moment of the first look-up; lists change with the date, and some with the hour. */
   ratesOf(model: string): Rates | undefined;
-  /** The entry of a table keyed by model patterns that fits best. */
+  /** Returns the best matching entry of a table keyed by model patterns. */
   pick<T>(model: string, table: Readonly<Record<string, T>>): T | undefined;
 }
 
 let loading: Promise<ModelCatalog> | undefined;
 
-/** The catalogue, loaded once per process. A load that failed is tried again. */
+/** Loads the catalog once per process. A load that failed is tried again. */
 export function loadCatalog(): Promise<ModelCatalog> {
   loading ??= import('@pydantic/genai-prices').then(createCatalog);
   loading.catch(() => {
@@ -61,7 +61,7 @@ function createCatalog(prices: PricesPackage): ModelCatalog {
   };
 }
 
-/** The first listing with a window and the first with prices; a listing often lacks one of them. */
+/** Returns the first listing with a window and the first with prices; a listing often lacks one of them. */
 function findEntry(prices: PricesPackage, names: readonly string[]): Entry {
   let entry = nothing;
   for (const { name, provider } of listings(prices, names)) {
@@ -70,11 +70,11 @@ function findEntry(prices: PricesPackage, names: readonly string[]): Entry {
     entry = { window: entry.window ?? found.window, rates: entry.rates ?? found.rates };
     if (entry.window !== undefined && entry.rates !== undefined) return entry;
   }
-  // Last, the same model as any vendor's: a good guess at the window, but not at what this provider takes for it.
+  // At last, the same model of any vendor: a good guess at the window, but not at this provider's price.
   return entry.window === undefined ? { ...entry, window: windowAnywhere(prices, names) } : entry;
 }
 
-/** Where to look, best first: the provider the name begins with, the maker of the model, the broker that lists most. */
+/** Yields where to look, the best first: the provider the name begins with, the maker of the model, the broker that lists most. */
 function* listings(prices: PricesPackage, names: readonly string[]) {
   for (const name of names) {
     const [vendor = '', ...rest] = name.split('/');

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Correction, correctionFrom, type Evidence, type CountReport } from './calibration.ts';
+import { type Correction, correctionFrom, type CorrectionEvidence, type CountReport } from './calibration.ts';
 
-const bounds = { least: 0.5, most: 2 };
+const bounds = { min: 0.5, max: 2 };
 
 const correct = (correction: Correction, counts: readonly number[]) =>
   counts.map((counted) => correction.correct(counted));
 
-const correctionOf = (evidence: Partial<Evidence>) =>
+const correctionOf = (evidence: Partial<CorrectionEvidence>) =>
   correctionFrom({ bounds, level: 1, slope: 1, reports: [], ...evidence });
 
 describe('correctionFrom', () => {

@@ -19,7 +19,7 @@ describe('imageTokens', () => {
   });
 
   it('counts patches up to the most there may be', () => {
-    const rule: ImageRule = { rule: 'patches', patch: 32, most: 1536, factor: 1.62 };
+    const rule: ImageRule = { rule: 'patches', patch: 32, max: 1536, factor: 1.62 };
     expect(
       tokensOf(rule, [
         [1024, 1024],
@@ -30,7 +30,7 @@ describe('imageTokens', () => {
   });
 
   it('counts by area after shrinking the long side', () => {
-    const rule: ImageRule = { rule: 'area', pixels: 750, longSide: 1568, most: 1600 };
+    const rule: ImageRule = { rule: 'area', pixels: 750, longSide: 1568, max: 1600 };
     expect(
       tokensOf(rule, [
         [200, 200],
@@ -63,6 +63,6 @@ describe('imageTokens', () => {
   });
 
   it('takes an image of unknown size for a large one', () => {
-    expect(imageTokens({ rule: 'area', pixels: 750, longSide: 1568, most: 1600 }, undefined)).toBe(1600);
+    expect(imageTokens({ rule: 'area', pixels: 750, longSide: 1568, max: 1600 }, undefined)).toBe(1600);
   });
 });

@@ -1,6 +1,7 @@
 /**
- * Tokens of images, documents and sounds in a request body. Images go by the provider's rule for their size; the rest is
- * guessed from how much there is. Pure. The base64 text itself is never counted: it would be a hundred times too much.
+ * Counts tokens of images, documents and sounds in a request body. Images are counted by the provider's rule for their size,
+ * which is read from the first bytes of PNG, JPEG, GIF and WebP; the rest is estimated from the amount of data. Pure. The base64
+ * text itself is never counted as text: that would be a hundred times too much.
  */
 import { bytesOf, textOf, type Block, type Media } from '../conversation/conversation.ts';
 import type { ImageSize, TokenCounter } from './token-counter.ts';
@@ -9,24 +10,24 @@ export function countMedia(counter: TokenCounter, body: Uint8Array, block: Block
   const { kind, data, span } = media;
   if (kind === 'image') return counter.image(data && imageSizeOf(bytesOf(body, block, data)));
   if (data === undefined) {
-    return Math.max(LEAST_TOKENS[kind], Math.ceil((span.end - span.start) / JSON_BYTES_PER_TOKEN));
+    return Math.max(MIN_TOKENS[kind], Math.ceil((span.end - span.start) / JSON_BYTES_PER_TOKEN));
   }
   const literal = bytesOf(body, block, data);
   // A plain-text document is text like any other.
   if (kind === 'document' && !isEncoded(literal)) return counter.count(textOf(body, block, data));
-  return Math.max(LEAST_TOKENS[kind], Math.ceil(literal.length / BYTES_PER_TOKEN[kind]));
+  return Math.max(MIN_TOKENS[kind], Math.ceil(literal.length / BYTES_PER_TOKEN[kind]));
 }
 
 /**
- * Bytes of base64 for a token. Guesses by what is usual: a page of a document is some 60 kB and 1,500 tokens, a second of
- * sound some 20 kB and 25 tokens, a second of film 250 kB and 300 tokens.
+ * Bytes of base64 for a token. Usual values: a page of a document has some 60 kB and 1,500 tokens, a second of sound some 20 kB
+ * and 25 tokens, a second of film 250 kB and 300 tokens.
  */
 const BYTES_PER_TOKEN = { document: 40, audio: 800, other: 800 } as const;
 
-/** Also the guess for media that stand elsewhere. `other` may be a short reference. */
-const LEAST_TOKENS = { document: 1_500, audio: 250, other: 0 } as const;
+/** Also the estimate for media given by reference. `other` may be a short reference. */
+const MIN_TOKENS = { document: 1_500, audio: 250, other: 0 } as const;
 
-/** For items that hold their content as JSON of a kind nobody here knows. */
+/** For items that hold their content as unknown JSON. */
 const JSON_BYTES_PER_TOKEN = 4;
 
 const decoder = new TextDecoder();
@@ -37,12 +38,12 @@ function isEncoded(literal: Uint8Array): boolean {
   return /^(?:[a-z]+:[!-~]*|(?:[A-Za-z0-9+/=_-]|\\\/|\\[rn]){32,})$/.test(head);
 }
 
-/** A byte of the image, or undefined past its end. */
+/** Returns a byte of the image; undefined past its end. */
 type ByteAt = (at: number) => number | undefined;
 
 /**
- * The size of an image in a JSON string literal (quotes included) that holds base64 or a data URL. Undefined for other
- * URLs, unknown formats and broken data.
+ * Returns the size of an image in a JSON string literal (quotes included) that holds base64 or a data URL. Decodes only the bytes
+ * that say it. Undefined for other URLs, unknown formats and broken data; never throws.
  */
 export function imageSizeOf(literal: Uint8Array): ImageSize | undefined {
   const base64 = base64Of(literal);
@@ -54,18 +55,18 @@ export function imageSizeOf(literal: Uint8Array): ImageSize | undefined {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** A data URL says its type in fewer bytes than this. */
-const LONGEST_PREAMBLE = 200;
-/** A literal with escapes is unescaped up to here only. */
-const UNESCAPED_BYTES = 262_144;
+/** Bytes. The type in a data URL is shorter than this. */
+const MAX_PREAMBLE_BYTES = 200;
+/** Bytes. A literal with escapes is unescaped only up to here. */
+const MAX_UNESCAPED_BYTES = 262_144;
 
-/** The bytes that hold base64, without quotes, data URL preamble and escapes. */
+/** Returns the bytes that hold base64, without quotes, data URL preamble and escapes. */
 function base64Of(literal: Uint8Array): Uint8Array | undefined {
   const start = literal[0] === QUOTE ? 1 : 0;
   const end = literal.at(-1) === QUOTE ? literal.length - 1 : literal.length;
   const body = literal.subarray(start, end);
-  const plain = body.includes(BACKSLASH) ? unescaped(body.subarray(0, UNESCAPED_BYTES)) : body;
-  const preamble = ascii(plain.subarray(0, LONGEST_PREAMBLE));
+  const plain = body.includes(BACKSLASH) ? unescaped(body.subarray(0, MAX_UNESCAPED_BYTES)) : body;
+  const preamble = ascii(plain.subarray(0, MAX_PREAMBLE_BYTES));
   if (!/^[a-z][a-z+.-]*:/i.test(preamble)) return plain;
   const marker = /^data:[^,]*;base64,/i.exec(preamble);
   return marker === null ? undefined : plain.subarray(marker[0].length);
@@ -85,13 +86,13 @@ function ascii(bytes: Uint8Array): string {
   return latin1.decode(bytes);
 }
 
-/** Value of each base64 digit by its byte. The last two stand for the last two before them: the URL-safe alphabet. */
+/** Value of each base64 digit by its byte. The last two have the values of the two before them: the URL-safe alphabet. */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_';
 const digits = new Map(
   Array.from({ length: alphabet.length }, (_, k) => [alphabet.charCodeAt(k), k < 64 ? k : k - 2]),
 );
 
-/** Any byte can be had alone, since three bytes always stand in four digits. */
+/** Decodes single bytes: three bytes are always four digits. */
 function base64Reader(base64: Uint8Array): ByteAt {
   return (at) => {
     const group = Math.floor(at / 3) * 4 + (at % 3);
@@ -108,7 +109,7 @@ function startsWith(byteAt: ByteAt, at: number, text: string): boolean {
   return true;
 }
 
-/** Little-endian; undefined when the data end before. */
+/** Reads a little-endian number; undefined when the data end before. */
 function little(byteAt: ByteAt, at: number, bytes: number): number | undefined {
   let value = 0;
   for (let k = bytes - 1; k >= 0; k--) {
@@ -145,7 +146,7 @@ function readWebp(byteAt: ByteAt): ImageSize | undefined {
     return sized(width === undefined ? width : width + 1, height === undefined ? height : height + 1);
   }
   if (startsWith(byteAt, 12, 'VP8L')) {
-    // Fourteen bits each, less one.
+    // Fourteen bits each, minus one.
     const bits = little(byteAt, 21, 4);
     return bits === undefined
       ? undefined
@@ -159,13 +160,13 @@ function readWebp(byteAt: ByteAt): ImageSize | undefined {
     : { width: width & 0x3fff, height: height & 0x3fff };
 }
 
-/** Segments before the frame header of any camera's file; hostile data end here. */
-const MOST_SEGMENTS = 1_000;
+/** More segments than a camera's file has before its frame header; hostile data end here. */
+const MAX_SEGMENTS = 1_000;
 
 function readJpeg(byteAt: ByteAt): ImageSize | undefined {
   if (!startsWith(byteAt, 0, '\u00ff\u00d8')) return undefined;
   let at = 2;
-  for (let segment = 0; segment < MOST_SEGMENTS; segment++) {
+  for (let segment = 0; segment < MAX_SEGMENTS; segment++) {
     if (byteAt(at) !== 0xff) return undefined;
     const marker = byteAt(at + 1);
     if (marker === 0xff) {
@@ -181,7 +182,7 @@ function readJpeg(byteAt: ByteAt): ImageSize | undefined {
   return undefined;
 }
 
-/** SOF0 to SOF15, without the three markers among them that mean something else. */
+/** True for SOF0 to SOF15, without the three markers among them that mean something else. */
 function isFrameHeader(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 }

@@ -1,6 +1,7 @@
 /**
- * Exact token counts for the models whose tokenizer is public, in time linear in the text (n log n within one unbroken
- * run). Special tokens in a text are ordinary text, as they are to the provider. Pure once loaded.
+ * Counts tokens exactly for the models whose tokenizer is public, in time linear in the text (n log n within one unbroken run).
+ * Special tokens in a text are ordinary text, as they are to the provider. The rank data are one to two megabytes of source and
+ * take about 100 ms to load, so they are imported dynamically on first use. Pure once loaded.
  */
 import { createMerger, createVocabulary, type Vocabulary } from './bpe.ts';
 import { END, splitCl100k, splitO200k, type Splitter } from './split.ts';
@@ -34,7 +35,7 @@ export async function loadExactCounter(
 
 const splitters: Readonly<Record<Encoding, Splitter>> = { o200k_base: splitO200k, cl100k_base: splitCl100k };
 
-/** One per encoding, since each keeps a buffer. */
+/** One per encoding, because each keeps a buffer. */
 const counts = new Map<Encoding, Count>();
 
 type Count = (text: string) => number;
@@ -64,7 +65,7 @@ function createCount(split: Splitter, vocabulary: Vocabulary): Count {
 
 const loaded = new Map<Encoding, Promise<Vocabulary>>();
 
-/** The vocabulary of an encoding. A load that failed is tried again. */
+/** Loads the vocabulary of an encoding. A load that failed is tried again. */
 function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
   const known = loaded.get(encoding);
   if (known !== undefined) return known;

@@ -1,18 +1,18 @@
 /**
- * Counts of a counter that answers later, for an engine that counts at once: texts of a request are asked for ahead of everything else, and
- * are known from then on. Bounded in memory and in time.
+ * Serves counts of an asynchronous counter to an engine that counts synchronously: the texts of a request are counted ahead of
+ * everything else, and the counts are remembered. Bounded in memory and in time.
  */
 import { LRUCache } from 'lru-cache';
 
 export interface LaterCounts {
   /**
-   * Asks for the texts that are not known. Resolves with true when all are known or have failed; with false when the time is up or the
-   * counter rests after failures. Answers that come later still count. Never rejects.
+   * Counts the texts whose count is unknown. Resolves with true when all are known or have failed; with false when the time is up
+   * or the counter is paused after failures. Later answers are still remembered. Never rejects.
    */
   ask(texts: Iterable<string>): Promise<boolean>;
-  /** The tokens of a text as the counter said; undefined while nobody knows. */
+  /** Returns the tokens of a text as the counter said; undefined while unknown. */
   known(text: string): number | undefined;
-  /** The factor that corrects an estimate, after all counts so far. */
+  /** Returns the factor that corrects an estimate, after all counts so far. */
   ratio(): number;
 }
 
@@ -23,18 +23,18 @@ export type LaterOptions = {
   readonly failed: (error: unknown) => void;
   /** Milliseconds that one request waits. Default 1,000. */
   readonly deadlineMs?: number;
-  /** Calls under way at once. Default 16. */
+  /** Calls in progress at once. Default 16. */
   readonly atOnce?: number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly clock?: () => number;
 };
 
-/** UTF-16 units of the texts whose counts are remembered. What is sent again is remembered by its block, without its text. */
-const mostRemembered = 16_000_000;
+/** UTF-16 units of the texts whose counts are remembered. Texts that are sent again are remembered by their block instead. */
+const maxRemembered = 16_000_000;
 
-/** Failures in a row after which the counter rests for a while. */
-const mostFailures = 3;
-const restMs = 30_000;
+/** Failures in a row after which the counter is paused. */
+const maxFailures = 3;
+const pauseMs = 30_000;
 
 export function createLaterCounts(options: LaterOptions): LaterCounts {
   const {
@@ -46,12 +46,12 @@ export function createLaterCounts(options: LaterOptions): LaterCounts {
     clock = () => performance.now(),
   } = options;
   const counts = new LRUCache<string, number>({
-    maxSize: mostRemembered,
+    maxSize: maxRemembered,
     sizeCalculation: (_, text) => text.length + 50,
   });
   const asked = new Map<string, Promise<void>>();
   let failures = 0;
-  let restsUntil = 0;
+  let pausedUntil = 0;
   let counted = 0;
   let estimated = 0;
 
@@ -64,7 +64,7 @@ export function createLaterCounts(options: LaterOptions): LaterCounts {
       estimated += estimate(text);
     } catch (error) {
       failures += 1;
-      if (failures >= mostFailures) restsUntil = clock() + restMs;
+      if (failures >= maxFailures) pausedUntil = clock() + pauseMs;
       failed(error);
     } finally {
       asked.delete(text);
@@ -75,7 +75,7 @@ export function createLaterCounts(options: LaterOptions): LaterCounts {
     const left = texts.values();
     const work = async () => {
       for (const text of left) {
-        if (isOver() || clock() < restsUntil) return;
+        if (isOver() || clock() < pausedUntil) return;
         const answer = asked.get(text) ?? askFor(text);
         asked.set(text, answer);
         await answer;
@@ -88,7 +88,7 @@ export function createLaterCounts(options: LaterOptions): LaterCounts {
     async ask(texts) {
       const unknown = [...new Set(texts)].filter((text) => !counts.has(text));
       if (unknown.length === 0) return true;
-      if (clock() < restsUntil) return false;
+      if (clock() < pausedUntil) return false;
       const timer = Promise.withResolvers<void>();
       let isOver = false;
       const handle = setTimeout(() => {
@@ -97,7 +97,7 @@ export function createLaterCounts(options: LaterOptions): LaterCounts {
       }, deadlineMs);
       try {
         await Promise.race([askForAll(unknown, () => isOver), timer.promise]);
-        return !isOver && clock() >= restsUntil;
+        return !isOver && clock() >= pausedUntil;
       } finally {
         clearTimeout(handle);
       }

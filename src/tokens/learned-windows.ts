@@ -1,15 +1,16 @@
 /**
- * Context windows as providers enforce them: learned from refusals, per tenant, upstream and model, and forgotten after a day. Kept in
- * this process only: after a restart one refusal teaches them again. Pure but for its memory and the clock it is given.
+ * Remembers the context windows that providers enforce: learned from refusals, per tenant, upstream and model, and forgotten
+ * after a day. Kept in this process only: after a restart one refusal teaches them again. Pure except for its memory and its
+ * clock.
  */
 import { LRUCache } from 'lru-cache';
 
 export interface LearnedWindows {
-  /** Tokens; undefined when no refusal named a limit within the last day. */
+  /** Returns the window in tokens; undefined when no refusal named a limit within the last day. */
   find(key: WindowKey): number | undefined;
-  /** Takes in a limit, in tokens. A larger one than is known changes nothing. */
+  /** Remembers a limit, in tokens. A larger one than known changes nothing. */
   learn(key: WindowKey, limit: number): void;
-  /** Takes in the tokens of a prompt that the provider accepted: a learned window that is smaller was wrong, and is forgotten. */
+  /** Takes the tokens of a prompt that the provider accepted: a smaller learned window was wrong, and is forgotten. */
   accepted(key: WindowKey, prompt: number): void;
 }
 

@@ -1,4 +1,4 @@
-/** Chooses the token counter of a model: exact where its tokenizer is public, else an estimate, else the user's own. */
+/** Chooses the token counter of a model: the user's own, else exact if the tokenizer is public, else an estimate. */
 import { LRUCache } from 'lru-cache';
 import { estimateFrom, type TokenCounter } from './token-counter.ts';
 import { loadExactCounter } from './exact.ts';
@@ -17,7 +17,7 @@ export async function loadTokenCounter(
   model: string | undefined,
   overrides: ModelOverrides = noOverrides,
 ): Promise<TokenCounter> {
-  // Also the key: bounded, whatever a client calls its model.
+  // This name is also the key: its length is bounded, whatever a client calls its model.
   const name = nameOf(model ?? '') ?? '';
   const counters = countersFor(overrides);
   const known = counters.get(name);
@@ -50,7 +50,7 @@ function isTokenizer(value: Tokenizer | OwnCounter): value is Tokenizer {
 
 export const tokenizerWords = `{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, ${ownCounterWords}`;
 
-/** Says what is wrong with the tokenizer of a model. It completes the sentence "..., which"; undefined for one that can be used. */
+/** Says what is wrong with the tokenizer of a model, as the end of the sentence "..., which"; undefined for a usable one. */
 export function whyNoTokenizer(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || !('encoding' in value)) return whyNoCounter(value);
   const { encoding, estimate, ...more } = value as {

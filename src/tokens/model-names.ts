@@ -1,15 +1,15 @@
 /**
- * The many spellings of a model's name, and tables keyed by name patterns. Pure but for its memo. Gateways put vendors and regions in
- * front and dates and variants behind; a table should not have to list them all.
+ * Matches the many spellings of a model's name with tables keyed by name patterns. Gateways prepend vendors and regions and
+ * append dates and variants; a table should not have to list them all. Pure except for its memo.
  */
 
 import { LRUCache } from 'lru-cache';
 
-/** Longer names are no names: nothing is looked up for them, since the client chooses how long they are. */
-const LONGEST_NAME = 200;
+/** Longer names are not looked up, because the client chooses their length. */
+const MAX_NAME_LENGTH = 200;
 
 /**
- * The names a model may be listed under, as it came first, in lower case: `vendor/model-4:free` is also `model-4`, and
+ * Returns the names a model may be listed under, the full name first, in lower case: `vendor/model-4:free` is also `model-4`, and
  * `eu.vendor.model-4-20250514-v1:0` is also `model-4-20250514`.
  */
 export function namesOf(model: string): readonly string[] {
@@ -20,10 +20,10 @@ export function namesOf(model: string): readonly string[] {
   return names;
 }
 
-/** The first of these names; undefined for what is none. */
+/** Returns the first of these names; undefined for anything that is no name. */
 export function nameOf(model: string): string | undefined {
   const name = model.trim().toLowerCase();
-  return name === '' || name.length > LONGEST_NAME ? undefined : name;
+  return name === '' || name.length > MAX_NAME_LENGTH ? undefined : name;
 }
 
 function* shorterNames(name: string): Generator<string> {
@@ -43,14 +43,14 @@ function* shorterNames(name: string): Generator<string> {
 }
 
 /**
- * The value of the pattern that fits the model best: an exact name before any `*` glob, then the longest glob, the
- * first of equals. Patterns are compared in lower case with every spelling of the name. Undefined where nothing fits; `*` fits everything,
- * also what is no name. Remembered for each table, which must not change: every request asks the same again.
+ * Returns the value of the pattern that fits the model best: an exact name before any `*` glob, then the longest glob, the first
+ * of equals. Patterns are compared in lower case with every spelling of the name. Undefined when nothing fits; `*` fits
+ * everything, even what is no name. Remembered for each table, which must not change: every request asks the same again.
  */
 export function bestMatch<T>(model: string, table: Readonly<Record<string, T>>): T | undefined {
   const known = matchesOf(table);
-  // All that is too long to be a name is looked up as none, so that no client fills the memory.
-  const name = model.length > LONGEST_NAME ? '' : model;
+  // A name that is too long is looked up as none, so that no client fills the memory.
+  const name = model.length > MAX_NAME_LENGTH ? '' : model;
   let found = known.get(name);
   if (found === undefined) known.set(name, (found = { pattern: bestPattern(name, Object.keys(table)) }));
   return found.pattern === undefined ? undefined : table[found.pattern];

@@ -139,8 +139,8 @@ describe('costsOf', () => {
 
   it('lets newer generations see more of an image', () => {
     expect(['claude-opus-4.6', 'claude-opus-4-7'].map((model) => costsOf(model).image)).toEqual([
-      { rule: 'area', pixels: 750, longSide: 1568, most: 1600 },
-      { rule: 'area', pixels: 750, longSide: 2576, most: 4784 },
+      { rule: 'area', pixels: 750, longSide: 1568, max: 1600 },
+      { rule: 'area', pixels: 750, longSide: 2576, max: 4784 },
     ]);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * What Leporello knows of models by name: tokenizer, image rule, wrapping, window, how long caches keep, and from which length on they do.
- * Data, and the one lookup over it; windows come from a maintained package (`catalog.ts`) and stand here only where that has none. Keys are name patterns
- * as `model-names.ts` explains them.
+ * Describes models by name: tokenizer, image rule, wrapping, window, cache lifetime, and shortest cached prompt. Data, and the
+ * one lookup over it; windows come from a maintained package (`catalog.ts`) and are listed here only if that has none. Keys are
+ * name patterns as `model-names.ts` explains them.
  */
 import { loadCatalog } from './catalog.ts';
 import { type Costs, type ImageRule, USUAL_COSTS, type Estimate } from './token-counter.ts';
@@ -12,7 +12,7 @@ import type { Token } from './bpe.ts';
 /** The tokenizers whose vocabulary is public. */
 export type Encoding = 'o200k_base' | 'cl100k_base';
 
-/** Their tokens in the order of their ranks. */
+/** The tokens of each encoding in the order of their ranks. */
 export const rankData: Readonly<Record<Encoding, () => Promise<readonly Token[]>>> = {
   o200k_base: async () => (await import('gpt-tokenizer/bpeRanks/o200k_base')).default,
   cl100k_base: async () => (await import('gpt-tokenizer/bpeRanks/cl100k_base')).default,
@@ -22,17 +22,17 @@ export const rankData: Readonly<Record<Encoding, () => Promise<readonly Token[]>
 export type Tokenizer = { readonly encoding: Encoding; readonly estimate?: Estimate };
 
 export type ModelInfo = {
-  /** Tokens of prompt and reply together; undefined where nobody says: then take `FALLBACK_WINDOW`. */
+  /** Tokens of prompt and reply together; undefined when unknown: then use `FALLBACK_WINDOW`. */
   readonly window: number | undefined;
-  /** The longest prompt in tokens, where the provider limits it apart from the window. */
+  /** The longest prompt in tokens, if the provider limits it separately from the window. */
   readonly maxInput: number | undefined;
   /** The longest reply in tokens. */
   readonly maxOutput: number | undefined;
   readonly tokenizer: Tokenizer | OwnCounter;
   readonly costs: Costs;
-  /** Milliseconds after which a prompt that nobody asked for again is surely not cached any more, unless the client says otherwise. */
+  /** Milliseconds after which an unused prompt is certainly no longer cached, unless the client says otherwise. */
   readonly cacheKeptMs: number;
-  /** Tokens of the shortest prompt that the provider caches; undefined where nobody says. */
+  /** Tokens of the shortest prompt that the provider caches; undefined when unknown. */
   readonly minCachedTokens: number | undefined;
 };
 
@@ -49,12 +49,12 @@ export type ModelOverride = {
 export type ModelOverrides = Readonly<Record<string, ModelOverride>>;
 
 /**
- * Tokens to reckon with for a model nobody knows. Nearly every model served for agents since 2024 takes at least this
- * much. Less would fold conversations that fit; where it is too much the provider's overflow error says so, at once.
+ * Assumed tokens of the window of an unknown model. Nearly every model served for agents since 2024 has at least this window. A
+ * smaller value would fold conversations that fit; if it is too large, the provider's overflow error says so at once.
  */
 export const FALLBACK_WINDOW = 128_000;
 
-/** What is known of a model. Imports the catalogue on first use (about 30 ms), after that it is quick. */
+/** Returns what is known about a model. Imports the catalog on first use (about 30 ms); later calls are fast. */
 export async function loadModelInfo(
   model: string | undefined,
   overrides: ModelOverrides = {},
@@ -65,7 +65,7 @@ export async function loadModelInfo(
   const known = bestMatch(name, limits) ?? {};
   const window = said.window ?? catalog.windowOf(name) ?? known.window;
   const reply = known.replyOnly;
-  // A window that the user set is theirs to divide.
+  // A window set by the user is not divided by us.
   const split = said.window === undefined && window !== undefined && reply !== undefined && reply < window;
   return {
     window,
@@ -73,17 +73,17 @@ export async function loadModelInfo(
     maxOutput: said.maxOutput ?? reply,
     tokenizer: said.tokenizer ?? tokenizerOf(model),
     costs: costsOf(model),
-    cacheKeptMs: said.cacheKeptMs ?? bestMatch(name, cacheKeptMs) ?? longestKeptMs,
+    cacheKeptMs: said.cacheKeptMs ?? bestMatch(name, cacheKeptMs) ?? unknownKeptMs,
     minCachedTokens: bestMatch(name, minCachedTokens),
   };
 }
 
-/** How the model's tokens are counted, as far as the name tells. */
+/** Returns how the model's tokens are counted, as far as the name says. */
 export function tokenizerOf(model: string | undefined): Tokenizer {
   return bestMatch(model ?? '', tokenizers) ?? unknownTokenizer;
 }
 
-/** What the model takes for images and wrapping, as far as the name tells. */
+/** Returns what the model takes for images and wrapping, as far as the name says. */
 export function costsOf(model: string | undefined): Costs {
   const name = model ?? '';
   return {
@@ -94,8 +94,8 @@ export function costsOf(model: string | undefined): Costs {
 }
 
 /**
- * A margin, not a measurement: vocabularies of 128,000 entries and more are within some 10 % of o200k_base on text and
- * code, but those that split digits need more for tables.
+ * A margin, not a measurement: vocabularies of 128,000 entries and more are within some 10 % of o200k_base on text and code, but
+ * those that split digits need more for tables.
  */
 const unknownTokenizer: Tokenizer = { encoding: 'o200k_base', estimate: { factor: 1.2 } };
 
@@ -103,13 +103,13 @@ const o200k: Tokenizer = { encoding: 'o200k_base' };
 const cl100k: Tokenizer = { encoding: 'cl100k_base' };
 
 /**
- * Factor 1.18: 8,700 recorded prompt growths of generations 4.5 and 4.6 fit it with a median error of 8 %
- * (bench/tokens.ts); published measurements say the same. 1.53 is the published factor from 4.7 on, which has a new
- * vocabulary; unlisted generations are taken to be newer.
+ * Factor 1.18: 8,700 recorded prompt growths of generations 4.5 and 4.6 fit it with a median error of 8 % (bench/tokens.ts);
+ * published measurements agree. 1.53 is the published factor from 4.7 on, which has a new vocabulary; unlisted generations are
+ * assumed to be newer.
  */
 const earlierClaude: Tokenizer = { encoding: 'o200k_base', estimate: { factor: 1.18 } };
 const laterClaude: Tokenizer = { encoding: 'o200k_base', estimate: { factor: 1.53 } };
-/** Measured against the open vocabulary of the same maker: digits apart, 1.04 leaves at most 11 % either way. */
+/** Measured against the open vocabulary of the same maker: with digits split, 1.04 leaves an error of at most 11 % either way. */
 const gemini: Tokenizer = { encoding: 'o200k_base', estimate: { factor: 1.04, splitDigits: true } };
 
 /** Names with `4-5` are also written `4.5`. */
@@ -151,31 +151,31 @@ const tokenizers: Readonly<Record<string, Tokenizer>> = {
   'gemma-*': gemini,
 };
 
-/** Their tools are read as a TypeScript namespace. Models of others that are served under the same API read JSON. */
+/** These models read their tools as a TypeScript namespace. Models of others that are served under the same API read JSON. */
 const readersOfNamespaces = ['gpt-*', 'chatgpt-*', 'codex-*', 'computer-use*', 'o1*', 'o3*', 'o4*'];
 
-/** The provider's vision guide, high detail: the size of what agents send (screenshots) is seldom asked for in low. */
+/** The provider's vision guide, high detail: images of the size that agents send (screenshots) are seldom requested in low detail. */
 const tiles = { rule: 'tiles', box: 2048, shortSide: 768, tile: 512 } as const;
 const patches = { rule: 'patches', patch: 32 } as const;
-const earlierArea: ImageRule = { rule: 'area', pixels: 750, longSide: 1568, most: 1600 };
+const earlierArea: ImageRule = { rule: 'area', pixels: 750, longSide: 1568, max: 1600 };
 
 const images: Readonly<Record<string, ImageRule>> = {
   'gpt-4o-mini*': { ...tiles, base: 2833, perTile: 5667 },
-  'gpt-4.1-mini*': { ...patches, most: 1536, factor: 1.62 },
-  'gpt-4.1-nano*': { ...patches, most: 1536, factor: 2.46 },
+  'gpt-4.1-mini*': { ...patches, max: 1536, factor: 1.62 },
+  'gpt-4.1-nano*': { ...patches, max: 1536, factor: 2.46 },
   'o1*': { ...tiles, base: 75, perTile: 150 },
   'o3*': { ...tiles, base: 75, perTile: 150 },
-  'o4-mini*': { ...patches, most: 1536, factor: 1.72 },
-  'gpt-5*': { ...patches, most: 2500, factor: 1.2 },
+  'o4-mini*': { ...patches, max: 1536, factor: 1.72 },
+  'gpt-5*': { ...patches, max: 2500, factor: 1.2 },
   'gpt-5': { ...tiles, base: 70, perTile: 140 },
   'gpt-5-*': { ...tiles, base: 70, perTile: 140 },
   'gpt-5.1*': { ...tiles, base: 70, perTile: 140 },
-  'gpt-5-mini*': { ...patches, most: 1536, factor: 1.62 },
-  'gpt-5-nano*': { ...patches, most: 1536, factor: 2.46 },
-  'gpt-5.*-mini*': { ...patches, most: 1536, factor: 1.62 },
-  'gpt-5.*-nano*': { ...patches, most: 1536, factor: 2.46 },
-  'gpt-6*': { ...patches, most: 2500, factor: 1.2 },
-  'claude-*': { rule: 'area', pixels: 750, longSide: 2576, most: 4784 },
+  'gpt-5-mini*': { ...patches, max: 1536, factor: 1.62 },
+  'gpt-5-nano*': { ...patches, max: 1536, factor: 2.46 },
+  'gpt-5.*-mini*': { ...patches, max: 1536, factor: 1.62 },
+  'gpt-5.*-nano*': { ...patches, max: 1536, factor: 2.46 },
+  'gpt-6*': { ...patches, max: 2500, factor: 1.2 },
+  'claude-*': { rule: 'area', pixels: 750, longSide: 2576, max: 4784 },
   'gemini-*': { rule: 'flat', tokens: 1120 },
   'gemini-1*': { rule: 'crops', tile: 768, small: 384, perTile: 258 },
   'gemini-2*': { rule: 'crops', tile: 768, small: 384, perTile: 258 },
@@ -203,28 +203,28 @@ const toolsAs: Readonly<Record<string, Costs['toolsAs']>> = forAll(readersOfName
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** Where nobody says: too long only puts a fold off, too short has what is cached written anew. */
-const longestKeptMs = 24 * hourMs;
+/** Used when the lifetime is unknown: too long only delays a fold, too short rewrites what is still cached. */
+const unknownKeptMs = 24 * hourMs;
 
-/** As documented; `gpt-*`: "always removed within one hour", later ones up to a day; `gemini-*`: "a few minutes", with no promise. */
+/** As documented; `gpt-*`: "always removed within one hour", later ones up to a day; `gemini-*`: "a few minutes", without a promise. */
 const cacheKeptMs: Readonly<Record<string, number>> = {
   'claude-*': 5 * minuteMs,
   'gpt-*': hourMs,
   'o1*': hourMs,
   'o3*': hourMs,
   'o4*': hourMs,
-  'gpt-5.5*': longestKeptMs,
-  'gpt-5.6*': longestKeptMs,
-  'gpt-6*': longestKeptMs,
+  'gpt-5.5*': unknownKeptMs,
+  'gpt-5.6*': unknownKeptMs,
+  'gpt-6*': unknownKeptMs,
   'gemini-*': hourMs,
 };
 
 /**
- * The shortest prompts that providers cache, in tokens. Where documentation and measurement differ (Sonnet 4.6: 1,024 and 2,048), or
- * documents differ for the models of a name, the larger stands here.
- * Claude: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#cache-limitations, names with `4-5` also as `4.5`.
- * GPT: https://developers.openai.com/api/docs/guides/prompt-caching, 1,024 for all models that cache.
- * Gemini: https://ai.google.dev/gemini-api/docs/caching, 2,048 for 2.5 and 4,096 from 3 on.
+ * The shortest prompts that providers cache, in tokens. If documentation and measurement differ (Sonnet 4.6: 1,024 and 2,048), or
+ * documents differ for the models of a name, this is the larger value. Claude:
+ * https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#cache-limitations, names with `4-5` also as `4.5`. GPT:
+ * https://developers.openai.com/api/docs/guides/prompt-caching, 1,024 for all models that cache. Gemini:
+ * https://ai.google.dev/gemini-api/docs/caching, 2,048 for 2.5 and 4,096 from 3 on.
  */
 const minCachedTokens: Readonly<Record<string, number>> = {
   ...forAll(withDots(['claude-opus-4-5*', 'claude-opus-4-6*', 'claude-haiku-4*']), 4_096),

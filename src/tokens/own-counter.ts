@@ -1,20 +1,20 @@
 /**
- * Token counters of the user's own: a function, or an object with as much of a counter as they care to give. What is left out comes from the
- * estimate for the model. A counter that fails is estimated for, with one warning; it never costs a request.
+ * Completes token counters of the user's own: a function, or an object with any part of a counter. Missing parts come from the
+ * estimate for the model. When a counter fails, the estimate is used, with one warning; a failure never costs a request.
  */
 import { createLaterCounts } from './later-counts.ts';
 import type { ImageSize, TokenCounter } from './token-counter.ts';
 
-/** Tokens of a text, at once or later. What is counted depends on the text alone. */
+/** Counts the tokens of a text, at once or later. The count depends on the text alone. */
 export type CountText = (text: string) => number | Promise<number>;
 
 export type OwnCounter =
   | CountText
   | {
       readonly count: CountText;
-      /** For receipts. Default: `own counter`. */
+      /** A name for receipts. Default: `own counter`. */
       readonly name?: string;
-      /** True where the provider uses this very tokenizer. Default false. */
+      /** True when the provider uses exactly this tokenizer. Default false. */
       readonly exact?: boolean;
       readonly image?: (size: ImageSize | undefined) => number;
       readonly overhead?: Partial<TokenCounter['overhead']>;
@@ -23,7 +23,10 @@ export type OwnCounter =
 export const ownCounterWords =
   'a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
 
-/** Says what is wrong with a tokenizer. It completes the sentence "The tokenizer ..."; undefined for a counter. Counts one letter. */
+/**
+ * Says what is wrong with a tokenizer, as the end of the sentence "The tokenizer ..."; undefined for a usable counter. Counts one
+ * letter.
+ */
 export function whyNoCounter(value: unknown): string | undefined {
   if (typeof value !== 'function' && (typeof value !== 'object' || value === null || !('count' in value))) {
     return 'is no tokenizer';
@@ -62,7 +65,7 @@ function whyNoParts(own: { readonly [Key in keyof TokenCounter]?: unknown }): st
   return wrong && `has an overhead whose ${wrong[0]} is no number of tokens`;
 }
 
-/** The counter of the user, completed by `estimate`. `warn` is told once when it fails; default: the console. */
+/** Completes the user's counter with `estimate`. `warn` is called once when the counter fails; default: the console. */
 export function completeCounter(
   own: OwnCounter,
   estimate: TokenCounter,
@@ -111,7 +114,7 @@ export function completeCounter(
 }
 
 function warnOnConsole(message: string): void {
-  // The library has no log of its own, and whoever wrote the counter must know.
+  // The library has no log of its own, and the author of the counter must know.
   // oxlint-disable-next-line no-console
   console.warn(`leporello: ${message}`);
 }
@@ -143,7 +146,7 @@ function describe(value: unknown): string {
       : `a value of the type ${typeof value}`;
 }
 
-/** Counters are told apart by their names wherever counts are remembered. */
+/** Names a counter: remembered counts are kept apart by this name. */
 function nameOf(own: object): string {
   const known = names.get(own) ?? (named++ === 0 ? 'own counter' : `own counter ${named}`);
   names.set(own, known);

@@ -1,10 +1,11 @@
 /**
- * Cuts text into the pieces that BPE merges within, as the official patterns of o200k_base and cl100k_base do, but by
- * hand: the patterns backtrack quadratically on long runs, these scans look at each byte at most a few times. Pure.
- * Bytes are valid UTF-8 with `END` behind the last one. Comments quote the alternative of the pattern that is meant.
+ * Cuts text into the pieces that BPE merges within, as the official patterns of o200k_base and cl100k_base do, but by hand: the
+ * patterns backtrack quadratically on long runs, while these scans look at each byte at most a few times. Character classes come
+ * from the JavaScript engine's Unicode tables, a page of 256 code points at a time, on first use. Pure. Bytes are valid UTF-8
+ * with `END` behind the last one. Comments quote the part of the pattern that they implement.
  */
 
-/** Where the piece that starts at `at` ends. Always past `at`; not to be called at the end of the text. */
+/** Returns the end of the piece that starts at `at`. It is always past `at`; do not call it at the end of the text. */
 export type Splitter = (bytes: Uint8Array, at: number) => number;
 
 /** Classes are bits, so that a set of classes is one test. */
@@ -37,7 +38,7 @@ export function splitO200k(bytes: Uint8Array, at: number): number {
   if (kind & NUMBER) return digits(bytes, at);
   if (kind & NEWLINE) return spaces(bytes, at);
   const after = at + widthOf(bytes[at]!);
-  // A mark is a word by itself, and that alternative comes before a mark in front of capitals.
+  // A mark is a word by itself, and that alternative comes before a mark ahead of capitals.
   const word = casedWord(bytes, after, !(kind & MARK));
   if (word > after || kind & MARK) return contraction(bytes, word);
   const end = punctuation(bytes, at);
@@ -61,7 +62,7 @@ export function splitCl100k(bytes: Uint8Array, at: number): number {
   return end > at ? lineEnds(bytes, end, undefined) : spaces(bytes, at);
 }
 
-/** First place from `at` whose class is not in the set. */
+/** Returns the first place from `at` on whose class is not in the set. */
 function run(bytes: Uint8Array, at: number, set: number): number {
   let end = at;
   while (classAt(bytes, end) & set) end += widthOf(bytes[end]!);
@@ -134,17 +135,17 @@ function lowerCase(byte: number): string {
   return String.fromCharCode(byte | 0x20);
 }
 
-/** Stands behind the last byte of a text: it is no UTF-8 byte and has no class. */
+/** Follows the last byte of a text: it is no UTF-8 byte and has no class. */
 export const END = 0xff;
 
-/** Class of the character whose first byte is at `at`; 0 at the end of the text. */
+/** Returns the class of the character whose first byte is at `at`; 0 at the end of the text. */
 function classAt(bytes: Uint8Array, at: number): number {
   const byte = bytes[at]!;
   if (byte < 0x80) return ascii[byte]!;
   return byte === END ? 0 : wideClassAt(bytes, at);
 }
 
-/** Bytes of the character whose first byte is given. */
+/** Returns the number of bytes of the character with this first byte. */
 function widthOf(byte: number): number {
   if (byte < 0x80) return 1;
   if (byte < 0xe0) return 2;
@@ -166,7 +167,7 @@ function codePointAt(bytes: Uint8Array, at: number): number {
   return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (bytes[at + 3]! & 0x3f);
 }
 
-// White_Space and not \s: the tokenizers' own engine counts U+0085 as space and U+FEFF not, \s does the opposite.
+// White_Space and not \s: the tokenizers' own engine counts U+0085 as space and U+FEFF not; \s does the opposite.
 const tests: readonly (readonly [RegExp, number])[] = [
   [/[\p{Lu}\p{Lt}]/u, UPPER],
   [/\p{Ll}/u, LOWER],

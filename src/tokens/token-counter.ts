@@ -1,34 +1,36 @@
 /**
- * The interface of everything that counts tokens. Counting is synchronous and pure; loading a counter may not be, and one that answers
- * later estimates until then.
+ * The interface of a token counter, the cost of images, and estimated counters for models whose tokenizer is not public. Counting
+ * is synchronous and pure; loading a counter may not be, and an asynchronous counter returns estimates until its answers arrive.
+ * An estimate is an exact counter times a measured factor: one monotone vocabulary under all estimates keeps counts before and
+ * after a fold comparable; bench/tokens.ts measures the errors.
  */
 import type { LaterCounts } from './later-counts.ts';
 
 export interface TokenCounter {
-  /** Which vocabulary or factor this is, for receipts: `o200k_base`, `o200k_base x 1.18`. */
+  /** Names the vocabulary and factor, for receipts: `o200k_base`, `o200k_base x 1.18`. */
   readonly name: string;
-  /** True where the provider uses this very tokenizer. */
+  /** True when the provider uses exactly this tokenizer. */
   readonly exact: boolean;
-  /** Tokens of a text. Linear in its length, also for hostile text. */
+  /** Counts the tokens of a text. Linear in its length, even for hostile text. */
   count(text: string): number;
-  /** Tokens of an image; `size` in pixels is undefined where it could not be read. */
+  /** Counts the tokens of an image; `size` in pixels is undefined when it could not be read. */
   image(size: ImageSize | undefined): number;
   readonly overhead: Overhead;
   /** How the model reads tool definitions: as the JSON of the request (the default), or as a TypeScript namespace. */
   readonly toolsAs?: 'json' | 'namespace' | undefined;
-  /** For a counter that answers later: `count` is an estimate then, the same for ever, and these are its answers. */
+  /** For an asynchronous counter: `count` is an estimate that never changes, and these are its answers. */
   readonly later?: LaterCounts | undefined;
 }
 
-/** Tokens beside what is said. */
+/** Tokens in addition to those of the content. */
 export type Overhead = {
-  /** A message costs so many beside its content. */
+  /** For each message. */
   readonly message: number;
-  /** A tool definition, beside its text. */
+  /** For each tool definition. */
   readonly tool: number;
-  /** Having tools at all, once. Default 0. */
+  /** Once, for having tools at all. Default 0. */
   readonly tools?: number | undefined;
-  /** A request, once. */
+  /** Once for each request. */
   readonly request: number;
 };
 
@@ -36,9 +38,12 @@ export type ImageSize = { readonly width: number; readonly height: number };
 
 export type Costs = Pick<TokenCounter, 'overhead' | 'toolsAs'> & { readonly image: ImageRule };
 
-/** How a provider reckons the tokens of an image. Sizes are pixels. */
+/** How a provider computes the tokens of an image. Sizes are pixels. */
 export type ImageRule =
-  /** Fit into a square of `box`, then shrink the short side to `shortSide`; `base` and `perTile` for each tile begun. */
+  /**
+   * Fits the image into a square of `box`, then shrinks the short side to `shortSide`; counts `base` and `perTile` for each tile
+   * begun.
+   */
   | {
       readonly rule: 'tiles';
       readonly box: number;
@@ -47,24 +52,24 @@ export type ImageRule =
       readonly base: number;
       readonly perTile: number;
     }
-  /** `factor` tokens for each patch begun, shrunk so that there are at most `most` patches. */
-  | { readonly rule: 'patches'; readonly patch: number; readonly most: number; readonly factor: number }
-  /** A token for every `pixels`, after the long side was shrunk to `longSide`; at most `most`. */
-  | { readonly rule: 'area'; readonly pixels: number; readonly longSide: number; readonly most: number }
-  /** `perTile` for a small image (both sides up to `small`), else for each tile begun. */
+  /** Counts `factor` tokens for each patch begun; the image is shrunk so that there are at most `max` patches. */
+  | { readonly rule: 'patches'; readonly patch: number; readonly max: number; readonly factor: number }
+  /** Counts a token for every `pixels`, after the long side was shrunk to `longSide`; at most `max`. */
+  | { readonly rule: 'area'; readonly pixels: number; readonly longSide: number; readonly max: number }
+  /** Counts `perTile` for a small image (both sides up to `small`), else for each tile begun. */
   | { readonly rule: 'crops'; readonly tile: number; readonly small: number; readonly perTile: number }
   | { readonly rule: 'flat'; readonly tokens: number };
 
-/** What most providers do, or close to it: for counters that are made without a model in mind. */
+/** The costs of most providers, or close to them, for counters that are made for no particular model. */
 export const USUAL_COSTS: Costs = {
   image: { rule: 'tiles', box: 2048, shortSide: 768, tile: 512, base: 85, perTile: 170 },
   overhead: { message: 4, tool: 0, request: 3 },
 };
 
-/** An image whose size cannot be read (a URL, an unknown format) counts as large, since too little may not fit. */
+/** An image whose size cannot be read (a URL, an unknown format) counts as large, because a count that is too low may not fit. */
 const UNKNOWN_SIZE: ImageSize = { width: 2048, height: 2048 };
 
-/** Tokens of an image of that size; undefined where it could not be read. */
+/** Returns the tokens of an image of this size; undefined means that it could not be read. */
 export function imageTokens(rule: ImageRule, size: ImageSize = UNKNOWN_SIZE): number {
   const { width, height } = size;
   switch (rule.rule) {
@@ -74,10 +79,10 @@ export function imageTokens(rule: ImageRule, size: ImageSize = UNKNOWN_SIZE): nu
       return rule.base + rule.perTile * cells(width * scale, height * scale, rule.tile);
     }
     case 'patches':
-      return Math.ceil(rule.factor * Math.min(rule.most, cells(width, height, rule.patch)));
+      return Math.ceil(rule.factor * Math.min(rule.max, cells(width, height, rule.patch)));
     case 'area': {
       const scale = Math.min(1, rule.longSide / Math.max(width, height));
-      return Math.min(rule.most, Math.ceil((width * scale * height * scale) / rule.pixels));
+      return Math.min(rule.max, Math.ceil((width * scale * height * scale) / rule.pixels));
     }
     case 'crops':
       return width <= rule.small && height <= rule.small
@@ -88,7 +93,7 @@ export function imageTokens(rule: ImageRule, size: ImageSize = UNKNOWN_SIZE): nu
   }
 }
 
-/** Cells of a grid that a rectangle touches. Scaled sides are rounded, as pixels are. */
+/** Returns the cells of a grid that a rectangle touches. Scaled sides are rounded, as pixels are. */
 function cells(width: number, height: number, side: number): number {
   return Math.ceil(Math.round(width) / side) * Math.ceil(Math.round(height) / side);
 }
@@ -100,7 +105,7 @@ export type Estimate = {
   readonly splitDigits?: boolean;
 };
 
-/** A counter that is `base` times a factor, rounded up. Images and overheads are the base's unless `costs` are given. */
+/** Makes a counter that is `base` times a factor, rounded up. Images and overheads are the base's unless `costs` are given. */
 export function estimateFrom(base: TokenCounter, estimate: Estimate, costs?: Costs): TokenCounter {
   const { factor, splitDigits = false } = estimate;
   return {
@@ -113,7 +118,7 @@ export function estimateFrom(base: TokenCounter, estimate: Estimate, costs?: Cos
   };
 }
 
-/** Digits of a text, less the one token for up to three of them that the base has counted. */
+/** Counts the digits of a text, minus the one token for up to three of them that the base has counted. */
 function extraDigits(text: string): number {
   let extra = 0;
   let run = 0;

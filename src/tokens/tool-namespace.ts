@@ -1,14 +1,14 @@
 /**
- * The text that a function definition becomes in the prompt of models that read their tools as a TypeScript namespace, which takes a quarter
- * less than the JSON of the request. The layout is that of the renderer which the maker of these models has published (harmony,
- * `json_schema_to_typescript`), indented as in published comparisons of such prompts with the usage reported for them. Pure.
+ * Renders a function definition as the prompt of models that read their tools as a TypeScript namespace, which takes a quarter
+ * less than the JSON of the request. The layout is that of the renderer published by the maker of these models (harmony,
+ * `json_schema_to_typescript`), indented as in published comparisons of such prompts with their reported usage. Pure.
  */
 import { isRecord, type JsonRecord } from '../conversation/json-record.ts';
 
 /** Deeper schemas are cut off: nobody writes them, but somebody may send them. */
-const deepest = 32;
+const maxDepth = 32;
 
-/** The definition as TypeScript; undefined for tools that are no functions: the provider's own, and free-form ones. */
+/** Returns the definition as TypeScript; undefined for tools that are no functions: the provider's own, and free-form ones. */
 export function renderTool(definition: unknown): string | undefined {
   if (!isRecord(definition)) return undefined;
   const { function: inner, tools, type } = definition;
@@ -27,7 +27,7 @@ export function renderTool(definition: unknown): string | undefined {
 
 type SchemaContext = { readonly root: JsonRecord; readonly indent: string; readonly depth: number };
 
-/** One property a line, each behind what is said of it. */
+/** Writes one property a line, each behind its description. */
 function propertiesOf(schema: JsonRecord, place: SchemaContext): string {
   const properties = isRecord(schema['properties']) ? schema['properties'] : {};
   const required = Array.isArray(schema['required']) ? new Set<unknown>(schema['required']) : undefined;
@@ -48,7 +48,7 @@ function propertiesOf(schema: JsonRecord, place: SchemaContext): string {
 }
 
 function typeOf(schema: JsonRecord, place: SchemaContext): string {
-  if (place.depth > deepest) return 'any';
+  if (place.depth > maxDepth) return 'any';
   const deeper = { ...place, depth: place.depth + 1 };
   const { $ref: reference, type, enum: values, nullable } = schema;
   if (typeof reference === 'string') return typeOf(referred(reference, place.root), deeper);
@@ -85,7 +85,7 @@ function simpleType(schema: JsonRecord, place: SchemaContext): string {
   }
 }
 
-/** A definition of the same schema, as `#/$defs/Name` names it. */
+/** Finds a definition of the same schema, as `#/$defs/Name` names it. */
 function referred(reference: string, root: JsonRecord): JsonRecord {
   let found: unknown = root;
   for (const key of reference.replace(/^#\/?/, '').split('/'))
