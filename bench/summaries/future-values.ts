@@ -79,7 +79,7 @@ export async function probe(compaction: Compaction, counter: TokenCounter): Prom
       steps: summarySteps(conversation, conversation.messages.slice(0, at), undefined),
       earlier: [],
       known: [],
-      budget: { aim: tokens, most: tokens },
+      budget: { aim: tokens, max: tokens },
       count: (text) => counter.count(text),
     }) ?? '';
   const known = new Set<string>();

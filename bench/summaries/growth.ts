@@ -26,7 +26,7 @@ export function growth(
     let text = '';
     const times = Array.from({ length: rounds }, () => {
       const start = performance.now();
-      text = extract({ steps, earlier: [], known: [], budget: { aim: 2_000, most: 4_000 }, count }) ?? '';
+      text = extract({ steps, earlier: [], known: [], budget: { aim: 2_000, max: 4_000 }, count }) ?? '';
       return performance.now() - start;
     });
     const ms = median(times);

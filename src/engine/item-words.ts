@@ -101,7 +101,7 @@ async function wordsOf(text: string, options: ItemWordsOptions): Promise<string 
         steps: stepsOf(text),
         earlier: [],
         known: [],
-        budget: { aim, most: aim * 2 },
+        budget: { aim, max: aim * 2 },
         count,
         guidance: guidanceFor(question),
       },

@@ -111,7 +111,7 @@ export function summaryJob(
         steps: summarySteps(view.conversation, messages, view.recallTool),
         earlier: before ? [before.body] : [],
         known: [],
-        budget: { aim: mostTokens, most: mostTokens + mostForRules },
+        budget: { aim: mostTokens, max: mostTokens + mostForRules },
         count,
       };
       const body = await noted({ notes, tenant, link }, () => summarizer.summarize(request, signal));

@@ -1,85 +1,82 @@
 /**
- * How long the summary of one stretch is, by what it stands for and the ratio that is asked for, and its words where they are the steps'
- * own lines. Pure.
+ * Writes a summary from the steps' own lines, as long as its ratio demands. It invents no words: it takes the first line of each step (what
+ * was done), then the lines that say most. Deterministic; never fails. Pure.
  */
 import { clip, type CountTokens } from '../conversation/fit.ts';
 import { maxRatio } from './levels.ts';
 
-/** Tokens: of what is summarised, of the entry as it is wanted, and of its first line, which says what it is. */
+/** Tokens before the summary, of the wanted entry, and of its first line, which says what it is. */
 export type EntrySizes = { readonly before: number; readonly wanted: number; readonly head: number };
 
-/** A summary has at least so many tokens, whatever the ratio; less says nothing. */
-const leastText = 24;
+/** Minimum tokens of a summary, whatever the ratio; less says nothing. */
+const minText = 24;
 
-/** Words rarely fill the room they are given, so less is asked for than the hardest ratio allows. */
-const hardestAim = 14;
+/** The strongest ratio aimed at: text rarely fills its budget, so the aim is below the maximum ratio. */
+const maxAimRatio = 14;
 
-/** A light merge has a third, but no more than this, of what stood there. */
+/** A light merge keeps a third of the tokens, but at most `mergeTokens`. */
 const mergeRatio = 3;
 const mergeTokens = 300;
 
-/** Of an entry for so many tokens; `ratio` undefined: of a light merge. */
+/** Returns the tokens of an entry for `before` tokens; with `ratio` undefined, of a light merge. */
 export function wantedTokens(before: number, ratio: number | undefined): number {
-  if (ratio !== undefined) return Math.floor(before / Math.min(ratio, hardestAim));
-  return Math.floor(Math.max(before / hardestAim, Math.min(before / mergeRatio, mergeTokens)));
+  if (ratio !== undefined) return Math.floor(before / Math.min(ratio, maxAimRatio));
+  return Math.floor(Math.max(before / maxAimRatio, Math.min(before / mergeRatio, mergeTokens)));
 }
 
-/** Tokens that are left beside the first line. */
+/** Returns the tokens left for the text after the first line. */
 export function roomOf(sizes: EntrySizes): number {
-  return Math.max(0, Math.min(Math.max(sizes.wanted - sizes.head, leastText), mostRoom(sizes)));
+  return Math.max(0, Math.min(Math.max(sizes.wanted - sizes.head, minText), maxRoom(sizes)));
 }
 
-/** With more nothing would be saved. */
-function mostRoom({ before, head }: EntrySizes): number {
+/** Returns the maximum tokens of the text: with more, nothing would be saved. */
+function maxRoom({ before, head }: EntrySizes): number {
   return Math.max(0, before - head - 4);
 }
 
-/** The steps' own lines, behind what the entry says already. `tokensOf`: of the entry with such a text. */
+/** Writes the steps' own lines after the text in `begun`. `tokensOf` counts the entry with a text. */
 export function entryLines(
   steps: readonly string[],
   sizes: EntrySizes,
   { begun = '', mark, tokensOf, count }: EntryMeasure,
 ): string {
-  const least = sizes.before / maxRatio;
+  const min = sizes.before / maxRatio;
   const taken = tokensOf(begun) - sizes.head;
-  const sayOn = (room: number): string => {
+  const extended = (room: number): string => {
     const words = tellingLines(steps, room - taken, count, mark);
     return [begun, words].filter((part) => part !== '').join('\n');
   };
   let room = roomOf(sizes);
-  let text = sayOn(room);
-  // Lines that do not divide well leave some of the room.
-  for (let round = 0; round < 3 && room < mostRoom(sizes); round++) {
-    const missing = least - tokensOf(text);
+  let text = extended(room);
+  // Whole lines may leave some of the budget unused.
+  for (let round = 0; round < 3 && room < maxRoom(sizes); round++) {
+    const missing = min - tokensOf(text);
     if (missing <= 0) break;
-    room = Math.min(room + Math.ceil(missing) + 16, mostRoom(sizes));
-    text = sayOn(room);
+    room = Math.min(room + Math.ceil(missing) + 16, maxRoom(sizes));
+    text = extended(room);
   }
   return text;
 }
 
 export type EntryMeasure = {
   readonly begun?: string;
-  /** As `tellingLines` takes it. */
+  /** Put before all but the first line of each step, so that quoted text cannot be mistaken for ours. */
   readonly mark?: string;
   readonly tokensOf: (text: string) => number;
   readonly count: CountTokens;
 };
 
-const longestLine = 160;
-/** Lines of one step that are looked at, from both ends. */
-const mostLines = 400;
-/** First lines have at most this share of the room where there is more to say. */
+const maxLine = 160;
+/** Maximum lines of one step that are read, from both ends. */
+const maxLines = 400;
+/** Maximum share of the budget for first lines if there are other lines. */
 const headShare = 0.7;
-/** Room for less is left as it is. */
-const leastLine = 8;
+/** Minimum tokens of a further line. */
+const minLine = 8;
 
 type StepLine = { readonly step: number; readonly at: number; readonly text: string; readonly worth: number };
 
-/**
- * At most `maxTokens` of the steps' own lines, in their order. `mark` is put in front of all but the first lines of steps, so that nothing
- * they quote passes for one.
- */
+/** Selects at most `maxTokens` of the steps' own lines, in their order. `mark` is put before all but the first line of each step. */
 export function tellingLines(
   steps: readonly string[],
   maxTokens: number,
@@ -91,7 +88,7 @@ export function tellingLines(
   const headed = new Set(chosen.map(({ step }) => step));
   const unheaded = lines.flatMap(([head]) => (head && !headed.has(head.step) ? head : []));
   let others = byWorth([...terse(unheaded), ...lines.flat().filter(({ at }) => at > 0)]);
-  // Counted together lines have fewer tokens than one by one, so there is room left for more of them.
+  // Lines have fewer tokens together than one by one, so there is space for more of them.
   for (let round = 0; round < 3 && others.length > 0; round++) {
     const more = fitting(others, maxTokens - count(joined(chosen)), count);
     if (more.length === 0) break;
@@ -107,7 +104,7 @@ function joined(lines: readonly StepLine[]): string {
   return inOrder.map(({ text }) => text).join('\n');
 }
 
-/** The first lines: whole where they fit, else each in its tersest form, of as many steps as there is room for. */
+/** Returns the first lines: whole if they fit, else in short form, of as many steps as fit. */
 function headsOf(
   steps: readonly (readonly StepLine[])[],
   maxTokens: number,
@@ -116,11 +113,11 @@ function headsOf(
   const whole = steps.flatMap((lines) => lines[0] ?? []);
   const room = maxTokens * headShare;
   if (sizeOf(whole, count) <= room) return whole;
-  for (let most = whole.length; most > 1; ) {
-    const heads = terse(spread(whole, most));
+  for (let max = whole.length; max > 1; ) {
+    const heads = terse(spread(whole, max));
     const size = sizeOf(heads, count);
     if (size <= room) return heads;
-    most = Math.min(most - 1, Math.floor((most * room) / size));
+    max = Math.min(max - 1, Math.floor((max * room) / size));
   }
   return terse(whole.slice(-1)).map((head) => ({
     ...head,
@@ -128,7 +125,7 @@ function headsOf(
   }));
 }
 
-/** The id, what was done in a word, and those names and numbers that no head before it has. */
+/** Shortens first lines to the id, the verb, and names and numbers that no earlier one has. */
 function terse(heads: readonly StepLine[]): readonly StepLine[] {
   const seen = new Set<string>();
   return heads.map((head) => {
@@ -141,7 +138,7 @@ function terse(heads: readonly StepLine[]): readonly StepLine[] {
   });
 }
 
-/** The best first; what repeats another but for numbers comes last. */
+/** Sorts lines, best first; lines that repeat another one except for numbers come last. */
 function byWorth(lines: readonly StepLine[]): readonly StepLine[] {
   const shapes = new Set<string>();
   const fresh: StepLine[] = [];
@@ -154,12 +151,12 @@ function byWorth(lines: readonly StepLine[]): readonly StepLine[] {
   return [...fresh, ...repeated];
 }
 
-/** The first of them that fit, the last one cut. */
+/** Returns the first lines that fit, the last one cut. */
 function fitting(lines: readonly StepLine[], maxTokens: number, count: CountTokens): readonly StepLine[] {
   const chosen: StepLine[] = [];
   let left = maxTokens;
   for (const line of lines) {
-    if (left < leastLine) break;
+    if (left < minLine) break;
     const text = shorter(line.text, left - 1, count);
     if (text === '') continue;
     left -= count(text) + 1;
@@ -168,14 +165,14 @@ function fitting(lines: readonly StepLine[], maxTokens: number, count: CountToke
   return chosen;
 }
 
-/** The text before its last white space; all of it where there is none. By hand: a pattern would try each character of a long run. */
+/** Returns the text before its last white space, or all of it. Done by hand: a regular expression would take quadratic time. */
 function withoutLastWord(text: string): string {
   let end = text.length;
   while (end > 0 && text[end - 1]!.trim() !== '') end--;
   return end === 0 ? text : text.slice(0, end).trimEnd();
 }
 
-/** Ends between words where that leaves enough: half a path would pass for another one. */
+/** Cuts a text, between words if that keeps enough: half a path could be mistaken for another path. */
 function shorter(text: string, maxTokens: number, count: CountTokens): string {
   const fits = clip(text, maxTokens, count);
   if (fits.length === text.length) return text;
@@ -185,11 +182,11 @@ function shorter(text: string, maxTokens: number, count: CountTokens): string {
   return kept === '' ? '' : `${kept}…`;
 }
 
-/** So many of them, the first and the last among them. */
-function spread<T>(items: readonly T[], most: number): readonly T[] {
-  if (items.length <= most) return items;
-  if (most === 1) return items.slice(-1);
-  return Array.from({ length: most }, (_, at) => items[Math.round((at * (items.length - 1)) / (most - 1))]!);
+/** Picks `max` items evenly, including the first and the last. */
+function spread<T>(items: readonly T[], max: number): readonly T[] {
+  if (items.length <= max) return items;
+  if (max === 1) return items.slice(-1);
+  return Array.from({ length: max }, (_, at) => items[Math.round((at * (items.length - 1)) / (max - 1))]!);
 }
 
 function sizeOf(lines: readonly StepLine[], count: CountTokens): number {
@@ -198,7 +195,7 @@ function sizeOf(lines: readonly StepLine[], count: CountTokens): number {
 
 function linesOf(step: string, index: number, mark: string): readonly StepLine[] {
   const all = step.split('\n').flatMap(piecesOf);
-  const ends = all.length <= mostLines ? all : [...all.slice(0, mostLines / 2), ...all.slice(-mostLines / 2)];
+  const ends = all.length <= maxLines ? all : [...all.slice(0, maxLines / 2), ...all.slice(-maxLines / 2)];
   return ends.map((text, at) => ({
     step: index,
     at,
@@ -209,11 +206,11 @@ function linesOf(step: string, index: number, mark: string): readonly StepLine[]
 
 /** Long lines are taken as several; of very long ones the beginning. */
 function piecesOf(line: string): readonly string[] {
-  const pieces = line.slice(0, longestLine * mostLines).match(piece) ?? [];
+  const pieces = line.slice(0, maxLine * maxLines).match(piece) ?? [];
   return pieces.map((text) => text.trim().toWellFormed()).filter((text) => text !== '');
 }
 
-const piece = new RegExp(`.{1,${longestLine}}`, 'gsu');
+const piece = new RegExp(`.{1,${maxLine}}`, 'gsu');
 const trouble =
   /\b(errors?|fail(?:ed|s|ure)?|exception|denied|not found|undefined|panic|fatal|refused|timed? ?out)\b/i;
 /** What a step may be known by: a path, a file, a digest, a long number. */

@@ -1,20 +1,19 @@
 /**
- * The extractive summarizer: no model, nothing made up, the same words for the same steps. It keeps what the user demanded word for word,
- * what was decided, what failed, how the plan stands, the first and last step, and, for all the rest of its budget, what the calls named.
- * Time is linear in what it reads. Pure.
+ * The extractive summarizer: no model, no invented text, the same words for the same steps. It keeps the user's demands word for word,
+ * decisions, failures, the plan, the first and last step, and, with the rest of its budget, the values in calls. Linear time. Pure.
  */
 import { emptyNotes, note, type Notes } from './notes.ts';
 import { sectionNames, spellValue, titles, type Section, readBody, valuesOf } from './summary-text.ts';
 import type { Summarizer, SummaryRequest } from './summarizer.ts';
 import type { KnownValue } from './values.ts';
 
-/** `extract` as a summarizer. Never rejects. */
+/** The extractive summarizer. Never rejects. */
 export const extractiveSummarizer: Summarizer = {
   name: 'extractive',
   summarize: (request) => Promise.resolve(extract(request)),
 };
 
-/** At most `budget.most` tokens; undefined where nothing fits, or nothing was said. Never throws. */
+/** Writes a summary of at most `budget.max` tokens; undefined if nothing fits or there is nothing to say. Never throws. */
 export function extract({ steps, earlier, known, budget, count }: SummaryRequest): string | undefined {
   const notes = emptyNotes();
   for (const body of earlier) readBody(notes, body);
@@ -24,7 +23,7 @@ export function extract({ steps, earlier, known, budget, count }: SummaryRequest
   return body.text();
 }
 
-/** In the order of what must not be missing. A share is what a section may have at most; what it leaves goes to those behind it. */
+/** Offers lines in order of importance. A share is the maximum of a section; later sections get what it leaves. */
 function fill(body: Body, notes: Notes, known: ReadonlySet<string>): void {
   const said = (as: 'rule' | 'wish') =>
     newest([...notes.said].flatMap(([line, is]) => (is === as ? [line] : [])));
@@ -49,7 +48,7 @@ function fill(body: Body, notes: Notes, known: ReadonlySet<string>): void {
   body.order('findings', notes.findings);
 }
 
-/** Newest first, to be offered so. */
+/** Returns lines newest first. */
 function newest(lines: Iterable<string>): readonly string[] {
   return [...lines].toReversed();
 }
@@ -58,7 +57,7 @@ function stepLines({ first, last }: Notes): readonly string[] {
   return first === undefined || last === undefined ? [] : [`first: ${first}`, `last: ${last}`];
 }
 
-/** What is still to be done before what is done: that list grows. */
+/** Returns the plan's lines, shorter lists first: the list of finished items grows. */
 function planLines({ plan }: Notes): readonly string[] {
   return [...plan].toSorted(([, a], [, b]) => a.length - b.length).map(planLine);
 }
@@ -72,37 +71,37 @@ function errorLines({ errors }: Notes): readonly string[] {
 }
 
 interface Body {
-  /** Offers lines, best first: for a share of what is aimed at, or `all` that may be. Returns all lines that the section has. */
+  /** Offers lines, best first, for a share of the aim, or for `all` of the maximum. Returns all lines of the section. */
   offer(section: Section, lines: readonly string[], share: number | 'all'): ReadonlySet<string>;
-  /** Offers values for what is left of the aim, best first. */
+  /** Offers values for the rest of the aim, best first. */
   offerValues(values: readonly KnownValue[]): void;
-  /** The lines in the order given, for a section whose lines were offered in another. */
+  /** Sorts the lines of a section that were offered in another order. */
   order(section: Section, lines: Iterable<string>): void;
-  /** Undefined where nothing was taken. */
+  /** Returns the summary; undefined if no line was accepted. */
   text(): string | undefined;
 }
 
-/** Tokens that a section may have however small its share: a line or two. */
-const fewest = 60;
+/** Minimum tokens of a section, however small its share: a line or two. */
+const minSection = 60;
 
-/** Offers refused in a row before the rest of a list is not looked at: shorter ones may still fit, but not many. */
-const patience = 40;
+/** Number of rejected offers in a row after which the rest of a list is skipped: few of them would still fit. */
+const maxRejected = 40;
 
 function openBody({ budget, count }: Pick<SummaryRequest, 'budget' | 'count'>): Body {
-  const most = budget.most;
-  const aim = Math.min(budget.aim, most);
+  const max = budget.max;
+  const aim = Math.min(budget.aim, max);
   const taken = new Map<Section, Set<string>>();
   const groups = new Map<string, string[]>();
   let used = 0;
 
-  /** Counts of lines add up to that of the text, but for a token here and there. */
+  /** Counts the tokens of a line. The counts add up to that of the text, except for a few tokens. */
   function costOf(section: Section, line: string): number {
     return count(`- ${line}\n`) + (taken.has(section) ? 0 : count(`${titles[section]}\n`));
   }
 
   return {
     offer(section, lines, share) {
-      const limit = share === 'all' ? most : Math.min(aim, used + Math.max(aim * share, fewest));
+      const limit = share === 'all' ? max : Math.min(aim, used + Math.max(aim * share, minSection));
       takeAll(lines, (line) => {
         if (taken.get(section)?.has(line)) return true;
         const cost = costOf(section, line);
@@ -134,21 +133,21 @@ function openBody({ budget, count }: Pick<SummaryRequest, 'budget' | 'count'>): 
       for (;;) {
         const text = written(taken, groups);
         if (text === '') return undefined;
-        const over = count(text) - most;
+        const over = count(text) - max;
         if (over <= 0) return text;
-        // What counting by lines missed is a few tokens: a few values, or else lines from the end.
+        // Counting by lines misses a few tokens: drop a few values, else lines from the end.
         if (!dropLast(groups, over)) dropLine(taken);
       }
     },
   };
 }
 
-/** Takes what fits, until nothing has for a while. */
+/** Takes the items that fit, until many in a row have not. */
 function takeAll<T>(items: readonly T[], take: (item: T) => boolean): void {
-  let refused = 0;
+  let rejected = 0;
   for (const item of items) {
-    if (take(item)) refused = 0;
-    else if (++refused > patience) return;
+    if (take(item)) rejected = 0;
+    else if (++rejected > maxRejected) return;
   }
 }
 
@@ -164,7 +163,7 @@ function written(taken: ReadonlyMap<Section, Set<string>>, groups: ReadonlyMap<s
     .join('\n');
 }
 
-/** Takes out at least so many values as there are tokens over; false where there are none. */
+/** Removes at least as many values as there are excess tokens; false if there are none. */
 function dropLast(groups: Map<string, string[]>, over: number): boolean {
   let dropped = 0;
   for (const [group, values] of [...groups].toReversed()) {
@@ -175,7 +174,7 @@ function dropLast(groups: Map<string, string[]>, over: number): boolean {
   return dropped > 0;
 }
 
-/** Takes out the last line of the section that can be spared best. */
+/** Removes the last line of the least important section. */
 function dropLine(taken: Map<Section, Set<string>>): void {
   const spare: readonly Section[] = [
     'findings',

@@ -31,7 +31,7 @@ describe('a sub-goal begins', () => {
     ]);
   });
 
-  it('where an item of a plan is begun, however short the one before', () => {
+  it('where an item of a plan is started, however short the previous sub-goal', () => {
     expect(
       told([
         user('Mend it'),
@@ -44,7 +44,7 @@ describe('a sub-goal begins', () => {
     ).toEqual(['0-2 user: Mend it', '2-4 plan: Mend the clock', '4-6 plan: Test']);
   });
 
-  it('where the model says what is next, after three calls', () => {
+  it('where the model announces the next action, after three calls', () => {
     const steps = [
       user('Mend it'),
       call('read', 'src/a.ts'),
@@ -59,7 +59,7 @@ describe('a sub-goal begins', () => {
     expect(told(steps)).toEqual(['0-7 user: Mend it', '7-9 words: Now let me add the limit:']);
   });
 
-  it('where another tool is used, or calls name nothing that was named before, after three calls', () => {
+  it('where another tool is used, or calls name only new things, after three calls', () => {
     const reads = times(3, call('read', 'src/a.ts'));
     expect(told([user('Mend it'), ...reads, call('edit', 'src/a.ts')])).toEqual([
       '0-4 user: Mend it',
@@ -82,19 +82,19 @@ describe('a sub-goal begins', () => {
     ]);
   });
 
-  it('under the last name it got before anything was done', () => {
+  it('with the last name announced before its first call', () => {
     expect(told([user('Mend it'), model('Sure.'), todo('Read'), call('read', 'a.ts')])).toEqual([
       '0-4 plan: Read',
     ]);
   });
 
-  it('nowhere where there is nothing', () => {
+  it('nowhere in an empty conversation', () => {
     expect(findSubgoals([])).toEqual([]);
   });
 });
 
 describe('any conversation', () => {
-  it('is taken apart without gaps, and no sub-goal has more than seven calls', () => {
+  it('is split without gaps, and no sub-goal has more than seven calls', () => {
     const step = fc.oneof(
       fc.string().map(user),
       fc.constantFrom('Now on.', 'Hm.', 'Next: b').map(model),

@@ -1,11 +1,11 @@
 /**
- * Finds sub-goals in a conversation that names none: where the user speaks, where a plan's next item is begun, where the model says what
- * it does next, where calls turn to other things, and at the latest after seven calls. Linear in the steps. Pure.
+ * Finds sub-goals in a conversation that names none. A sub-goal begins where the user speaks, where the next item of a plan is started, where
+ * the model announces what it does next, where calls turn to another topic, and after seven calls at the latest. Linear. Pure.
  */
 import { argumentsIn, type JsonRecord } from '../conversation/json-record.ts';
 import { planItems } from './notes.ts';
 
-/** One thing that was said or done, without a wire format. */
+/** One text or call, in no particular wire format. */
 export type NeutralStep =
   | { readonly kind: 'said'; readonly by: 'user' | 'assistant' | 'client'; readonly text: string }
   | {
@@ -16,23 +16,23 @@ export type NeutralStep =
       readonly result: string | undefined;
     };
 
+/** A sub-goal: the steps from index `start` up to, not including, `end`. */
 export type FoundSubgoal = {
-  /** The steps from `start` on, up to but not with `end`. */
   readonly start: number;
   readonly end: number;
-  /** In the conversation's own words. */
+  /** The goal, in the conversation's own words. */
   readonly goal: string;
-  /** What its beginning was known by. */
+  /** How its beginning was recognized. */
   readonly by: 'user' | 'plan' | 'words' | 'tool' | 'topic' | 'length';
 };
 
-/** Calls that a sub-goal has at least before words or a change of topic end it, and at most. */
-const fewest = 3;
-const most = 7;
-/** Calls of which names are compared with those of the sub-goal so far. */
+/** Minimum calls of a sub-goal before words or a change of topic end it, and maximum calls. */
+const minCalls = 3;
+const maxCalls = 7;
+/** Number of next calls whose names are compared with those of the sub-goal so far. */
 const ahead = 3;
 
-/** Every step is in one of them, in order. None for no steps. */
+/** Splits the steps into sub-goals, in order; every step belongs to one. */
 export function findSubgoals(steps: readonly NeutralStep[]): readonly FoundSubgoal[] {
   const plan = createPlanReader();
   const names = steps.map((step) => (step.kind === 'called' ? namesOf(step.input) : none));
@@ -45,7 +45,7 @@ export function findSubgoals(steps: readonly NeutralStep[]): readonly FoundSubgo
   for (const [at, step] of steps.entries()) {
     const border = borderAt(at, step);
     if (border !== undefined || open === undefined) {
-      // What was begun and given up for another at once was no sub-goal.
+      // A sub-goal without calls is merged with the next one.
       const start: number = open !== undefined && calls === 0 ? open.start : at;
       if (open !== undefined && calls > 0) found.push({ ...open, end: at });
       open = { start, ...(border ?? { goal: goalOf(step), by: 'length' }) };
@@ -68,17 +68,17 @@ export function findSubgoals(steps: readonly NeutralStep[]): readonly FoundSubgo
       const begun = plan.begun(step.input, step.result);
       if (begun !== undefined) return { goal: begun, by: 'plan' };
     }
-    if (calls < fewest) return undefined;
+    if (calls < minCalls) return undefined;
     if (step.kind === 'said') {
       const goal = intention(step.text);
       return goal === undefined ? undefined : { goal, by: 'words' };
     }
     if (!tools.has(step.tool)) return { goal: goalOf(step), by: 'tool' };
     if (isElsewhere(at)) return { goal: goalOf(step), by: 'topic' };
-    return calls >= most ? { goal: goalOf(step), by: 'length' } : undefined;
+    return calls >= maxCalls ? { goal: goalOf(step), by: 'length' } : undefined;
   }
 
-  /** Neither this call nor the ones after it name anything that was named in the sub-goal. */
+  /** True if neither this call nor the next ones name anything that the sub-goal named. */
   function isElsewhere(at: number): boolean {
     if (seen.size === 0 || names[at]!.length === 0) return false;
     const next: string[] = [];
@@ -94,11 +94,11 @@ export function findSubgoals(steps: readonly NeutralStep[]): readonly FoundSubgo
 
 const none: readonly string[] = [];
 
-/** How models say that they turn to something else. A mere "let me" is not enough: they say it before every call. */
+/** Words by which models announce another topic. "Let me" is not enough: models say it before every call. */
 const turn =
   /^(?:now|next|then|finally|lastly|step \d+|phase \d+|first|second|third|moving on|the next|i['’]?ll (?:now|implement|start|add))\b/i;
 
-/** The sentence that says what comes next, among the first ones; undefined where none does. */
+/** Returns the sentence that announces the next action, among the first three; undefined if there is none. */
 function intention(text: string): string | undefined {
   const sentences = text
     .trimStart()
@@ -118,7 +118,7 @@ function shortened(text: string): string {
   return text.length <= 160 ? text : `${text.slice(0, 159).toWellFormed()}…`;
 }
 
-/** Files and folders that a call names, by their last part: models name one file in many ways. */
+/** Returns the files and folders that a call names, by their last path segment, since models write one path in many ways. */
 function namesOf(input: string): readonly string[] {
   const paths = input.slice(0, 4_000).match(/[\w.@-]*(?:\/[\w.@-]+)+|\b[\w-]+\.[a-z]{1,4}\b/g) ?? [];
   return [...new Set(paths.map((path) => path.split('/').findLast((part) => part !== '') ?? path))].slice(
@@ -127,14 +127,15 @@ function namesOf(input: string): readonly string[] {
   );
 }
 
-/** Reads the calls of one conversation, in their order. */
+/** Follows the plan in the calls of one conversation, in order. Many agents keep a list of tasks by a tool: names differ, but items have a status. */
 interface PlanReader {
-  /** The item that is worked on from this call on; undefined where the call is about something else, or changes nothing of that. */
+  /** Returns the item that becomes active with this call; undefined if the call does not change the active item. */
   begun(argumentsJson: string, result: string | undefined): string | undefined;
 }
 
+/** Creates a plan reader; it never throws. */
 export function createPlanReader(): PlanReader {
-  /** What items that have an id are about. */
+  /** Names of items by id. */
   const named = new Map<string, string>();
   let current: string | undefined;
 
@@ -179,7 +180,7 @@ function idOf(item: JsonRecord): string | undefined {
 }
 
 function fieldsOf(json: string): JsonRecord | undefined {
-  // Most calls are about something else, and some are long.
+  // Most calls are not about a plan, and some are long.
   if (!json.includes('"status"') && !json.includes('"subject"')) return undefined;
   return argumentsIn(json);
 }

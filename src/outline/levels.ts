@@ -1,46 +1,46 @@
 /**
- * The shape of summaries upon summaries: how many actions a sub-goal has, how many of a level become one of the next, and which do so
- * next. Pure.
+ * The shape of summaries of summaries: presets, compression ratios, how many actions a sub-goal has, how many summaries of one level become
+ * one of the next, and which ones do so next. Pure.
  */
 import { LeporelloError } from '../errors.ts';
 
-/** No level is compressed harder than this: what a summary leaves out beyond it is missed (see docs/subgoals.md). */
+/** Maximum compression ratio of a level: beyond it, omitted facts are missed (see docs/subgoals.md). */
 export const maxRatio = 15;
 
-/** Sub-goals of fewer actions are not worth a summary; longer ones than `longest` are parted. */
-export const subgoalLength = { shortest: 3, longest: 7 } as const;
+/** Numbers of actions: shorter sub-goals are not worth a summary, longer ones are split. */
+export const subgoalLength = { min: 3, max: 7 } as const;
 
-/** The highest level that is made by counting; above it only the budget asks. */
+/** The highest level that is made when there are enough summaries below; higher ones are made only for the budget. */
 export const overviewLevel = 3;
 
-/** In the words of reports. */
+/** Returns the name of a level in reports. */
 export function levelName(level: number): string {
   return ['action', 'subgoal', 'phase'][level] ?? 'overview';
 }
 
-/** How many of a level become one of the next (sub-goals a phase, phases an overview, overviews an overview of these). */
+/** Returns how many summaries of a level become one of the next (sub-goals a phase, phases an overview, overviews a higher overview). */
 function fanoutOf(level: number): number {
   return level === 1 ? 10 : 5;
 }
 
-/** How many of the newest of a level stay when older ones go a level up. */
+/** Returns how many of the newest summaries of a level stay when older ones move up a level. */
 function newestOf(level: number): number {
   return level === 1 ? 2 : 1;
 }
 
-/** 1 a sub-goal, 2 a phase, 3 an overview, 4 and more overviews of overviews. */
+/** A summary of some level: 1 a sub-goal, 2 a phase, 3 an overview, 4 and more overviews of overviews. */
 export type Leveled = { readonly level: number; readonly tokens: number };
 
-/** Neighbours, oldest first: only these may become one. */
-type Stretches<T extends Leveled> = readonly (readonly T[])[];
+/** Groups of adjacent summaries, oldest first: only adjacent ones may become one. */
+type AdjacentGroups<T extends Leveled> = readonly (readonly T[])[];
 
-/** The oldest of a level that has enough of them, the lowest level first; `keep` is 1 where the newest ones stay. */
+/** Returns the oldest summaries of a level with enough of them, lowest level first; with `keep` 1 the newest ones stay. */
 export function fullLevel<T extends Leveled>(
-  stretches: Stretches<T>,
+  groups: AdjacentGroups<T>,
   below: number,
   keep: 0 | 1,
 ): readonly T[] | undefined {
-  for (const run of stretches.flatMap(runsOf).toReversed()) {
+  for (const run of groups.flatMap(runsOf).toReversed()) {
     const { level } = run[0]!;
     const fanout = fanoutOf(level);
     if (level < below && run.length >= fanout + keep * newestOf(level)) return run.slice(0, fanout);
@@ -48,21 +48,21 @@ export function fullLevel<T extends Leveled>(
   return undefined;
 }
 
-/** Fewer than make a level, because the budget needs it: where the most tokens are, and at last the oldest two. */
-export function largestLevel<T extends Leveled>(stretches: Stretches<T>): readonly T[] | undefined {
-  const runs = stretches
+/** Returns summaries to combine for the budget although they are too few for a level: those with the most tokens, else the oldest two. */
+export function largestLevel<T extends Leveled>(groups: AdjacentGroups<T>): readonly T[] | undefined {
+  const runs = groups
     .flatMap(runsOf)
     .map((run) => run.slice(0, Math.max(run.length - newestOf(run[0]!.level), 2)))
     .filter(({ length }) => length >= 2);
   const largest = runs.toSorted((a, b) => tokensOf(b) - tokensOf(a))[0];
-  return largest?.slice(0, fanoutOf(largest[0]!.level)) ?? stretches.find(isMany)?.slice(0, 2);
+  return largest?.slice(0, fanoutOf(largest[0]!.level)) ?? groups.find(isMany)?.slice(0, 2);
 }
 
 function isMany({ length }: readonly unknown[]): boolean {
   return length >= 2;
 }
 
-/** Neighbours of one level. */
+/** Returns runs of adjacent summaries of the same level. */
 function runsOf<T extends Leveled>(entries: readonly T[]): readonly (readonly T[])[] {
   const runs: T[][] = [];
   for (const entry of entries) {
@@ -77,22 +77,22 @@ function tokensOf(run: readonly Leveled[]): number {
   return run.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-const softest = 5;
+const minRatio = 5;
 
-/** Share of new word triples at which a stretch counts as all repetition, and as all news. */
+/** Shares of new word triples at which text counts as fully repetitive, and as fully varied. */
 const repetitive = 0.3;
 const varied = 0.8;
 
-/** Tokens in for one token out. */
+/** Returns the ratio to compress steps by, in tokens before for one token after: as asked for, or by how repetitive they are. Linear. */
 export function ratioFor(ratio: number | 'adaptive', steps: readonly string[]): number {
   if (ratio !== 'adaptive') return ratio;
   const news = (varietyOf(steps) - repetitive) / (varied - repetitive);
-  return maxRatio - (maxRatio - softest) * Math.min(Math.max(news, 0), 1);
+  return maxRatio - (maxRatio - minRatio) * Math.min(Math.max(news, 0), 1);
 }
 
 /**
- * Of the runs of three words the share that did not come before; numbers count as one and the same, since a log repeats itself though
- * its times do not. 1 for texts too short to tell.
+ * Returns the share of runs of three words that did not occur before. All numbers count as equal, since a log is repetitive although its
+ * times differ. 1 for texts that are too short.
  */
 export function varietyOf(steps: readonly string[]): number {
   const seen = new Set<string>();
@@ -115,12 +115,13 @@ export const presetNames = ['production', 'debugging', 'long-horizon', 'cost'] a
 
 export type Preset = (typeof presetNames)[number];
 
+/** How strongly and in how many levels to compress. */
 export type CompressionLevel = {
-  /** Tokens in for one token out, on each level; `adaptive`: 15 where a stretch repeats itself, down to 5 where it is varied. */
+  /** Tokens before for one token after, on each level; `adaptive`: from 15 for repetitive text to 5 for varied text. */
   readonly ratio: number | 'adaptive';
-  /** Whether ten sub-goals become a phase, and five phases an overview, as soon as there are so many, or when that is needed. */
+  /** Whether ten sub-goals become a phase, and five phases an overview, always or only if needed. */
   readonly levels: 'always' | 'as-needed';
-  /** Tasks of fewer actions are left alone. */
+  /** Tasks with fewer actions are not compressed. */
   readonly minActions: number;
 };
 
@@ -133,7 +134,7 @@ const presets: Readonly<Record<Preset, CompressionLevel>> = {
   cost: { ratio: 12, levels: 'as-needed', minActions },
 };
 
-/** What stands beside the preset overrules it. Throws `bad-config` for a name that is none, and for what is out of range; `whose` is said of it. */
+/** Returns a preset with overrides. Throws `bad-config` for an unknown preset and for values out of range; `whose` begins the message. */
 export function compressionLevelOf(
   preset: Preset,
   options: { readonly [Key in keyof CompressionLevel]?: CompressionLevel[Key] | undefined },
@@ -143,11 +144,11 @@ export function compressionLevelOf(
     const use = presetNames.join(', ');
     throw bad(`${whose} preset ${JSON.stringify(preset)} is unknown: use ${use}.`);
   }
-  const { ratio, levels, minActions: least } = presets[preset];
+  const { ratio, levels, minActions: presetMin } = presets[preset];
   const chosen = {
     ratio: options.ratio ?? ratio,
     levels: options.levels ?? levels,
-    minActions: options.minActions ?? least,
+    minActions: options.minActions ?? presetMin,
   };
   if (chosen.ratio !== 'adaptive' && !(chosen.ratio >= 1.5 && chosen.ratio <= maxRatio)) {
     throw bad(`${whose} ratio ${chosen.ratio} is out of range: use 1.5 to ${maxRatio}, or "adaptive".`);

@@ -1,34 +1,36 @@
 /**
- * What is noted of steps while they are read once, in order: what the user demanded, what the model concluded, what failed, how the plan
- * stands, and what the calls were about. Lists keep their order, and repeat nothing. Pure.
+ * Takes notes of steps, read once in order: what the user demanded, what the model concluded, what failed, how the plan stands, and which
+ * values calls used. Lists keep their order without duplicates. Pure.
  */
 import { argumentsIn, isRecord, type JsonRecord } from '../conversation/json-record.ts';
 import { clipped, endsOf, isBinding, isStrict, nameOf, plain, sentencesOf } from './sentences.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { createValues, type Values } from './values.ts';
 
+/** Notes of a conversation. */
 export type Notes = {
-  /** What the user began with. */
+  /** The user's first sentence. */
   goal: string | undefined;
-  /** Lines that the user typed, in order; those that bind are kept whatever it costs. */
+  /** Lines that the user typed, in order; binding ones are always kept. */
   readonly said: Map<string, 'rule' | 'wish'>;
-  /** Binding lines of what is too long to have been typed, or what a client said: kept where there is room. */
+  /** Binding lines of texts too long to be typed, or by a client; kept if there is space. */
   readonly pasted: Set<string>;
-  /** What the model said it decided, found or did. */
+  /** Sentences in which the model says what it decided, found or did. */
   readonly findings: Set<string>;
-  /** Lines of results that tell of failure, each with its tool. */
+  /** Lines of results that report a failure, each with its tool. */
   readonly errors: Map<string, string>;
-  /** The newest plan, where a call gave one: items by how they stand. */
+  /** The newest plan in a call: items by status. */
   plan: ReadonlyMap<string, readonly string[]>;
   readonly values: Values;
   calls: number;
   first: string | undefined;
   last: string | undefined;
   lastSaid: string | undefined;
-  /** Lines of a summary that somebody else wrote. */
+  /** Lines of a summary that another summarizer wrote. */
   readonly prose: string[];
 };
 
+/** Creates empty notes. */
 export function emptyNotes(): Notes {
   return {
     goal: undefined,
@@ -46,11 +48,12 @@ export function emptyNotes(): Notes {
   };
 }
 
-/** Longer messages of a user were not typed: pages, plans, logs. */
+/** Longer user messages, in UTF-16 units, were not typed: pages, plans, logs. */
 const longestTyped = 4_000;
-/** The newest of each list are kept, so that notes stay small whatever is read. */
-const mostKept = 400;
+/** Maximum entries of each list, newest kept, so that notes stay small whatever is read. */
+const maxKept = 400;
 
+/** Adds a step to the notes. */
 export function note(notes: Notes, step: SummaryStep): void {
   if (step.type === 'called') noteCall(notes, step);
   else if (step.by === 'assistant') noteModel(notes, step.text);
@@ -70,7 +73,7 @@ function notePasted(notes: Notes, { by, text }: SummaryStep & { type: 'said' }):
   for (const sentence of sentences) if (isStrict(sentence)) addNewest(notes.pasted, sentence);
 }
 
-/** How a model says what it came to, rather than what it will look at next. */
+/** Words by which a model states a conclusion, rather than its next action. */
 const concluding =
   /\b(?:because|since|so that|decid\w+|chos\w+|instead|root cause|the (?:issue|problem|cause|fix|reason|bug) (?:is|was)|turns out|found|fixed|implemented|added|changed|removed|created|updated|works?|pass(?:es|ed)?|fail(?:s|ed)?|confirmed|means|need(?:s|ed)? to|will use|done|complete[d]?)\b/i;
 
@@ -98,7 +101,7 @@ function noteCall(notes: Notes, { tool, input, result, failed }: SummaryStep & {
   trim(notes.errors);
 }
 
-/** A call in a line: its first value of one line stands for all. */
+/** Writes a call as one line: the tool, and its first one-line value. */
 function callLine(tool: string, input: string): string {
   const value = /"((?:[^"\\\n]|\\.){3,200})"\s*[,}\]]/.exec(input.slice(0, 2_000))?.[1];
   return value === undefined ? nameOf(tool) : `${nameOf(tool)} "${clipped(plain(value), 160)}"`;
@@ -107,15 +110,15 @@ function callLine(tool: string, input: string): string {
 const failing =
   /^\W*(?:\w*(?:error|exception)\b|fatal|panic|fail(?:ed|ure)?\b|traceback|--- FAIL)|\b(?:error|failed|exception|cannot|could not|not found|no such|denied|refused|timed? ?out|undefined|invalid)\b/i;
 
-/** Where failure is told: at either end of a result. */
-const mostRead = 8_000;
+/** Characters read at both ends of a result, where failures are reported. */
+const maxRead = 8_000;
 
-/** The line of a result that tells of failure; undefined where none does. */
+/** Returns the line of a result that reports a failure; undefined if there is none. */
 export function errorIn(result: string, failed: boolean): string | undefined {
-  const lines = endsOf(result, mostRead).split('\n').map(plain);
+  const lines = endsOf(result, maxRead).split('\n').map(plain);
   const telling = lines.find((line) => line.length <= 400 && failing.test(line.slice(0, 200)));
   const line = failed ? (telling ?? lines.find((one) => one !== '')) : telling;
-  // A listing speaks of errors without one: what failed says so at the beginning of a line, or is marked.
+  // Listings mention errors without a failure. A failure begins a line, or the result is marked as failed.
   if (line === undefined || (!failed && !/^\W*\w*(?:error|exception|fatal|panic|fail|traceback)/i.test(line)))
     return undefined;
   return clipped(line, 200);
@@ -128,20 +131,23 @@ function addNewest(list: Set<string>, item: string): void {
 }
 
 function trim(list: Set<string> | Map<string, string>): void {
-  if (list.size <= mostKept) return;
+  if (list.size <= maxKept) return;
   const [oldest] = list.keys();
   if (oldest !== undefined) list.delete(oldest);
 }
 
-const mostItems = 40;
+const maxItems = 40;
 
-/** Items by how they stand, in the words of the call; undefined where there is no plan. */
+/**
+ * Finds a plan in the arguments of a call: a list of items with a status. Tools for plans have many names, but share this shape. Returns the
+ * items by status, in the words of the call; undefined if there is no plan.
+ */
 function planIn(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
   if (!argumentsJson.includes('"status"')) return undefined;
   const list = planItems(argumentsIn(argumentsJson) ?? {});
   if (list === undefined) return undefined;
   const plan = new Map<string, string[]>();
-  for (const item of list.slice(-mostItems)) {
+  for (const item of list.slice(-maxItems)) {
     const { status, ...rest } = item;
     const text = Object.values(rest).find((value) => typeof value === 'string' && /\s/.test(value.trim()));
     if (typeof status !== 'string' || typeof text !== 'string') return undefined;
@@ -151,7 +157,7 @@ function planIn(argumentsJson: string): ReadonlyMap<string, readonly string[]> |
   return plan.size === 0 ? undefined : plan;
 }
 
-/** The list in a call's arguments whose items all say how they stand; undefined where there is none. */
+/** Returns the list in a call's arguments whose items all have a status; undefined if there is none. */
 export function planItems(sent: JsonRecord): readonly JsonRecord[] | undefined {
   return Object.values(sent).find(
     (inner): inner is readonly JsonRecord[] =>

@@ -5,8 +5,8 @@ import { createPlanReader } from './finder.ts';
 const list = (...items: readonly (readonly [string, string])[]) =>
   JSON.stringify({ todos: items.map(([content, status]) => ({ content, status })) });
 
-describe('a plan that is sent whole', () => {
-  it('tells when another item is begun, and nothing when only others change', () => {
+describe('a plan that is sent as a whole', () => {
+  it('reports when another item becomes active, and nothing when only others change', () => {
     const plan = createPlanReader();
     expect(plan.begun(list(['Read', 'in_progress'], ['Mend', 'pending']), 'ok')).toBe('Read');
     expect(
@@ -16,7 +16,7 @@ describe('a plan that is sent whole', () => {
     expect(plan.begun(list(['Read', 'completed'], ['Mend', 'completed']), 'ok')).toBeUndefined();
   });
 
-  it('is known by its shape, whatever it is called', () => {
+  it('is recognized by its shape, whatever its name', () => {
     const plan = createPlanReader();
     const sent = {
       explanation: 'next',
@@ -30,7 +30,7 @@ describe('a plan that is sent whole', () => {
 });
 
 describe('a plan that is sent item by item', () => {
-  it('names an item by what it was created as', () => {
+  it('names an item as it was created', () => {
     const plan = createPlanReader();
     expect(plan.begun('{"subject":"Mend the clock"}', 'Task #7 created')).toBeUndefined();
     expect(plan.begun('{"taskId":"7","status":"in_progress"}', 'ok')).toBe('Mend the clock');

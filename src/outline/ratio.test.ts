@@ -7,19 +7,19 @@ const prose =
   'accident; the other compares dates as text, which works until the year has five digits.';
 
 describe('variety', () => {
-  it('is low where lines repeat but for their numbers, high where they do not, and 1 where there is nothing to tell', () => {
+  it('is low if lines repeat except for numbers, high if they do not, and 1 for too little text', () => {
     expect(varietyOf([log])).toBeCloseTo(0.02, 1);
     expect(varietyOf([prose])).toBe(1);
     expect(varietyOf(['', 'two words'])).toBe(1);
   });
 
-  it('is low where steps repeat each other', () => {
+  it('is low if steps repeat each other', () => {
     expect(varietyOf([prose, prose, prose, prose])).toBe(0.25);
   });
 });
 
 describe('the ratio', () => {
-  it('is the one asked for, or by the variety of the stretch', () => {
+  it('is the requested one, or follows the variety of the text', () => {
     expect(ratioFor(10, [log])).toBe(10);
     expect(ratioFor('adaptive', [log])).toBe(15);
     expect(ratioFor('adaptive', [prose])).toBe(5);

@@ -1,48 +1,51 @@
 /**
- * The interface of what writes summaries: steps and the last summary in, text out, within a budget of tokens. Wire formats, memory ids
- * and the frame around the text are the strategy's; which model writes, if one does, is the summarizer's.
+ * The interface of a summarizer: steps and the last summary in, text out, within a token budget. The strategy adds the frame around the
+ * text and the memory ids; the summarizer decides which model writes, if any.
  */
 
+/** Writes summaries. */
 export interface Summarizer {
   readonly name: string;
   /**
-   * The text of a summary that takes the last one in, at most `budget.most` tokens; undefined where not even the least that it would say
-   * fits. Rejects when it fails (a model that cannot be reached, or too late for `signal`); then `extract` stands in.
+   * Writes a summary that includes the earlier ones, of at most `budget.max` tokens; undefined if not even the shortest summary fits.
+   * Rejects on failure (the model cannot be reached, or `signal` aborts); then `extract` is used instead.
    */
   summarize(request: SummaryRequest, signal?: AbortSignal): Promise<string | undefined>;
 }
 
+/** The input of a summarizer. */
 export type SummaryRequest = {
-  /** What happened since the last summary, in order. */
+  /** The steps since the last summary, in order. */
   readonly steps: readonly SummaryStep[];
-  /** What earlier summaries said, oldest first, by whoever wrote them: to be taken in. What they stand for is not among the steps. */
+  /** Earlier summaries to include, oldest first, whoever wrote them. Their messages are not among the steps. */
   readonly earlier: readonly string[];
-  /** What stands in summaries beside this one, and need not be said again. */
+  /** Other summaries in the context, whose content need not be repeated. */
   readonly known: readonly string[];
   readonly budget: SummaryBudget;
   readonly count: (text: string) => number;
-  /** What the steps are and what the summary is for, for those who write in words of their own. */
+  /** What the steps are and what the summary is for; for summarizers that write their own words. */
   readonly guidance?: string;
 };
 
-/** In tokens. What a user demanded may take a summary beyond `aim`, nothing takes it beyond `most`. */
-export type SummaryBudget = { readonly aim: number; readonly most: number };
+/** A budget in tokens. Demands of the user may exceed `aim`; nothing exceeds `max`. */
+export type SummaryBudget = { readonly aim: number; readonly max: number };
 
+/** One step of a conversation. */
 export type SummaryStep =
-  /** A client says what stands in the user's place without being the user's words: reminders, surroundings, a repository's rules. */
+  /** A text. A `client` text is in a user message but not by the user: reminders, environment details, a repository's rules. */
   | { readonly type: 'said'; readonly by: 'user' | 'assistant' | 'client'; readonly text: string }
   | {
       readonly type: 'called';
       readonly tool: string;
       /** The arguments as JSON. */
       readonly input: string;
-      /** Undefined where nothing answered the call. */
+      /** Undefined if the call has no result. */
       readonly result: string | undefined;
-      /** What the wire format itself says of it. */
+      /** True if the wire format marks the result as an error. */
       readonly failed: boolean;
     };
 
-/** An error of a provider, a page of one, or a model that will not. */
+/** True for an answer that is no summary: an error of a provider, an error page, or a refusal of the model. */
 export function looksFailed(text: string): boolean {
   const start = text.slice(0, 300);
   return (

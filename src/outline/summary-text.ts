@@ -1,6 +1,7 @@
 /**
- * Reads what an earlier summary said back into notes, so that the next one takes it in and nothing is summarised twice. What is not in
- * our sections was written by somebody else, a model maybe, and is kept as it is. Pure.
+ * The text of an extractive summary: its sections in the order in which they are written, and the way to read a summary back into notes, so
+ * that the next one includes it and nothing is summarized twice. A line that is not a title is an item and begins with `- `, so quoted text
+ * cannot be mistaken for a title. Lines outside of sections were written by another summarizer and are kept as prose. Pure.
  */
 import type { Notes } from './notes.ts';
 import { clipped, isBinding, plain } from './sentences.ts';
@@ -24,6 +25,7 @@ export const sectionNames = Object.keys(titles) as readonly Section[];
 
 const sectionOf = new Map<string, Section>(sectionNames.map((name) => [titles[name], name]));
 
+/** Reads a summary back into notes. */
 export function readBody(notes: Notes, body: string): void {
   let section: Section | undefined;
   for (const line of body.split('\n')) {
@@ -87,7 +89,7 @@ function readStep(notes: Notes, item: string): void {
   if (item.startsWith('last: ')) notes.last = item.slice('last: '.length);
 }
 
-/** Each line has the best first. */
+/** Reads a line of values, best first. */
 function readValues(notes: Notes, item: string): void {
   const at = item.indexOf(': ');
   if (at < 0) return;
@@ -95,7 +97,7 @@ function readValues(notes: Notes, item: string): void {
   for (const [rank, text] of values.entries()) notes.values.remember(item.slice(0, at), text, rank);
 }
 
-/** A text by somebody else as the body of a summary: whatever titles stand in it, its lines are prose and no more. */
+/** Turns the text of another summarizer into a summary body: all of its lines are prose, whatever titles it contains. */
 export function asProse(text: string): string {
   const lines = text
     .split('\n')
@@ -104,12 +106,12 @@ export function asProse(text: string): string {
   return [titles.prose, ...lines.map((line) => `- ${line}`)].join('\n');
 }
 
-/** The values that a summary names. */
+/** Returns the values that a summary names. */
 export function valuesOf(body: string): readonly string[] {
   return itemsOf(body, 'values').flatMap((item) => spelledValues(item.slice(item.indexOf(': ') + 2)));
 }
 
-/** Lines of a summary that somebody else wrote, a model maybe. */
+/** Returns the lines of a summary that another summarizer wrote, for example a model. */
 export function proseOf(body: string): readonly string[] {
   return itemsOf(body, 'prose');
 }
@@ -122,12 +124,12 @@ function itemsOf(body: string, section: Section): readonly string[] {
   return lines.slice(start, end < 0 ? undefined : end).map((line) => line.slice(2));
 }
 
-/** Names stand as they are, so that they are found as they are; all else is quoted, for it is data. */
+/** Writes a value: names unchanged, so that they can be searched, and everything else quoted, since it is data. */
 export function spellValue(value: string): string {
   return /^[\w./@:#~=-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** The values of a line of them, as they were before they were spelled. */
+/** Reads the values of a line that `spellValue` wrote. */
 function spelledValues(line: string): readonly string[] {
   const values: string[] = [];
   for (const [, quoted, bare] of line.matchAll(/("(?:[^"\\]|\\.)*")|([\w./@:#~-]+)/g)) {

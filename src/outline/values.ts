@@ -1,46 +1,48 @@
 /**
- * What calls were about: the values of their arguments, each with the tool and the argument it was last given to, how often and how long ago.
- * What was used often or lately is what is used next. Bounded: it remembers some thousands of the best, so it stays linear. Pure.
+ * Collects the values in the arguments of calls, each with the tool and argument that last used it, how often it was used, and how long
+ * ago. Values used often or recently are likely to be used next. Bounded: it keeps some thousands of the best, so it stays linear. Pure.
  */
 import { nameOf, plain } from './sentences.ts';
 
+/** A collection of values. */
 export interface Values {
-  /** Takes in the arguments of the next call. */
+  /** Adds the arguments of the next call. */
   add(tool: string, argumentsJson: string): void;
-  /** Takes in a value of an earlier summary: `rank` 0 for the best of them. */
+  /** Adds a value of an earlier summary; `rank` 0 for the best one. */
   remember(group: string, text: string, rank: number): void;
-  /** Best first, at most `most`. */
-  best(most: number): readonly KnownValue[];
+  /** Returns the best values, best first, at most `max`. */
+  best(max: number): readonly KnownValue[];
 }
 
+/** A value that calls used. */
 export type KnownValue = {
   readonly text: string;
   /** Tool and argument: `Read file_path`. */
   readonly group: string;
-  /** Calls behind it. */
+  /** Number of calls since its last use. */
   readonly age: number;
 };
 
 type RememberedValue = {
   readonly text: string;
   group: string;
-  /** A line of a longer text, which says less than a name does. */
+  /** True for a line of a longer text, which says less than a name. */
   isLine: boolean;
   times: number;
-  /** The call that used it last. */
+  /** Number of the call that used it last. */
   last: number;
 };
 
-const longest = 200;
-const shortestLine = 20;
-/** Lines of one text: of a whole file the first ones say enough. */
-const mostLines = 200;
-const mostRead = 100_000;
-/** Entries above which the worse half is forgotten. */
-const mostEntries = 8_000;
-/** Calls after which a value is worth half as much. */
+const maxLength = 200;
+const minLine = 20;
+/** Maximum lines of one text: the first lines of a whole file say enough. */
+const maxLines = 200;
+const maxRead = 100_000;
+/** Number of entries above which the worse half is dropped. */
+const maxEntries = 8_000;
+/** Number of calls after which a value's weight is halved. */
 const halfLife = 20;
-/** What a line is worth beside a name. */
+/** The weight of a line relative to a name. */
 const lineWorth = 0.5;
 
 export function createValues(): Values {
@@ -54,14 +56,14 @@ export function createValues(): Values {
       known.isLine &&= isLine;
       if (last >= known.last) Object.assign(known, { group, last });
     } else entries.set(text, { text, group, isLine, times: 1, last });
-    if (entries.size > mostEntries) entries = new Map(ranked(mostEntries / 2).map((one) => [one.text, one]));
+    if (entries.size > maxEntries) entries = new Map(ranked(maxEntries / 2).map((one) => [one.text, one]));
   }
 
-  function ranked(most: number): readonly RememberedValue[] {
+  function ranked(max: number): readonly RememberedValue[] {
     const scored = [...entries.values()].map((entry) => ({ entry, score: scoreOf(entry, calls) }));
     return scored
       .toSorted((a, b) => b.score - a.score || b.entry.last - a.entry.last)
-      .slice(0, most)
+      .slice(0, max)
       .map(({ entry }) => entry);
   }
 
@@ -74,11 +76,11 @@ export function createValues(): Values {
     remember(group, text, rank) {
       put(group, text, false, -rank);
     },
-    best: (most) => ranked(most).map(({ text, group, last }) => ({ text, group, age: calls - last })),
+    best: (max) => ranked(max).map(({ text, group, last }) => ({ text, group, age: calls - last })),
   };
 }
 
-/** By what it takes to say it. */
+/** Scores a value: its weight relative to its length. */
 function scoreOf({ text, isLine, times, last }: RememberedValue, calls: number): number {
   const worth = (isLine ? lineWorth : 1) * Math.log2(1 + times);
   return worth / (1 + (calls - last) / halfLife) / (2 + text.length / 4);
@@ -99,27 +101,27 @@ function valuesIn(argumentsJson: string): readonly ArgumentValue[] {
   try {
     visit(JSON.parse(argumentsJson), '');
   } catch {
-    // Arguments that are not JSON were not used by anything, either.
+    // A tool cannot use arguments that are not JSON.
   }
   return found;
 }
 
 function textsIn(text: string, key: string): readonly ArgumentValue[] {
-  const lines = text.trim().slice(0, mostRead).split('\n');
+  const lines = text.trim().slice(0, maxRead).split('\n');
   const [only = ''] = lines;
   if (lines.length === 1) {
     const value = plain(only);
-    if (value.length > longest) return wordsIn(value).map((word) => ({ key, text: word, isLine: false }));
+    if (value.length > maxLength) return wordsIn(value).map((word) => ({ key, text: word, isLine: false }));
     return value.length < 3 ? [] : [{ key, text: value, isLine: false }];
   }
   return lines
-    .slice(0, mostLines)
+    .slice(0, maxLines)
     .map(plain)
-    .filter((line) => line.length >= shortestLine && line.length <= longest)
+    .filter((line) => line.length >= minLine && line.length <= maxLength)
     .map((line) => ({ key, text: line, isLine: true }));
 }
 
-/** Words with a mark of their own, of a line too long to be kept. */
+/** Returns words with an inner sign, for a line too long to be kept as a whole. */
 function wordsIn(line: string): readonly string[] {
   const words = line.slice(0, 4_000).split(/[\s"'`,;()[\]{}<>|&=]+/);
   return [

@@ -21,7 +21,7 @@ const compression = compressionOf({
   tokensAfter: 400,
   target: 20,
   by: 'extractive',
-  problem: 'the model answered with nothing',
+  problem: 'the model returned an empty answer',
 });
 
 const receipt: Receipt = {
@@ -160,7 +160,7 @@ describe('totals of receipts', () => {
       id: 's',
       at: 0,
       path: '/v1/messages',
-      outcome: { status: 'failed', reason: 'm answered with nothing' },
+      outcome: { status: 'failed', reason: 'm returned an empty answer' },
       session: 'one',
       behind: 'r',
       model: 'small',

@@ -91,9 +91,9 @@ describe('summarize-history', () => {
       warning: 'over',
       problem: undefined,
     });
-    expect(toldWith({ notReady: () => 'the model answered with nothing' })).toMatchObject({
+    expect(toldWith({ notReady: () => 'the model returned an empty answer' })).toMatchObject({
       by: 'extractive',
-      problem: 'the model answered with nothing',
+      problem: 'the model returned an empty answer',
     });
     const ready = { from: 1, upTo: 7, body: 'Earlier summary:\n- One and two were read.' };
     expect(toldWith({ ready })).toMatchObject({ by: 'summarizer', problem: undefined });

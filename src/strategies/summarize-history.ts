@@ -136,7 +136,7 @@ function budgetOf(view: FoldView, { tokens, lacking }: Chosen, wished: number): 
   const aim = Math.floor(Math.max(wished - lacking, shortest));
   if (aim < least) return undefined;
   const forRules = view.isForced && lacking > 0 ? 0 : Math.min(mostForRules, tokens / 2);
-  return { aim, most: aim + Math.floor(forRules) };
+  return { aim, max: aim + Math.floor(forRules) };
 }
 
 type SummaryEdit = Extract<Edit, { readonly kind: 'insert-message' }>;

@@ -36,7 +36,7 @@ export async function fold(
   const skeleton = skeletonOf(work, state);
   const steps = work.of.flatMap(stepsOf);
   const before = tokensBefore(work, measure);
-  const isShort = work.kind === 'summarize' && work.of[0].actions.length < subgoalLength.shortest;
+  const isShort = work.kind === 'summarize' && work.of[0].actions.length < subgoalLength.min;
   const target = isShort ? undefined : ratioFor(settings.ratio, steps);
   const sizes = { before, wanted: wantedTokens(before, target), head: entryTokens(skeleton, measure) };
   const words = isShort ? localWords(steps, sizes, skeleton, measure, 'merge') : await wordsOf();
@@ -55,7 +55,7 @@ export async function fold(
   async function wordsOf(): Promise<SummaryWords> {
     const { summarizer, timeoutMs } = options;
     const room = roomOf(sizes);
-    const request = { earlier: [], known: [], budget: { aim: room, most: room }, count: measure.count };
+    const request = { earlier: [], known: [], budget: { aim: room, max: room }, count: measure.count };
     const local = (): SummaryWords => {
       // Of what was summarised already there is little but names left, which lines tell best.
       const quoted =

@@ -27,7 +27,7 @@ export function nextWork(
   settings: TrajectorySettings,
   pressure: Pressure,
 ): PendingWork | undefined {
-  if (isLong(state)) return { kind: 'part', length: subgoalLength.longest };
+  if (isLong(state)) return { kind: 'part', length: subgoalLength.max };
   const { entries, counts } = state;
   const oldest = entries.find(isSubgoal);
   const waiting: PendingWork | undefined = oldest && { kind: 'summarize', of: [oldest] };

@@ -107,7 +107,7 @@ export function completed(state: TrajectoryState, outcome: string | undefined): 
   const { open } = state;
   if (open === undefined) return state;
   if (open.actions.length === 0) return { ...state, open: undefined };
-  const parts = Math.ceil(open.actions.length / subgoalLength.longest);
+  const parts = Math.ceil(open.actions.length / subgoalLength.max);
   let rest = state;
   for (let left = parts; left > 1; left--) {
     rest = parted(rest, Math.ceil(rest.open!.actions.length / left));
@@ -121,7 +121,7 @@ const newestActions = 3;
 
 /** Long sub-goals give off their oldest actions while they go on. */
 export function isLong(state: TrajectoryState): boolean {
-  return (state.open?.actions.length ?? 0) >= subgoalLength.longest + newestActions;
+  return (state.open?.actions.length ?? 0) >= subgoalLength.max + newestActions;
 }
 
 /** The oldest actions of the open sub-goal become a finished part; it goes on under the same goal with the others. */

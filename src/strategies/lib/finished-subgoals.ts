@@ -70,9 +70,7 @@ export function finishedStretches(view: FoldView): readonly FinishedStretch[] {
 /** What is short and has no goal of its own is rather the end of the one before than a sub-goal. */
 function belongTogether(before: FinishedStretch, one: FinishedStretch): boolean {
   const calls = callsIn(one);
-  return (
-    one.goal === '' && calls < subgoalLength.shortest && callsIn(before) + calls <= subgoalLength.longest
-  );
+  return one.goal === '' && calls < subgoalLength.min && callsIn(before) + calls <= subgoalLength.max;
 }
 
 function callsIn({ steps }: FinishedStretch): number {

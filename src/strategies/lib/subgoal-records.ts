@@ -59,7 +59,7 @@ export function openRecords(view: FoldView, ratio: Ratio) {
     tokens: () => sum(standing, ({ tokens }) => tokens),
     add({ messages, steps, goal, isWhole }: FinishedStretch): void {
       const calls = steps.filter(({ type }) => type === 'called').length;
-      const isShort = calls < subgoalLength.shortest;
+      const isShort = calls < subgoalLength.min;
       if (isShort && !isWhole) return;
       const indices = messages.map(({ index }) => index);
       const memory = view.idOf(originalOfMessages(conversation, indices));

@@ -11,8 +11,8 @@ const steps = [
   'a3 ls\n\n  \nsrc',
 ];
 
-describe('the local summary', () => {
-  it('says what was done and the lines that tell most, in their order', () => {
+describe("the steps' own lines", () => {
+  it('are the first lines and the most telling lines, in order', () => {
     expect(tellingLines(steps, 33, count)).toBe(
       [
         'a1 npm test',
@@ -27,7 +27,7 @@ describe('the local summary', () => {
     );
   });
 
-  it('says of many steps which some of them were, in their tersest form, the first and the last among them', () => {
+  it('are short forms of some first lines if there are many steps, including the first and the last', () => {
     const many = Array.from(
       { length: 30 },
       (_, at) => `a${at + 1} read the file src/part-${at + 1}.ts\nfound`,
@@ -45,7 +45,7 @@ describe('the local summary', () => {
     );
   });
 
-  it('never has more than it may, and is the same for the same steps', () => {
+  it('never exceed the budget, and are deterministic', () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: 'binary', maxLength: 300 })),
