@@ -33,7 +33,7 @@ const sent: readonly (readonly [Codec, readonly Row[]])[] = [
       [
         'claude-code-system',
         'usatsatsausats',
-        't.yy.yy.tt..x.',
+        't.xx.xx.tt..x.',
         'Agent Bash Read DeferredToolPlaceholder Write',
       ],
       ['opencode', 'uatatauat', 'xxxxxxx.x', 'bash edit read todowrite write'],
@@ -78,7 +78,7 @@ const sent: readonly (readonly [Codec, readonly Row[]])[] = [
       ['sdk-agents', 'uaaataaattaau', 'xxxxxxxxxxxxx', 'read_file'],
       ['sdk-ai-sdk', 'uaaataaattaau', 'xxxxxxxxxxxxx', 'read_file'],
       // What the provider keeps is only referred to.
-      ['sdk-ai-sdk-references', 'uaaataaattaau', 'x..yy.xxxx..x', 'read_file'],
+      ['sdk-ai-sdk-references', 'uaaataaattaau', 'x..xx.xxxx..x', 'read_file'],
       ['sdk-langchain', 'uaaataaattaau', 'xxxxxxxxxxxxx', 'read_file'],
       ['sdk-openai', 'uaaataaattaau', 'xxxxxxxxxxxxx', 'read_file'],
       ['sdk-openai-streamed', 'uaaataaattaau', 'xxxxxxxxxxxxx', 'read_file'],
