@@ -100,7 +100,7 @@ const sent: readonly (readonly [Codec, readonly Row[]])[] = [
 ];
 
 describe.each(sent)('what clients send to $name', (codec, rows) => {
-  it('stands here, all of it', () => {
+  it('is recorded here completely', () => {
     const files = globSync(
       `src/codecs/${codec.name}/fixtures/{claude-code,codex,gemini-cli,opencode,pi,qwen-code,sdk-}*.json`,
     );
@@ -151,15 +151,18 @@ const asides: readonly (readonly [Codec, name: string, messages: string])[] = [
 ];
 
 describe('a request beside the session', () => {
-  it.each(asides)('goes on as it came, without read_memory: $name, %s', async (codec, name, messages) => {
-    const file = `side-calls/${name}`;
-    const conversation = recorded(codec, file);
-    expect(conversation.messages.map(({ role }) => role.charAt(0)).join('')).toBe(messages);
-    expect(conversation.toolNames).toEqual([]);
-    const { body, outcome } = await prepared(codec, file, 1_000_000);
-    expect(outcome.status).toBe('untouched');
-    expect(shown(body)).toBe(shown(conversation.body));
-  });
+  it.each(asides)(
+    'passes through unchanged, without read_memory: $name, %s',
+    async (codec, name, messages) => {
+      const file = `side-calls/${name}`;
+      const conversation = recorded(codec, file);
+      expect(conversation.messages.map(({ role }) => role.charAt(0)).join('')).toBe(messages);
+      expect(conversation.toolNames).toEqual([]);
+      const { body, outcome } = await prepared(codec, file, 1_000_000);
+      expect(outcome.status).toBe('untouched');
+      expect(shown(body)).toBe(shown(conversation.body));
+    },
+  );
 });
 
 describe('Claude Code', () => {
@@ -179,7 +182,7 @@ describe('Claude Code', () => {
 
   // "messages.1: role 'system' must precede an 'assistant' message or end the array"
   it.each(['claude-code-bound', 'claude-code-system'])(
-    'has each system message where the provider takes it, after a fold too: %s',
+    'has each system message where the provider accepts it, even after a fold: %s',
     async (name) => {
       expect(misplaced(recorded(anthropicMessages, name))).toEqual([]);
       const { report } = await prepared(anthropicMessages, name, 1_000_000);
@@ -190,7 +193,7 @@ describe('Claude Code', () => {
 });
 
 describe('Codex', () => {
-  it('brings its tools in an item, and calls them with free text', () => {
+  it('sends its tools in an item, and calls them with free text', () => {
     const [tools] = outline(recorded(openaiResponses, 'codex'));
     const step = outline(recorded(openaiResponses, 'codex')).slice(7, 11);
     expect([tools, ...step]).toEqual([

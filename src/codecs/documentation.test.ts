@@ -34,7 +34,7 @@ function wordings(source: string): readonly RegExp[] {
 }
 
 describe('docs/wire-formats.md', () => {
-  it.each(formats)('quotes every overflow that %s recognises, and no other', (title, codec, sources) => {
+  it.each(formats)('quotes every overflow that %s recognizes, and no other', (title, codec, sources) => {
     const said = quoted(title);
     expect(said.filter((sentence) => !codec.overflowIn(400, sentence))).toEqual([]);
     const known = sources.flatMap(wordings);
@@ -42,7 +42,7 @@ describe('docs/wire-formats.md', () => {
     expect(known.filter((wording) => !said.some((sentence) => wording.test(sentence)))).toEqual([]);
   });
 
-  it('names only tests that there are', () => {
+  it('names only existing tests', () => {
     const tests = globSync(['src/**/*.test.ts', 'test/support/**/*-cases.ts', 'test/**/*.test.ts'])
       .map((path) => readFileSync(path, 'utf8'))
       .join('\n');

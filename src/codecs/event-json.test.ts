@@ -15,7 +15,7 @@ const bytes = (text: string) => encoder.encode(text);
 const text = (value: Uint8Array | undefined) => value && decoder.decode(value);
 
 describe('changing members of an object', () => {
-  it('replaces those that are there, takes away those without a value, and leaves every other byte', () => {
+  it('replaces existing ones, removes those without a value, and keeps every other byte', () => {
     const json = bytes(' { "a" : 1.0 , "b":{"a":2}, "c":"\\u00e9" }\n');
     expect(text(setMembers(json, { a: bytes('[]'), c: undefined, d: bytes('5') }))).toBe(
       ' { "a" : [] , "b":{"a":2} }\n',
@@ -24,12 +24,12 @@ describe('changing members of an object', () => {
     expect(setMembers(json, {})).toBe(json);
   });
 
-  it('adds those that are not there at the end, where that is wanted', () => {
+  it('adds missing ones at the end when asked to', () => {
     expect(text(withMembers(bytes('{"a":1}'), { a: bytes('2'), 'b"': bytes('3') }))).toBe('{"a":2,"b\\"":3}');
     expect(text(withMembers(bytes('{ }'), { a: bytes('2') }))).toBe('{ "a":2}');
   });
 
-  it('takes keys that mean something to JavaScript for what they are', () => {
+  it('handles keys that are special in JavaScript', () => {
     expect(text(setMembers(bytes('{"toString":1,"__proto__":2}'), { a: bytes('3') }))).toBe(
       '{"toString":1,"__proto__":2}',
     );
@@ -48,7 +48,7 @@ describe('changing members of an object', () => {
 });
 
 describe('lists and events', () => {
-  it('are put together from JSON', () => {
+  it('are built from JSON', () => {
     expect(text(jsonList([bytes('1'), bytes('{}')]))).toBe('[1,{}]');
     expect(text(jsonList([]))).toBe('[]');
     expect(text(eventBytes('x', '{"a":1}'))).toBe('event: x\ndata: {"a":1}\n\n');
@@ -57,7 +57,7 @@ describe('lists and events', () => {
 });
 
 describe('adding usage', () => {
-  it('adds numbers, joins lists, goes into objects, and lets the later word stand', () => {
+  it('adds numbers, joins lists, descends into objects, and keeps the later of other values', () => {
     const one = { input: 1, tier: 'a', parts: { x: 1, y: 2 }, rounds: [1], only: 7, gone: 3 };
     const other = { input: 10, tier: 'b', parts: { x: 10, z: 3 }, rounds: [2], more: 5, gone: null };
     expect(addUsage(one, other)).toEqual({
@@ -71,7 +71,7 @@ describe('adding usage', () => {
     });
   });
 
-  it('takes what there is when one side has none', () => {
+  it('returns the other side when one is missing', () => {
     expect([addUsage(undefined, { a: 1 }), addUsage({ a: 1 }, undefined), addUsage(null, null)]).toEqual([
       { a: 1 },
       { a: 1 },

@@ -41,7 +41,7 @@ function behind(copy: Words, rounds: readonly Words[]): Words | undefined {
   return taken && rest(said(copy), taken);
 }
 
-describe('behind a round a copy has left', () => {
+describe('the rest of a copy behind a round', () => {
   it.each<[string, readonly string[], string, readonly string[]]>([
     ['the next text', ['I look. ', 'Two.'], 'I look. ', ['Two.']],
     ['the rest of a text that went on', ['I look. Two.'], 'I look. ', ['Two.']],
@@ -61,7 +61,7 @@ describe('behind a round a copy has left', () => {
     expect(behind({ texts: copy }, [{ texts }])).toEqual(left.length === 0 ? {} : { texts: left });
   });
 
-  it('what stands behind several rounds', () => {
+  it('is the part behind several rounds', () => {
     const copy = { texts: ['One. Two. ', 'Three. Four.'], reasoning: ['b'], calls: ['read {}'] };
     const rounds = [
       { texts: ['One. '], reasoning: ['a'] },
@@ -140,7 +140,7 @@ describe('behind a round a copy has left', () => {
         });
       });
 
-  it('exactly what came after it, white space aside, of any texts in any pieces', () => {
+  it('is exactly the following text, except for white space, for any texts in any pieces', () => {
     const anyCopy = fc
       .tuple(fc.array(words, { minLength: 1, maxLength: 3 }), words)
       .chain(([rounds, closing]) =>
@@ -203,7 +203,7 @@ describe('what is left of a copy', () => {
     expect(maybeSame(said(copy), nothingTaken, said(reply))).toBe(isSame);
   });
 
-  it('is looked at behind what was taken', () => {
+  it('begins behind the matched part', () => {
     const copy = said({ texts: ['One. Two.'], calls: ['read {}', 'run {}'] });
     const taken = takeRound(copy, nothingTaken, said({ texts: ['One. '], calls: ['read {}'] }))!;
     expect(maybeSame(copy, taken, said({ texts: ['Two.'], calls: ['run {}'] }))).toBe(true);

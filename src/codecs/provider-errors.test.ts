@@ -5,7 +5,7 @@ const explained = (body: string) =>
   new TextDecoder().decode(explainError(new TextEncoder().encode(body), 'Tools have 9000.'));
 
 describe("explaining a provider's error", () => {
-  it('adds the sentence to the message and leaves everything else', () => {
+  it('adds the sentence to the message and keeps everything else', () => {
     expect(
       explained('{ "error": {"message":"Too \\"long\\".", "code" : "x", "n":1e400}, "type":"error"}'),
     ).toBe(
@@ -21,7 +21,7 @@ describe("explaining a provider's error", () => {
     '{"error":{"message":7}}',
     '{"error":{}}',
     '<html>502</html>',
-  ])('leaves %j as it is', (body) => {
+  ])('leaves %j unchanged', (body) => {
     expect(explained(body)).toBe(body);
   });
 });

@@ -10,7 +10,7 @@ const reading = () => ({ digest: sha256, outlines: new Map() });
 const user = (content: string) => ({ role: 'user', content });
 
 describe('the beginning of a request', () => {
-  it('holds fields behind a long list, and the first messages of that list as they are', () => {
+  it('holds fields behind a long list, and the first messages of that list', () => {
     const messages = Array.from({ length: 40_000 }, (_, at) => user(`Message ${at}`));
     const body = utf8.encode(JSON.stringify({ messages, model: 'gpt-4o', prompt_cache_key: 'session' }));
     const beginning = readBeginning(openaiChat, body, reading())!;
@@ -33,7 +33,7 @@ describe('the beginning of a request', () => {
     });
   });
 
-  it('says which reply a request goes on from', () => {
+  it('names the reply that a request continues', () => {
     const body = utf8.encode('{"input":"And now?","previous_response_id":"resp_1","model":"gpt-5"}');
     expect(readBeginning(openaiResponses, body, reading())).toMatchObject({
       model: 'gpt-5',
@@ -42,13 +42,13 @@ describe('the beginning of a request', () => {
   });
 
   it.each(['', 'not json', '[]', '{"model":"m"}', '{"messages":[],"messages":[]}', '{"messages":[{]}'])(
-    'is not there where the body is no request: %s',
+    'is undefined when the body is no request: %s',
     (body) => {
       expect(readBeginning(openaiChat, utf8.encode(body), reading())).toBe(undefined);
     },
   );
 
-  it('is not looked for in a body of more than 16 MiB', () => {
+  it('is not read in a body of more than 16 MiB', () => {
     const body = utf8.encode(JSON.stringify({ messages: [user('x'.repeat(17 * 1024 * 1024))], model: 'm' }));
     expect(readBeginning(openaiChat, body, reading())).toBe(undefined);
   });

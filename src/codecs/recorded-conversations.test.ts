@@ -32,7 +32,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
     [anthropicMessages, asAnthropic],
   ];
 
-  it.each(formats)('are read as they are, cold and warm: $name', (codec, inFormat) => {
+  it.each(formats)('are read completely, cold and warm: $name', (codec, inFormat) => {
     const reading = newReading();
     const wrong = recorded.flatMap((chat, at) => {
       const body = inFormat(chat);
@@ -48,7 +48,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
     expect(wrong).toEqual([]);
   });
 
-  it('say the same in both formats', () => {
+  it('mean the same in both formats', () => {
     const different = recorded.flatMap((chat, at) => {
       const one = said(openaiChat.read(chat, newReading()));
       const other = said(anthropicMessages.read(asAnthropic(chat), newReading()));

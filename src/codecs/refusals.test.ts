@@ -54,7 +54,7 @@ const message = fc.constantFrom<JsonObject>(
 );
 
 describe('the rules of Anthropic Messages for system messages', () => {
-  it('find one misplaced where the provider refuses it', () => {
+  it('find a misplaced one when the provider refuses it', () => {
     let broken = 0;
     fc.assert(
       fc.property(fc.array(message, { maxLength: 8 }), (messages) => {
@@ -72,7 +72,7 @@ describe('the rules of Anthropic Messages for system messages', () => {
 });
 
 describe.each(cases)('the rules of $name', (codec, fixture, refusal, taken) => {
-  it('find a conversation broken where a provider refuses it, after any edits', () => {
+  it('find a conversation broken when a provider refuses it, after any edits', () => {
     let broken = 0;
     fc.assert(
       fc.property(
@@ -95,7 +95,7 @@ describe.each(cases)('the rules of $name', (codec, fixture, refusal, taken) => {
     expect(broken).toBeGreaterThan(100);
   });
 
-  it('find nothing in what the provider takes from clients', () => {
+  it('find nothing in what the provider accepts from clients', () => {
     for (const [name, body] of Object.entries(fixture.recorded)) {
       // The scripted provider does not know the form before tools, nor replies that are sound alone.
       if (name === 'functions-before-tools' || name === 'images-audio-files') continue;

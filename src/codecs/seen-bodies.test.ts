@@ -37,14 +37,14 @@ function openReading(maxBytes?: number) {
 const long = Array.from({ length: 60 }, (_, at) => `message ${at} `.repeat(100));
 
 describe('bodies read before', () => {
-  it('are not digested again where they go on', () => {
+  it('are not digested again when they continue', () => {
     const { read } = openReading();
     expect(read(bodyOf(long.slice(0, 50)))).toBeGreaterThan(50_000);
     expect(read(bodyOf(long.slice(0, 52)))).toBeLessThan(8_000);
     expect(read(bodyOf(long.slice(0, 60)))).toBeLessThan(30_000);
   });
 
-  it('serve a client that went back, and one that rewrote a message in the middle', () => {
+  it('serve a client that went back, and one that changed a message in the middle', () => {
     const { read } = openReading();
     read(bodyOf(long));
     expect(read(bodyOf(long.slice(0, 40)))).toBeLessThan(4_000);
@@ -53,7 +53,7 @@ describe('bodies read before', () => {
     expect(read(bodyOf(rewritten))).toBeLessThan(30_000);
   });
 
-  it('are known in more than one shape: as they came and as they are sent, in turn', () => {
+  it('are remembered in more than one form: as received and as sent', () => {
     const { read } = openReading();
     const folded = (texts: readonly string[]) => texts.with(20, 'folded');
     read(bodyOf(long.slice(0, 50)));
@@ -72,13 +72,13 @@ describe('bodies read before', () => {
     read(body);
   });
 
-  it('are met anew where something before the messages is of another length', () => {
+  it('are read again when something before the messages has another length', () => {
     const { read } = openReading();
     read(bodyOf(long));
     expect(read(bodyOf(long, '"model":"another"'))).toBeGreaterThan(50_000);
   });
 
-  it('are forgotten, the oldest first, beyond the bytes they may have', () => {
+  it('are forgotten, the oldest first, beyond the byte limit', () => {
     const { read } = openReading(100_000);
     const other = long.map((text) => `other ${text}`);
     read(bodyOf(long));
@@ -86,7 +86,7 @@ describe('bodies read before', () => {
     expect(read(bodyOf(long))).toBeGreaterThan(50_000);
   });
 
-  it('change nothing of what is read, whatever becomes of a conversation', () => {
+  it('change nothing that is read, however a conversation continues', () => {
     const change = fc.record({
       at: fc.nat(70),
       text: fc.string({ unit: 'binary', maxLength: 3_000 }),
@@ -106,7 +106,7 @@ describe('bodies read before', () => {
     );
   });
 
-  it('are refused as before where they are no JSON behind what was seen', () => {
+  it('are refused as before when they are no JSON behind the known part', () => {
     const body = bodyOf(long);
     const reading: ReadContext = {
       digest: sha256,

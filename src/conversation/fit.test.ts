@@ -6,15 +6,15 @@ const byLength = (text: string): number => Math.ceil(text.length / 4);
 /** Dense at the end of a text, thin before: no one rate fits. */
 const uneven = (text: string): number => Math.ceil(text.length / 40) + text.split('#').length - 1;
 
-describe('the longest stretch that fits', () => {
-  it('is the whole text where that fits, to the last token', () => {
+describe('the longest part that fits', () => {
+  it('is the whole text if that fits, to the last token', () => {
     const text = 'x'.repeat(4_000);
     expect(longestFit(text, { start: 0, end: 4_000 }, 1_000, byLength)).toBe(4_000);
     expect(longestFit(text, { start: 100, end: 4_000 }, 975, byLength)).toBe(4_000);
     expect(longestFit(text, { start: 0, end: 4_000 }, 0, byLength)).toBe(0);
   });
 
-  it('comes near the budget where the text is longer', () => {
+  it('comes close to the budget if the text is longer', () => {
     const used = byLength(
       'x'.repeat(longestFit('x'.repeat(9_999), { start: 0, end: 9_999 }, 1_000, byLength)),
     );
@@ -22,7 +22,7 @@ describe('the longest stretch that fits', () => {
     expect(used).toBeGreaterThan(950);
   });
 
-  it('costs in proportion to what fits, not to the text', () => {
+  it('costs in proportion to the part that fits, not to the text', () => {
     let counted = 0;
     const count = (text: string): number => {
       counted += text.length;
@@ -32,7 +32,7 @@ describe('the longest stretch that fits', () => {
     expect(counted).toBeLessThan(40_000);
   });
 
-  it('fits, splits no code point, and stops only where one more would not fit or it is near the budget', () => {
+  it('fits, splits no code point, and stops only when one more would not fit or the budget is nearly used', () => {
     const text = fc.string({ unit: fc.constantFrom('a', '#', '😀', '\n', 'é'), maxLength: 300, size: 'max' });
     const property = fc.property(
       text,

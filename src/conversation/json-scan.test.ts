@@ -27,7 +27,7 @@ describe('scanning an object', () => {
     ]);
   });
 
-  it('takes the quote that an even number of backslashes stands before as the end of a string', () => {
+  it('takes the quote behind an even number of backslashes as the end of a string', () => {
     const text = '{"a":"\\\\","b":"\\\\\\"","c":"\\"\\\\\\\\"}';
     const { members } = scanObject(encoder.encode(text), 0);
     expect(members.map(({ value }) => cut(text, value))).toEqual(['"\\\\"', '"\\\\\\""', '"\\"\\\\\\\\"']);
@@ -63,8 +63,8 @@ describe('scanning an array', () => {
   });
 });
 
-describe('what the scan and the parse of every value find together', () => {
-  it('is what JSON.parse finds, whatever the spelling', () => {
+describe('the scan together with the parse of every value', () => {
+  it('finds what JSON.parse finds, whatever the spelling', () => {
     fc.assert(
       fc.property(jsonObjectText(), (text) => {
         const found = readWhole(encoder.encode(text));
@@ -74,7 +74,7 @@ describe('what the scan and the parse of every value find together', () => {
     );
   });
 
-  it('is an error of the scan exactly where JSON.parse throws, for documents cut off anywhere', () => {
+  it('fails exactly when JSON.parse throws, for documents cut off anywhere', () => {
     fc.assert(
       fc.property(jsonObjectText(), fc.nat(), (text, seed) => {
         const bytes = encoder.encode(text);
@@ -84,7 +84,7 @@ describe('what the scan and the parse of every value find together', () => {
     );
   });
 
-  it('is an error of the scan exactly where JSON.parse throws, for documents with any byte changed', () => {
+  it('fails exactly when JSON.parse throws, for documents with any byte changed', () => {
     const interesting = fc.constantFrom(...encoder.encode('"\\{}[],: \n0a'), 0, 0xff, 0xc3, 0xef);
     const byte = fc.oneof(interesting, fc.integer({ min: 0, max: 255 }));
     fc.assert(
@@ -111,7 +111,7 @@ describe('what the scan and the parse of every value find together', () => {
     expect(() => readWhole(encoder.encode(text))).toThrow(ScanError);
   });
 
-  it('refuses bytes that are not UTF-8, in values and in keys, and reads on after them', () => {
+  it('refuses bytes that are not UTF-8, in values and in keys', () => {
     for (const text of ['{"a":"\u00ff"}', '{"\u00ff":"a"}']) {
       const bytes = Uint8Array.from(text, (character) => character.codePointAt(0)!);
       expect(() => readWhole(bytes)).toThrow(ScanError);
@@ -131,7 +131,7 @@ describe('hostile documents', () => {
     ['open brackets', `{"a":${'['.repeat(million)}`],
     ['escaped quotes in an open string', `{"a":"${'\\"'.repeat(million / 2)}`],
     ['commas', `{"a":[${','.repeat(million)}]}`],
-  ])('are refused soon: a megabyte of %s', (_, text) => {
+  ])('are refused quickly: a megabyte of %s', (_, text) => {
     expect(() => readWhole(encoder.encode(text))).toThrow(ScanError);
   });
 
@@ -143,7 +143,7 @@ describe('hostile documents', () => {
     ['digits', `{"a":${'1'.repeat(million)}}`],
     ['one key', `{"${'k'.repeat(million)}":1}`],
     ['keys', `{${'"k":1,'.repeat(million / 6)}"k":1}`],
-  ])('are read soon: a megabyte of %s', (_, text) => {
+  ])('are read quickly: a megabyte of %s', (_, text) => {
     expect(JSON.stringify(readWhole(encoder.encode(text)))).toBe(JSON.stringify(JSON.parse(text)));
   });
 

@@ -19,7 +19,7 @@ describe('pairing calls with results', () => {
     expect(orphans).toEqual([]);
   });
 
-  it('pairs an id that repeats later with the nearest call', () => {
+  it('pairs an id that repeats later with the nearest earlier call', () => {
     const { pairs } = pairCalls(
       conversation(
         ['assistant', call('a')],
@@ -67,7 +67,7 @@ describe('pairing calls with results', () => {
     expect(pairs.map((pair) => pair.result)).toEqual([{ message: 2, part: 0 }, undefined]);
   });
 
-  it('takes assistant messages in a row as one turn', () => {
+  it('counts assistant messages in a row as one turn', () => {
     const { pairs } = pairCalls(
       conversation(
         ['assistant', call('a')],
@@ -82,7 +82,7 @@ describe('pairing calls with results', () => {
     ]);
   });
 
-  it('takes ids that mean something to JavaScript', () => {
+  it('handles ids that are special in JavaScript', () => {
     const { pairs } = pairCalls(
       conversation(
         ['assistant', call('__proto__'), call('')],
@@ -93,7 +93,7 @@ describe('pairing calls with results', () => {
     expect(pairs.map((pair) => pair.result?.message)).toEqual([2, 1]);
   });
 
-  it('names places by a key', () => {
+  it('spells places as keys', () => {
     expect(placeKey({ message: 12, part: 3 })).toBe('12.3');
   });
 });

@@ -8,8 +8,8 @@ import { canonicalDigest, prefixLinks, significantBytes } from './prefix.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-describe('the prefix chain', () => {
-  it('has one link more than there are messages, and a longer conversation keeps those of its beginning', () => {
+describe('prefix hashes', () => {
+  it('are one more than the messages, and a longer conversation keeps those of its beginning', () => {
     const short = prefixLinks(conversation('a', 'b'), 'root', sha256);
     const long = prefixLinks(conversation('a', 'b', 'c'), 'root', sha256);
     expect(short).toHaveLength(3);
@@ -18,19 +18,19 @@ describe('the prefix chain', () => {
     expect(new Set(long).size).toBe(4);
   });
 
-  it('changes every link after a message that says something else', () => {
+  it('change for every prefix after a message that says something else', () => {
     const one = prefixLinks(conversation('a', 'b', 'c', 'd'), 'root', sha256);
     const other = prefixLinks(conversation('a', 'x', 'c', 'd'), 'root', sha256);
     expect(other.map((link, index) => link === one[index])).toEqual([true, true, false, false, false]);
   });
 
-  it('of different roots never meets', () => {
+  it('of different roots are never equal', () => {
     const one = prefixLinks(conversation('a', 'a'), 'mine', sha256);
     const other = prefixLinks(conversation('a', 'a'), 'theirs', sha256);
     expect(one.filter((link) => other.includes(link))).toEqual([]);
   });
 
-  it('depends on where messages begin and end', () => {
+  it('depend on where messages begin and end', () => {
     const one = prefixLinks(conversation('ab', 'c'), 'root', sha256).at(-1);
     const other = prefixLinks(conversation('a', 'bc'), 'root', sha256).at(-1);
     expect(one).not.toBe(other);
@@ -53,7 +53,7 @@ describe('the canonical digest', () => {
     ]);
   });
 
-  it('takes the members of an object as they stand, but for those that move', () => {
+  it('takes the members of an object unchanged, without those that clients move', () => {
     const bytes = encoder.encode('{"a" : 1.0, "mark":{"x":1},"b":"\\u0062"}');
     const { members } = scanObject(bytes, 0);
     expect(decoder.decode(significantBytes(bytes, members, new Set(['mark'])))).toBe(
@@ -80,8 +80,8 @@ function conversation(...canonicals: readonly string[]): Conversation {
   };
 }
 
-describe('links that are known in part', () => {
-  it('are the same as those computed from the start, wherever two conversations part', () => {
+describe('prefix hashes that are partly known', () => {
+  it('are the same as those computed from the start, wherever two conversations differ', () => {
     const chain = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 8 });
     fc.assert(
       fc.property(chain, chain, fc.nat(8), fc.constantFrom('root', 'other'), (before, added, kept, root) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isReminder } from './turns.ts';
 
 describe('a reminder', () => {
-  it('is nothing but elements that clients wrap their own words in', () => {
+  it('consists only of elements in which clients wrap their own words', () => {
     const texts = [
       '<system-reminder>\nMind the list.\n</system-reminder>',
       '\n<environment_details cwd="/w">\na.ts\n</environment_details>\n<system-reminder>x</system-reminder>\n',
@@ -31,7 +31,7 @@ describe('a reminder', () => {
     expect(texts.map(isReminder)).toEqual(texts.map(() => false));
   });
 
-  it('is looked for in one pass, whatever stands there', () => {
+  it('is found in one pass, whatever the text', () => {
     const many = '<a-reminder></a-reminder>\n'.repeat(100_000);
     expect(isReminder(many + ' '.repeat(1_000_000))).toBe(true);
     expect(isReminder('<a-reminder>'.repeat(100_000))).toBe(false);

@@ -14,7 +14,7 @@ describe('applying splices', () => {
     expect(applySplices(body, [])).toBe(body);
   });
 
-  it('puts bytes in place of spans, in whatever order they are named; empty spans insert', () => {
+  it('replaces spans by bytes, in any order; empty spans insert', () => {
     const splices = [
       { span: { start: 4, end: 6 }, bytes: encoder.encode('-EF-') },
       { span: { start: 0, end: 1 }, bytes: encoder.encode('') },
@@ -25,7 +25,7 @@ describe('applying splices', () => {
     expect(decoder.decode(applySplices(encoder.encode('abcdef'), splices))).toBe('bc12d-EF-!');
   });
 
-  it('inserts in front of what is replaced at the same place', () => {
+  it('inserts ahead of a replacement at the same place', () => {
     const splices = [
       { span: { start: 1, end: 2 }, bytes: encoder.encode('B') },
       { span: { start: 1, end: 1 }, bytes: encoder.encode('+') },
@@ -41,7 +41,7 @@ describe('applying splices', () => {
     expect(() => applySplices(encoder.encode('abc'), splices)).toThrow(RangeError);
   });
 
-  it('leaves the input and the pieces as they are', () => {
+  it('leaves the input and the pieces unchanged', () => {
     const body = encoder.encode('abc');
     const bytes = encoder.encode('x');
     applySplices(body, [{ span: { start: 0, end: 1 }, bytes }]).fill(0);
@@ -65,7 +65,7 @@ const listCase = fc
   );
 
 describe('dropping and inserting elements of a list', () => {
-  it('gives the list that a plain array of the elements would give', () => {
+  it('gives the same list as a plain array of the elements', () => {
     fc.assert(
       fc.property(listCase, ({ items, inner, insertions }) => {
         const text = listText(items, inner);
@@ -94,7 +94,7 @@ describe('dropping and inserting elements of a list', () => {
     expect(drop('[ 1 , 2 ,\n3\t]', [])).toBe('[ 1 , 2 ,\n3\t]');
   });
 
-  it('inserts in front of the first, between, behind the last, and into an empty list', () => {
+  it('inserts ahead of the first, between, behind the last, and into an empty list', () => {
     expect(insert('[ 1 , 2 ]', [[0, 'a']])).toBe('[ a,1 , 2 ]');
     expect(insert('[ 1 , 2 ]', [[1, 'a']])).toBe('[ 1,a , 2 ]');
     expect(insert('[ 1 , 2 ]', [[2, 'a']])).toBe('[ 1 , 2,a ]');

@@ -9,7 +9,7 @@ describe('where a turn begins', () => {
     expect(turnStart(conversation('system', 'user'))).toBe(1);
   });
 
-  it('is not where something is said beside results, though the user may have said it', () => {
+  it('is not a message with results, even if the user says something in it', () => {
     const { messages, ...others } = conversation('user', 'assistant', 'tool', 'user');
     const [asked, called, answered, said] = messages as [Message, Message, Message, Message];
     const beside: Message = { ...answered, role: 'user', parts: [...answered.parts, ...said.parts] };
@@ -18,7 +18,7 @@ describe('where a turn begins', () => {
     expect(lastUser(mixed)).toBe(2);
   });
 
-  it('is not where a client reminds of something, unless nothing else is left', () => {
+  it("is not a client's reminder, unless nothing else is left", () => {
     const reminder: Step = { user: '<system-reminder>Mind the list.</system-reminder>' };
     const begins = (...steps: readonly Step[]) => {
       const read = readChat(chatBody(steps));
@@ -28,14 +28,14 @@ describe('where a turn begins', () => {
     expect(begins(reminder, { assistant: 'Done.' }, reminder)).toEqual([2, undefined]);
   });
 
-  it('is nowhere without a user message', () => {
+  it('is undefined without a user message', () => {
     expect(turnStart(conversation('system', 'assistant', 'tool'))).toBeUndefined();
     expect(turnStart(conversation())).toBeUndefined();
   });
 });
 
 describe('the newest assistant message', () => {
-  it('is found from the end, or not at all', () => {
+  it('is found from the end, or undefined', () => {
     expect(lastAssistant(conversation('assistant', 'user', 'assistant', 'tool', 'user'))).toBe(2);
     expect(lastAssistant(conversation('user'))).toBeUndefined();
   });

@@ -21,7 +21,7 @@ describe('arguments of the recall tool', () => {
     '["m1"]',
     '"m1"',
     'm1',
-  ])('give the id of %s', (argumentsJson) => {
+  ])('name the id of %s', (argumentsJson) => {
     expect(parseArguments(argumentsJson)).toEqual({ status: 'ok', value: { id: 'm1', ...bare } });
   });
 
@@ -33,7 +33,7 @@ describe('arguments of the recall tool', () => {
   });
 
   it.each(['{"query":"a b"}', '{"id":"","query":"a b"}', '{"id":null,"query":["a b"],"lines":""}'])(
-    'ask all there is where they have a query alone: %s',
+    'search everything when they have only a query: %s',
     (argumentsJson) => {
       expect(parseArguments(argumentsJson)).toEqual({ status: 'ok', value: { of: 'all', query: 'a b' } });
     },
@@ -50,7 +50,7 @@ describe('arguments of the recall tool', () => {
     'null',
     '[]',
     '{"ID":"m1"}',
-  ])('that name no id are answered with the right form: %s', (argumentsJson) => {
+  ])('that name no id are answered with the correct form: %s', (argumentsJson) => {
     expect(parseArguments(argumentsJson)).toEqual({
       status: 'bad',
       why:

@@ -52,7 +52,7 @@ function isInsidePair(whole: string, offset: number): boolean {
 }
 
 describe('recall', () => {
-  it('gives back the whole text to whoever follows the calls for the rest', async () => {
+  it('gives back the whole text when the calls for the rest are followed', async () => {
     const property = fc.asyncProperty(
       text,
       fc.integer({ min: 70, max: 200 }),
@@ -87,7 +87,7 @@ describe('recall', () => {
     }
   });
 
-  it('gives back the whole of what a path names', async () => {
+  it('gives back the whole value that a path names', async () => {
     const property = fc.asyncProperty(fc.array(fc.jsonValue(), { maxLength: 30 }), async (items) => {
       const held = JSON.stringify(JSON.stringify({ items }));
       const read = await readAll(held, { path: '$.items' }, 90, byCharacters);
@@ -96,7 +96,7 @@ describe('recall', () => {
     await fc.assert(property);
   });
 
-  it('finds any value that stands in the text, and shows it', async () => {
+  it('finds any value in the text, and shows it', async () => {
     const property = fc.asyncProperty(
       text,
       fc.nat(),
@@ -182,7 +182,7 @@ describe('recall', () => {
     }
   });
 
-  it('takes arguments nested or long beyond reason', async () => {
+  it('accepts arguments that are nested or long beyond reason', async () => {
     const nested = '['.repeat(100_000) + ']'.repeat(100_000);
     const long = ' '.repeat(1_000_000);
     for (const value of [

@@ -25,7 +25,7 @@ describe('ranges as models write them', () => {
   });
 
   it.each(['', '-', 'all', '1-2-3', '1-2, 5-6', '1.5', 'object', '1e3', '9'.repeat(99)])(
-    'are not: %s',
+    'are refused: %s',
     (text) => {
       expect(parseRange(text)).toBe(undefined);
     },
@@ -39,7 +39,7 @@ const read = (text: string, lines: string): string | undefined => {
 };
 
 describe('the place of a range', () => {
-  it('is whole lines without the last line break, but for that of the text', () => {
+  it('covers whole lines without the last line break, except for that of the text', () => {
     expect(read('a\nb\n\nd\n', '1-2')).toBe('a\nb');
     expect(read('a\nb\n\nd\n', '3')).toBe('');
     expect(read('a\nb\n\nd\n', '4-9')).toBe('d\n');
@@ -56,7 +56,7 @@ describe('the place of a range', () => {
     expect(read('a😀b', 'c5-')).toBe(undefined);
   });
 
-  it('is spelled so that it is found again', () => {
+  it('is spelled so that reading it gives the same place', () => {
     const text = fc.string({ unit: fc.constantFrom('a', '\n', 'é', '😀'), minLength: 1 });
     const property = fc.property(text, fc.nat(60), fc.nat(60), fc.boolean(), (whole, one, other, byLines) => {
       const [from, to] = [1 + Math.min(one, other), 1 + Math.max(one, other)];

@@ -14,7 +14,7 @@ const call = {
 const result = { role: 'tool', tool_call_id: 'call_1', content: code };
 
 describe('a removed message', () => {
-  it('shows its long texts as they read, each under the path that gives it', async () => {
+  it('shows its long texts decoded, each under its path', async () => {
     const json = JSON.stringify(result);
     expect(messageText(json, documentSpan(json), 1)).toBe(
       `{"role":"tool","tool_call_id":"call_1","content":…}\n## $[1].content\n${code}`,
@@ -28,7 +28,7 @@ describe('a removed message', () => {
     expect(answer).toBe(code);
   });
 
-  it('keeps short texts and names where they are, and the arguments of a call as the JSON they are', () => {
+  it('keeps short texts and names in place, and the arguments of a call as JSON', () => {
     const json = JSON.stringify(call);
     expect(messageText(json, documentSpan(json), 0)).toBe(
       `{"role":"assistant","content":"short, with a\\nbreak","tool_calls":[{"id":"call_1","function":{"name":"write","arguments":…}}]}\n` +
@@ -36,7 +36,7 @@ describe('a removed message', () => {
     );
   });
 
-  it('stays JSON where it lies deep', () => {
+  it('stays JSON in deep values', () => {
     const deep = `${'['.repeat(20)}${JSON.stringify(code)}${']'.repeat(20)}`;
     expect(messageText(deep, documentSpan(deep), 0)).toBe(deep);
   });

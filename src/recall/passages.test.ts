@@ -36,7 +36,7 @@ describe('passages for a query', () => {
     expect(hits).toEqual(['users/4711', 'USERS/4711']);
   });
 
-  it('put words that stand side by side, as in the query, before the same words apart', () => {
+  it('put words side by side, as in the query, before the same words apart', () => {
     const text = [
       'gamma of alpha, then delta; beta at last',
       filler(60),
@@ -48,14 +48,14 @@ describe('passages for a query', () => {
     expect(text.slice(first?.start, first?.end)).toContain('alpha beta, and later gamma delta');
   });
 
-  it('put a number beside a path before the pieces of the path', () => {
+  it('put a number next to a path before the pieces of the path', () => {
     const hay = 'hay\n'.repeat(400);
     const text = `${hay}shop, work, project, source\n${hay}line 958\n${hay}`;
     const [first] = findPassages([{ text, within: everything(text) }], 'shop/work/project/source/a.go 958');
     expect(text.slice(first?.start, first?.end)).toContain('958');
   });
 
-  it('bring together what no passage holds by itself, rather than the same words again', () => {
+  it('cover together what no passage holds by itself, rather than repeat the same words', () => {
     const text = ['alpha beta', 'alpha beta', 'alpha beta', 'gamma']
       .flatMap((words) => [words, filler(60)])
       .join('\n');
@@ -65,7 +65,7 @@ describe('passages for a query', () => {
     expect(shown).toContain('gamma');
   });
 
-  it('stay within the stretch', () => {
+  it('stay within the range', () => {
     const text = 'needle\nhay\nneedle\nhay\nneedle';
     const from = { text, within: { start: 7, end: 21 } };
     expect(findPassages([from], 'needle')).toEqual([{ from, start: 7, end: 21, hit: 11, isStrong: true }]);
@@ -88,7 +88,7 @@ describe('passages for a query', () => {
     expect(findPassages(sources, '"hi there"').map(({ from }) => sources.indexOf(from))).toEqual([0, 1]);
   });
 
-  it('are weighed against those of other texts, and of equals the one of the first text is the better', () => {
+  it("are ranked among those of other texts, and of equals the first text's comes first", () => {
     const sources = ['hay and a straw', 'a needle', 'needle and hay', 'needle and hay'].map((text, at) => ({
       name: at,
       text,
@@ -99,7 +99,7 @@ describe('passages for a query', () => {
     expect(names('a straw')).toEqual([0]);
   });
 
-  it('hold every piece of the text that is asked for', () => {
+  it('hold every requested piece of the text', () => {
     const text = fc.string({
       unit: fc.constantFrom('a', 'B', '7', '-', '/', ' ', '\n', '😀', 'é'),
       maxLength: 4_000,
@@ -140,7 +140,7 @@ describe('windows', () => {
 });
 
 describe('a query', () => {
-  it('is taken apart into words, values and their pieces', () => {
+  it('is split into words, values and their pieces', () => {
     const spelled = queryTerms('What is the timeout in src/app.ts (line 42)?');
     expect(spelled.map(({ text, weight }) => `${text} ${weight.toFixed(2)}`)).toEqual([
       'timeout 1.00',
@@ -155,7 +155,7 @@ describe('a query', () => {
     expect(queryTerms('=> !')).toEqual([]);
   });
 
-  it('is looked for as it is and as JSON spells it', () => {
+  it('is searched as it is and as JSON spells it', () => {
     expect(spellingsOf('"café"\n')).toEqual([
       '"café"\n',
       '\\"café\\"\\n',

@@ -14,7 +14,7 @@ const held = (text: string): string => JSON.stringify(text);
 const numbered = (count: number): string =>
   Array.from({ length: count }, (_, line) => `line ${line + 1}`).join('\n');
 
-describe('reading a memory', () => {
+describe('reading an original', () => {
   it('gives removed text as it was', async () => {
     const text = 'tab\t "quoted" \u0000 \ud83d\ude00 lone \ud800\r\nend\n';
     expect(await recall(held(text), {})).toBe(text);
@@ -22,7 +22,7 @@ describe('reading a memory', () => {
     expect(await recall(held(''), {})).toBe('');
   });
 
-  it('gives removed messages in their own JSON, each under its place', async () => {
+  it('gives removed messages in their own JSON, each under its number and path', async () => {
     const first = '{"role": "assistant", "n": 2512292042121000001, "content":[{"type":"tool_use"}]}';
     const second = '{"content":"one\\ntwo \\u00e9","role":"tool"}';
     const messages = `[${first},\n ${second}, {"type":"reasoning"}]`;
@@ -40,7 +40,7 @@ describe('reading a memory', () => {
     expect(await recall(messages, { path: '$[0].n' })).toBe('2512292042121000001');
   });
 
-  it('gives the arguments of a call alike, whether they stood there as an object or as a literal', async () => {
+  it('gives the same arguments of a call, whether they were an object or a literal', async () => {
     const content = 'one\ntwo "2"\nthree';
     const input = `{ "path": "a.ts", "n": 1.0, "content": ${JSON.stringify(content)} }`;
     for (const stored of [input, held(input)]) {
@@ -52,7 +52,7 @@ describe('reading a memory', () => {
     }
   });
 
-  it('gives what memory holds raw where it is not what it should be', async () => {
+  it('gives the stored original raw when it is malformed', async () => {
     expect(await recall('"cut off', {})).toBe('"cut off');
     expect(await recall('[{"role":', {})).toBe('[{"role":');
     expect(await recall('{"a":1}', {})).toBe('{"a":1}');
@@ -96,7 +96,7 @@ describe('reading more than the cap', () => {
     );
   });
 
-  it('goes on by characters within a line that is too long, and by lines behind it', async () => {
+  it('continues by characters within a line that is too long, and by lines behind it', async () => {
     const text = `head\n${'😀'.repeat(100)}\ntail\nend`;
     const answers = [await recall(held(text), {}, 50)];
     for (const lines of ['2-4', 'c132-214', '2-3']) answers.push(await recall(held(text), { lines }, 50));
@@ -133,7 +133,7 @@ describe('searching', () => {
     );
   });
 
-  it('names where else it matches', async () => {
+  it('names other matches', async () => {
     const text = [1, 2, 3, 4, 5, 6].map((part) => `needle ${part}\n${'hay '.repeat(350)}`).join('\n');
     expect(await recall(held(text), { query: 'needle', lines: '1-10' }, 120)).toBe(
       `[lines c1-369]\nneedle 1\n${'hay '.repeat(90)}\n` +
@@ -141,7 +141,7 @@ describe('searching', () => {
     );
   });
 
-  it('shows the neighbourhood of the hit where its passage is too long', async () => {
+  it('shows the surroundings of the match when its passage is too long', async () => {
     const text = `${'x'.repeat(700)} needle ${'y'.repeat(5_000)}`;
     expect(await recall(held(text), { query: 'needle' }, 60)).toBe(
       `[lines c622-755]\n${'x'.repeat(79)} needle ${'y'.repeat(47)}\n` +
@@ -149,14 +149,14 @@ describe('searching', () => {
     );
   });
 
-  it('finds in messages what JSON spells otherwise', async () => {
+  it('finds text in messages that JSON spells differently', async () => {
     const messages = String.raw`[{"role":"tool","content":"{\"path\":\"C:\\\\new\",\"by\":\"Zo\u00eb\"}"}]`;
     const shown = `[lines 1-2]\n# message 1 of 1, tool, path $[0]\n${messages.slice(1, -1)}\n[No other matches in lines 1-2.]`;
     expect(await recall(messages, { query: 'by":"Zoë' })).toBe(shown);
     expect(await recall(messages, { query: String.raw`C:\new` })).toBe(shown);
   });
 
-  it('looks within what a path gave', async () => {
+  it('searches within the result of a path', async () => {
     const json = JSON.stringify({ a: 'needle', b: 'one\ntwo needle\nthree' });
     expect(await recall(held(json), { path: '$.b', query: 'needle' })).toBe(
       '[lines 1-3]\none\ntwo needle\nthree\n[No other matches in lines 1-3.]',
@@ -170,7 +170,7 @@ describe('searching', () => {
   });
 });
 
-describe('searching all there is', () => {
+describe('searching everything', () => {
   const texts = new Map([
     ['m1', `the blue lamp\n${'is lit\n'.repeat(9)}`],
     ['m2', 'the lamp'],
@@ -191,7 +191,7 @@ describe('searching all there is', () => {
     );
   });
 
-  it('names where else it matches, and how to read that', async () => {
+  it('names other matches, and how to read them', async () => {
     expect(await search({ query: 'lamp' }, 30)).toBe(
       '[m2 lines 1]\nthe lamp\n[More in m1 lines 1-10. To read on: {"id":"m1","lines":"1-10"}]',
     );
@@ -203,7 +203,7 @@ describe('searching all there is', () => {
     );
   });
 
-  it('looks into one where an id is given, and asks for an id where nothing is known to search', async () => {
+  it('searches one text when an id is given, and asks for an id when there is nothing to search', async () => {
     expect(await search({ id: 'm2', query: 'lamp' })).toBe(
       '[lines 1]\nthe lamp\n[No other matches in lines 1.]',
     );
@@ -213,7 +213,7 @@ describe('searching all there is', () => {
   });
 });
 
-describe('what cannot be read', () => {
+describe('calls that cannot be answered', () => {
   it.each([
     [
       { id: 'm`2' },
@@ -227,11 +227,11 @@ describe('what cannot be read', () => {
       '{"id":',
       'No id was given. Send a JSON object with the id of a stub, such as {"id":"ID"}, and if only a part is wanted "query":"words", "lines":"10-40" or "path":"$.items[0]".',
     ],
-  ])('%j is answered in a sentence', async (args, answer) => {
+  ])('%j gets a sentence', async (args, answer) => {
     expect(await recall(held('plain'), args)).toBe(answer);
   });
 
-  it('keeps to the cap all the same', async () => {
+  it('keep to the cap all the same', async () => {
     expect(await recall(held(numbered(500)), { lines: 'all' }, 5)).toBe('lines "all" not un');
     expect(await recall(held(numbered(500)), {}, 5)).toBe('[The cap on what o');
     expect(await recall(held(numbered(500)), {}, 0)).toBe('');

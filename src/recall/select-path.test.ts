@@ -68,14 +68,14 @@ describe('a path', () => {
     expect(selectPath(json, path)).toEqual({ status: 'missed', why });
   });
 
-  it('into what is no JSON says so', () => {
+  it('into a text that is no JSON says so', () => {
     expect(selectPath('INFO {"a":1}', '$.a')).toEqual({
       status: 'missed',
       why: 'This memory is not JSON: use lines or query, not path.',
     });
   });
 
-  it('may go deep, and long lists are asked for in slices', () => {
+  it('may be deep, and long lists are read in slices', () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     expect(selectPath(deep, `$${'[0]'.repeat(50)}[7]`).status).toBe('missed');
     expect(selectPath(`[${'0,'.repeat(200_000)}1]`, '$[*]')).toEqual({
@@ -86,8 +86,8 @@ describe('a path', () => {
   });
 });
 
-describe('JSON walked as text', () => {
-  it('is compacted as JSON.stringify does it', () => {
+describe('walking JSON as text', () => {
+  it('compacts like JSON.stringify', () => {
     const property = fc.property(fc.jsonValue(), fc.nat(4), (value, indent) => {
       const text = JSON.stringify(value, null, indent);
       expect(compactJson(text, documentSpan(text))).toBe(JSON.stringify(value));

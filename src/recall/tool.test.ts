@@ -4,7 +4,7 @@ import { recallToolFor } from './tool.ts';
 const name = (...taken: string[]): string => recallToolFor(taken).name;
 
 describe('the recall tool', () => {
-  it('is the same every time, so that the prefix it stands in stays cached', () => {
+  it('is the same every time, so that the prefix stays cached', () => {
     expect(recallToolFor(['search'])).toEqual({
       name: 'read_memory',
       description:
@@ -22,13 +22,13 @@ describe('the recall tool', () => {
     expect(JSON.stringify(recallToolFor([]))).toBe(JSON.stringify(recallToolFor(['a', 'b'])));
   });
 
-  it('has to be given an id where nobody knows what stubs there are', () => {
+  it('requires an id when the stubs of the conversation are unknown', () => {
     const { description, parameters } = recallToolFor([], 'id');
     expect(description).toBe('Reads what a stub stands for, or a part: lines 10-40, path $.a[0]');
     expect(parameters).toMatchObject({ required: ['id'] });
   });
 
-  it('takes another name where the client already offers a tool of that name', () => {
+  it('uses another name when the client already offers a tool of that name', () => {
     expect(name('read_memory')).toBe('leporello_read_memory');
     expect(name('read_memory', 'leporello_read_memory')).toBe('leporello_read_memory_2');
     expect(name('read_memory', 'leporello_read_memory', 'leporello_read_memory_2')).toBe(

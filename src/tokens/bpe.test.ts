@@ -41,7 +41,7 @@ function countByDefinition(text: string): number {
 }
 
 describe('createMerger', () => {
-  it('counts one for a token, also for one that merging would not reach', () => {
+  it('counts one for a token, even for one that merging would not reach', () => {
     expect(merger.count(bytes('abcd'), 0, 4)).toBe(1);
     expect(merger.count(bytes('a'), 0, 1)).toBe(1);
   });
@@ -50,7 +50,7 @@ describe('createMerger', () => {
     expect(merger.count(bytes(''), 0, 0)).toBe(0);
   });
 
-  it('counts only the stretch it is given', () => {
+  it('counts only the given range', () => {
     expect(merger.count(bytes('xxabcdxx'), 2, 6)).toBe(1);
   });
 

@@ -14,7 +14,7 @@ const learnAll = (calibration: Calibration, conversation: string, reports: reado
 };
 
 describe('a new conversation', () => {
-  it('is corrected by the middle of what others of its model began with, the count itself having one vote', () => {
+  it('is corrected by the median of how others of its model began, the count itself having one vote', () => {
     const calibration = createCalibration();
     const first = () => corrected(calibration, 'new', 10_000);
     const seen = [first()];
@@ -26,7 +26,7 @@ describe('a new conversation', () => {
     expect(seen).toEqual([10_000, 11_000, 12_100, 12_100, 12_100]);
   });
 
-  it('learns nothing from other models, from short prompts, or from what is no ratio', () => {
+  it('learns nothing from other models, from short prompts, or from reports that are no ratio', () => {
     const calibration = createCalibration();
     for (const conversation of ['a', 'b', 'c']) {
       calibration.learn('local gpt-5', conversation, report(10_000, 12_000));
@@ -36,7 +36,7 @@ describe('a new conversation', () => {
     expect(corrected(calibration, 'new', 10_000)).toBe(10_000);
   });
 
-  it('is the only thing known of a conversation that cannot be found again', () => {
+  it('uses only the model for a conversation that cannot be found again', () => {
     const calibration = createCalibration();
     calibration.learn(model, 'a', report(10_000, 12_000));
     calibration.learn(model, 'b', report(10_000, 12_000));
@@ -46,7 +46,7 @@ describe('a new conversation', () => {
 });
 
 describe('a known conversation', () => {
-  it('goes on from its own reports, which hold what the request does not show', () => {
+  it('continues from its own reports, which include what the request does not show', () => {
     const calibration = createCalibration();
     const errors = [42, 197, 443, 3_423, 3_824, 4_559].map((counted) => {
       const tokens = counted + 24_000;
@@ -57,7 +57,7 @@ describe('a known conversation', () => {
     expect(errors).toEqual([-24_000, -23_803, 0, 0, 0, 0]);
   });
 
-  it('learns from its growth what a token more is reported as', () => {
+  it('learns from its growth how one more token is reported', () => {
     const calibration = createCalibration();
     const reports = [0, 10_000, 20_000, 40_000, 80_000].map((grown) =>
       report(20_000 + grown, 24_000 + 1.4 * grown),
@@ -71,7 +71,7 @@ describe('a known conversation', () => {
     expect(slopes).toEqual([1.095, 1.324, 1.366, 1.388, 1.396]);
   });
 
-  it('does not learn from what cannot be a report of the prompt', () => {
+  it('does not learn from a value that cannot be a report of the prompt', () => {
     const calibration = createCalibration();
     learnAll(calibration, 'a', [report(10_000, 12_000), report(11_000, 13_000)]);
     const known = corrected(calibration, 'a', 12_000);
@@ -86,7 +86,7 @@ describe('a known conversation', () => {
     expect([known, corrected(calibration, 'a', 12_000)]).toEqual([14_079, 14_079]);
   });
 
-  it('is not another one of the same name with another model', () => {
+  it('is distinct from one of the same name with another model', () => {
     const calibration = createCalibration();
     calibration.learn('local gpt-5', 'a', report(10_000, 15_000));
     expect(corrected(calibration, 'a', 10_000)).toBe(10_000);
@@ -101,7 +101,7 @@ describe('a known conversation', () => {
 });
 
 describe('memory', () => {
-  it('forgets the conversation and the model that were not used for longest', () => {
+  it('forgets the conversation and the model that were unused for the longest time', () => {
     const calibration = createCalibration({ conversations: 2, models: 1 });
     for (const conversation of ['a', 'b', 'c']) {
       calibration.learn(model, conversation, report(10_000, 11_000));
@@ -168,7 +168,7 @@ describe('the laws of calibration', () => {
     );
   });
 
-  it('comes to a constant true ratio: exactly at known prompts, within 2 % after six reports, in new conversations after two', () => {
+  it('converges to a constant true ratio: exactly at known prompts, within 2 % after six reports, in new conversations after two', () => {
     fc.assert(
       fc.property(ratio, growths, (factor, grown) => {
         const calibration = createCalibration();
@@ -187,7 +187,7 @@ describe('the laws of calibration', () => {
     );
   });
 
-  it('is moved by one wild report by a quarter at most, and by 1 % after two honest ones', () => {
+  it('is moved by one outlier by a quarter at most, and by 1 % after two correct ones', () => {
     const wildness = fc.integer({ min: 1, max: 5_000 }).map((hundredths) => hundredths / 100);
     fc.assert(
       fc.property(ratio, growths, wildness, (factor, grown, wild) => {
@@ -205,7 +205,7 @@ describe('the laws of calibration', () => {
     );
   });
 
-  it('tells the same of new conversations whatever the order of those it learned from', () => {
+  it('gives new conversations the same correction whatever the order of those it learned from', () => {
     const conversations = fc.uniqueArray(fc.record({ id: fc.string(), factor: ratio, grown: growths }), {
       selector: ({ id }) => id,
       minLength: 2,
@@ -224,7 +224,7 @@ describe('the laws of calibration', () => {
     );
   });
 
-  it('does not swing: with a constant ratio no error is larger than the one before by more than rounding', () => {
+  it('does not oscillate: with a constant ratio no error exceeds the one before by more than rounding', () => {
     fc.assert(
       fc.property(ratio, fc.integer({ min: 500, max: 5_000 }), (factor, step) => {
         const calibration = createCalibration();

@@ -11,19 +11,19 @@ const correctionOf = (evidence: Partial<CorrectionEvidence>) =>
   correctionFrom({ bounds, level: 1, slope: 1, reports: [], ...evidence });
 
 describe('correctionFrom', () => {
-  it('corrects by the level of the model where nothing was reported yet', () => {
+  it('corrects by the level of the model when nothing was reported yet', () => {
     const correction = correctionOf({ level: 1.2 });
     expect(correct(correction, [0, 7, 1_000, 150_000])).toEqual([0, 8, 1_200, 180_000]);
     expect([1_200, 100_000].map((tokens) => correction.countFor(tokens))).toEqual([1_000, 83_333]);
   });
 
-  it('changes nothing where nothing is known', () => {
+  it('changes nothing when nothing is known', () => {
     const correction = correctionOf({});
     expect(correct(correction, [0, 1, 99_999])).toEqual([0, 1, 99_999]);
     expect([0, 1, 99_999].map((tokens) => correction.countFor(tokens))).toEqual([0, 1, 99_999]);
   });
 
-  it('goes on from one report by the difference in counts, in both directions', () => {
+  it('extrapolates from one report by the difference in counts, in both directions', () => {
     const correction = correctionOf({
       slope: 1.1,
       reports: [{ counted: 10_000, reported: 12_000 }],
@@ -31,7 +31,7 @@ describe('correctionFrom', () => {
     expect(correct(correction, [10_000, 11_000, 5_000])).toEqual([12_000, 13_100, 6_500]);
   });
 
-  it('believes one report within the bounds only, and two that agree beyond them', () => {
+  it('accepts one report within the bounds only, and two that agree beyond them', () => {
     const stored = [
       { counted: 1_000, reported: 31_000 },
       { counted: 2_000, reported: 32_000 },
@@ -42,7 +42,7 @@ describe('correctionFrom', () => {
     ).toEqual([8_000, 34_000, 34_000]);
   });
 
-  it('lets a single wild report among three move it by a tenth', () => {
+  it('lets a single outlier among three reports move it by a tenth', () => {
     const honest = { counted: 20_000, reported: 22_000 };
     const later = { counted: 21_000, reported: 23_000 };
     const wild = (reported: number) =>
@@ -70,7 +70,7 @@ describe('correctionFrom', () => {
     );
   });
 
-  it('never gives less for a larger count, nor leaves the bounds that were not reported', () => {
+  it('never gives less for a larger count, nor leaves the bounds without reports', () => {
     const report: fc.Arbitrary<CountReport> = fc
       .record({
         counted: fc.integer({ min: 1, max: 300_000 }),

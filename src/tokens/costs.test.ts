@@ -18,7 +18,7 @@ describe('imageTokens', () => {
     ).toEqual([765, 1105, 255, 765, 255]);
   });
 
-  it('counts patches up to the most there may be', () => {
+  it('counts patches up to the maximum', () => {
     const rule: ImageRule = { rule: 'patches', patch: 32, max: 1536, factor: 1.62 };
     expect(
       tokensOf(rule, [
@@ -53,7 +53,7 @@ describe('imageTokens', () => {
     ).toEqual([258, 258, 516, 1548]);
   });
 
-  it('counts the same for every image where the provider does', () => {
+  it('counts the same for every image if the provider does', () => {
     expect(
       tokensOf({ rule: 'flat', tokens: 1120 }, [
         [1, 1],
@@ -62,7 +62,7 @@ describe('imageTokens', () => {
     ).toEqual([1120, 1120]);
   });
 
-  it('takes an image of unknown size for a large one', () => {
+  it('counts an image of unknown size as a large one', () => {
     expect(imageTokens({ rule: 'area', pixels: 750, longSide: 1568, max: 1600 }, undefined)).toBe(1600);
   });
 });

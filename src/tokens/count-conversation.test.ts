@@ -121,7 +121,7 @@ describe('a part', () => {
     expect(tokensOf(result)).toBe(1_000 + 'found'.length + 10 * 4);
   });
 
-  it('that is reasoning costs its text, or what its seal is worth when that is more', () => {
+  it('that is reasoning costs its text, or an estimate from its signature when that is more', () => {
     expect(tokensOfReasoning(`["why","${'s'.repeat(1_000)}"]`, false)).toBe(3);
     expect(tokensOfReasoning('["why","short"]', true)).toBe(3);
     expect(tokensOfReasoning(`["why","${'s'.repeat(995)}"]`, true)).toBe(200);
@@ -134,14 +134,14 @@ describe('a part', () => {
     ).toBe(100 + json.length);
   });
 
-  it('that nobody can read costs a quarter of its bytes', () => {
+  it('that is opaque costs a quarter of its bytes', () => {
     const json = `"${'x'.repeat(398)}"`;
     expect(tokensOf(single(json, (span) => ({ type: 'opaque', span: span(json), kind: 'new' })))).toBe(100);
   });
 });
 
 describe('media', () => {
-  it('that are images cost what their size costs', () => {
+  it('that are images cost the tokens of their size', () => {
     const gif = '"R0lGODlhCgAEAPAAAA=="';
     expect(tokensOfMedia('image', gif, gif)).toBe(40);
     expect(tokensOfMedia('image', '"https://example.org/a.gif"', '"https://example.org/a.gif"')).toBe(5_000);
@@ -155,7 +155,7 @@ describe('media', () => {
     expect(tokensOfMedia('other', base64, base64)).toBe(Math.ceil(base64.length / 800));
   });
 
-  it('that stand elsewhere cost a guess', () => {
+  it('that are given by reference cost an estimate', () => {
     expect(tokensOfMedia('document', '"https://example.org/a.pdf"', '"https://example.org/a.pdf"')).toBe(
       1_500,
     );
@@ -207,7 +207,7 @@ describe('a conversation', () => {
     expect(counted).toBe(5);
   });
 
-  it('has its parts, and the short texts that stand for others, counted once per counter', () => {
+  it('has its parts, and the short texts that replace others, counted once per counter', () => {
     let counted = 0;
     const counter: TokenCounter = { ...characters, count: (value) => (counted++, value.length) };
     const conversation = conversationOf([text('"Hello"')]);

@@ -22,7 +22,7 @@ describe('estimateFrom', () => {
     });
   });
 
-  it('counts every digit where the vocabulary splits them', () => {
+  it('counts every digit when the vocabulary splits them', () => {
     const counter = estimateFrom(base, { factor: 1, splitDigits: true });
     expect(
       ['1', '12', '123', '1234', '12 34', 'a1b22c333'].map((text) => counter.count(text) - base.count(text)),

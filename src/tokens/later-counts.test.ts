@@ -5,7 +5,7 @@ const estimate = (text: string) => text.length;
 const failed = () => undefined;
 
 describe('counts that come later', () => {
-  it('are waited for no longer than the deadline, and count when they come', async () => {
+  it('are waited for no longer than the deadline, and count when they arrive', async () => {
     const answers = new Map<string, (tokens: number) => void>();
     const counts = createLaterCounts({
       count: (text) => new Promise((answer) => answers.set(text, answer)),
@@ -22,7 +22,7 @@ describe('counts that come later', () => {
     expect([counts.known('one'), counts.known('two'), counts.ratio()]).toEqual([30, undefined, 10]);
   });
 
-  it('are asked once for a text, also when two requests ask at once', async () => {
+  it('are requested once for a text, even when two requests ask at once', async () => {
     let calls = 0;
     const counts = createLaterCounts({
       count: async (text) => {
@@ -36,7 +36,7 @@ describe('counts that come later', () => {
     expect(calls).toBe(2);
   });
 
-  it('are asked again when the counter has rested', async () => {
+  it('are requested again after the pause', async () => {
     let now = 0;
     let isDown = true;
     const counts = createLaterCounts({

@@ -11,7 +11,7 @@ const own: TokenCounter = {
 };
 
 describe('loadTokenCounter', () => {
-  it('is exact where the tokenizer is public and an estimate elsewhere', async () => {
+  it('is exact when the tokenizer is public and an estimate otherwise', async () => {
     const counters = await Promise.all(
       ['gpt-5', 'gpt-4', 'claude-opus-4-5', 'claude-opus-5', 'gemini-3-pro', 'llama-4', undefined].map(
         (model) => loadTokenCounter(model),
@@ -40,7 +40,7 @@ describe('loadTokenCounter', () => {
     });
   });
 
-  it('takes a counter or a tokenizer of the user, by the pattern that fits best', async () => {
+  it('uses a counter or a tokenizer of the user, by the pattern that fits best', async () => {
     const overrides = {
       '*': { tokenizer: { encoding: 'cl100k_base', estimate: { factor: 1.5 } } },
       'my-*': { tokenizer: own },

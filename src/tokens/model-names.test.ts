@@ -21,7 +21,7 @@ describe('namesOf', () => {
     expect(namesOf(model)).toEqual(names);
   });
 
-  it('takes nothing very long for a name', () => {
+  it('does not read a very long text as a name', () => {
     expect(namesOf('a/'.repeat(200_000))).toEqual([]);
   });
 });
@@ -61,11 +61,11 @@ describe('bestMatch', () => {
     expect(hit('GPT-*', 'gpt-x')).toBe(true);
   });
 
-  it('lets a single star fit everything, also what is no name', () => {
+  it('lets a single star fit everything, even what is no name', () => {
     expect(['', 'x'.repeat(1_000)].map((model) => bestMatch(model, { '*': 1 }))).toEqual([1, 1]);
   });
 
-  it('has nothing where nothing fits, and for no name', () => {
+  it('is undefined when nothing fits, and for no name', () => {
     expect(bestMatch('llama', { 'gpt-*': 1 })).toBeUndefined();
     expect(bestMatch('', { 'gpt-*': 1 })).toBeUndefined();
   });

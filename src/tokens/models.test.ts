@@ -22,7 +22,7 @@ describe('loadModelInfo', () => {
     expect(await windowsOf(model)).toEqual({ window, ...unlimited });
   });
 
-  it('knows where a part of the window is kept for the reply', async () => {
+  it('knows when a part of the window is reserved for the reply', async () => {
     expect(await windowsOf('gpt-5')).toEqual({ window: 400_000, maxInput: 272_000, maxOutput: 128_000 });
     expect(await windowsOf('openai/gpt-5.4')).toEqual({
       window: 1_050_000,
@@ -31,13 +31,13 @@ describe('loadModelInfo', () => {
     });
   });
 
-  it('has no window for a model nobody knows', async () => {
+  it('has no window for an unknown model', async () => {
     expect(await windowsOf('my-own-model')).toEqual({ window: undefined, ...unlimited });
     expect(await windowsOf(undefined)).toEqual({ window: undefined, ...unlimited });
     expect(await windowsOf('x'.repeat(1_000_000))).toEqual({ window: undefined, ...unlimited });
   });
 
-  it('believes the user first, whose window is not divided', async () => {
+  it("prefers the user's window, which is not divided", async () => {
     const overrides = { 'gpt-*': { window: 30_000 }, 'my-*': { window: 8_000, maxOutput: 1_000 } };
     expect(await windowsOf('gpt-5', overrides)).toEqual({
       window: 30_000,
@@ -67,7 +67,7 @@ describe('how long a prompt stays cached', () => {
     expect(await minutes(model)).toBe(expected);
   });
 
-  it('is as long as the user says', async () => {
+  it("is the user's setting if there is one", async () => {
     expect(await minutes('claude-opus-4-5', { 'claude-*': { cacheKeptMs: 3_600_000 } })).toBe(60);
   });
 });

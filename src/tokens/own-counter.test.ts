@@ -28,7 +28,7 @@ describe('a counter of the user', () => {
     expect(counter.later).toBeUndefined();
   });
 
-  it('may say more than how texts are counted', () => {
+  it('may bring more than text counts', () => {
     const own = { name: 'mine', exact: true, count: () => 2, image: () => 9, overhead: { message: 1 } };
     const { counter } = completed(own);
     expect([counter.name, counter.exact, counter.count('x'), counter.image(undefined)]).toEqual([
@@ -40,7 +40,7 @@ describe('a counter of the user', () => {
     expect(counter.overhead).toEqual({ message: 1, tool: 7, request: 3 });
   });
 
-  it('is told from another by its name, which counts are remembered by', () => {
+  it('is identified by its name, under which counts are remembered', () => {
     const one = (text: string) => text.length;
     const other = (text: string) => 2 * text.length;
     const names = [one, other, one].map((own) => completed(own).counter.name);
@@ -76,13 +76,13 @@ describe('a counter of the user', () => {
   });
 });
 
-describe('a counter of the user that answers later', () => {
+describe('an asynchronous counter of the user', () => {
   const later = (count: (text: string) => Promise<number>) => {
     const { counter, warnings } = completed({ name: 'mine', count });
     return { counter, warnings, later: counter.later! };
   };
 
-  it('is estimated at once, the same for ever, and known for what was asked', async () => {
+  it('gives estimates at once that never change, and counts for requested texts', async () => {
     const asked: string[] = [];
     const { counter, later: counts } = later(async (text) => {
       asked.push(text);
@@ -97,7 +97,7 @@ describe('a counter of the user that answers later', () => {
     expect(counts.ratio()).toBe(104 / 11);
   });
 
-  it('that fails is not asked again at once, and its texts are estimated', async () => {
+  it('that fails is paused, and its texts are estimated', async () => {
     let calls = 0;
     const { later: counts, warnings } = later(async () => {
       calls += 1;

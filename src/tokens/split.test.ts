@@ -31,7 +31,7 @@ function piecesOf(split: Splitter, text: string): readonly string[] {
 }
 
 describe('splitO200k', () => {
-  it('cuts prose, code and numbers where the pattern does', () => {
+  it('cuts prose, code and numbers like the pattern', () => {
     expect(piecesOf(splitO200k, "It's HTTPServer2000, don't\n\n  return x;  ")).toEqual([
       "It's",
       ' HTTPServer',
@@ -58,7 +58,7 @@ describe('splitO200k', () => {
 });
 
 describe('splitCl100k', () => {
-  it('cuts contractions off and knows no case', () => {
+  it('cuts off contractions in any case', () => {
     expect(piecesOf(splitCl100k, "It'LL be HTTPServer 12345")).toEqual([
       'It',
       "'LL",

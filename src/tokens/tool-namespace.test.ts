@@ -112,7 +112,7 @@ describe('a prompt with tools', () => {
     expect(await counted(openaiChat, 'gpt-3.5-turbo', { messages, tools })).toBe(reported - 1);
   });
 
-  it('of a model with a system prompt for tools has it once, however many there are', async () => {
+  it('of a model with a system prompt for tools counts it once, however many tools there are', async () => {
     const { name, description, parameters } = weather;
     const tool = { name, description, input_schema: parameters };
     const messages = [{ role: 'user', content: question }];
@@ -157,7 +157,7 @@ describe('a prompt with tools', () => {
     expect(withTools - alone).toBe(206 - 22);
   });
 
-  it('of a model whose tokenizer is not known has the JSON of the request', async () => {
+  it('of a model with an unknown tokenizer counts the JSON of the request', async () => {
     const tools = [{ type: 'function', function: weather }];
     const counter = await loadTokenCounter('llama-4');
     const more =
@@ -168,7 +168,7 @@ describe('a prompt with tools', () => {
 });
 
 describe('a definition as a model reads it', () => {
-  it('is a type in a namespace, with what is said of it in comments', () => {
+  it('is a type in a namespace, with descriptions in comments', () => {
     expect(
       renderTool({
         type: 'function',
@@ -223,7 +223,7 @@ one?: number | boolean,
 `);
   });
 
-  it('that refers to itself comes to an end', () => {
+  it('that refers to itself ends', () => {
     const parameters = {
       type: 'object',
       properties: { next: { $ref: '#' } },
@@ -236,7 +236,7 @@ one?: number | boolean,
     ['a free-form tool', { type: 'custom', custom: { name: 'sql' } }],
     ['nothing like a tool', [1]],
     ['one without a name', { type: 'function', function: {} }],
-  ])('stays JSON where it is %s', (_, definition) => {
+  ])('stays JSON when it is %s', (_, definition) => {
     expect(renderTool(definition)).toBeUndefined();
   });
 

@@ -16,7 +16,7 @@ describe('createVocabulary', () => {
     expect(vocabulary.rank(Uint8Array.of(0, 0xff, 0xfe, 0xfd), 1, 4)).toBe(7);
   });
 
-  it('tells a byte order mark in front of a token from the token', () => {
+  it('distinguishes a token from one with a byte order mark ahead', () => {
     expect([rankOf('\ufeff\n'), rankOf('\n')]).toEqual([5, 6]);
   });
 
@@ -25,7 +25,7 @@ describe('createVocabulary', () => {
     expect(strangers.map(rankOf)).toEqual(strangers.map(() => NO_RANK));
   });
 
-  it('looks at the given stretch only', () => {
+  it('looks at the given range only', () => {
     expect(vocabulary.rank(bytes('xabcdx'), 1, 5)).toBe(4);
   });
 

@@ -30,13 +30,13 @@ function conversation(model: string) {
 }
 
 describe('arguments', () => {
-  it('may be replaced, but for those of the newest assistant message and of what the provider runs', () => {
+  it('may be replaced, except in the newest assistant message and in calls that the provider runs', () => {
     const places = [replaceInput(1, 1), replaceInput(1, 0), replaceInput(1, 2), replaceInput(3, 1)];
     const now = conversation('claude-opus-4-6');
     expect(places.map((edit) => rules.mayEdit(now, edit))).toEqual([true, false, false, false]);
   });
 
-  it('go together with thinking that is bound to them', () => {
+  it('are replaced together with thinking that is bound to them', () => {
     const edits = [replaceInput(1, 1)];
     expect(rules.complete(conversation('claude-opus-4-6'), edits)).toEqual({ status: 'ok', edits });
     const bound = conversation('claude-opus-5-5');

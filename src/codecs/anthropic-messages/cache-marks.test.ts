@@ -16,7 +16,7 @@ const user = (text: string) => `{"role":"user","content":"${text}"}`;
 const block = (text: string, more = '') => `{"type":"text","text":"${text}"${more}}`;
 
 describe('cache marks', () => {
-  it('stand on the last system block and on the last block of the messages named', () => {
+  it('are set on the last system block and on the last block of each named message', () => {
     const body = (one: string, two: string, three: string) => `{ "model":"m", "messages":[
       {"role":"user","content":[${block('a')}, ${block('b', one)} ]},
       {"role":"assistant","content":[ {"type":"tool_use","id":"x","name":"f","input":{"n":1.0}} ]},
@@ -26,7 +26,7 @@ describe('cache marks', () => {
     expect(cacheMarks.set(encoder.encode(body('', '', '')), [0, 2]).count).toBe(3);
   });
 
-  it('make one text block of a string, which says the same', () => {
+  it('turn a string into one text block, which means the same', () => {
     const body = `{"system":"Be \\u0062rief.","messages":[${user('Go \\"on\\"')}]}`;
     const marked = set(body, [0]);
     expect(marked).toBe(
@@ -36,7 +36,7 @@ describe('cache marks', () => {
     expect(after!.messages[0]!.canonical).toBe(before!.messages[0]!.canonical);
   });
 
-  it('stand on the last tool where there is no system, but for tools that are searched for', () => {
+  it('are set on the last tool without a system text, but not on tools that are loaded on demand', () => {
     const tools = (more: string) =>
       `"tools":[{"name":"f"},{"name":"g","input_schema":{}${more}},{"name":"h","defer_loading":true}]`;
     expect(set(`{"messages":[],${tools('')}}`, [])).toBe(`{"messages":[],${tools(mark)}}`);
@@ -47,7 +47,7 @@ describe('cache marks', () => {
       );
   });
 
-  it('stand as near before the end as they may: not on thinking, empty texts, unknown blocks and system messages', () => {
+  it('are set as near the end as allowed: not on thinking, empty texts, unknown blocks and system messages', () => {
     const thinking = '{"type":"thinking","thinking":"t","signature":"s"}';
     const body = (more: string) =>
       `{"messages":[{"role":"user","content":[${block('a', more)},{"type":"odd"},${block('')}]},{"role":"assistant","content":[${thinking}]},{"role":"system","content":"Note."}]}`;
@@ -56,13 +56,13 @@ describe('cache marks', () => {
     expect(cacheMarks.set(encoder.encode(body('')), [0, 2]).count).toBe(1);
   });
 
-  it('are none where nothing can be marked: the same array', () => {
+  it('are not set when nothing can be marked: the same array comes back', () => {
     const body = encoder.encode('{"messages":[{"role":"user","content":[{"type":"odd"}]}]}');
     expect(cacheMarks.set(body, [0])).toEqual({ body, count: 0 });
     expect(cacheMarks.set(body, [0]).body).toBe(body);
   });
 
-  it('are taken by the provider and change nothing that is said, in any conversation', () => {
+  it('are accepted by the provider and change no content, in any conversation', () => {
     fc.assert(
       fc.property(requestsFor(messagesFixture), fc.nat(), fc.nat(), (request, one, other) => {
         const body = messagesFixture.body(request);
@@ -87,7 +87,7 @@ const withoutMarks = Object.entries(messagesFixture.recorded).filter(
   ([, body]) => !view(anthropicMessages, body).marked,
 );
 
-it.each(withoutMarks)('cache marks are taken in what a client really sends: %s', (_, body) => {
+it.each(withoutMarks)('cache marks are accepted in recorded client requests: %s', (_, body) => {
   const { messages } = view(anthropicMessages, body);
   const { body: marked, count } = cacheMarks.set(body, [messages.length - 1]);
   expect(count).toBeGreaterThan(0);
@@ -138,7 +138,7 @@ describe("a client's own marks", () => {
     });
   });
 
-  it('are not taken for those of a tool or of what is said', () => {
+  it('are not confused with members of a tool or of the content', () => {
     const input = `{"type":"tool_use","id":"x","name":"f","input":{${ephemeral}}}`;
     const body = `{"messages":[{"role":"assistant","content":[${input},${block('\\"cache_control\\":{}')}]}],"tools":[{"name":"f","input_schema":{"properties":{${ephemeral}}}}]}`;
     expect(view(anthropicMessages, body).marked).toBe(false);

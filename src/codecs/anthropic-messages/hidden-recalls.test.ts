@@ -118,7 +118,7 @@ describe('the copy of', () => {
     ]);
   });
 
-  it('langchain, plain, where a reply is one text: a string', () => {
+  it('langchain, plain, when a reply is one text: a string', () => {
     const hiddenRecall = hiddenRecallOf([[[recall('m1')], { m1: 'one' }]], [text('Still 5.')]);
     for (const copy of ['Still 5.', [text('Still 5.')]])
       expect(
@@ -153,7 +153,7 @@ describe('what is left of a copy', () => {
     );
   });
 
-  it('is nothing where the client left within the recall', () => {
+  it('is nothing when the client disconnected within the recall', () => {
     const left = hiddenRecallOf([[[text('Again. '), recall('m2')], { m2: 'two' }]]);
     const lines = linesWithHiddenRecalls(anthropicMessages, 'messages', [
       [user(text('What?'))],
@@ -169,13 +169,13 @@ describe('what is left of a copy', () => {
   });
 });
 
-describe('beside calls of the client', () => {
+describe('with calls of the client', () => {
   const hiddenRecall = hiddenRecallOf([
     [[thinking('hmm one'), text('Both. '), readFile, recall('m1')], { m1: 'one' }],
   ]);
   const copy = [copyOf([thinking('hmm one'), text('Both. '), readFile])];
 
-  it('the answer stands with the results, before what else the client says', () => {
+  it('the answer comes with the results, ahead of other content of the client', () => {
     for (const words of [[], [text('Be quick.')]])
       expect(
         linesWithHiddenRecalls(anthropicMessages, 'messages', [
@@ -203,7 +203,7 @@ describe('beside calls of the client', () => {
   });
 });
 
-describe('beside what the provider ran itself', () => {
+describe('with tools that the provider ran itself', () => {
   const search = { type: 'server_tool_use', id: 'srv_1', name: 'web_search', input: { query: 'x' } };
   const found = { type: 'web_search_tool_result', tool_use_id: 'srv_1', content: [] };
   const hiddenRecall = hiddenRecallOf(
@@ -214,7 +214,7 @@ describe('beside what the provider ran itself', () => {
   it.each([
     ['kept', [search, found, text('Hm. '), text('It is 5.')]],
     ['dropped', [text('Hm. It is 5.')]],
-  ])('a recall comes back, where the client %s that', (_, content) => {
+  ])('a recall is put back when the client %s that', (_, content) => {
     const lines = linesWithHiddenRecalls(anthropicMessages, 'messages', [
       [user(text('What?'))],
       { copy: [copyOf(content)], hiddenRecall },

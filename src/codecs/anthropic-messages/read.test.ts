@@ -13,7 +13,7 @@ function user(content: string): string {
 }
 
 describe('a coding agent over Anthropic Messages', () => {
-  it('is read with system messages inside, signed thinking, errors and results beside text', () => {
+  it('is read with system messages, signed thinking, errors, and results next to text', () => {
     const conversation = recorded('coding-agent');
     expect(outline(conversation)).toEqual([
       'beside: tool Read, tool Bash, tool Edit',
@@ -37,7 +37,7 @@ describe('a coding agent over Anthropic Messages', () => {
 });
 
 describe('images, documents and results with blocks', () => {
-  it('are read as media, and what is no text stays apart from the texts', () => {
+  it('are read as media, separate from the texts', () => {
     expect(outline(recorded('images-and-documents'))).toEqual([
       'beside: tool shot',
       'user: image("iVBORw0KGgo="), image("https://example.com/cat.png"), document("Chapter one."), document(), opaque search_result, "What is this?"',
@@ -46,14 +46,14 @@ describe('images, documents and results with blocks', () => {
     ]);
   });
 
-  it('take null for a result without content', () => {
+  it('read null as a result without content', () => {
     const body = user('[{"type":"tool_result","tool_use_id":"a","content":null}]');
     expect(outline(read(body))).toEqual(['tool: result a fine []']);
   });
 });
 
-describe('what the server did itself', () => {
-  it('is opaque, cited texts too', () => {
+describe('tools that the server ran itself', () => {
+  it('are opaque, and so are cited texts', () => {
     expect(outline(recorded('server-tools'))).toEqual([
       'beside: tool web_search',
       'user: "Who won?"',
@@ -62,7 +62,7 @@ describe('what the server did itself', () => {
     ]);
   });
 
-  it('may have compacted the beginning', () => {
+  it('may include a compaction of the beginning', () => {
     expect(outline(recorded('compacted'))).toEqual([
       'beside: ',
       'assistant: opaque compaction',
@@ -96,7 +96,7 @@ describe('odd blocks', () => {
       'result a fine [other()]',
     ],
     ['{"type":"tool_result","tool_use_id":"a","is_error":null}', 'result a fine []'],
-  ])('%s is carried as %s', (block, part) => {
+  ])('%s is read as opaque: %s', (block, part) => {
     expect(outline(read(user(`[${block},{"type":"text","text":"b"}]`)))).toEqual([`user: ${part}, "b"`]);
   });
 
@@ -116,7 +116,7 @@ describe('odd blocks', () => {
   });
 });
 
-describe('fields beside the messages', () => {
+describe('fields other than the messages', () => {
   it('may be null, and system may be a string', () => {
     const body = '{"tools":null,"system":null,"stream":null,"model":null,"max_tokens":null,"messages":[]}';
     const { model, streaming, maxOutputTokens, preamble } = read(body);

@@ -18,7 +18,7 @@ describe('a complete response of Anthropic Messages', () => {
     expect(read('{"content":[]}').usage).toBeUndefined();
   });
 
-  it('tells apart what is written to be kept for an hour', () => {
+  it('counts separately the tokens written for an hour', () => {
     const written = (hour: number) =>
       `{"input_tokens":3,"cache_creation_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":${100 - hour},"ephemeral_1h_input_tokens":${hour}},"output_tokens":40}`;
     const usages = [0, 60].map((hour) => read(`{"content":[],"usage":${written(hour)}}`).usage);
@@ -60,14 +60,14 @@ describe('a complete response of Anthropic Messages', () => {
     ]);
   });
 
-  it('takes calls without input, id or name, and blocks that are no objects', () => {
+  it('reads calls without input, id or name, and blocks that are no objects', () => {
     expect(read('{"content":[{"type":"tool_use"},5,null,{"type":"text"}]}')).toMatchObject({
       text: '',
       calls: [{ id: '', name: '', argumentsJson: '{}' }],
     });
   });
 
-  it('is written for the client byte by byte, but for what was private', () => {
+  it('is written for the client byte for byte, without the private parts', () => {
     const first = read(
       '{"content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"Let me see. "},{"type":"tool_use","id":"x","name":"read_memory","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":10,"output_tokens":2,"service_tier":"standard"}}',
     );

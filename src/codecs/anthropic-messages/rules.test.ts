@@ -58,7 +58,7 @@ describe('what may be edited', () => {
   const now = conversation('claude-opus-4-6');
   const may = (edit: Edit) => rules.mayEdit(now, edit);
 
-  it('is text and results, but not the newest assistant message', () => {
+  it('includes texts and results, but not the newest assistant message', () => {
     expect([replace(0), replace(1, 1), replace(2), replace(4), replace(9, 1)].map(may)).toEqual(
       Array(5).fill(true),
     );
@@ -66,16 +66,16 @@ describe('what may be edited', () => {
     expect([drop(8), dropPart(8, 1)].map(may)).toEqual([false, false]);
   });
 
-  it('is never a system message, and never the text of signed thinking', () => {
+  it('excludes system messages and the text of signed thinking', () => {
     expect([replace(5), drop(5), dropPart(5, 0), replace(1, 0)].map(may)).toEqual(Array(4).fill(false));
   });
 
-  it('is the thinking of finished turns as a whole, none of the running one', () => {
+  it('includes whole thinking of finished turns, but none of the running turn', () => {
     expect([dropPart(1, 0), dropPart(3, 0)].map(may)).toEqual([true, true]);
     expect([dropPart(6, 0), dropPart(8, 0)].map(may)).toEqual([false, false]);
   });
 
-  it('takes a user message beside results for the same turn, whatever text it holds', () => {
+  it('counts a user message with results as the same turn, whatever text it holds', () => {
     const mixed = read({
       model: 'm',
       messages: [
@@ -92,7 +92,7 @@ describe('what may be edited', () => {
     expect(rules.mayEdit(running, dropPart(1, 0))).toBe(false);
   });
 
-  it('is no image, no document, nothing unknown, and no message with a compaction or before it', () => {
+  it('excludes images, documents, unknown blocks, and messages with a compaction or before it', () => {
     const images = view(anthropicMessages, messagesFixture.recorded['images-and-documents']!);
     expect([0, 1, 2, 3, 4].map((part) => rules.mayEdit(images, dropPart(0, part)))).toEqual(
       Array(5).fill(false),
@@ -113,10 +113,10 @@ describe('what may be edited', () => {
   });
 });
 
-describe('what goes together with edits', () => {
+describe('edits that must go together', () => {
   const bound = conversation('claude-sonnet-5-5');
 
-  it('is nothing where thinking is not bound to what stands before it', () => {
+  it('add nothing when thinking is not bound to its prefix', () => {
     const edits = [replace(0), drop(2)];
     expect(rules.complete(conversation('claude-opus-4-6'), edits)).toEqual({ status: 'ok', edits });
     expect(rules.complete(bound, [])).toEqual({ status: 'ok', edits: [] });
@@ -128,17 +128,17 @@ describe('what goes together with edits', () => {
     'claude-opus-5-5-20261001',
     'eu.anthropic.claude-haiku-5-5-v1:0',
     'anthropic/claude-sonnet-5.5',
-  ])('is refused for %s while the running turn thinks', (model) => {
+  ])('are refused for %s while the running turn holds thinking', (model) => {
     const { status } = rules.complete(conversation(model), [replace(2)]);
     expect(status).toBe('refused');
   });
 
-  it('is nothing for an edit behind all thinking: what was never sent yet', () => {
+  it('add nothing for an edit behind all thinking', () => {
     const edits = [replace(9, 0), replace(9, 1)];
     expect(rules.complete(bound, edits)).toEqual({ status: 'ok', edits });
   });
 
-  it('is all thinking when a new turn has begun without any', () => {
+  it('remove all thinking when a new turn has begun without any', () => {
     const fresh = { ...bound, messages: bound.messages.slice(0, 6) };
     expect(rules.complete(fresh, [replace(2)])).toEqual({
       status: 'ok',
@@ -155,7 +155,7 @@ describe('what goes together with edits', () => {
     });
   });
 
-  it('is all thinking, that of the running turn too, where the request would not fit otherwise', () => {
+  it('remove all thinking, even of the running turn, when the request would not fit otherwise', () => {
     const thinking = bound.messages.flatMap(({ index, parts }) =>
       parts.flatMap(({ type }, part) => (type === 'reasoning' ? [dropPart(index, part)] : [])),
     );
@@ -166,13 +166,13 @@ describe('what goes together with edits', () => {
     });
   });
 
-  it('leaves out thinking that goes anyway', () => {
+  it('do not repeat thinking that is removed anyway', () => {
     const fresh = { ...bound, messages: bound.messages.slice(0, 6) };
     const edits = [drop(1), drop(2), dropPart(3, 0)];
     expect(rules.complete(fresh, edits)).toEqual({ status: 'ok', edits });
   });
 
-  it('leaves a valid body without thinking in front of which something changed, and only adds what may be edited', () => {
+  it('leave a valid body without thinking behind a change, and add only allowed edits', () => {
     const bodies = requests().map((request) => {
       const body = JSON.parse(shown(messagesFixture.body(request))) as object;
       return { ...body, model: 'claude-opus-5-5' };
@@ -217,7 +217,7 @@ describe('broken rules', () => {
     ]);
   });
 
-  it('are none in a last assistant message that begins the reply', () => {
+  it('do not include a last assistant message that begins the reply', () => {
     expect(rules.problems(read({ model: 'm', messages: [user('a'), assistant()] }))).toEqual([]);
     expect(rules.problems(read({ model: 'm', messages: [user('a'), assistant(said(''))] }))).toEqual([]);
   });

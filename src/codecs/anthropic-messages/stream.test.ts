@@ -55,7 +55,7 @@ describe('a recall in a stream', () => {
   );
   const second = sse(start('msg_2', 150), ...thinking(0), ...text(1, 'Done.'), end('end_turn', 20), over);
 
-  it('is cut out, and what follows moves up under the first start, up to one end with the usage of both', () => {
+  it('is cut out, and the rest follows under the first start, up to one end with the usage of both', () => {
     const relay = open();
     const one = relayed(relay, first);
     expect(one.out).toBe(sse(start('msg_1', 100), ...thinking(0), ...text(1, 'One moment.')));
@@ -94,7 +94,7 @@ describe('a recall in a stream', () => {
     expect(relay.usage()).toEqual({ input: 112, cacheRead: 7, cacheWrite: 5, output: 30 });
   });
 
-  it('is known without the names of events', () => {
+  it('is recognized without event names', () => {
     const unnamed = (stream: string) => stream.replaceAll(/event: .*\n/g, '');
     const relay = open();
     const one = relayed(relay, unnamed(first));
@@ -105,7 +105,7 @@ describe('a recall in a stream', () => {
   });
 });
 
-describe('what a turn must keep to be sent back', () => {
+describe('a turn to be sent back', () => {
   const turnOf = (...events: readonly string[]) => {
     const count = events.filter((event) => event.includes('content_block_start')).length;
     const { end: asked } = relayed(
@@ -117,7 +117,7 @@ describe('what a turn must keep to be sent back', () => {
       : '';
   };
 
-  it('is what came whole, byte for byte', () => {
+  it('keeps blocks that came whole, byte for byte', () => {
     const whole =
       '{"type":"web_search_tool_result", "tool_use_id":"s1","content":[{"n":12345678901234567890,"10":1,"2":1.0,"u":"\\u00e9"}]}';
     expect(turnOf(block(0, whole), stop(0))).toBe(`[${whole}]`);
@@ -126,7 +126,7 @@ describe('what a turn must keep to be sent back', () => {
     );
   });
 
-  it('is every citation', () => {
+  it('keeps every citation', () => {
     const events = [
       block(0, '{"type":"text","text":"","citations":[]}'),
       delta(0, '{"type":"citations_delta","citation":{"cited_text":"a"}}'),
@@ -139,7 +139,7 @@ describe('what a turn must keep to be sent back', () => {
     );
   });
 
-  it('is the final value of a compaction, null included', () => {
+  it('keeps the final value of a compaction, null included', () => {
     const begin = block(0, '{"type":"compaction","content":null}');
     const event = delta(0, '{"type":"compaction_delta","content":"Summary.","encrypted_content":"e"}');
     expect(turnOf(begin, event, stop(0))).toBe(
@@ -151,7 +151,7 @@ describe('what a turn must keep to be sent back', () => {
     );
   });
 
-  it('is the input of server tools, and a text split inside a character', () => {
+  it('keeps the input of server tools, and a text split inside a character', () => {
     const events = [
       block(0, '{"type":"server_tool_use","id":"s","name":"web_search","input":{}}'),
       delta(0, '{"type":"input_json_delta","partial_json":"{\\"q\\":1}"}'),
@@ -166,7 +166,7 @@ describe('what a turn must keep to be sent back', () => {
     );
   });
 
-  it('leaves out deltas of a kind not known yet', () => {
+  it('leaves out deltas of an unknown kind', () => {
     const events = [
       block(0, '{"type":"text","text":"a"}'),
       delta(0, '{"type":"mood_delta","mood":"calm"}'),
@@ -177,7 +177,7 @@ describe('what a turn must keep to be sent back', () => {
 });
 
 describe('odd streams', () => {
-  it('with indices of their own are left alone as long as nothing is private', () => {
+  it('with unusual indices stay unchanged as long as nothing is private', () => {
     const odd = sse(
       start('m', 1),
       block(1, '{"type":"text","text":"a"}'),
@@ -192,7 +192,7 @@ describe('odd streams', () => {
     expect(relayed(open(), odd)).toMatchObject({ out: odd, end: { status: 'done', tail: [] } });
   });
 
-  it('with a recall cut off by the token limit end as the provider said', () => {
+  it('with a recall cut off by the token limit end as the provider ended them', () => {
     const cut = sse(
       start('m', 1),
       ...text(0, 'So'),
@@ -207,13 +207,13 @@ describe('odd streams', () => {
     expect(tailOf(done)).toContain('"stop_reason":"max_tokens"');
   });
 
-  it('that break off inside a recall end with nothing more', () => {
+  it('that break off inside a recall end without further events', () => {
     const relay = open();
     takeAll(relay, sse(start('m', 1), ...recall(0, 'r')));
     expect(relay.end()).toMatchObject({ status: 'done', tail: [] });
   });
 
-  it('that break off before their very end are not continued', () => {
+  it('that break off before their end are not continued', () => {
     const { end: done } = relayed(open(), sse(start('m', 1), ...recall(0, 'r'), end('tool_use', 1)));
     expect(tailOf(done)).toContain('"stop_reason":"end_turn"');
   });
@@ -230,7 +230,7 @@ describe('odd streams', () => {
     expect(tailOf(two.end)).toContain('"iterations":[{"type":"message","n":1},{"type":"message","n":1}]');
   });
 
-  it('without the recall tool are not even recorded, but their usage is', () => {
+  it('without the recall tool are not recorded, except for their usage', () => {
     const stream = sse(start('m', 1), ...recall(0, 'r'), end('tool_use', 4), over);
     const relay = anthropicMessages.openStream({ recallTool: undefined });
     expect(takeAll(relay, stream)).toBe(stream);

@@ -36,17 +36,17 @@ describe('a system message', () => {
   const broken = (...messages: readonly JsonObject[]) =>
     rules.problems(read(messages)).map(({ rule, message }) => `${rule} ${message}`);
 
-  it('stands behind words of the user or results, alone or with others, before the assistant or at the end', () => {
+  it('may follow user messages or results, one or several in a row, ahead of the assistant or at the end', () => {
     expect(broken(user('a'), system('s'), system('t'), assistant(said('b')))).toEqual([]);
     expect(broken(user('a'), assistant(call('c')), results('c'), user('b'), system('s'))).toEqual([]);
   });
 
-  it('stands behind what a server tool gave', () => {
+  it('may follow the result of a server tool', () => {
     const messages = [user('a'), assistant(said('b'), searched), system('s'), assistant(said('c'))];
     expect(broken(...messages)).toEqual([]);
   });
 
-  it('stands nowhere else', () => {
+  it('is allowed nowhere else', () => {
     expect(broken(user('a'), assistant(said('b')), system('s'), system('t'))).toEqual([
       'system-follows-user 2',
     ]);
@@ -58,7 +58,7 @@ describe('a system message', () => {
     ]);
   });
 
-  it('that only sets something stands anywhere, and parts no others', () => {
+  it('that only sets options may be anywhere, and separates no others', () => {
     const messages = [setting, user('a'), setting, system('s'), setting, assistant(said('b')), setting];
     expect(broken(...messages, user('c'))).toEqual([]);
     expect(broken(user('a'), assistant(said('b')), setting, system('s'))).toEqual(['system-follows-user 3']);
@@ -76,7 +76,7 @@ const dropPart = (message: number, part: number): Edit => ({
 });
 const insert = (before: number): Edit => ({ kind: 'insert-message', before, role: 'user', text: 'stub' });
 
-describe('what stands around system messages', () => {
+describe('messages around system messages', () => {
   const now = read([
     user('one'),
     assistant(said('a'), call('c1')),
@@ -96,7 +96,7 @@ describe('what stands around system messages', () => {
   ]);
   const may = (edit: Edit) => rules.mayEdit(now, edit);
 
-  it('stays: the words a turn begins with, and the reply that ends it; the steps between may go', () => {
+  it('stay: the words a turn begins with, and the reply that ends it; the steps between may be removed', () => {
     expect([4, 12].map((message) => may(drop(message)))).toEqual([false, false]);
     expect([6, 7, 9, 10].map((message) => may(drop(message)))).toEqual([true, true, true, true]);
     expect(may({ kind: 'replace-text', at: { message: 4, part: 0, text: 0 }, stub: 's', memory: 'm' })).toBe(
@@ -104,11 +104,11 @@ describe('what stands around system messages', () => {
     );
   });
 
-  it('may go in a turn without any', () => {
+  it('may be removed in a turn without any', () => {
     expect([0, 1, 2, 3, 13].map((message) => may(drop(message)))).toEqual(Array(5).fill(true));
   });
 
-  it('keeps a call and its result where all that go would leave one side without the other', () => {
+  it('keep a call and its result when removing all would leave one side without the other', () => {
     expect([dropPart(6, 1), dropPart(7, 0)].map(may)).toEqual([true, true]);
     // The text beside the calls stays.
     expect([dropPart(6, 2), dropPart(7, 1)].map(may)).toEqual([false, false]);
@@ -119,7 +119,7 @@ describe('what stands around system messages', () => {
     expect(places.map((edit) => rules.mayEdit(beside, edit))).toEqual([false, false]);
   });
 
-  it('has what is put in before it, where it would part one from the assistant', () => {
+  it('are not separated from the assistant by inserted messages', () => {
     const placed = [1, 4, 6, 9, 12, 13].map((before) => rules.complete(now, [insert(before)]));
     expect(placed).toEqual([1, 4, 5, 5, 5, 13].map((before) => ({ status: 'ok', edits: [insert(before)] })));
   });
@@ -221,7 +221,7 @@ const each: readonly (readonly [name: string, strategies: readonly Strategy[]])[
 ];
 
 describe('a fold of a conversation with system messages', () => {
-  it.each(each)('is one the provider takes, turn after turn: %s', async (_, strategies) => {
+  it.each(each)('is accepted by the provider, turn after turn: %s', async (_, strategies) => {
     let folded = 0;
     await fc.assert(
       fc.asyncProperty(conversations, fc.integer({ min: 300, max: 12_000 }), async (messages, window) => {
@@ -242,7 +242,7 @@ describe('a fold of a conversation with system messages', () => {
     expect(folded).toBeGreaterThan(0);
   });
 
-  it('is as small as it must be where the results are what is large', async () => {
+  it('is as small as required when the results are large', async () => {
     const loop = [...Array(60).keys()].flatMap((index) => [
       assistant(said(`I read part ${index}.`), call('c')),
       { role: 'user', content: [result('c', `line ${index}\n`.repeat(400))] },

@@ -50,7 +50,7 @@ describe('edits of Anthropic Messages', () => {
     );
   });
 
-  it('put the recall tool behind the last tool, whatever mark that carries', () => {
+  it('add the recall tool behind the last tool, whatever mark that has', () => {
     const body = messagesFixture.recorded['sdk-tool-loop']!;
     const recallTool = { name: 'read_memory', description: 'Reads.', parameters: { type: 'object' } };
     const result = shown(anthropicMessages.write(view(anthropicMessages, body), [], { recallTool }));
@@ -81,7 +81,7 @@ describe('a continuation of Anthropic Messages', () => {
     );
   });
 
-  it('leaves empty texts behind, which no request may hold', () => {
+  it('drops empty texts, which no request may hold', () => {
     const asked = reply(`[{"type":"text","text":""},${recall},{"type":"text","text":" "}]`);
     const next = anthropicMessages.continueWith(body, asked, [
       { call: asked.recalls[0]!, text: 'the original' },

@@ -215,7 +215,7 @@ describe('what is left of a copy', () => {
     ]);
   });
 
-  it('keeps a signed end in which nothing was said before the recall', () => {
+  it('keeps a signed end without text before the recall', () => {
     const bare = hiddenRecallOf(
       [[model(signed(recall('m1'), 's0')), { m1: 'one' }]],
       model(signed(text(''), 's1')),
@@ -236,7 +236,7 @@ describe('what is left of a copy', () => {
   });
 });
 
-describe('beside calls of the client', () => {
+describe('with calls of the client', () => {
   const withoutIds = hiddenRecallOf([
     [model(text('Both. '), signed(readFile(), 's0'), recall(), readFile()), { '#2': 'one' }],
   ]);
@@ -261,7 +261,7 @@ describe('beside calls of the client', () => {
     ]);
   });
 
-  it('the turn is as it was, to the byte, where the provider gave ids', () => {
+  it('the turn is unchanged, byte for byte, when the provider sent ids', () => {
     const turn = model(signed(recall('m1'), 's0'), readFile('c1'));
     const steps: readonly Step[] = [
       [user(text('What?'))],
@@ -286,7 +286,7 @@ describe('beside calls of the client', () => {
     expect(new TextDecoder().decode(body)).toContain(JSON.stringify(turn));
   });
 
-  it('random ids in calls and results of the client stay where nothing was beside them', () => {
+  it('random ids in calls and results of the client stay when there was no recall with them', () => {
     const hiddenRecall = hiddenRecallOf(
       [[model(text('I look. '), signed(recall(), 's0')), { '#1': 'one' }]],
       model(signed(readFile(), 's1')),

@@ -31,8 +31,8 @@ function written(contents: readonly unknown[], edits: readonly Edit[]): readonly
   );
 }
 
-describe('what is inserted', () => {
-  it('goes to the user content before it', () => {
+describe('an inserted message', () => {
+  it('is joined with the user content before it', () => {
     expect(written([user('a'), model('b'), user('c')], [insert(1)])).toEqual([
       'user: a, stub',
       'model: b',
@@ -53,7 +53,7 @@ describe('what is inserted', () => {
     ]);
   });
 
-  it('or stands alone between contents of the model', () => {
+  it('or stays alone between contents of the model', () => {
     expect(written([user('a'), model('b'), model('c')], [insert(2)])).toEqual([
       'user: a',
       'model: b',
@@ -62,7 +62,7 @@ describe('what is inserted', () => {
     ]);
   });
 
-  it('goes behind results, but with the words of the user where these follow', () => {
+  it('stays separate from results, but is joined with following words of the user', () => {
     const before = [user('a'), asks, answers];
     expect(written([...before, model('b')], [insert(3)])).toEqual([
       'user: a',
@@ -80,8 +80,8 @@ describe('what is inserted', () => {
   });
 });
 
-describe('what is dropped', () => {
-  it('leaves no neighbours of one side', () => {
+describe('a dropped message', () => {
+  it('leaves no neighbors of one side', () => {
     const contents = [user('a'), model('b'), user('c'), model('d'), user('e')];
     expect(written(contents, [drop(1)])).toEqual(['user: a, c', 'model: d', 'user: e']);
     expect(written(contents, [drop(2)])).toEqual(['user: a', 'model: b, d', 'user: e']);
@@ -89,7 +89,7 @@ describe('what is dropped', () => {
     expect(written(contents, [drop(1), drop(2), drop(3), insert(1)])).toEqual(['user: a, stub, e']);
   });
 
-  it('leaves as they are the neighbours that the client sent, and what cannot be joined without a loss', () => {
+  it('keeps neighbors that the client sent, and contents that cannot be joined without a loss', () => {
     expect(written([user('a'), user('b'), model('c'), user('d')], [drop(2)])).toEqual([
       'user: a',
       'user: b, d',
@@ -113,7 +113,7 @@ describe('what is dropped', () => {
 });
 
 describe('joining', () => {
-  it('moves no part and changes no byte of one', () => {
+  it('moves no part and changes no byte of a part', () => {
     fc.assert(
       fc.property(
         requests({ open: true }),
@@ -135,7 +135,7 @@ describe('joining', () => {
     );
   });
 
-  it('leaves no more neighbours than the client sent, as long as calls and results stay together', () => {
+  it('leaves no more neighbors than the client sent, as long as calls and results stay together', () => {
     fc.assert(
       fc.property(requests(), editSeeds(['drop-message', 'insert-message']), (request, seeds) => {
         const conversation = view(gemini, geminiFixture.body(request));
@@ -152,7 +152,7 @@ describe('joining', () => {
     );
   });
 
-  it('gives the same bytes for what a longer conversation begins with', () => {
+  it('gives the same bytes for the beginning of a longer conversation', () => {
     fc.assert(
       fc.property(requests(), requests(), editSeeds(kinds), (one, other, seeds) => {
         const conversation = view(gemini, geminiFixture.body(one));

@@ -11,8 +11,8 @@ const part = (json: string) => read(`{"contents":[{"role":"model","parts":[${jso
 const response = (json: string) =>
   read(`{"contents":[{"parts":[{"functionResponse":{"name":"f","response":${json}}}]}]}`);
 
-describe('what the URL says', () => {
-  it('is the model and whether the reply streams', () => {
+describe('the URL', () => {
+  it('names the model and whether the reply streams', () => {
     const body = new TextEncoder().encode('{"contents":[]}');
     const { model, streaming } = geminiFor({ model: 'gemini-3-pro', streaming: true }).read(
       body,
@@ -45,7 +45,7 @@ describe('a tool loop of the SDK', () => {
 });
 
 describe('calls without ids', () => {
-  it('are known by their names, and answered by name and order', () => {
+  it('are identified by their names, and answered by name and order', () => {
     const conversation = recorded('coding-agent');
     expect(outline(conversation).slice(3, 6)).toEqual([
       'assistant: "Understood."',
@@ -73,7 +73,7 @@ describe('calls without ids', () => {
 });
 
 describe('names spelled with underscores', () => {
-  it('mean the same, and a part may stand without brackets', () => {
+  it('mean the same, and a part may be given without brackets', () => {
     const conversation = recorded('snake-case');
     expect(outline(conversation)).toEqual([
       'beside: tool zoom, tool undefined',
@@ -88,8 +88,8 @@ describe('names spelled with underscores', () => {
   });
 });
 
-describe('what the provider ran itself, and a cache', () => {
-  it('are opaque, and the cache takes no tool beside it', () => {
+describe('tools that the provider ran itself, and a cache', () => {
+  it('are opaque, and no tool is offered with a cache', () => {
     const conversation = recorded('provider-tools');
     expect(outline(conversation)[1]).toBe(
       'assistant: opaque executableCode, opaque codeExecutionResult, opaque toolCall, opaque toolResponse, "5117."',
@@ -102,7 +102,7 @@ describe('what the provider ran itself, and a cache', () => {
     ]);
   });
 
-  it('nor do arguments that stream in pieces', () => {
+  it('nor with arguments that stream in pieces', () => {
     const body =
       '{"contents":[],"tools":{"functionDeclarations":[{"name":"f"}]},"toolConfig":{"functionCallingConfig":{"streamFunctionCallArguments":STREAMED}}}';
     expect(read(body.replace('STREAMED', 'true')).toolNames).toEqual([]);

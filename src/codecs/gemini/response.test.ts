@@ -53,7 +53,7 @@ describe('a complete response', () => {
     );
   });
 
-  it('gives the signature of a private call to the call of the client that comes first then', () => {
+  it('gives the signature of a private call to the first call of the client', () => {
     const mixed = response(
       '{"functionCall":{"name":"read_memory"},"thoughtSignature":"s"},{"functionCall":{"name":"f","args":{"n":1.0}}},{"functionCall":{"name":"g"}}',
     );
@@ -70,7 +70,7 @@ describe('a complete response', () => {
     );
   });
 
-  it('never has no part at all', () => {
+  it('always has at least one part', () => {
     const only = response('{"functionCall":{"name":"read_memory"}}');
     expect(shown(gemini.writeResponse(encoder.encode(only), [], read(only)))).toBe(response('{"text":""}'));
   });

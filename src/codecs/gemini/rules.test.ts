@@ -48,14 +48,14 @@ describe('what may be edited', () => {
   const now = read(contents);
   const may = (edit: Edit) => rules.mayEdit(now, edit);
 
-  it('is unsigned text, and results of every turn', () => {
+  it('includes unsigned texts, and results of every turn', () => {
     expect([replace(0), replace(1, 1), replace(2), replace(4), replace(6, 1)].map(may)).toEqual(
       Array(5).fill(true),
     );
     expect([replace(3), replace(1, 0), replace(1, 2)].map(may)).toEqual([false, false, false]);
   });
 
-  it('is the arguments of unsigned calls that have any', () => {
+  it('includes the arguments of unsigned calls that have any', () => {
     const withoutArguments = { functionCall: { id: 'c5', name: 'f' } };
     const calling = read([...contents, model(withoutArguments)]);
     const replaceInput = (message: number, part: number): Edit => ({
@@ -69,7 +69,7 @@ describe('what may be edited', () => {
     expect(places.map((edit) => rules.mayEdit(calling, edit))).toEqual([true, true, false, false]);
   });
 
-  it('is any part of a finished turn, and of the current one what is neither signed nor thought', () => {
+  it('includes any part of a finished turn, and parts of the current one that are neither signed nor thoughts', () => {
     expect([dropPart(1, 0), dropPart(1, 2), dropPart(1, 3), dropPart(3, 0)].map(may)).toEqual(
       Array(4).fill(true),
     );
@@ -81,12 +81,12 @@ describe('what may be edited', () => {
     ]);
   });
 
-  it('is a whole step, and nothing comes between a call and its result', () => {
+  it('includes a whole step, and nothing comes between a call and its result', () => {
     expect([drop(1), drop(2), drop(5), drop(6)].map(may)).toEqual(Array(4).fill(true));
     expect([insert(0), insert(1), insert(2), insert(6)].map(may)).toEqual([true, true, false, false]);
   });
 
-  it('is nothing that the provider ran or that is not understood', () => {
+  it('excludes calls that the provider ran, and unknown parts', () => {
     const odd = view(
       gemini,
       '{"contents":[{"parts":[{"executableCode":{}},{"inlineData":{}}]},{"parts":[],"parts":[]}]}',
@@ -96,7 +96,7 @@ describe('what may be edited', () => {
     ).toEqual([false, false, false, true]);
   });
 
-  it('needs nothing else to go with it', () => {
+  it('needs no further edits', () => {
     expect(rules.complete(now, [drop(0)])).toEqual({ status: 'ok', edits: [drop(0)] });
   });
 });
@@ -107,12 +107,12 @@ describe('user and model', () => {
     expect(broken([user(text('a')), user(text('b'))])).toEqual(['roles-alternate 1']);
   });
 
-  it('but the model may speak in pieces, as the official client keeps a stream', () => {
+  it('but the model may have several contents in a row, as the official client keeps a stream', () => {
     const pieces = [user(text('a')), model(text('b')), model(call('c1', signed)), model(text(''))];
     expect(broken([...pieces, user(result('c1'))])).toEqual([]);
   });
 
-  it('and the words of the user may stand right behind results', () => {
+  it('and words of the user may come right behind results', () => {
     const [a, b, c] = contents;
     expect(broken([a, b, c, user(text('quick'))])).toEqual([]);
     expect(broken([a, b, user(result('c1'), result('c2'), text('so')), user(text('quick'))])).toEqual([
@@ -125,12 +125,12 @@ describe('signatures', () => {
   const unsignedNow = [...contents.slice(0, 5), model(call('c3'), call('c4', signed)), contents[6]];
   const unsignedThen = [contents[0], model(call('c1'), call('c2')), ...contents.slice(2)];
 
-  it('stand on the first call of each step of the current turn', () => {
+  it('are required on the first call of each step of the current turn', () => {
     expect(broken(unsignedNow)).toEqual(['calls-signed 5']);
     expect(broken(unsignedThen)).toEqual([]);
   });
 
-  it('are asked for by newer models only', () => {
+  it('are required by newer models only', () => {
     expect(broken(unsignedNow, 'gemini-2.5-pro')).toEqual([]);
     expect(broken(unsignedNow, 'gemini-3.1-flash')).toEqual(['calls-signed 5']);
     expect(broken(unsignedNow, 'gemini-10-pro')).toEqual(['calls-signed 5']);

@@ -50,7 +50,7 @@ describe('a stream with a recall in the middle', () => {
     expect(last.out + tailOf(last.end)).toBe(chunk('{"text":""}') + chunk('{"text":""}', stop));
   });
 
-  it('is not continued where the reply was cut off or refused', () => {
+  it('is not continued when the reply was cut off or refused', () => {
     for (const reason of ['MAX_TOKENS', 'SAFETY', 'MALFORMED_FUNCTION_CALL']) {
       const { out, end } = relayed(open(), chunk(recall, `,"finishReason":"${reason}"`));
       expect(out + tailOf(end)).toBe(chunk('{"text":""}', `,"finishReason":"${reason}"`));
@@ -59,8 +59,8 @@ describe('a stream with a recall in the middle', () => {
   });
 });
 
-describe('what a turn is rebuilt from', () => {
-  it('is text in one piece, and every other part as it came', () => {
+describe('a rebuilt turn', () => {
+  it('has text in one piece, and every other part unchanged', () => {
     const relay = open();
     const { end } = relayed(
       relay,
@@ -84,7 +84,7 @@ describe('chunks without candidates', () => {
     '{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":5},"responseId":"r1"}',
   );
 
-  it('go on as they came', () => {
+  it('pass through unchanged', () => {
     expect(relayed(open(), blocked)).toMatchObject({ out: blocked, end: { status: 'done', tail: [] } });
   });
 

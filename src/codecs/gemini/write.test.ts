@@ -39,7 +39,7 @@ describe('the recall tool', () => {
     );
   });
 
-  it('stands at the end of the last list of functions, whatever tools are beside it', () => {
+  it('is added to the last list of functions, whatever other tools there are', () => {
     expect(
       withTool(
         '[{"functionDeclarations":[{"name":"f"}]},{"functionDeclarations":[{"name":"g"}],"urlContext":{}},{"googleSearch":{}}]',
@@ -54,7 +54,7 @@ describe('the recall tool', () => {
     );
   });
 
-  it('is not added beside nothing but tools of the provider', () => {
+  it('is not added to a request with only tools of the provider', () => {
     expect(() => withTool('[{"googleSearch":{}}]')).toThrow(expect.objectContaining({ code: 'bad-edit' }));
   });
 });
@@ -81,7 +81,7 @@ describe('the next request after a recall', () => {
     );
   });
 
-  it('writes no id where the call had none, and a role where the content had none', () => {
+  it('writes no id when the call had none, and adds a missing role', () => {
     expect(
       after('{"parts":[{"functionCall":{"name":"read_memory"}},{"functionCall":{"name":"read_memory"}}]}'),
     ).toBe(

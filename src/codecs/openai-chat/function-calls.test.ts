@@ -33,7 +33,7 @@ function body(steps: number): Uint8Array {
   );
 }
 
-describe('a request in the form before tools', () => {
+describe('a request in the legacy function form', () => {
   it('is read with its calls and results, paired by name and order, and the names of its functions', () => {
     const conversation = view(
       openaiChat,
@@ -72,7 +72,7 @@ describe('a request in the form before tools', () => {
 
 const recall = '{"name":"read_memory","arguments":"{\\"id\\":\\"mem_a\\"}"}';
 
-describe('a reply in the form before tools', () => {
+describe('a reply in the legacy function form', () => {
   const reply = openaiChat.readResponse(
     encoder.encode(
       `{"choices":[{"message":{"role":"assistant","content":"Let me see. ","function_call":${recall}},"finish_reason":"function_call"}]}`,
@@ -99,7 +99,7 @@ describe('a reply in the form before tools', () => {
     });
   });
 
-  it('reaches the client without the private call, and with its own', () => {
+  it('reaches the client without the private call, and with its own calls', () => {
     const said = '{"choices":[{"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}]}';
     const last = openaiChat.readResponse(encoder.encode(said), 'read_memory');
     expect(shown(openaiChat.writeResponse(encoder.encode(said), [reply], last))).toBe(
@@ -117,7 +117,7 @@ describe('a reply in the form before tools', () => {
   });
 });
 
-describe('a stream in the form before tools', () => {
+describe('a stream in the legacy function form', () => {
   const chunk = (delta: unknown, finish: string | null = null) =>
     sseText({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }] });
   const calling = (name: string) => [
@@ -130,7 +130,7 @@ describe('a stream in the form before tools', () => {
     sseText('[DONE]'),
   ];
 
-  it('holds back the private call alone, and goes on behind it', () => {
+  it('holds back only the private call, and continues behind it', () => {
     const { out, end } = relayed(
       openaiChat.openStream({ recallTool: 'read_memory' }),
       calling('read_memory').join(''),
@@ -143,7 +143,7 @@ describe('a stream in the form before tools', () => {
     });
   });
 
-  it('brings the client its own call with the bytes of the provider', () => {
+  it("passes the client's own call with the bytes of the provider", () => {
     const { out, end } = relayed(
       openaiChat.openStream({ recallTool: 'read_memory' }),
       calling('clock').join(''),

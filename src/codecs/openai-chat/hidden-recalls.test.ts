@@ -211,7 +211,7 @@ describe('what is left of a copy', () => {
     ['null', null],
     ['an empty text', ''],
     ['an empty list', []],
-  ])('has its call where nothing was said before the recall, and the content is %s', (_, content) => {
+  ])('has its call when nothing was said before the recall, and the content is %s', (_, content) => {
     const bare = hiddenRecallOf(
       [[model({ content: null, tool_calls: [recall('m1')] }), { m1: 'one' }]],
       model({ content: null, tool_calls }),
@@ -230,7 +230,7 @@ describe('what is left of a copy', () => {
     ]);
   });
 
-  it('is nothing beside a call of the client, whatever it spelled anew', () => {
+  it('is nothing with a call of the client, whatever it respelled', () => {
     const beside = hiddenRecallOf([
       [model({ content: 'Both. ', tool_calls: [recall('m1'), ...tool_calls] }), { m1: 'one' }],
     ]);
@@ -257,7 +257,7 @@ describe('what is left of a copy', () => {
     }
   });
 
-  it('has the call that the model made without arguments, however the client says so', () => {
+  it('has the call that the model made without arguments, however the client spells that', () => {
     const noArguments = hiddenRecallOf(
       [[model({ content: null, tool_calls: [recall('m1')] }), { m1: 'one' }]],
       model({ content: null, tool_calls: [functionCall('c1', 'now', '')] }),

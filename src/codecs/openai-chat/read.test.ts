@@ -8,7 +8,7 @@ const read = (body: Uint8Array | string) => view(openaiChat, body);
 const recorded = (name: string) => read(chatFixture.recorded[name]!);
 const message = (members: string) => read(`{"model":"m","messages":[{${members}}]}`);
 
-describe('for how long the client asks to keep the prompt cached', () => {
+describe('how long the client asks to keep the prompt cached', () => {
   const mark = (ttl: string) => `"cache_control":{"type":"ephemeral","ttl":"${ttl}"}`;
   const saying = (more: string) =>
     `"messages":[{"role":"user","content":[{"type":"text","text":"a",${more}}]}]`;
@@ -64,7 +64,7 @@ describe('a tool loop over Chat Completions', () => {
     });
   });
 
-  it('keeps reasoning where it stands, under either name', () => {
+  it('keeps reasoning in place, under either name', () => {
     expect(outline(recorded('reasoning-content')).slice(3)).toEqual([
       'assistant: reasoning "I should list them.", call call_00_x ls("{}")',
       'tool: result call_00_x ["a.ts\\nb.ts"]',
@@ -73,7 +73,7 @@ describe('a tool loop over Chat Completions', () => {
     ]);
   });
 
-  it('may call tools that take free text', () => {
+  it('may call tools with free text', () => {
     expect(outline(recorded('custom-tools'))).toEqual([
       'beside: tool code, tool note',
       'user: "Compute it."',
@@ -85,7 +85,7 @@ describe('a tool loop over Chat Completions', () => {
 });
 
 describe('images, sounds and files', () => {
-  it('are media, in messages and in results; what is not known is opaque', () => {
+  it('are media, in messages and in results; unknown ones are opaque', () => {
     expect(outline(recorded('images-audio-files')).slice(1)).toEqual([
       'user: "What is on these?", image("data:image/png;base64,iVBORw0KGgo="), image("https://example.com/cat.png"), audio("UklGRg=="), document("data:application/pdf;base64,JVBERi0="), document(), opaque hologram',
       'assistant: opaque audio',
@@ -96,7 +96,7 @@ describe('images, sounds and files', () => {
   });
 });
 
-describe('the form before tools', () => {
+describe('the legacy function form', () => {
   it('is read as calls and results, paired by the name of the function', () => {
     expect(outline(recorded('functions-before-tools'))).toEqual([
       'beside: tool clock',
@@ -110,8 +110,8 @@ describe('the form before tools', () => {
   });
 });
 
-describe('fields beside the messages', () => {
-  it('say how many replies are wanted and how long one may be', () => {
+describe('fields other than the messages', () => {
+  it('say how many replies are requested and how long one may be', () => {
     expect(recorded('several-replies').replies).toBe(3);
     expect(read('{"messages":[],"n":null,"max_tokens":7}')).toMatchObject({ replies: 1, maxOutputTokens: 7 });
     expect(read('{"messages":[],"max_tokens":7,"max_completion_tokens":9}').maxOutputTokens).toBe(9);
@@ -122,7 +122,7 @@ describe('fields beside the messages', () => {
     });
   });
 
-  it('may be null where tools could be', () => {
+  it('may be null in place of tools', () => {
     expect(recorded('cache-marks').preamble).toEqual([]);
   });
 });

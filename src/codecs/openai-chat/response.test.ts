@@ -6,7 +6,7 @@ const encoder = new TextEncoder();
 const read = (body: string) => openaiChat.readResponse(encoder.encode(body), 'read_memory');
 
 describe('a complete response of Chat Completions', () => {
-  it('is written for the client byte by byte, but for what was private', () => {
+  it('is written for the client byte for byte, without the private parts', () => {
     const first = read(
       '{"choices":[{"index":0,"message":{"role":"assistant","content":"Let me see. ","tool_calls":[{"id":"x","type":"function","function":{"name":"read_memory","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}',
     );
@@ -18,7 +18,7 @@ describe('a complete response of Chat Completions', () => {
     );
   });
 
-  it('has no list of calls when all were private, and a finish that asks for nothing', () => {
+  it('has no list of calls when all were private, and a matching finish reason', () => {
     const body =
       '{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"r","type":"function","function":{"name":"read_memory","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}';
     expect(shown(openaiChat.writeResponse(encoder.encode(body), [], read(body)))).toBe(
@@ -26,7 +26,7 @@ describe('a complete response of Chat Completions', () => {
     );
   });
 
-  it('keeps what was said before a recall where the last message has no content member', () => {
+  it('keeps text before a recall when the last message has no content member', () => {
     const recall = '{"id":"x","type":"function","function":{"name":"read_memory","arguments":"{}"}}';
     const first = read(
       `{"choices":[{"message":{"role":"assistant","content":"Let me see. ","tool_calls":[${recall}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1}}`,
@@ -38,13 +38,13 @@ describe('a complete response of Chat Completions', () => {
     );
   });
 
-  it('keeps other replies beside the first', () => {
+  it('keeps replies other than the first', () => {
     const other = '{"index":1,"message":{"role":"assistant","content":"b"},"finish_reason":"stop"}';
     const body = `{"choices":[{"index":0,"message":{"role":"assistant","content":"a","tool_calls":[{"id":"r","type":"function","function":{"name":"read_memory","arguments":"{}"}}]},"finish_reason":"tool_calls"},${other}]}`;
     expect(shown(openaiChat.writeResponse(encoder.encode(body), [], read(body)))).toContain(other);
   });
 
-  it('reads calls of custom tools, and what lacks id or name', () => {
+  it('reads calls of custom tools, and calls without id or name', () => {
     const body =
       '{"choices":[{"message":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"code","input":"1+1"}},{},5]}}]}';
     expect(read(body)).toMatchObject({

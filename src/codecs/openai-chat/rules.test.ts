@@ -22,7 +22,7 @@ const dropPart = (message: number, part: number): Edit => ({
 const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
 
 describe('what may be edited', () => {
-  it('is text and results of everyone but system and developer', () => {
+  it('includes texts and results, except in system and developer messages', () => {
     const conversation = recorded('sdk-tool-loop');
     const may = (edit: Edit) => rules.mayEdit(conversation, edit);
     expect([replace(1), replace(3, 0, 1), replace(4), replace(5)].map(may)).toEqual(Array(4).fill(true));
@@ -31,11 +31,11 @@ describe('what may be edited', () => {
     expect(may({ kind: 'insert-message', before: 0, role: 'user', text: 'a' })).toBe(true);
   });
 
-  it('is no text as a part: content may be missing only beside calls', () => {
+  it('excludes removing texts: content may be missing only with calls', () => {
     expect(rules.mayEdit(recorded('coding-agent'), dropPart(1, 0))).toBe(false);
   });
 
-  it('is no reasoning, no image, no refusal and no sound, but calls and results of the form before tools', () => {
+  it('excludes reasoning, images, refusals and sounds, and includes calls and results of the legacy function form', () => {
     const thinking = recorded('reasoning-content');
     expect([replace(2, 0), dropPart(2, 0)].map((edit) => rules.mayEdit(thinking, edit))).toEqual([
       false,
@@ -54,7 +54,7 @@ describe('what may be edited', () => {
     expect(rules.mayEdit(recorded('sdk-tool-loop'), drop(7))).toBe(false);
   });
 
-  it('is the arguments of functions, not the free text of a custom tool', () => {
+  it('includes the arguments of functions, not the free text of a custom tool', () => {
     const calls = [
       { id: 'c1', type: 'function', function: { name: 'run', arguments: '{"a":1}' } },
       { id: 'c2', type: 'custom', custom: { name: 'patch', input: '{"a":1}' } },
@@ -74,7 +74,7 @@ describe('what may be edited', () => {
     expect(may).toEqual([false, true, false]);
   });
 
-  it('needs nothing to go with it', () => {
+  it('needs no further edits', () => {
     const edits = [drop(2), drop(3), drop(4)];
     expect(rules.complete(recorded('sdk-tool-loop'), edits)).toEqual({ status: 'ok', edits });
   });
@@ -88,7 +88,7 @@ describe('dropping calls', () => {
   const assistantOf = (body: string, index: number) =>
     (JSON.parse(body) as { messages: object[] }).messages[index];
 
-  it('takes them from the list, and the list itself with the last of them', () => {
+  it('removes them from the list, and the list itself with the last of them', () => {
     expect(assistantOf(write('sdk-tool-loop', [dropPart(2, 0), drop(4)]), 2)).toMatchObject({
       content: '',
       tool_calls: [{ id: 'call_2' }],
@@ -97,7 +97,7 @@ describe('dropping calls', () => {
     expect(spoken).toEqual({ role: 'assistant', content: 'Two floats are compared exactly. I will round.' });
   });
 
-  it('takes the message with them when they were all it said', () => {
+  it('removes the message too when it held nothing else', () => {
     const left = JSON.parse(write('sdk-tool-loop', [dropPart(2, 0), dropPart(2, 1), drop(3), drop(4)])) as {
       messages: object[];
     };
@@ -105,7 +105,7 @@ describe('dropping calls', () => {
     expect(rules.problems(view(openaiChat, JSON.stringify(left)))).toEqual([]);
   });
 
-  it('breaks a rule where reasoning alone is left', () => {
+  it('breaks a rule when only reasoning is left', () => {
     const body = write('reasoning-content', [dropPart(2, 1), drop(3)]);
     expect(rules.problems(view(openaiChat, body))).toEqual([
       {

@@ -48,7 +48,7 @@ describe('a recall in a stream', () => {
     done,
   );
 
-  it('is cut out, and what follows comes under the first id, up to one finish with the usage of both', () => {
+  it('is cut out, and the rest follows under the first id, up to one finish with the usage of both', () => {
     const relay = open();
     const one = relayed(relay, first);
     expect(one.out).toBe(sse(say(begin), say('{"content":"One "}'), say('{"content":"moment."}')));
@@ -84,7 +84,7 @@ describe('a recall in a stream', () => {
     ]);
   });
 
-  it('is answered whatever word the server has for waiting', () => {
+  it('is answered whatever finish reason the server sends', () => {
     const stop = sse(say(call(0, 'r', 'read_memory', '{}')), finish('stop'), done);
     expect(relayed(open(), stop).end.status).toBe('recall');
     for (const word of ['length', 'content_filter']) {
@@ -94,7 +94,7 @@ describe('a recall in a stream', () => {
     }
   });
 
-  it('moves the calls behind it down', () => {
+  it('renumbers the calls behind it', () => {
     const mixed = sse(
       say(call(0, 'a', 'run', '{"a"')),
       say(call(1, 'r', 'read_memory', '{}')),
@@ -118,7 +118,7 @@ describe('a recall in a stream', () => {
   });
 });
 
-describe('servers that say much at once', () => {
+describe('servers that send much in one chunk', () => {
   it('keep the role that comes with a recall', () => {
     const both =
       '{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"r","type":"function","function":{"name":"read_memory","arguments":"{}"}}],"refusal":null}';
@@ -257,7 +257,7 @@ describe('odd streams', () => {
     expect(relayed(open(), custom)).toMatchObject({ out: custom, end: { status: 'done', tail: [] } });
   });
 
-  it('may hold several replies: those beside the first are left alone', () => {
+  it('may hold several replies: those after the first stay unchanged', () => {
     const second = chunk(
       '{"index":1,"delta":{"tool_calls":[{"index":0,"id":"r","function":{"name":"read_memory","arguments":"{}"}}]},"finish_reason":null}',
     );
@@ -285,7 +285,7 @@ describe('odd streams', () => {
     expect(relay.finish().map(shown).join('')).toBe(sse(finish('stop')));
   });
 
-  it('may break off or fail, and nothing is made up behind that', () => {
+  it('may break off or fail, and nothing is added behind that', () => {
     const relay = open();
     takeAll(relay, sse(say(call(0, 'r', 'read_memory', '{"id"'))));
     expect(relay.end()).toMatchObject({ status: 'done', tail: [] });
@@ -301,7 +301,7 @@ describe('odd streams', () => {
   });
 });
 
-describe('what a turn must keep to be sent back', () => {
+describe('a turn to be sent back', () => {
   const turnOf = (...deltas: readonly string[]) => {
     const last = say(call(9, 'r', 'read_memory', '{}'));
     const { end } = relayed(
@@ -313,7 +313,7 @@ describe('what a turn must keep to be sent back', () => {
       : undefined;
   };
 
-  it('is reasoning, in one piece, and its signed details, all of them', () => {
+  it('keeps reasoning in one piece, and all of its signed details', () => {
     expect(
       turnOf(
         '{"role":"assistant","content":"","reasoning_content":"I "}',
@@ -330,7 +330,7 @@ describe('what a turn must keep to be sent back', () => {
     });
   });
 
-  it('is what servers add to calls', () => {
+  it('keeps what servers add to calls', () => {
     const signed =
       '{"tool_calls":[{"index":0,"id":"r0","type":"function","function":{"name":"read_memory","arguments":"{}"},"extra_content":{"google":{"thought_signature":"abc"}}}]}';
     expect(turnOf(signed)?.['tool_calls']).toEqual([
@@ -344,7 +344,7 @@ describe('what a turn must keep to be sent back', () => {
     ]);
   });
 
-  it('is content in parts', () => {
+  it('keeps content in parts', () => {
     const thought = '{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}';
     expect(turnOf(thought, '{"content":[{"type":"text","text":"b"}]}')?.['content']).toEqual([
       { type: 'thinking', thinking: [{ type: 'text', text: 'a' }] },
@@ -352,7 +352,7 @@ describe('what a turn must keep to be sent back', () => {
     ]);
   });
 
-  it('is text split inside a character', () => {
+  it('keeps text split inside a character', () => {
     expect(turnOf('{"content":"\\ud83d"}', '{"content":"\\ude00"}')?.['content']).toBe('😀');
   });
 });

@@ -204,7 +204,7 @@ describe('the copy of', () => {
     ]);
   });
 
-  it('ai where the model did not think: words without ids', () => {
+  it('ai, when the model did not think: words without ids', () => {
     const hiddenRecall = hiddenRecallOf(
       [[[message('msg_0_0', 'I look. '), recall('m1')], { m1: 'one' }]],
       [message('msg_1_0', 'Now the file. '), readFile],
@@ -226,7 +226,7 @@ describe('the copy of', () => {
   it.each([
     ['as given', readFile],
     ['spelled out', readFileSpelledOut],
-  ])('any, where nothing but a recall came before a call %s', (_, copied) => {
+  ])('any client, when only a recall came before a call %s', (_, copied) => {
     const hiddenRecall = hiddenRecallOf([[[recall('m1')], { m1: 'one' }]], [readFile]);
     const steps = [[user('What?')], { copy: [copied], hiddenRecall }, [result]];
     expect(linesWithHiddenRecalls(openaiResponses, 'input', steps).slice(0, 3)).toEqual([
@@ -245,7 +245,7 @@ function idsWithHiddenRecalls(steps: readonly Step[], fields = {}): readonly (st
 }
 
 describe('an item', () => {
-  it('that stands in a round is not referred to again', () => {
+  it('that is in a round is not referred to again', () => {
     const copy = ['rs_2_0', 'msg_2_1', 'rs_3_0', 'msg_3_1'].map(reference);
     expect(idsWithHiddenRecalls([[user('What?')], { copy, hiddenRecall: replies[1] }])).toEqual([
       undefined,
@@ -258,7 +258,7 @@ describe('an item', () => {
     ]);
   });
 
-  it('is another where its id only begins as that of the round', () => {
+  it('is another one when its id only begins like that of the round', () => {
     const hiddenRecall = hiddenRecallOf(
       [[[reasoning('rs_1', 'hmm one'), recall('m1')], { m1: 'one' }]],
       [reasoning('rs_10', 'hmm two'), message('msg_1', 'It is 5.')],
@@ -274,7 +274,7 @@ describe('an item', () => {
     ]);
   });
 
-  it('that a reference stands for is not cut: then nothing is put back', () => {
+  it('that a reference replaces is not cut: then nothing is put back', () => {
     const hiddenRecall = hiddenRecallOf(
       [[[message('msg_0', 'It is'), recall('m1')], { m1: 'one' }]],
       [message('msg_1', 'It is 5.')],
@@ -283,7 +283,7 @@ describe('an item', () => {
     expect(idsWithHiddenRecalls([[user('What?')], { copy, hiddenRecall }])).toEqual([undefined, 'msg_1']);
   });
 
-  it('that the provider kept is sent as it was, reasoning that it did not keep is left behind', () => {
+  it('that the provider kept is sent unchanged, reasoning that it did not keep is left out', () => {
     const { encrypted_content: _, ...unsealed } = reasoning('rs_0', 'hmm one');
     const hiddenRecall = hiddenRecallOf(
       [[[unsealed, recall('m1')], { m1: 'one' }]],
@@ -295,7 +295,7 @@ describe('an item', () => {
   });
 });
 
-describe('a recall comes back beside', () => {
+describe('a recall is put back with', () => {
   it.each([
     ['as given', [reasoning('rs_0', 'hmm one'), message('msg_0', 'Both.'), readFile]],
     ['referred to', [reference('rs_0'), reference('msg_0'), readFileSpelledOut]],

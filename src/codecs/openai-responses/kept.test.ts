@@ -12,8 +12,8 @@ const output = (id: string, text: string) =>
 const goneOn = (body: string, ...pendingAnswers: readonly ReturnType<typeof answer>[]) =>
   shown(continueReply(view(openaiResponses, body), { name: 'resp_2', pendingAnswers }));
 
-describe('a request that goes on from a kept response', () => {
-  it('says which', () => {
+describe('a request that continues a kept response', () => {
+  it('names it', () => {
     const read = (field: string) => view(openaiResponses, `{${field}"input":"Hi"}`).previousReplyId;
     expect(read('"previous_response_id":"resp_1",')).toBe('resp_1');
     expect(read('"previous_response_id":null,')).toBeUndefined();
@@ -33,7 +33,7 @@ describe('a request that goes on from a kept response', () => {
     ],
     ['[ ]', '[ A,B]'],
     ['"H\\u0069"', '[A,B,{"role":"user","content":"H\\u0069"}]'],
-  ])('has the outputs that are pendingAnswers in front of the input %s', (input, expected) => {
+  ])('has pending outputs ahead of the input %s', (input, expected) => {
     const body = (name: string, said: string) => `{"previous_response_id":"${name}","input":${said},"n":1.0}`;
     const said = expected.replace('A', output('a', 'one')).replace('B', output('b', '\\"two\\"'));
     expect(goneOn(body('resp_1', input), answer('a', 'one'), answer('b', '"two"'))).toBe(
@@ -69,7 +69,7 @@ describe('a response', () => {
     ['incomplete', 'resp_1'],
     ['failed', undefined],
     ['cancelled', undefined],
-  ])('can be gone on from when a stream of it is %s: %s', (type, expected) => {
+  ])('can be continued when a stream of it is %s: %s', (type, expected) => {
     const relay = openaiResponses.openStream({ recallTool: recallName });
     const data = `{"type":"response.${type}","response":${response('').replace('completed', type)}}`;
     expect(relayed(relay, `event: response.${type}\ndata: ${data}\n\n`).end.reply?.replyId).toBe(expected);

@@ -10,7 +10,7 @@ const recorded = (name: string) => read(responsesFixture.recorded[name]!);
 const item = (members: string) => read(`{"model":"m","input":[{${members}}]}`);
 const refused = expect.objectContaining({ name: 'LeporelloError', code: 'not-this-format' });
 
-it('knows for how long the client asks to keep the prompt cached', () => {
+it('reads how long the client asks to keep the prompt cached', () => {
   const asking = (more: string) => read(`{"model":"m","input":[]${more}}`).keptMs;
   expect(asking(',"prompt_cache_retention":"24h"')).toBe(24 * 60 * 60_000);
   expect(asking(',"prompt_cache_options":{"ttl":"12h"}')).toBe(12 * 60 * 60_000);
@@ -57,7 +57,7 @@ describe('a tool loop over Responses', () => {
     ]);
   });
 
-  it('may bring its tools in an item, call them with free text, and hold items nobody knows', () => {
+  it('may send its tools in an item, call them with free text, and hold unknown items', () => {
     const conversation = recorded('tools-in-items');
     expect(outline(conversation)).toEqual([
       'beside: ""',
@@ -75,8 +75,8 @@ describe('a tool loop over Responses', () => {
   });
 });
 
-describe('what the provider runs itself', () => {
-  it('is carried; a text with citations is, too', () => {
+describe('tools that the provider runs itself', () => {
+  it('are opaque, and so is a text with citations', () => {
     const conversation = recorded('server-tools');
     expect(outline(conversation).slice(1)).toEqual([
       'user: "Who makes the best bread, and why?"',
@@ -102,7 +102,7 @@ describe('what the provider runs itself', () => {
     expect(conversation.toolNames).toEqual(['found_later', 'look_up']);
   });
 
-  it('may be a shell, a patch or a screen on the side of the client', () => {
+  it('may be a shell, a patch or a screen of the client', () => {
     expect(outline(recorded('shells-and-screens')).slice(2)).toEqual([
       'assistant: call call_1 shell({ "commands": ["ls", "pwd"], "timeout_ms": 1000 })',
       'tool: result call_1 ["a.ts\\n" "" "" "no such command"]',
@@ -117,7 +117,7 @@ describe('what the provider runs itself', () => {
     ]);
   });
 
-  it('may be a history: then no tool can be added any more', () => {
+  it('may include a history: then no tool can be added', () => {
     for (const field of [
       '"previous_response_id":"resp_1"',
       '"conversation":{"id":"conv_1"}',
@@ -135,7 +135,7 @@ describe('what the provider runs itself', () => {
 });
 
 describe('images and files', () => {
-  it('are media; what is not known is opaque', () => {
+  it('are media; unknown ones are opaque', () => {
     expect(outline(recorded('images-and-files'))).toEqual([
       'user: "What is on these?", image("data:image/png;base64,iVBORw0KGgo="), image(), document("data:application/pdf;base64,JVBERi0="), document("https://example.com/b.pdf"), audio(), opaque hologram',
     ]);
@@ -164,7 +164,7 @@ describe('an input that is one text', () => {
     '{"input":"a","n":tru}',
     '{"input":5}',
     '{"input":["a"]}',
-  ])('is refused where the body is not sound: %s', (body) => {
+  ])('is refused when the body is malformed: %s', (body) => {
     expect(() => read(body)).toThrow(refused);
   });
 });
@@ -204,7 +204,7 @@ describe('odd items', () => {
   });
 });
 
-describe('fields beside the input', () => {
+describe('fields other than the input', () => {
   it.each([
     ['"instructions":null', []],
     ['"instructions":["a"]', ['beside: opaque instructions']],
@@ -214,7 +214,7 @@ describe('fields beside the input', () => {
     expect(outline(read(`{"input":[],${field}}`))).toEqual(lines);
   });
 
-  it('are refused where they cannot be tools', () => {
+  it('are refused when they cannot be tools', () => {
     expect(() => read('{"input":[],"tools":{}}')).toThrow(refused);
   });
 });

@@ -18,7 +18,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
     expect(recorded.length).toBe(822);
   });
 
-  it('are read as they are', () => {
+  it('are read completely', () => {
     const reading = newReading();
     const wrong = recorded.flatMap((body, at) => {
       const conversation = openaiResponses.read(body, reading);

@@ -19,7 +19,7 @@ const usage = (input: number, output: number, more = '') =>
   `,"usage":{"input_tokens":${input},"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":1},"output_tokens":${output},"total_tokens":${input + output}${more}}`;
 
 describe('a complete response', () => {
-  it('is written byte by byte, but for what was private', () => {
+  it('is written byte for byte, without the private parts', () => {
     const first = responseOf(`${said('Let me see.')},${recall}`, usage(10, 2));
     const last = `{"id":"resp_2", "output":[ ${thought('rs')} , ${run} , ${recall} ],"n":1.0,"usage":null}`;
     expect(seen([first], last)).toBe(
@@ -55,7 +55,7 @@ describe('a complete response', () => {
       'a command that the provider ran',
       '{"type":"shell_call","call_id":"s"},{"type":"shell_call_output","call_id":"s"}',
     ],
-  ])('does not take the input tokens for the prompt that was sent where the output holds %s', (_, item) => {
+  ])('does not count the input tokens as the prompt that was sent when the output holds %s', (_, item) => {
     const usageOf = (output: string) => read(responseOf(output, usage(10, 2))).usage;
     expect(usageOf(`${thought('1')},${item},${said('a')}`)?.sentPrompt).toBe('unknown');
     expect(usageOf(`${thought('1')},${said('a')},${run},${recall}`)?.sentPrompt).toBeUndefined();
@@ -86,7 +86,7 @@ describe('a complete response', () => {
     expect(seen([], responseOf(output))).toBe(responseOf(left));
   });
 
-  it('waits for the client wherever a call is not answered in it', () => {
+  it('waits for the client whenever a call is not answered in it', () => {
     const calls = [
       '{"type":"custom_tool_call","call_id":"1","name":"exec","input":"1+1"}',
       '{"type":"shell_call","call_id":"2","action":{"commands":["ls"]}}',

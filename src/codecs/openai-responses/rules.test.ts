@@ -42,13 +42,13 @@ const reference = { type: 'item_reference', id: 'fc_1' };
 describe('what may be edited', () => {
   const conversation = recorded('sdk-tool-loop');
   //  0 user, 1 reasoning, 2 + 3 calls, 4 + 5 outputs, 6 answer, 7 user, 8 refusal, 9 user
-  it('is text and output, never sealed reasoning, calls or refusals', () => {
+  it('includes texts and outputs, never encrypted reasoning, calls or refusals', () => {
     expect(allowed(conversation, (message) => replace(message))).toEqual([0, 4, 5, 6, 7, 9]);
     expect(rules.mayEdit(conversation, replace(5, 0, 1))).toBe(true);
     expect(rules.mayEdit(conversation, replace(5, 0, 2))).toBe(false);
   });
 
-  it('is the arguments of functions, not the free text of a custom tool, the words of a shell or what a program asks', () => {
+  it('includes the arguments of functions, not those of custom tools, shells or programs', () => {
     const calls = conversationOf(
       user,
       call('c1'),
@@ -66,27 +66,27 @@ describe('what may be edited', () => {
     expect(allowed(calls, replaceInput)).toEqual([1]);
   });
 
-  it('goes as a whole unless it is carried untouched', () => {
+  it('may be removed as a whole unless it is opaque', () => {
     expect(allowed(conversation, drop)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 9]);
   });
 
-  it('goes alone only where no reasoning would lose one of several followers', () => {
+  it('may be removed alone only if no reasoning loses one of several followers', () => {
     expect(allowed(conversation, (message) => dropPart(message))).toEqual([4, 5]);
     const single = conversationOf(user, thought, call('1'), output('1'), call('2'), output('2'));
     expect(allowed(single, (message) => dropPart(message))).toEqual([2, 3, 4, 5]);
   });
 
-  it('has nothing put between reasoning, what it led to, and the answers', () => {
+  it('allows nothing between reasoning, what it led to, and the answers', () => {
     expect(allowed(conversation, insert)).toEqual([0, 1, 6, 7, 8, 9]);
   });
 
-  it('is nothing of system, tools or what nobody knows', () => {
+  it('excludes system messages, tools and unknown items', () => {
     const items = recorded('tools-in-items');
     expect(allowed(items, (message) => replace(message))).toEqual([2, 5, 7, 8]);
     expect(allowed(items, drop)).toEqual([2, 3, 4, 5, 7, 8]);
   });
 
-  it('is nothing that a program of the model waits for, or that answers a call we do not see', () => {
+  it('excludes calls that a program of the model waits for, and outputs whose call we do not see', () => {
     const program = recorded('server-tools');
     expect(allowed(program, drop)).toEqual([0, 2, 4, 18]);
     expect(allowed(program, (message) => replace(message))).toEqual([0, 15, 18]);
@@ -94,7 +94,7 @@ describe('what may be edited', () => {
     expect(allowed(recorded('references'), (message) => replace(message))).toEqual([1, 4, 6]);
   });
 
-  it('is everything before the newest compaction but what we do not understand', () => {
+  it('includes everything before the newest compaction except unknown items', () => {
     const compacted = conversationOf(
       user,
       compaction,
@@ -108,7 +108,7 @@ describe('what may be edited', () => {
     expect(allowed(compacted, drop)).toEqual([0, 1, 3, 4, 5, 6]);
   });
 
-  it('is nothing at all of a history that the provider keeps', () => {
+  it('excludes everything in a history that the provider keeps', () => {
     for (const field of [
       { previous_response_id: 'resp_1' },
       { conversation: 'conv_1' },
@@ -126,7 +126,7 @@ describe('what may be edited', () => {
     }
   });
 
-  it('is only replaced where the input is one text', () => {
+  it('includes only replacement when the input is one text', () => {
     const text = view(openaiResponses, '{"input":"a"}');
     expect([drop(0), dropPart(0), insert(0), replace(0)].map((edit) => rules.mayEdit(text, edit))).toEqual([
       false,
@@ -137,7 +137,7 @@ describe('what may be edited', () => {
   });
 });
 
-describe('what must go together', () => {
+describe('edits that must go together', () => {
   const conversation = conversationOf(
     user,
     thought,
@@ -150,7 +150,7 @@ describe('what must go together', () => {
     output('2'),
   );
 
-  it('is reasoning with its only follower', () => {
+  it('include reasoning with its only follower', () => {
     const edits = [dropPart(2), dropPart(3)];
     const completed = rules.complete(conversation, edits);
     expect(completed).toEqual({
@@ -161,7 +161,7 @@ describe('what must go together', () => {
     expect(completed.status === 'ok' && brokenBy(conversation, completed.edits)).toEqual([]);
   });
 
-  it('is all of a group or nothing', () => {
+  it('include all of a group or nothing', () => {
     const reason = 'Reasoning and the items behind it go together or not at all.';
     expect(rules.complete(conversation, [drop(5)])).toEqual({ status: 'refused', reason });
     expect(rules.complete(conversation, [drop(6)])).toEqual({ status: 'refused', reason });
@@ -170,13 +170,13 @@ describe('what must go together', () => {
     expect(rules.complete(conversation, whole)).toEqual({ status: 'ok', edits: whole });
   });
 
-  it('leaves alone what the client sent broken', () => {
+  it('ignore what the client sent broken', () => {
     const loose = conversationOf(user, thought, user, said);
     expect(rules.complete(loose, [drop(0)])).toEqual({ status: 'ok', edits: [drop(0)] });
     expect(rules.complete(loose, [drop(1)])).toEqual({ status: 'ok', edits: [drop(1)] });
   });
 
-  it('puts what is added before a compaction behind it', () => {
+  it('move messages inserted before a compaction behind it', () => {
     const compacted = conversationOf(user, said, compaction, user, said);
     expect(rules.complete(compacted, [insert(0), drop(0), drop(1)])).toEqual({
       status: 'ok',
@@ -229,7 +229,7 @@ describe('strategies on items', () => {
     return strategy.propose(foldView(conversation, { mayEdit, excess: { unit: 'tokens', amount } }));
   };
 
-  it('drop reasoning, calls and outputs as one, however little is asked for', () => {
+  it('drop reasoning, calls and outputs together, however little is asked for', () => {
     fc.assert(
       fc.property(requests(), fc.nat(400), (request, amount) => {
         const conversation = view(openaiResponses, responsesFixture.body(request));

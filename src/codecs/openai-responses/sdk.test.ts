@@ -88,7 +88,7 @@ describe('the official SDK', () => {
     expect(JSON.stringify(response)).not.toContain(recallName);
   });
 
-  it('accumulates reasoning that led to a recall alone, and keeps it out of what it sends back', async () => {
+  it('accumulates reasoning that led only to a recall, and does not send it back', async () => {
     const relay = openaiResponses.openStream({ recallTool: recallName });
     const alone = { ...recalls, parts: [reasoning, call('r', recallName, '{}')] };
     const first = relayed(relay, responsesFixture.stream(alone, 1));
@@ -107,7 +107,7 @@ describe('the official SDK', () => {
     expect(thoughts).toEqual(['I should ', 'look.', 'I should ', 'look.']);
   });
 
-  it('takes a stream that could not be continued for an error', async () => {
+  it('reports a stream that could not be continued as an error', async () => {
     const relay = openaiResponses.openStream({ recallTool: recallName });
     const { out } = relayed(relay, responsesFixture.stream(recalls, 1));
     const tail = relay.fail({ status: 502, message: 'The upstream cannot be reached.' });
@@ -118,7 +118,7 @@ describe('the official SDK', () => {
     });
   });
 
-  it('takes a stream whose recall was not continued for a whole response', async () => {
+  it('accepts a stream whose recall was not continued as a complete response', async () => {
     const relay = openaiResponses.openStream({ recallTool: recallName });
     const { out } = relayed(relay, responsesFixture.stream(recalls, 1));
     served = { type: 'text/event-stream', body: out + relay.finish().map(shown).join('') };

@@ -60,7 +60,7 @@ describe('a recall in a stream', () => {
     end('resp_2', [thought('rs_2'), call('k', 'run')], `,"n":1.0${usage(150, 20)}`),
   );
 
-  it('is cut out, and what follows goes on under the first id, numbers without gaps, to one end with all items', () => {
+  it('is cut out, and the rest follows under the first id, with numbers without gaps, to one end with all items', () => {
     const relay = open();
     const one = relayed(relay, first);
     expect(one.out).toBe(
@@ -84,7 +84,7 @@ describe('a recall in a stream', () => {
     expect(relay.usage()).toEqual({ input: 250, cacheRead: 0, cacheWrite: 0, output: 30 });
   });
 
-  it('goes back as the items it was', () => {
+  it('goes back as the same items', () => {
     const { end: ended } = relayed(open(), first);
     const reply = ended.status === 'recall' ? ended.reply : undefined;
     expect(shown(reply!.turn)).toBe(`[${message('msg_1', 'One moment.')},${recall}]`);
@@ -96,7 +96,7 @@ describe('a recall in a stream', () => {
     ]);
   });
 
-  it('moves what stands behind it down', () => {
+  it('renumbers the items behind it', () => {
     const mixed = sse(
       begin('resp_1'),
       ...whole(0, recall),
@@ -125,7 +125,7 @@ describe('reasoning that leads to a recall', () => {
     end('resp_1', [thought('rs_1'), recall], usage(1, 1)),
   );
 
-  it('goes on live, back to the model as it was, and not into the last event', () => {
+  it('is sent on live, back to the model unchanged, and not in the last event', () => {
     const relay = open();
     const one = relayed(relay, first);
     expect(one.out).toBe(sse(begin('resp_1'), ...whole(0, thought('rs_1'))));
@@ -145,7 +145,7 @@ describe('reasoning that leads to a recall', () => {
     );
   });
 
-  it('is left out of an end behind which nothing follows', () => {
+  it('is left out of an end that nothing follows', () => {
     const relay = open();
     relayed(relay, first);
     expect(relay.finish().map(shown).join('')).toBe(numbered(3, end('resp_1', [], usage(1, 1))));
@@ -181,14 +181,14 @@ describe('a continuation that does not end well', () => {
     expect(out + tailOf(ended)).toBe(numbered(1, end('resp_1', [], `${error}${usage(1, 1)}`, 'failed')));
   });
 
-  it('may break off: nothing is made up', () => {
+  it('may break off: nothing is added', () => {
     const relay = open();
     relayed(relay, asked);
     const { out, end: ended } = relayed(relay, sse(begin('resp_2'), added(0, message('msg_2', ''))));
     expect([out, ended]).toEqual([numbered(1, added(0, message('msg_2', ''))), { status: 'done', tail: [] }]);
   });
 
-  it('may not come at all: the client is told in an event of the provider', () => {
+  it("may not come at all: the client gets an error event in the provider's format", () => {
     const relay = open();
     relayed(relay, asked);
     expect(relay.fail({ status: 502, message: 'No "answer".' }).map(shown).join('')).toBe(
@@ -218,7 +218,7 @@ describe('a recall that is not answered', () => {
 });
 
 describe('odd streams', () => {
-  it('may say every item only in the last event', () => {
+  it('may send every item only in the last event', () => {
     const relay = open();
     const one = relayed(relay, sse(begin('resp_1'), end('resp_1', [message('m', 'a'), recall], usage(1, 1))));
     expect([one.out, one.end.status]).toEqual([sse(begin('resp_1')), 'recall']);
@@ -244,7 +244,7 @@ describe('odd streams', () => {
     );
   });
 
-  it('may say an item only when it is whole', () => {
+  it('may send an item only when it is complete', () => {
     const stream = sse(
       begin('resp_1'),
       done(0, message('m', 'a')),
@@ -255,7 +255,7 @@ describe('odd streams', () => {
     expect([out, ended.status]).toEqual([sse(begin('resp_1'), done(0, message('m', 'a'))), 'recall']);
   });
 
-  it('may leave numbers and names out, and end with a mark', () => {
+  it('may omit numbers and names, and end with a mark', () => {
     const bare = (data: string) => `data: ${data}\n\n`;
     const stream =
       [begin('resp_1'), ...whole(0, recall), end('resp_1', [recall])].map(bare).join('') + bare('[DONE]');
@@ -270,7 +270,7 @@ describe('odd streams', () => {
     );
   });
 
-  it('may have events nobody knows, which are numbered with the others', () => {
+  it('may have unknown events, which are numbered with the others', () => {
     const relay = open();
     relayed(relay, sse(begin('resp_1'), ...whole(0, recall), end('resp_1', [recall])));
     const search = '{"type":"response.web_search_call.searching","item_id":"ws","output_index":4}';
@@ -280,7 +280,7 @@ describe('odd streams', () => {
     );
   });
 
-  it('may begin again with a recall, as often as it takes', () => {
+  it('may begin again with a recall, any number of times', () => {
     const relay = open();
     const texts = ['a', 'b', 'c'].map((name, number) => {
       const said = message(`msg_${name}`, name);

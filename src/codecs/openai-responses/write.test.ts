@@ -24,7 +24,7 @@ describe('edits of items', () => {
     );
   });
 
-  it('take parts from a list, items whole, and put messages between', () => {
+  it('remove parts from a list and whole items, and insert messages', () => {
     expect(
       written(
         body,
@@ -39,7 +39,7 @@ describe('edits of items', () => {
     );
   });
 
-  it('turn an input that is one text into a list only where they must', () => {
+  it('turn an input that is one text into a list only when they must', () => {
     const text = '{"input" : "a\\n" ,"n":1.0}';
     const at = { message: 0, part: 0, text: 0 };
     const replace = { kind: 'replace-text', at, stub: 'b', memory: 'm' } as const;
@@ -55,12 +55,12 @@ describe('edits of items', () => {
 });
 
 describe('the recall tool', () => {
-  it('stands behind the tools of the client', () => {
+  it('is added behind the tools of the client', () => {
     const body = '{"tools":[ {"type":"function","name":"f"} ],"input":[]}';
     expect(withTool(body)).toBe(body.replace('"f"}', `"f"},${tool}`));
   });
 
-  it('has a list of its own where the client brings its tools in items', () => {
+  it('gets a list of its own when the client sends its tools in items', () => {
     const items = '"input":[{"type":"additional_tools","tools":[{"type":"custom","name":"exec"}]}]';
     expect(withTool(`{${items},"store":false }`)).toBe(`{${items},"store":false,"tools":[${tool}] }`);
     expect(withTool(`{"tools": [ ] ,${items}}`)).toBe(`{"tools": [${tool}] ,${items}}`);
@@ -69,7 +69,7 @@ describe('the recall tool', () => {
     expect(after.toolNames).toEqual(['exec', 'open_page', 'read_memory']);
   });
 
-  it('is not added behind a history that the provider keeps', () => {
+  it('is not added to a history that the provider keeps', () => {
     const failed = { name: 'LeporelloError', code: 'bad-edit' };
     expect(() => withTool('{"previous_response_id":"r","input":[]}')).toThrow(
       expect.objectContaining(failed),
@@ -93,27 +93,27 @@ describe('a continuation', () => {
   const asked = '{"type":"function_call","call_id":"c","name":"read_memory","arguments":"{}"}';
   const answer = '{"type":"function_call_output","call_id":"c","output":"answer \\"1\\""}';
 
-  it('has the items of the reply as they came, sealed reasoning with its item', () => {
+  it('has the items of the reply unchanged, encrypted reasoning with its item', () => {
     const sealed = '{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"x","n":1.0}';
     expect(
       continued('{"input":[ {"role":"user","content":"a"} ],"store":false}', `[ ${sealed} , ${asked} ]`),
     ).toBe(`{"input":[ {"role":"user","content":"a"},${sealed},${asked},${answer} ],"store":false}`);
   });
 
-  it('makes a list of an input that is one text', () => {
+  it('turns an input that is one text into a list', () => {
     expect(continued('{"input": "a\\n" }', `[${asked}]`)).toBe(
       `{"input": [{"role":"user","content":"a\\n"},${asked},${answer}] }`,
     );
   });
 
-  it('leaves reasoning behind that led to nothing', () => {
+  it('leaves out reasoning that led to nothing', () => {
     const loose = (id: string) => `{"type":"reasoning","id":"${id}","summary":[]}`;
     expect(continued('{"input":[]}', `[${loose('1')},${loose('2')},${asked},${loose('3')}]`)).toBe(
       `{"input":[${loose('2')},${asked},${answer}]}`,
     );
   });
 
-  it('leaves reasoning behind that is neither kept by the provider nor sealed', () => {
+  it('leaves out reasoning that the provider neither keeps nor encrypts', () => {
     const open = '{"type":"reasoning","id":"rs","summary":[],"encrypted_content":null}';
     expect(continued('{"store":false,"input":[]}', `[${open},${asked}]`)).toBe(
       `{"store":false,"input":[${asked},${answer}]}`,

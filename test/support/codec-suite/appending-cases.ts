@@ -27,7 +27,7 @@ const recallTool: RecallTool = {
 
 export function appendingCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} adds the recall tool`, () => {
-    it('behind the tools of the client, and leaves every other byte', () => {
+    it('behind the tools of the client, and keeps every other byte', () => {
       fc.assert(
         fc.property(requestsFor(fixture), fc.constantFrom(undefined, 1), (request, space) => {
           const body = spaced(fixture.body(request), space);
@@ -55,7 +55,7 @@ export function appendingCases(codec: Codec, fixture: CodecFixture): void {
       );
     });
 
-    it('only where the client offers tools of its own', () => {
+    it('only when the client offers tools of its own', () => {
       const body = fixture.body({ turns: [{ say: 'user', text: 'a' }], tools: [] });
       const failed = { name: 'LeporelloError', code: 'bad-edit' };
       expect(() => codec.write(view(codec, body), [], { recallTool })).toThrow(
@@ -73,7 +73,7 @@ export function appendingCases(codec: Codec, fixture: CodecFixture): void {
   });
 
   describe(`${codec.name} continues after recalls`, () => {
-    it('with the sent bytes up to the end of the messages, the reply as it was, and an answer to each call', () => {
+    it('with the sent bytes up to the end of the messages, the unchanged reply, and an answer to each call', () => {
       const answers = fc.array(
         anyText.filter((text) => text !== ''),
         { minLength: 10, maxLength: 10 },

@@ -91,7 +91,7 @@ export function editingCases(codec: Codec, fixture: CodecFixture): void {
       );
     });
 
-    it('that replace texts and arguments where it may, and leaves a valid conversation', () => {
+    it('that replace texts and arguments where allowed, and leaves a valid conversation', () => {
       fc.assert(
         fc.property(requestsFor(fixture), editSeeds(['replace-text', 'replace-input']), (request, seeds) => {
           const conversation = view(codec, fixture.body(request));
@@ -170,7 +170,7 @@ export function editingCases(codec: Codec, fixture: CodecFixture): void {
       if (edits.length === 1) expect(codec.rules.mayEdit(conversation, edits[0]!)).toBe(false);
     });
 
-    it('that name a place twice only where the outcome would be open', () => {
+    it('that name a place twice only if the outcome would be ambiguous', () => {
       const drop: Edit = { kind: 'drop-message', message: 0, memory: undefined };
       const part: Edit = { kind: 'drop-part', message: 0, part: 0, memory: 'm' };
       const once = codec.write(conversation, [drop]);

@@ -55,7 +55,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} puts a recall back`, () => {
     const recall = callOf('m1', recallName, '{"id":"mem_a"}');
 
-    it('in front of the words that followed it', () => {
+    it('ahead of the words that followed it', () => {
       expectPutBack({ rounds: [turnOf(recall), turnOf(text('Two errors.'))], copy: [said('Two errors.')] }, [
         'What does the log say?',
         'call read_memory {"id":"mem_a"}',
@@ -77,7 +77,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
       ]);
     });
 
-    it('where the client trimmed what it heard, or broke the line', () => {
+    it('when the client trimmed the text, or broke the line', () => {
       const rounds = [turnOf(text('Let me look.\n\n'), recall), turnOf(text(' Two errors.\n'))];
       for (const heard of [
         'Let me look.Two errors.',
@@ -119,7 +119,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
     it.each([
       ['kept', { reasoning: 'Hm. ' }],
       ['dropped', {}],
-    ])('with the reasoning that led to it, once, where the client %s it', (_, reasoning) => {
+    ])('with the reasoning that led to it, once, when the client %s it', (_, reasoning) => {
       const rounds = [turnOf({ type: 'reasoning', pieces: ['Hm. '] }, recall), turnOf(text('Two errors.'))];
       const copy: NeutralTurn = { say: 'assistant', text: 'Two errors.', calls: [], ...reasoning };
       const { after, model } = later({ rounds, copy: [copy] });
@@ -148,7 +148,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
       ]);
     });
 
-    it('beside a call that the client ran, with its answer beside the result', () => {
+    it('with a call that the client ran, its answer next to the result', () => {
       const read = callOf('c1', 'read', '{"path":"a.log"}');
       for (const parts of [
         [text('Both.'), recall, read],
@@ -168,7 +168,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
       }
     });
 
-    it('of the reply the client went on from, where it asked more than once', () => {
+    it('of the reply that the client continued, when it asked more than once', () => {
       const other = later({
         rounds: [turnOf(recall), turnOf(text('No error.'))],
         copy: [said('No error.')],

@@ -49,7 +49,7 @@ export function hostileCases(codec: Codec, fixture: CodecFixture): void {
       expect(() => view(codec, Uint8Array.from(bytes))).toThrow(refused);
     });
 
-    it('bytes that are not UTF-8, wherever they stand', () => {
+    it('bytes that are not UTF-8, anywhere', () => {
       fc.assert(
         fc.property(
           requestsFor(fixture, { open: true }),

@@ -15,8 +15,8 @@ const encoder = new TextEncoder();
 export function prefixCases(codec: Codec, fixture: CodecFixture): void {
   const chain = (body: Uint8Array) => prefixLinks(view(codec, body), 'tenant', sha256);
 
-  describe(`${codec.name} gives a prefix chain`, () => {
-    it('of which a longer conversation keeps every link', () => {
+  describe(`${codec.name} computes prefix hashes`, () => {
+    it('of which a longer conversation keeps every hash', () => {
       fc.assert(
         fc.property(requestsFor(fixture), requestsFor(fixture), (one, other) => {
           const long = fixture.body({
@@ -31,7 +31,7 @@ export function prefixCases(codec: Codec, fixture: CodecFixture): void {
 
     const { sameMeaning } = fixture;
     if (isAbsent(sameMeaning)) skipped('that does not change with another spelling', sameMeaning);
-    it.each(isAbsent(sameMeaning) ? [] : sameMeaning)('that does not change with %s', (_, one, other) => {
+    it.each(isAbsent(sameMeaning) ? [] : sameMeaning)('that do not change with %s', (_, one, other) => {
       expect(shown(one)).not.toBe(shown(other));
       expect(chain(one)).toEqual(chain(other));
       const places = (body: Uint8Array) =>
@@ -41,7 +41,7 @@ export function prefixCases(codec: Codec, fixture: CodecFixture): void {
       expect(places(one)).toEqual(places(other));
     });
 
-    it('that changes behind any message that says something else', () => {
+    it('that change behind any message that says something else', () => {
       fc.assert(
         fc.property(requestsFor(fixture), fc.nat(), fc.nat(), jsonValueText(), (request, at, seed, value) => {
           const document = JSON.parse(shown(fixture.body(request))) as Record<string, unknown[]>;

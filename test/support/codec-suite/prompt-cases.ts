@@ -6,7 +6,7 @@ import type { CodecFixture } from './fixture.ts';
 import { textsIn, view } from './views.ts';
 
 export function promptCases(codec: Codec, { route, model }: CodecFixture): void {
-  it('spells a request of our own: system and user text as they are, no tools, not streamed', () => {
+  it('spells a request of our own: system and user text unchanged, no tools, not streamed', () => {
     const texts = fc.string({ unit: 'grapheme', minLength: 1 });
     fc.assert(
       fc.property(texts, texts, fc.integer({ min: 1, max: 64_000 }), (system, text, maxOutputTokens) => {

@@ -52,7 +52,7 @@ export function readingCases(codec: Codec, fixture: CodecFixture): void {
       );
     });
 
-    it('the same from what it remembers, wherever a message stands now', () => {
+    it('the same from its memo, wherever a message is now', () => {
       fc.assert(
         fc.property(requestsFor(fixture), requestsFor(fixture), (one, other) => {
           const reading = newReading();
@@ -75,7 +75,7 @@ export function readingCases(codec: Codec, fixture: CodecFixture): void {
       expect(textsIn(view(codec, codec.write(conversation, edits)))).toEqual(['short']);
     });
 
-    it('nothing from what another format remembers of the same bytes', () => {
+    it("nothing from another format's memo of the same bytes", () => {
       const body = fixture.body({ turns: [{ say: 'user', text: 'hello' }], tools: ['read'] });
       const of = `another/${fixture.messagesKey}`;
       const foreign = { of, role: 'system', parts: [], canonical: '' } as const;

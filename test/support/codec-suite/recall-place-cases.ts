@@ -45,7 +45,7 @@ const replies = messages.flatMap((parts) =>
 
 export function recallPlaceCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} takes a recall out of a stream:`, () => {
-    it.each(replies)('%s, and all before it is what came', (_, parts) => {
+    it.each(replies)('%s, and everything before it is unchanged', (_, parts) => {
       const relay = codec.openStream({ recallTool: recallName });
       const events = eventsOf(fixture.stream(turnOf(parts), 0));
       const first = events.findIndex(({ data }) => data.includes(`"${recallName}"`));
@@ -57,7 +57,7 @@ export function recallPlaceCases(codec: Codec, fixture: CodecFixture): void {
       });
     });
 
-    it.each(replies)('%s, and what is left is one message', (_, parts) => {
+    it.each(replies)('%s, and the rest is one message', (_, parts) => {
       const { sse, turns } = played(codec, fixture, parts);
       expect(fixture.client(sse)).toEqual(expectedView(turns));
       expect(sse).not.toContain(recallName);

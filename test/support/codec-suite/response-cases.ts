@@ -34,7 +34,7 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
       expect([reply.recalls, reply.calls.map((call) => call.name)]).toEqual([[], [recallName]]);
     });
 
-    it('or says that it cannot, whatever stands in it', () => {
+    it('or throws bad-response, whatever it holds', () => {
       const first = codec.readResponse(
         fixture.response({ parts: [recall('c1')], finish: 'calls', usage }),
         recallName,
@@ -59,7 +59,7 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
       );
     });
 
-    it.each(Object.entries(fixture.badResponses))('or says that it cannot: %s', (_, text) => {
+    it.each(Object.entries(fixture.badResponses))('or throws bad-response: %s', (_, text) => {
       const failed = { name: 'LeporelloError', code: 'bad-response' };
       expect(() => codec.readResponse(encoder.encode(text), recallName)).toThrow(
         expect.objectContaining(failed),
@@ -122,13 +122,13 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
     });
 
     it.each(Object.entries(fixture.otherErrors))(
-      'and takes nothing else for one: %s',
+      'and reports no overflow for anything else: %s',
       (_, { status, body }) => {
         expect(codec.overflowIn(status, body)).toBeUndefined();
       },
     );
 
-    it.each(statuses)('of status %i without taking its own for an overflow', (status) => {
+    it.each(statuses)('of status %i that are not read as an overflow', (status) => {
       const body = shown(codec.errorBody({ status, message: 'The upstream cannot be reached.' }));
       expect(codec.overflowIn(status, body)).toBeUndefined();
     });

@@ -11,7 +11,7 @@ import { shown, view } from './views.ts';
 
 export function streamCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} relays a stream`, () => {
-    it('event by event as it came when nothing is private', () => {
+    it('event by event unchanged when nothing is private', () => {
       fc.assert(
         fc.property(replyWithoutRecall(), fc.constantFrom(recallName, undefined), (turn, recallTool) => {
           const relay = codec.openStream({ recallTool });
@@ -27,7 +27,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
       );
     });
 
-    it('event by event as it came when the recall tool was not injected, whatever is called', () => {
+    it('event by event unchanged when the recall tool was not injected, whatever is called', () => {
       fc.assert(
         fc.property(anyReply(), (turn) => {
           const sse = fixture.stream(turn, 0);
@@ -38,7 +38,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
       );
     });
 
-    it('and holds nothing back but the private call, at any moment', () => {
+    it('and holds back only the private call, at any moment', () => {
       fc.assert(
         fc.property(anyReply(), (turn) => {
           const relay = codec.openStream({ recallTool: recallName });
@@ -54,7 +54,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
       );
     });
 
-    it('of which the client sees one well-formed message, whatever is private and however many rounds it took', () => {
+    it('so that the client sees one well-formed message, whatever is private and however many rounds it takes', () => {
       fc.assert(
         fc.property(fc.array(replyWithRecallsOnly(), { maxLength: 3 }), anyReply(), (rounds, last) => {
           const relay = codec.openStream({ recallTool: recallName });
@@ -143,7 +143,7 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
     'a call cut off by the token limit': turn('length', call('c1', 'run', '{"id":"m')),
   };
 
-  describe(`${codec.name} relays and is done with`, () => {
+  describe(`${codec.name} relays and finishes after`, () => {
     it.each(Object.entries(turns))('%s', (_, scripted) => {
       const relay = codec.openStream({ recallTool: recallName });
       const { out, end } = relayed(relay, fixture.stream(scripted, 0));
@@ -189,7 +189,7 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
       expect(closed).toEqual({ ...expectedView([scripted]), finish: 'stop' });
     });
 
-    it.each(Object.entries(pending))('%s, and can tell that it failed', (_, scripted) => {
+    it.each(Object.entries(pending))('%s, and can report that it failed', (_, scripted) => {
       const relay = codec.openStream({ recallTool: recallName });
       const { out } = relayed(relay, fixture.stream(scripted, 0));
       const tail = relay.fail({ status: 502, message: 'The upstream "cannot" be reached.' });
@@ -201,8 +201,8 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
 }
 
 function brokenCases(codec: Codec, fixture: CodecFixture): void {
-  describe(`${codec.name} relays what breaks off`, () => {
-    it('and passes an error of the provider on, and nothing behind it, in any round', () => {
+  describe(`${codec.name} relays streams that break off`, () => {
+    it('and passes on an error of the provider, and nothing behind it, in any round', () => {
       fc.assert(
         fc.property(
           fc.array(replyWithRecallsOnly(), { maxLength: 2 }),
@@ -246,7 +246,7 @@ function brokenCases(codec: Codec, fixture: CodecFixture): void {
       );
     });
 
-    it('and never throws, whatever stands in its events', () => {
+    it('and never throws, whatever its events hold', () => {
       fc.assert(
         fc.property(
           fc.array(anyReply(), { minLength: 1, maxLength: 2 }),

@@ -25,8 +25,8 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
       .join('');
   }
 
-  describe(`${codec.name} reckons usage`, () => {
-    it.each(usage.rounds)('of one stream by its last totals, of a response as it stands (%#)', (round) => {
+  describe(`${codec.name} sums usage`, () => {
+    it.each(usage.rounds)('of one stream by its last totals, of a response as reported (%#)', (round) => {
       const body = usage.response(answering, round.said);
       expect(codec.readResponse(body, recallName).usage).toMatchObject(round.means);
       const relay = codec.openStream({ recallTool: recallName });
@@ -34,14 +34,14 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
       expect(relay.usage()).toMatchObject(round.means);
     });
 
-    it('of the rounds of a stream as their sum, and tells the client that in the words of the provider', () => {
+    it("of the rounds of a stream, and sends the client the sum in the provider's format", () => {
       const out = played(said, (relay, number) => {
         expect(relay.usage()).toMatchObject(sumOf(means.slice(0, number + 1)));
       });
       expect(usage.inStream(out).at(-1)).toEqual(usage.total);
     });
 
-    it('of the rounds before a complete response as their sum, in the words of the provider', () => {
+    it("of the rounds before a complete response, in the provider's format", () => {
       const bodies = said.map((told, number) =>
         usage.response(number < said.length - 1 ? asking : answering, told),
       );
@@ -50,7 +50,7 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
       expect(usage.inResponse(seen)).toEqual(usage.total);
     });
 
-    it('so that no number a client is told goes back', () => {
+    it('so that no number decreases for the client', () => {
       const told = usage.inStream(played(said, () => undefined)).map((one) => numbersIn(one));
       told.slice(1).forEach((now, at) => {
         const back = [...told[at]!].filter(([place, before]) => (now.get(place) ?? 0) < before);
@@ -58,7 +58,7 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
       });
     });
 
-    it('of those that tell any', () => {
+    it('of the rounds that report any', () => {
       const gaps = [said[0], undefined, said[1]];
       played(gaps, (relay, number) => {
         const told = number < 2 ? means.slice(0, 1) : means.slice(0, 2);

@@ -102,7 +102,7 @@ describe('a streamed turn', () => {
     );
   });
 
-  it('waits before a part until it is let go', async () => {
+  it('waits before a part until it is released', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     await start([
       {
@@ -178,7 +178,7 @@ describe('other replies', () => {
     expect(await provider.requests[0]!.ended).toBe('broken-off');
   });
 
-  it('hang until the client goes', async () => {
+  it('hang until the client disconnects', async () => {
     await start([{ type: 'hang' }, { type: 'hang', afterEvents: 1 }]);
     const gone = new AbortController();
     const options = { method: 'POST', body: JSON.stringify({ ...chat, stream: true }), signal: gone.signal };
@@ -194,13 +194,13 @@ describe('other replies', () => {
     ]);
   });
 
-  it('say that the provider is there to whoever asks for no path', async () => {
+  it('say that the provider is up on the root path', async () => {
     await start([]);
     const response = await fetch(provider.url, { method: 'HEAD' });
     expect([response.status, provider.requests[0]!.format]).toEqual([200, 'other']);
   });
 
-  it('count tokens, serve other paths, and say when the script is over or fails', async () => {
+  it('count tokens, serve other paths, and report when the script is over or fails', async () => {
     await start([], { other: () => ({ type: 'raw', status: 200, headers: {}, chunks: ['other'] }) });
     const count = await post('/v1/messages/count_tokens?beta=true', { model: 'm', messages: [user] });
     expect(await count.json()).toEqual({ input_tokens: 15 });
@@ -216,7 +216,7 @@ describe('other replies', () => {
 });
 
 describe('the record', () => {
-  it('keeps headers, bytes and end of every request, refused ones too', async () => {
+  it('keeps headers, bytes and end of every request, even refused ones', async () => {
     await start(({ format, index }) => text(`${format} ${index}`));
     const body = '{ "model":"m", "messages":[{"role":"user","content":"\\u00e9"}], "n": 1.0 }';
     const seen = await new Promise<string>((resolve, reject) => {

@@ -59,14 +59,14 @@ describe('a turn of generateContent', () => {
     expect(await answered.text()).toBe(chunks.map((chunk) => `data: ${chunk}\r\n\r\n`).join(''));
   });
 
-  it('is streamed as one array where nobody asks for events', async () => {
+  it('is streamed as one array unless events are requested', async () => {
     await start([turn]);
     const answered = await send('streamGenerateContent');
     expect(answered.headers.get('content-type')).toBe('application/json; charset=UTF-8');
     expect(await answered.text()).toBe(`[${chunks.join(',\r\n')}\n]`);
   });
 
-  it('is signed at its end when it calls nothing, and only by models that check', async () => {
+  it('is signed at its end without calls, and only by models that check', async () => {
     const said: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hi' }] };
     const parts = (text: string): readonly string[] => text.match(/(?<="parts":\[).*?(?=\])/g)!;
     await start(() => said);
@@ -81,7 +81,7 @@ describe('a turn of generateContent', () => {
     expect(parts(await older.text())).toEqual(['{"text":"Hi"}']);
   });
 
-  it('ends as the script says, and says nothing when it has no parts', async () => {
+  it('ends as scripted, and is empty without parts', async () => {
     await start([{ type: 'turn', parts: [], finish: 'SAFETY' }]);
     const answered = await send('streamGenerateContent?alt=sse', body, 'm');
     expect(await answered.text()).toMatch(
@@ -90,8 +90,8 @@ describe('a turn of generateContent', () => {
   });
 });
 
-describe('beside turns', () => {
-  it('tokens are counted, of a whole request too', async () => {
+describe('other requests', () => {
+  it('tokens are counted, even of a whole request', async () => {
     await start([]);
     const whole = { generateContentRequest: { model: 'models/gemini-3-pro', ...body } };
     for (const sent of [body, whole]) {
@@ -128,7 +128,7 @@ describe('beside turns', () => {
     });
   });
 
-  it('a script sees the model and the streaming that stand in the path', async () => {
+  it('a script sees the model and the streaming named in the path', async () => {
     await start(({ format, model, streaming }) => ({
       type: 'turn',
       parts: [{ type: 'text', text: `${format} ${model} ${streaming}` }],

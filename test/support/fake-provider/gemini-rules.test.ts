@@ -90,7 +90,7 @@ describe('generateContent refuses', () => {
     expect(refusal(...contents)).toBe(message);
   });
 
-  it('settings beside a cache that has its own', () => {
+  it('settings next to a cache that has its own', () => {
     const cached = { contents: [tell(words)], cachedContent: 'cachedContents/a' };
     expect(refusalOf(cached)).toBeUndefined();
     expect(refusalOf({ ...cached, tools: [{ functionDeclarations: [{ name: 'f' }] }] })).toBe(
@@ -98,7 +98,7 @@ describe('generateContent refuses', () => {
     );
   });
 
-  it('neighbours of one side only when it is strict, and then not words behind results', () => {
+  it('neighbors of one side only when it is strict, and then not words behind results', () => {
     const contents = [tell(words), tell(words), say(words)];
     expect(refusalOf({ contents })).toBeUndefined();
     expect(refusalOf({ contents }, 'gemini-1.0-pro', true)).toBe(

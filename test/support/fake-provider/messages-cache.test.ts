@@ -23,7 +23,7 @@ describe('the cache of Messages', () => {
     expect(grown.cacheWrite).toBeGreaterThan(2_500);
   });
 
-  it('takes a string for one text block, and marks for no part of what is said', () => {
+  it('counts a string as one text block, and marks as no content', () => {
     const cache = promptCache();
     const { cacheWrite } = cache(ask([say(long, true)]));
     expect(cache(ask([{ role: 'user', content: long }, say('a', true)])).cacheRead).toBe(cacheWrite);
@@ -42,7 +42,7 @@ describe('the cache of Messages', () => {
     }
   });
 
-  it('does not keep what is short, or another model asks for, or begins otherwise', () => {
+  it('does not serve a short prompt, another model, or another beginning', () => {
     const cache = promptCache();
     cache(ask([say('short', true)]));
     expect(cache(ask([say('short', true)]))).toEqual({ cacheRead: 0, cacheWrite: 0 });

@@ -114,7 +114,7 @@ describe('Messages refuses', () => {
   const unanswered = (at: number, ids: string): string =>
     `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
 
-  it('missing fields, but for the token limit of a count', () => {
+  it('missing fields, except for the token limit of a count', () => {
     const body = { model: 'm', messages: [user] };
     expect(messagesRefusal({ messages: [user] }, loose)?.message).toBe('model: Field required');
     expect(messagesRefusal(body, loose)?.message).toBe('max_tokens: Field required');
@@ -218,7 +218,7 @@ describe('Messages refuses', () => {
     expect(refusal(messages)).toBe(message);
   });
 
-  it('no system message behind words of the user, results or what a server tool gave, and no setting', () => {
+  it('no system message behind user words, results or server tool results, and no setting', () => {
     const searched = { type: 'web_search_tool_result', tool_use_id: 's', content: [] };
     const asked = [setting, user, system('s'), setting, system([words]), say([use('a')])];
     const answered = [tell(result('a')), system('t'), say([words, searched]), system('u'), say('x')];

@@ -145,7 +145,7 @@ describe('a turn of Responses', () => {
     ]);
   });
 
-  it('ends as the script says', async () => {
+  it('ends as scripted', async () => {
     const said = [{ type: 'text', text: 'Half a' }] as const;
     await start([
       { type: 'turn', parts: said, finish: 'max_output_tokens' },
@@ -162,7 +162,7 @@ describe('a turn of Responses', () => {
 });
 
 describe('what the provider of Responses keeps', () => {
-  it('is shown, gone on from and forgotten by the id of the response', async () => {
+  it('is shown, continued and deleted by the id of the response', async () => {
     const seen: unknown[] = [];
     await start(({ history }) => {
       seen.push(history.map(({ type, role }) => role ?? type));
@@ -182,7 +182,7 @@ describe('what the provider of Responses keeps', () => {
     expect((await forget()).status).toBe(404);
   });
 
-  it('is nothing when the request says so, or when the response did not go out whole', async () => {
+  it('is nothing when the request says so, or when the response was incomplete', async () => {
     await start([turn, { type: 'cut', afterEvents: 1 }]);
     await ask({ input: 'go', store: false });
     await (await send('/v1/responses', { model: 'm', input: 'go', stream: true })).text().catch(() => '');
@@ -199,7 +199,7 @@ describe('what the provider of Responses keeps', () => {
   });
 });
 
-describe('beside responses', () => {
+describe('requests other than responses', () => {
   it('a conversation is compacted, and tokens are counted', async () => {
     await start([]);
     const body = { model: 'm', input: [{ role: 'user', content: 'go' }] };

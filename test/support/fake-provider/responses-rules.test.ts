@@ -195,7 +195,7 @@ describe('Responses refuses', () => {
     expect(refusal(...input)).toBe(message);
   });
 
-  it('nothing of a valid conversation, and nothing that it does not know', () => {
+  it('nothing of a valid conversation, and nothing unknown', () => {
     expect(
       refusal(
         { type: 'additional_tools', role: 'developer', tools: [] },
@@ -221,7 +221,7 @@ describe('Responses refuses', () => {
   });
 });
 
-describe('with responses that were kept, Responses refuses', () => {
+describe('with kept responses, Responses refuses', () => {
   const kept = keptResponses();
   const body = { model: 'm', input: 'go' };
   const given = [
@@ -247,7 +247,7 @@ describe('with responses that were kept, Responses refuses', () => {
     expect(refused([output('b'), output('a')], before)).toBeUndefined();
   });
 
-  it('an item that it came from reasoning without that reasoning, as long as it has its id', () => {
+  it('an item without the reasoning that led to it, as long as it has its id', () => {
     const answered = (item: JsonObject): unknown[] => [user, item, output('c')];
     expect(refused(answered({ ...call('c'), id: 'fc_8' }))).toBe(
       "Item 'fc_8' of type 'function_call' was provided without its required 'reasoning' item: 'rs_8'.",
@@ -262,7 +262,7 @@ describe('with responses that were kept, Responses refuses', () => {
     );
   });
 
-  it('what follows from the items that references stand for', () => {
+  it('items that follow from referenced items', () => {
     const references = given.map(({ id }) => ({ type: 'item_reference', id }));
     expect(refused([user, ...references, output('a'), output('b')])).toBeUndefined();
     expect(refused([user, ...references, output('a')])).toBe('No tool output found for function call b.');

@@ -128,7 +128,7 @@ describe('the official client of Responses', () => {
     },
   );
 
-  it.each([false, true])('finishes one that sends only what is new (streamed: %s)', async (streamed) => {
+  it.each([false, true])('finishes one that sends only new input (streamed: %s)', async (streamed) => {
     const openai = await client(thinkingLoop);
     const reply = await ask(openai, streamed, { input: [start] });
     const next = { input: outputsOf(reply), previous_response_id: reply.id };
