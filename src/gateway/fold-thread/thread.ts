@@ -152,7 +152,7 @@ function openThread(data: ThreadData) {
   }
 }
 
-function requestOf({ format, route, endsAt, isStoreShared: _, ...request }: ThreadRequest): EngineRequest {
+function requestOf({ format, route, endsAt, ...request }: ThreadRequest): EngineRequest {
   const codec = codecOf(format, route);
   if (endsAt === undefined) return { ...request, codec };
   return { ...request, codec, leftMs: () => endsAt - performance.timeOrigin - performance.now() };
