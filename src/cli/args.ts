@@ -1,12 +1,13 @@
 /**
- * The command line as data. Pure: throws `bad-usage` for what it does not understand, naming the valid words, and does nothing
- * else. Values of the configuration stay text here: config/ knows what they may be.
+ * Parses the command line. Throws `bad-usage` for invalid arguments, and names the valid ones. Values of the configuration stay text here;
+ * config/ parses and checks them.
  */
 import { type ParseArgsOptionsConfig, parseArgs as parseFlags } from 'node:util';
 import { LeporelloError } from '../errors.ts';
 import { parseRange } from '../recall/lines.ts';
 import { nearest } from '../engine/nearest.ts';
 
+/** A parsed command line. */
 export type Args =
   | { readonly command: 'help'; readonly topic: CommandName | undefined }
   | { readonly command: 'version'; readonly json: boolean }
@@ -24,11 +25,11 @@ export type ServeArgs = {
 
 export type CompactArgs = {
   readonly command: 'compact';
-  /** `-` is standard input. */
+  /** A path, or `-` for standard input. */
   readonly file: string;
   readonly format: Format;
   readonly model: string | undefined;
-  /** Tokens. */
+  /** The window in tokens. */
   readonly window: number | undefined;
   readonly out: string | undefined;
   readonly settings: SettingArgs;
@@ -52,11 +53,11 @@ export type ReplayArgs = {
   readonly command: 'replay';
   readonly files: readonly string[];
   readonly format: Format;
-  /** Tokens. */
+  /** The window in tokens. */
   readonly window: number | undefined;
-  /** Tokens in front of a recorded conversation. */
+  /** Tokens of the prefix of a recorded conversation. */
   readonly prefix: number | undefined;
-  /** Conversations of each source. */
+  /** Maximal number of conversations of each source. */
   readonly limit: number | undefined;
   readonly source: string | undefined;
   /** Further engines, as `NAME=JSON`. */
@@ -68,18 +69,19 @@ export type ReplayArgs = {
 
 export type DemoArgs = { readonly command: 'demo'; readonly json: boolean };
 
-/** What a command line says of the configuration. */
+/** The part of a command line that sets the configuration. */
 export type SettingArgs = {
   readonly file: string | undefined;
   readonly values: readonly FlagValue[];
 };
 
-/** `key` is an option of the configuration, such as `port` or, from `--set`, `limits.maxBodyBytes`. */
+/** A flag that sets an option. `key` is the option, such as `port` or, from `--set`, `limits.maxBodyBytes`. */
 export type FlagValue = { readonly flag: string; readonly key: string; readonly text: string };
 
 export const commandNames = ['serve', 'compact', 'recall', 'replay', 'demo'] as const;
 export type CommandName = (typeof commandNames)[number];
 
+/** Parses the arguments of the process. */
 export function parseArgs(argv: readonly string[]): Args {
   const [first, ...rest] = argv;
   if (first === undefined) return { command: 'help', topic: undefined };
@@ -92,7 +94,7 @@ export function parseArgs(argv: readonly string[]): Args {
   return parsers[command](given);
 }
 
-/** Flags by name; what a command takes is listed once, here, for parsing and for the lists in errors. */
+/** The flags of each command, for parsing and for the lists in errors. */
 const text = { type: 'string' } as const;
 const yes = { type: 'boolean' } as const;
 const everywhere = { json: yes, help: { type: 'boolean', short: 'h' } } as const;
@@ -150,7 +152,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
   demo: everywhere,
 };
 
-/** The options of the configuration that have a flag of their own. */
+/** The options of the configuration that have their own flag. */
 export const keyOfFlag: Readonly<Record<string, string>> = {
   port: 'port',
   host: 'host',
@@ -163,7 +165,7 @@ export const keyOfFlag: Readonly<Record<string, string>> = {
   preset: 'preset',
 };
 
-type Given = {
+type ParsedFlags = {
   readonly command: CommandName;
   readonly operands: readonly string[];
   has(flag: string): boolean;
@@ -171,7 +173,7 @@ type Given = {
   texts(flag: string): readonly string[];
 };
 
-const parsers: Readonly<Record<CommandName, (given: Given) => Args>> = {
+const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
   serve(given) {
     noOperands(given);
     return { command: 'serve', settings: settingsIn(given), json: given.has('json') };
@@ -189,7 +191,7 @@ const parsers: Readonly<Record<CommandName, (given: Given) => Args>> = {
     };
   },
   recall(given) {
-    const id = oneOperand(given, 'the id of a memory, as in leporello recall mem_5h8v0c2k9qtz31ax');
+    const id = oneOperand(given, 'the id of an original, as in leporello recall mem_5h8v0c2k9qtz31ax');
     const part: RecallArgs['part'] = Object.fromEntries(
       (['query', 'lines', 'path'] as const).flatMap((flag) => {
         const value = given.text(flag);
@@ -205,7 +207,7 @@ const parsers: Readonly<Record<CommandName, (given: Given) => Args>> = {
       const flags = partial.map((flag) => `--${flag}`).join(' or ');
       throw new LeporelloError(
         'bad-usage',
-        `--raw gives the whole original: leave out either it or ${flags}.`,
+        `--raw prints the whole original and cannot be combined with ${flags}. Leave out one of them.`,
       );
     }
     return {
@@ -245,7 +247,7 @@ function parseGlobal(argv: readonly string[]): Args {
   const options = { ...everywhere, version: { type: 'boolean', short: 'v' } } as const;
   const given = readFlags(argv, options, 'leporello without a command');
   if (given.positionals[0] !== undefined) {
-    const hint = `The command comes first: leporello ${given.positionals[0]} ...`;
+    const hint = `The command must come before the flags: leporello ${given.positionals[0]} ...`;
     throw new LeporelloError('bad-usage', hint);
   }
   if (given.values['version'] === true) {
@@ -262,13 +264,13 @@ function parseHelp(rest: readonly string[]): Args {
   return { command: 'help', topic };
 }
 
-function parseCommand(command: CommandName, argv: readonly string[]): Given {
+function parseCommand(command: CommandName, argv: readonly string[]): ParsedFlags {
   const { values, positionals } = readFlags(argv, flagsOf[command], command);
   return {
     command,
     operands: positionals,
     has: (flag) => values[flag] !== undefined,
-    // A flag without a value is true.
+    // The value of a boolean flag is true.
     text: (flag) => (values[flag] === undefined ? undefined : String(values[flag])),
     texts: (flag) => (values[flag] as readonly string[] | undefined) ?? [],
   };
@@ -282,7 +284,7 @@ function readFlags(argv: readonly string[], options: ParseArgsOptionsConfig, wha
   }
 }
 
-/** Node's own sentences name the flag in quotes first and then give advice that does not fit every shell. */
+/** Explains an error of Node's parser, whose own messages give advice that does not fit every shell. */
 function flagProblem(cause: unknown, options: ParseArgsOptionsConfig, what: string): string {
   const said = cause instanceof Error ? cause.message : String(cause);
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
@@ -292,12 +294,12 @@ function flagProblem(cause: unknown, options: ParseArgsOptionsConfig, what: stri
     case 'ERR_PARSE_ARGS_UNKNOWN_OPTION': {
       const meant = nearest(flag, known);
       const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-      return `${what} has no flag ${flag}.${hint} It has ${known.toSorted().join(', ')}.`;
+      return `${what} has no flag ${flag}.${hint} Its flags are ${known.toSorted().join(', ')}.`;
     }
     case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':
       return options[flag.replace(/^-+/, '')]?.type === 'boolean'
         ? `${flag} takes no value.`
-        : `${flag} needs a value: ${flag}=VALUE, or ${flag} VALUE where the value does not start with a dash.`;
+        : `${flag} needs a value: ${flag}=VALUE, or ${flag} VALUE if the value does not begin with a dash.`;
     default:
       return said;
   }
@@ -306,38 +308,38 @@ function flagProblem(cause: unknown, options: ParseArgsOptionsConfig, what: stri
 function unknownCommand(word: string): string {
   const meant = nearest(word, commandNames);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  return `There is no command ${word}.${hint} There are ${commandNames.join(', ')} and help.`;
+  return `There is no command ${word}.${hint} The commands are ${commandNames.join(', ')} and help.`;
 }
 
-function noOperands({ command, operands }: Given): void {
+function noOperands({ command, operands }: ParsedFlags): void {
   if (operands[0] === undefined) return;
-  throw new LeporelloError('bad-usage', `${command} takes flags alone, not ${operands[0]}.`);
+  throw new LeporelloError('bad-usage', `${command} accepts only flags, not ${operands[0]}.`);
 }
 
-function oneOperand({ command, operands }: Given, what: string): string {
+function oneOperand({ command, operands }: ParsedFlags, what: string): string {
   const [only, extra] = operands;
   if (only === undefined) throw new LeporelloError('bad-usage', `${command} needs ${what}.`);
   if (extra !== undefined) {
-    throw new LeporelloError('bad-usage', `${command} takes one of these: ${operands.join(' ')}.`);
+    throw new LeporelloError('bad-usage', `${command} accepts only one argument, not ${operands.join(' ')}.`);
   }
   return only;
 }
 
-function formatIn(given: Given): Format {
+function formatIn(given: ParsedFlags): Format {
   const word = given.text('format') ?? 'auto';
   const format = formats.find((name) => name === word);
   if (format !== undefined) return format;
   throw new LeporelloError('bad-usage', `--format is ${word}, but must be one of ${formats.join(', ')}.`);
 }
 
-function wholeNumber(given: Given, flag: string): number | undefined {
+function wholeNumber(given: ParsedFlags, flag: string): number | undefined {
   const value = given.text(flag);
   if (value === undefined) return undefined;
   if (/^[1-9]\d{0,14}$/.test(value)) return Number(value);
   throw new LeporelloError('bad-usage', `--${flag} is ${value}, but must be a whole number of at least 1.`);
 }
 
-function settingsIn(given: Given): SettingArgs {
+function settingsIn(given: ParsedFlags): SettingArgs {
   const own = Object.entries(keyOfFlag).flatMap(([flag, key]): FlagValue[] => {
     const value = given.text(flag);
     return value === undefined ? [] : [{ flag: `--${flag}`, key, text: value }];

@@ -1,12 +1,12 @@
 /**
- * Sets the V8 flag that a gateway needs, before anything else is loaded. Request bodies are memory outside the heap, and from
- * Node 24 on V8 answers them with full collections: 40 ms pauses where 4 ms would do. https://github.com/nodejs/node/issues/61967
+ * Sets the V8 flag that a gateway needs, before anything else is loaded. Request bodies are memory outside of the heap. Since Node 24, V8
+ * reacts to them with full garbage collections, which pause for 40 ms instead of 4 ms. https://github.com/nodejs/node/issues/61967
  */
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * The flag for a version as `process.versions.v8` tells it. Undefined for versions that do not need one or were not measured:
- * V8 complains on standard error of a flag that it does not know.
+ * Returns the flag for a version of V8 (`process.versions.v8`). Undefined for versions that do not need one or were not measured, because V8
+ * prints a warning for an unknown flag.
  */
 export function gcFlagFor(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
@@ -15,7 +15,7 @@ export function gcFlagFor(version: string): string | undefined {
   return undefined;
 }
 
-/** Returns the flag that was set. */
+/** Sets the flag for this process, and returns it. */
 export function setGcFlag(): string | undefined {
   const flag = gcFlagFor(process.versions.v8);
   if (flag === undefined) return undefined;
@@ -23,7 +23,7 @@ export function setGcFlag(): string | undefined {
     setFlagsFromString(flag);
     return flag;
   } catch {
-    // A slower collector is no reason not to start.
+    // Without the flag the gateway works too, with longer pauses.
     return undefined;
   }
 }

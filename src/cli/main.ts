@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-/** The command `leporello`: wires the process and nothing else. What the command line means is in args.ts. */
+/** Entry of the command `leporello`: connects the process to run.ts. */
 import { setGcFlag } from './gc-flags.ts';
 
-// Before anything else is loaded and the heap has grown.
+// This must happen before anything else is loaded and the heap grows.
 setGcFlag();
 const { processTerminal } = await import('./terminal.ts');
 const { run } = await import('./run.ts');

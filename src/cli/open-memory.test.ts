@@ -80,7 +80,7 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
     const other = testTerminal({ cwd: folder, env: stranger });
     expect(await run(['recall', id], other)).toBe(1);
     expect(other.written.err()).toBe(
-      `leporello: No memory ${id} in Redis at 127.0.0.1:${redis.port}. It may have expired, or it was kept under another secret.\n`,
+      `leporello: There is no original ${id} in Redis at 127.0.0.1:${redis.port}. It may have expired, or belong to another secret.\n`,
     );
   });
 

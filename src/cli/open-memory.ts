@@ -1,4 +1,4 @@
-/** Opens what originals and folds are kept with: the secret and the store. With or without a way out where one cannot be had. */
+/** Opens the secret and the store of a command. Optionally falls back to an in-memory store. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { LeporelloError } from '../errors.ts';
@@ -11,22 +11,23 @@ import type { Store } from '../store/store.ts';
 import type { Config } from './config/schema.ts';
 import type { Environment } from './terminal.ts';
 
-/** `false` where memory is in the data folder. */
+/** Configuration of the Redis server; `false` when the store is in the data folder. */
 export type Redis = Config['memory']['redis'];
 
+/** An open store with its secret. */
 export type Memory = { readonly store: Store; readonly secret: Uint8Array };
 
-/** Where the store of a data folder lies. */
+/** Returns the path of the store in a data folder. */
 export function storeFile(dataDir: string): string {
   return join(dataDir, 'memory.sqlite');
 }
 
-/** For people, without user and password. */
+/** Names the server for messages, without user and password. */
 export function spellRedis({ host, port }: Exclude<Redis, false>): string {
   return `Redis at ${host}:${port}`;
 }
 
-/** Rejects with `bad-config` (the secret) or `store-failed`, also when the store can be read but not written. */
+/** Opens secret and store. Rejects with `bad-config` (secret) or `store-failed`, also when the store can be read but not written. */
 export async function openMemory(
   dataDir: string | undefined,
   env: Environment,
@@ -41,15 +42,15 @@ export async function openMemory(
 }
 
 /**
- * Never a reason not to serve: where the folder cannot be used, memory lasts as long as the process, and `lost` says why. A server
- * that is away may come: then `away` says why it cannot be used now. Rejects with `bad-config`.
+ * Opens secret and store, with fallbacks, so that the gateway can always serve. If the data folder cannot be used, the store is in memory, and
+ * `lost` says why. If Redis is down, it is used as soon as it is back, and `away` says why it cannot be used now. Rejects with `bad-config`.
  */
 export async function openMemoryOrDoWithout(
   dataDir: string | undefined,
   env: Environment,
   redis: Redis = false,
 ): Promise<Memory & { readonly lost?: string; readonly away?: string }> {
-  // Outside of what may fail: that the client library is missing is a mistake to be told.
+  // Not inside `try`: a missing client library is a configuration error, not a reason to fall back.
   const server = redis === false ? undefined : await redisStore(redis);
   let secret: Uint8Array | undefined;
   try {
@@ -62,14 +63,14 @@ export async function openMemoryOrDoWithout(
     throw problem;
   } catch (error) {
     await server?.close();
-    // A secret that was given and is no good is a mistake to be told, not a folder to do without.
+    // An invalid secret is a configuration error, not a reason to fall back.
     if (secret === undefined && givenSecret(env) !== undefined) throw error;
     const lost = error instanceof Error ? error.message : String(error);
     return { secret: secret ?? randomBytes(32), store: inMemoryStore({ isShared: false }), lost };
   }
 }
 
-/** Where memory is elsewhere and the environment gives the secret, no folder is needed. */
+/** Loads the secret. With Redis and a secret in the environment, no data folder is needed. */
 function secretIn(dataDir: string | undefined, env: Environment, redis: Redis): Promise<Uint8Array> {
   const isNeeded = redis === false || givenSecret(env) === undefined;
   return loadSecret({ dataDir: dataDir ?? (isNeeded ? missingHome() : ''), env });
@@ -79,15 +80,15 @@ function openStore(dataDir: string | undefined, redis: Redis): Promise<Store> {
   return redis === false ? sqliteStore({ file: storeFile(dataDir ?? missingHome()) }) : redisStore(redis);
 }
 
-/** How long a start waits for another process that keeps the file locked, in milliseconds. */
+/** Milliseconds that the start waits for another process that has locked the file. */
 const lockedAtStartMs = 5_000;
 
-/** Opening succeeds where only reading is allowed, or nothing yet. */
+/** Writes a probe, because opening can succeed without the permission to write. Returns the error, or undefined when writing works. */
 async function whyUnwritable(store: Store): Promise<Error | undefined> {
   const latest = performance.now() + lockedAtStartMs;
   for (;;) {
     try {
-      // Expired as it is written, so it is swept with what expires.
+      // The probe is already expired, so it is removed with other expired entries.
       await store.putMany([{ key: 'probe', value: new Uint8Array(0), expiresAt: 0 }]);
       return undefined;
     } catch (error) {
@@ -101,6 +102,6 @@ async function whyUnwritable(store: Store): Promise<Error | undefined> {
 function missingHome(): never {
   throw new LeporelloError(
     'bad-config',
-    'This user has no home folder, so there is no default data folder. Give one with --data or LEPORELLO_DATA.',
+    'This user has no home folder, so there is no default data folder. Set one with --data or LEPORELLO_DATA.',
   );
 }

@@ -99,18 +99,18 @@ describe('leporello recall, where there is nothing', () => {
     [
       'an unknown id',
       () => ['mem_0000000000000000'],
-      /^leporello: No memory mem_0{16} in .*data\. It may have expired, or it was kept in another data folder \(--data\) or under another secret\.\n$/,
+      /^leporello: There is no original mem_0{16} in .*data\. It may have expired, or be in another data folder \(--data\), or belong to another secret\.\n$/,
     ],
-    ['no id', () => ['log'], /^leporello: "log" is no memory id: those are mem_ and 16 characters\.\n$/],
+    ['no id', () => ['log'], /^leporello: "log" is not an id: an id is mem_ and 16 characters\.\n$/],
     [
       'a folder where nothing is kept',
       () => [textId, '--data', 'elsewhere'],
-      /^leporello: Nothing is kept in .*elsewhere\. Is it another data folder \(--data\)\?\n$/,
+      /^leporello: The data folder .*elsewhere contains no store\. Set another data folder with --data\.\n$/,
     ],
     [
       'lines',
       () => [textId, '--lines', '9-'],
-      /^leporello: There is nothing at 9-: the text has 3 lines\.\n$/,
+      /^leporello: There are no lines 9-: the text has 3 lines\.\n$/,
     ],
     ['a path', () => [messagesId, '--path', '$[7]'], /^leporello: .*\n$/],
     ['a path of text', () => [textId, '--path', '$.a'], /^leporello: This memory is not JSON/],
@@ -132,7 +132,7 @@ describe('leporello recall, where there is nothing', () => {
     rmSync(join(folder, 'data', 'secret'));
     const { err } = await recalls([textId]);
     expect(err).toMatch(
-      /^leporello: The secret of .*data is gone: restore the file secret there, or set LEPORELLO_SECRET\.\n$/,
+      /^leporello: The secret of .*data is missing: restore the file secret there, or set LEPORELLO_SECRET\.\n$/,
     );
     const env = { HOME: folder, LEPORELLO_SECRET: secret };
     expect((await recalls([textId, '--raw'], { env })).out).toBe(literal);

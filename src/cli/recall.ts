@@ -1,4 +1,4 @@
-/** `leporello recall`: prints an original, or the part of it that is asked for. Changes nothing of what is kept. */
+/** Implements `leporello recall`: prints an original, or a part of it. Does not change the store. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMemoryId } from '../store/ids.ts';
@@ -17,7 +17,7 @@ import { loadConfig } from './config/load-config.ts';
 import { type Redis, spellRedis, storeFile } from './open-memory.ts';
 import type { Environment, Terminal } from './terminal.ts';
 
-/** Resolves with the exit code: 1 when there is no such memory. */
+/** Runs the command. Resolves with the exit code, 1 when there is no such original or part. */
 export async function recall(args: RecallArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const found = await find(args.id, dataDir, config.memory.redis, terminal.env);
@@ -31,7 +31,7 @@ export async function recall(args: RecallArgs, terminal: Terminal): Promise<numb
     return 0;
   }
   const original = new TextDecoder().decode(found.original);
-  const nothing = whyNothing(args, original);
+  const nothing = whyPartIsMissing(args, original);
   if (nothing !== undefined) {
     terminal.err(`leporello: ${nothing}\n`);
     return 1;
@@ -42,22 +42,26 @@ export async function recall(args: RecallArgs, terminal: Terminal): Promise<numb
   return 0;
 }
 
-type Found =
+type FoundOriginal =
   | { readonly status: 'found'; readonly original: Uint8Array }
   | { readonly status: 'missing'; readonly why: string };
 
-async function find(id: string, dataDir: string | undefined, redis: Redis, env: Environment): Promise<Found> {
-  if (!isMemoryId(id))
-    return missing(`${JSON.stringify(id)} is no memory id: those are mem_ and 16 characters.`);
+async function find(
+  id: string,
+  dataDir: string | undefined,
+  redis: Redis,
+  env: Environment,
+): Promise<FoundOriginal> {
+  if (!isMemoryId(id)) return missing(`${JSON.stringify(id)} is not an id: an id is mem_ and 16 characters.`);
   const isGiven = givenSecret(env) !== undefined;
   if (dataDir === undefined && !(redis && isGiven))
-    return missing('This user has no home folder: name the data folder with --data.');
+    return missing('This user has no home folder: set the data folder with --data.');
   const folder = dataDir ?? '';
   if (redis === false && !existsSync(storeFile(folder)))
-    return missing(`Nothing is kept in ${folder}. Is it another data folder (--data)?`);
+    return missing(`The data folder ${folder} contains no store. Set another data folder with --data.`);
   if (!isGiven && !existsSync(join(folder, 'secret'))) {
     return missing(
-      `The secret of ${folder} is gone: restore the file secret there, or set LEPORELLO_SECRET.`,
+      `The secret of ${folder} is missing: restore the file secret there, or set LEPORELLO_SECRET.`,
     );
   }
   const secret = await loadSecret({ dataDir: folder, env });
@@ -67,15 +71,15 @@ async function find(id: string, dataDir: string | undefined, redis: Redis, env: 
     if (recalled.status === 'found') return recalled;
     return missing(
       redis === false
-        ? `No memory ${id} in ${folder}. It may have expired, or it was kept in another data folder (--data) or under another secret.`
-        : `No memory ${id} in ${spellRedis(redis)}. It may have expired, or it was kept under another secret.`,
+        ? `There is no original ${id} in ${folder}. It may have expired, or be in another data folder (--data), or belong to another secret.`
+        : `There is no original ${id} in ${spellRedis(redis)}. It may have expired, or belong to another secret.`,
     );
   } finally {
     await store.close();
   }
 }
 
-function missing(why: string): Found & { readonly status: 'missing' } {
+function missing(why: string): FoundOriginal & { readonly status: 'missing' } {
   return { status: 'missing', why };
 }
 
@@ -90,8 +94,8 @@ async function textOf({ id, part, maxTokens }: RecallArgs, original: string): Pr
   });
 }
 
-/** Why there is nothing where a part was asked for; undefined when there is. Scripts want that told apart from the part itself. */
-function whyNothing({ part }: RecallArgs, original: string): string | undefined {
+/** Returns the reason why the requested part does not exist; undefined when it exists. It becomes an error, so that scripts notice. */
+function whyPartIsMissing({ part }: RecallArgs, original: string): string | undefined {
   const { text, json } = readOriginal(original);
   const chosen = part.path === undefined ? undefined : selectPath(json, part.path);
   if (chosen?.status === 'missed') return chosen.why;
@@ -99,7 +103,7 @@ function whyNothing({ part }: RecallArgs, original: string): string | undefined 
   const range = parseRange(part.lines ?? '1-');
   const stretch = range && locate(within, range);
   if (stretch === undefined)
-    return `There is nothing at ${part.lines}: the text has ${countLines(within)} lines.`;
+    return `There are no lines ${part.lines}: the text has ${countLines(within)} lines.`;
   if (part.query === undefined || findPassages([{ text: within, within: stretch }], part.query).length > 0)
     return undefined;
   return `Nothing matches ${JSON.stringify(part.query)}: use fewer or other words.`;

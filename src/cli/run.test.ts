@@ -31,7 +31,7 @@ describe('run', () => {
     expect(await runs('srve')).toEqual({
       code: 2,
       out: '',
-      err: 'leporello: There is no command srve. Did you mean serve? There are serve, compact, recall, replay, demo and help.\n',
+      err: 'leporello: There is no command srve. Did you mean serve? The commands are serve, compact, recall, replay, demo and help.\n',
     });
     expect(await runs('serve', '--port', 'high')).toEqual({
       code: 2,
@@ -40,7 +40,7 @@ describe('run', () => {
     });
   });
 
-  it('asks to report what should not happen', async () => {
+  it('asks to report an unexpected error', async () => {
     const terminal = testTerminal();
     const broken = {
       ...terminal,
@@ -48,7 +48,7 @@ describe('run', () => {
     };
     expect(await run(['--version'], broken)).toBe(1);
     expect(terminal.written.err()).toMatch(
-      /^leporello: an error that should not happen; please report it with these lines\.\nTypeError: no such thing\n {4}at /,
+      /^leporello: unexpected error\. Please report it with these lines:\nTypeError: no such thing\n {4}at /,
     );
   });
 

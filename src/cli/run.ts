@@ -1,13 +1,13 @@
 /**
- * Runs one command line and says how it went as an exit code: 0 done, 1 failed, 2 not understood (arguments or configuration),
- * 130 interrupted. Commands are loaded when they are called, so that help comes at once.
+ * Runs a command line and returns its exit code: 0 done, 1 failed, 2 invalid arguments or configuration, 130 interrupted. Commands are loaded
+ * when they are called, so that help is fast.
  */
 import { LeporelloError } from '../errors.ts';
 import { type Args, parseArgs } from './args.ts';
 import type { Terminal } from './terminal.ts';
 import { readFileSync } from 'node:fs';
 
-/** Never rejects: what goes wrong is told on standard error. */
+/** Runs a command line. Never rejects: errors are printed to standard error. */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await runCommand(parseArgs(argv), terminal);
@@ -46,15 +46,16 @@ function failure(error: unknown, terminal: Terminal): number {
     terminal.err(`leporello: ${error.message}\n`);
     return error.code === 'bad-usage' || error.code === 'bad-config' ? 2 : 1;
   }
-  // Whoever closed the pipe has read enough and wants no more words.
+  // The reader has closed the pipe, so a message would be of no use.
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 1;
   const stack = error instanceof Error ? error.stack : String(error);
-  terminal.err(`leporello: an error that should not happen; please report it with these lines.\n${stack}\n`);
+  terminal.err(`leporello: unexpected error. Please report it with these lines:\n${stack}\n`);
   return 1;
 }
 
-export function packageVersion(): string {
-  // As far from src/cli as from dist/cli.
-  const manifest = new URL('../../package.json', import.meta.url);
+/** Returns the version in package.json. It lies two folders above the sources, and three above the compiled code. */
+function packageVersion(): string {
+  const root = import.meta.url.endsWith('.ts') ? '../..' : '../../..';
+  const manifest = new URL(`${root}/package.json`, import.meta.url);
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string }).version;
 }

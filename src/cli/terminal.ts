@@ -1,19 +1,20 @@
-/** What a command sees of the process it runs in: passed in, so that tests own it. process-terminal.ts is the real one. */
+/** Defines what a command needs of its process (streams, variables, signals), so that tests can replace it. */
 import type { Readable } from 'node:stream';
 
+/** The process as commands see it. */
 export interface Terminal {
-  /** Standard output. Resolves when it takes more; rejects with the system's error (EPIPE when nobody reads any more). */
+  /** Writes to standard output. Resolves when more can be written; rejects with the system's error (EPIPE when the reader has closed it). */
   out(data: string | Uint8Array): Promise<void>;
-  /** Standard error. Never fails. */
+  /** Writes to standard error. Never fails. */
   err(text: string): void;
-  /** Standard input, read only when asked for. */
+  /** Returns standard input. It is read only after this call. */
   input(): Readable;
-  /** Which of them a person is looking at. */
+  /** True for each stream that is connected to a terminal. */
   readonly isTty: { readonly input: boolean; readonly out: boolean; readonly err: boolean };
   readonly env: Environment;
-  /** Working directory. */
+  /** The working directory. */
   readonly cwd: string;
-  /** Tells of each SIGINT and SIGTERM, which from then on do not end the process. Returns the way to stop listening. */
+  /** Calls the listener for each SIGINT and SIGTERM, which then no longer end the process. Returns a function that removes the listener. */
   onStop(listener: () => void): () => void;
 }
 
@@ -21,9 +22,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
+/** Returns the terminal of this process. */
 export function processTerminal(): Terminal {
   const { stdin, stdout, stderr } = process;
-  // Each write reports its own error; without a listener the stream's would end the process.
+  // Each write reports its own error. Without a listener the stream's error event would end the process.
   stdout.on('error', () => undefined);
   stderr.on('error', () => undefined);
   return {

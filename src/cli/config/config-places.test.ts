@@ -44,10 +44,10 @@ describe('loadConfig', () => {
   it('says which file cannot be read', async () => {
     const place = { env: {}, cwd: folder };
     await expect(loadConfig({ file: 'nowhere.json', values: [] }, place)).rejects.toThrow(
-      `The configuration file nowhere.json cannot be read: ENOENT: no such file or directory, open '${join(folder, 'nowhere.json')}'. Check --config or LEPORELLO_CONFIG.`,
+      `Cannot read the configuration file nowhere.json: ENOENT: no such file or directory, open '${join(folder, 'nowhere.json')}'. Check --config or LEPORELLO_CONFIG.`,
     );
     await expect(loadConfig({ file: '.', values: [] }, place)).rejects.toThrow(
-      /^The configuration file \. cannot be read: EISDIR: .*\. Check --config or LEPORELLO_CONFIG\.$/,
+      /^Cannot read the configuration file \.: EISDIR: .*\. Check --config or LEPORELLO_CONFIG\.$/,
     );
   });
 });

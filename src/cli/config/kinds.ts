@@ -1,48 +1,53 @@
-/** The kinds of options there are: numbers, fractions, what can be turned off; each with what is told of it. Pure. */
+/** Builds the schemas of options by kind (whole numbers, fractions, switches), each with its description. */
 import { z } from 'zod';
 
-/** What is written down beside each option. */
-export type Told = {
+/** Description of an option, for errors and for the documentation. */
+export type OptionDescription = {
   /** Completes the sentence "... but must be". */
   readonly allowed: string;
+  /** Says in a sentence what the option does. */
   readonly about: string;
-  /** For errors: never print the value. */
+  /** True for a secret: errors never print its value. */
   readonly secret?: true;
-  /** For the documentation, where the default is not a value. */
+  /** Describes the default in the documentation, if it is not a value. */
   readonly otherwise?: string;
 };
 
-export function told<T extends z.ZodType>(schema: T, meta: Told): T {
+/** Attaches a description to a schema. */
+export function described<T extends z.ZodType>(schema: T, meta: OptionDescription): T {
   return schema.meta(meta);
 }
 
-function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
-  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
-  return { schema: z.int().min(least).max(most), allowed: `a whole number ${range}` };
+function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  return { schema: z.int().min(min).max(max), allowed: `a whole number ${range}` };
 }
 
-export function whole(least: number, otherwise: number, about: string, most?: number) {
-  const { schema, allowed } = wholeNumber(least, most);
-  return told(schema.default(otherwise), { allowed, about });
+/** A whole number with a default. */
+export function whole(min: number, otherwise: number, about: string, max?: number) {
+  const { schema, allowed } = wholeNumber(min, max);
+  return described(schema.default(otherwise), { allowed, about });
 }
 
-/** A property of a model, which is not set unless it is said. */
+/** A number of tokens without a default. */
 export function tokens(about: string) {
   const { schema, allowed } = wholeNumber(1);
-  return told(schema.optional(), { allowed, about });
+  return described(schema.optional(), { allowed, about });
 }
 
+/** A fraction above 0 and at most 1. */
 export function fraction(otherwise: number, about: string) {
   const schema = z.number().gt(0).lte(1).default(otherwise);
-  return told(schema, { allowed: 'a number above 0 and at most 1', about });
+  return described(schema, { allowed: 'a number above 0 and at most 1', about });
 }
 
-export function number(least: number, otherwise: number, about: string) {
-  return told(z.number().min(least).default(otherwise), { allowed: `a number of at least ${least}`, about });
+/** A number with a minimum and a default. */
+export function number(min: number, otherwise: number, about: string) {
+  return described(z.number().min(min).default(otherwise), { allowed: `a number of at least ${min}`, about });
 }
 
-/** Options of a trigger, or `false` to turn it off. */
+/** An object of options, or `false` to turn the feature off. */
 export function switchable<T extends z.ZodType>(schema: T, keys: string, about: string) {
-  const meta: Told = { allowed: `false, or an object with ${keys}`, about };
+  const meta: OptionDescription = { allowed: `false, or an object with ${keys}`, about };
   return { schema: z.union([z.literal(false), schema]), meta };
 }

@@ -1,4 +1,4 @@
-/** Lays flags over variables over the file, and remembers of every value where it came from. Pure: throws `bad-config` alone. */
+/** Merges flags, variables and the configuration file, remembers where each value comes from, and explains what is wrong with them. */
 import { isRecord } from '../../conversation/json-record.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { FlagValue } from '../args.ts';
@@ -7,6 +7,7 @@ import type { Environment } from '../terminal.ts';
 import { describeAt, type Option, options, valueOf } from './options.ts';
 import type { z } from 'zod';
 
+/** The source of a value. */
 export type Origin =
   | { readonly type: 'flag'; readonly name: string }
   | { readonly type: 'variable'; readonly name: string }
@@ -16,24 +17,25 @@ export type Origin =
 export type ConfigSources = {
   readonly flags: readonly FlagValue[];
   readonly env: Environment;
-  /** The parsed file and the name it is known by. */
+  /** The parsed file and its name. */
   readonly file: { readonly path: string; readonly value: unknown } | undefined;
 };
 
-/** The sources as one value, not yet checked. */
+/** The merged value, not yet checked. */
 export type Layered = {
   readonly value: Readonly<Record<string, unknown>>;
   originOf(path: readonly PropertyKey[]): Origin;
-  /** Variables with our prefix that mean nothing to us. */
+  /** Unknown variables with the prefix `LEPORELLO_`. */
   readonly unknownVariables: readonly string[];
 };
 
 const prefix = 'LEPORELLO_';
-/** Variables with our prefix that are no options. */
+/** Variables with the prefix that are not options. */
 const otherVariables = ['LEPORELLO_CONFIG', 'LEPORELLO_SECRET'];
-/** Set by our own scripts. */
+/** Variables that Leporello's own scripts set. */
 const ownVariables = ['LEPORELLO_LEASH'];
 
+/** Merges the sources: flags override variables, and variables override the file. Throws `bad-config`. */
 export function layer({ flags, env, file }: ConfigSources): Layered {
   const value = structuredClone((file?.value ?? {}) as Record<string, unknown>);
   const set: { readonly key: string; readonly origin: Origin }[] = [];
@@ -62,7 +64,7 @@ export function layer({ flags, env, file }: ConfigSources): Layered {
   };
 }
 
-/** How an origin is named in a sentence. */
+/** Names an origin in a sentence. */
 export function spellOrigin(origin: Origin): string {
   switch (origin.type) {
     case 'flag':
@@ -102,8 +104,8 @@ function unknownKey(flag: string, key: string): string {
 }
 
 /**
- * A variable that is nearly one of ours was meant for us; others may come from elsewhere, as orchestrators name them too. Empty ones are
- * not set.
+ * Returns unknown variables with the prefix, except empty ones. Throws for one that resembles an option, which is a typing mistake; others may
+ * be set by an orchestrator.
  */
 function unknownVariables(env: Environment): readonly string[] {
   const known = [...options.map((option) => option.variable), ...otherVariables];
@@ -128,7 +130,7 @@ function withoutPrefix(name: string): string {
 
 type Issue = z.core.$ZodIssue;
 
-/** One sentence or two for each problem, in the order of the schema. */
+/** Explains each problem in one or two sentences, in the order of the schema: key, value, origin and allowed values. */
 export function spellProblems(issues: readonly Issue[], layered: Layered): readonly string[] {
   return issues
     .flatMap(flattened)
@@ -139,7 +141,7 @@ export function spellProblems(issues: readonly Issue[], layered: Layered): reado
     );
 }
 
-/** "False or an object" that is neither right: the object's own problems say more, where it is an object. */
+/** Replaces the problem of a "false or an object" by the object's own problems, which say more, if the value is an object. */
 function flattened(issue: Issue): readonly Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const inner = issue.errors.find((branch) => branch.some((one) => one.path.length > 0));
@@ -148,9 +150,9 @@ function flattened(issue: Issue): readonly Issue[] {
 }
 
 function spellBad(issue: Issue, layered: Layered): string {
-  const { told, fallback } = describeAt(issue.path);
-  const allowed = issue.code === 'custom' ? issue.message : told?.allowed;
-  const value = told?.secret ? 'not allowed' : shown(valueAt(layered.value, issue.path) ?? fallback);
+  const { description, fallback } = describeAt(issue.path);
+  const allowed = issue.code === 'custom' ? issue.message : description?.allowed;
+  const value = description?.secret ? 'not allowed' : shown(valueAt(layered.value, issue.path) ?? fallback);
   const origin = layered.originOf(issue.path);
   const sentence = `${issue.path.join('.')} is ${value} (${spellOrigin(origin)}), but must be ${allowed ?? 'an object'}.`;
   return origin.type === 'variable' && value.startsWith('"tcp://') ? `${sentence} ${serviceLinks}` : sentence;
@@ -158,7 +160,7 @@ function spellBad(issue: Issue, layered: Layered): string {
 
 /** https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables */
 const serviceLinks =
-  'Kubernetes sets it so beside a Service of that name: set enableServiceLinks: false in the pod, or give a flag.';
+  'Kubernetes sets this variable for a Service of that name: set enableServiceLinks: false in the pod, or use a flag.';
 
 function spellUnknown(path: readonly PropertyKey[], layered: Layered): string {
   const parent = path.slice(0, -1);
@@ -176,7 +178,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** Short, on one line, and without what stands before an @, in a URL or what is nearly one: that is a password. */
+/** Prints a value on one short line, without the text before an @ in it, which may be a password. */
 function shown(value: unknown): string {
   const text = (JSON.stringify(value) ?? 'missing').replaceAll(/"(\w+:\/\/)?[^"]*@/g, '"$1...@');
   return text.length > 80 ? `${text.slice(0, 79).toWellFormed()}…` : text;

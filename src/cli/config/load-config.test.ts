@@ -324,28 +324,28 @@ describe('an error of the configuration', () => {
       'knows what Kubernetes does',
       { env: { LEPORELLO_PORT: 'tcp://10.0.0.1:80' } },
       [
-        'port is "tcp://10.0.0.1:80" (from LEPORELLO_PORT), but must be a whole number from 0 to 65535. Kubernetes sets it so beside a Service of that name: set enableServiceLinks: false in the pod, or give a flag.',
+        'port is "tcp://10.0.0.1:80" (from LEPORELLO_PORT), but must be a whole number from 0 to 65535. Kubernetes sets this variable for a Service of that name: set enableServiceLinks: false in the pod, or use a flag.',
       ],
     ],
     [
       'finds the place where JSON ends',
       { file: '{\n  "port": 1,\n}' },
       [
-        'The configuration file config.json is not JSON: see line 3, column 1. Comments and commas at the end of a list are not allowed.',
+        'The configuration file config.json is not valid JSON: see line 3, column 1. Comments and trailing commas are not allowed.',
       ],
     ],
     [
       'knows an empty file',
       { file: '\n' },
       [
-        'The configuration file config.json is not JSON: it is empty. Comments and commas at the end of a list are not allowed.',
+        'The configuration file config.json is not valid JSON: it is empty. Comments and trailing commas are not allowed.',
       ],
     ],
     [
       'wants an object',
       { file: '[1]' },
       [
-        'The configuration file config.json holds no JSON object: write the options as one, as in {"port": 8787}.',
+        'The configuration file config.json does not contain a JSON object. Write the options as an object, such as {"port": 8787}.',
       ],
     ],
   ])('%s', async (_, sources, expected) => {

@@ -1,6 +1,6 @@
 /**
- * The configuration a command runs with: flags before variables, variables before the file, the file before defaults. Reads the
- * file; what the options are is in config/schema.ts.
+ * Loads the configuration of a command: flags override variables, variables the file, and the file the defaults. The options are defined in
+ * schema.ts.
  */
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -13,15 +13,15 @@ import type { Environment } from '../terminal.ts';
 
 export type LoadedConfig = {
   readonly config: Config;
-  /** The data folder as an absolute path; undefined where it is the default and this user has no home. */
+  /** The data folder as an absolute path; undefined when it is the default and this user has no home folder. */
   readonly dataDir: string | undefined;
-  /** Variables with our prefix that mean nothing to us. */
+  /** Unknown variables with the prefix `LEPORELLO_`. */
   readonly unknownVariables: readonly string[];
 };
 
 export type ConfigPlace = { readonly env: Environment; readonly cwd: string };
 
-/** Rejects with `bad-config`: one line for each problem. */
+/** Loads the configuration. Rejects with `bad-config` and one line for each problem. */
 export async function loadConfig(settings: SettingArgs, { env, cwd }: ConfigPlace): Promise<LoadedConfig> {
   const named = settings.file ?? (env['LEPORELLO_CONFIG'] || undefined);
   const file = named === undefined ? undefined : await readConfig(named, resolve(cwd, named));
@@ -43,7 +43,7 @@ async function readConfig(name: string, path: string): Promise<{ path: string; v
     const said = cause instanceof Error ? cause.message : String(cause);
     throw new LeporelloError(
       'bad-config',
-      `The configuration file ${name} cannot be read: ${said}. Check --config or LEPORELLO_CONFIG.`,
+      `Cannot read the configuration file ${name}: ${said}. Check --config or LEPORELLO_CONFIG.`,
       { cause },
     );
   });
@@ -51,18 +51,18 @@ async function readConfig(name: string, path: string): Promise<{ path: string; v
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (cause) {
-    // The parser's own sentence may quote a secret.
+    // The parser's own message may quote a secret.
     const place = placeIn(text, cause);
     throw new LeporelloError(
       'bad-config',
-      `The configuration file ${name} is not JSON${place}. Comments and commas at the end of a list are not allowed.`,
+      `The configuration file ${name} is not valid JSON${place}. Comments and trailing commas are not allowed.`,
       { cause },
     );
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { path: name, value };
   throw new LeporelloError(
     'bad-config',
-    `The configuration file ${name} holds no JSON object: write the options as one, as in {"port": 8787}.`,
+    `The configuration file ${name} does not contain a JSON object. Write the options as an object, such as {"port": 8787}.`,
   );
 }
 
@@ -73,7 +73,7 @@ function placeIn(text: string, cause: unknown): string {
   return `: see line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
-/** A leading `~` is this user's home, which a shell knows and a file or a service's environment does not. */
+/** Returns the data folder. A leading `~` is replaced by this user's home here, because no shell does it for files and services. */
 function dataDirOf(data: string, base: string, env: Environment, layered: Layered): string | undefined {
   const inHome = /^~(?:[/\\](.*))?$/s.exec(data);
   if (inHome === null) return resolve(base, data);
@@ -82,7 +82,7 @@ function dataDirOf(data: string, base: string, env: Environment, layered: Layere
   if (layered.originOf(['data']).type === 'default') return undefined;
   throw new LeporelloError(
     'bad-config',
-    `data is ${JSON.stringify(data)}, but this user has no home: set HOME or give a path.`,
+    `data is ${JSON.stringify(data)}, but this user has no home folder. Set HOME, or set data to an absolute path.`,
   );
 }
 
@@ -92,7 +92,7 @@ function homeOf(env: Environment): string | undefined {
   try {
     return homedir();
   } catch {
-    // A user without an entry in the password file, as in many containers.
+    // A user without an entry in the password file has no home, as in many containers.
     return undefined;
   }
 }

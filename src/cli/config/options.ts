@@ -1,17 +1,17 @@
-/** The options of the configuration as a flat list, read off the schema: key, variable, how text is read, what is told of it. Pure. */
-import type { Told } from './kinds.ts';
+/** Lists the options of the configuration, derived from the schema: key, variable, how text is parsed, description. */
+import type { OptionDescription } from './kinds.ts';
 import { configSchema } from './schema.ts';
 
-export type Option = Told & {
-  /** Where it stands in the file: `triggers.tokenBudget.target`. */
+export type Option = OptionDescription & {
+  /** Path in the file: `triggers.tokenBudget.target`. */
   readonly key: string;
   readonly variable: string;
   readonly reads: 'text' | 'number' | 'boolean' | 'list' | 'json' | 'switch' | 'text-or-json';
-  /** Undefined where there is none. */
+  /** The default; undefined if there is none. */
   readonly fallback: unknown;
 };
 
-/** As much of a schema of zod as is looked at here. */
+/** The part of a zod schema that this file reads. */
 type Schema = {
   readonly def: {
     readonly type: string;
@@ -21,10 +21,10 @@ type Schema = {
     readonly options?: readonly Schema[];
     readonly defaultValue?: unknown;
   };
-  meta(): Partial<Told> | undefined;
+  meta(): Partial<OptionDescription> | undefined;
 };
 
-/** How text is read, by the type of the schema. */
+/** How text is parsed, by the type of the schema. */
 const readings: Readonly<Record<string, Option['reads']>> = {
   number: 'number',
   boolean: 'boolean',
@@ -35,15 +35,15 @@ const readings: Readonly<Record<string, Option['reads']>> = {
 
 const root = configSchema as unknown as Schema;
 
-/** Every option, in the order of the schema; a trigger stands before its own options. */
+/** All options in the order of the schema; an object comes before its own options. */
 export const options: readonly Option[] = optionsIn(root, []);
 
-/** `LEPORELLO_` and the key in capitals, its words parted by `_`. */
+/** Returns the variable of an option: `LEPORELLO_` and the key in capitals, with `_` between words. */
 function variableOf(key: string): string {
   return `LEPORELLO_${key.replaceAll('.', '_').replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
 }
 
-/** What text of a variable or a flag stands for. Text of the wrong kind stays as it is, for the schema to refuse. */
+/** Parses the text of a variable or a flag. Text of the wrong kind is returned unchanged, and the schema rejects it. */
 export function valueOf({ reads }: Option, text: string): unknown {
   switch (reads) {
     case 'text':
@@ -68,23 +68,24 @@ export function valueOf({ reads }: Option, text: string): unknown {
   }
 }
 
-/** What stands at a path of a configuration. `told` is of the nearest thing above, where it has none of its own. */
-export type Described = {
-  readonly told: Told | undefined;
+/** The option at a path of a configuration. An option without a description has that of the nearest parent. */
+export type OptionAtPath = {
+  readonly description: OptionDescription | undefined;
   readonly fallback: unknown;
-  /** The names of its own options. */
+  /** The names of its options, if it is an object. */
   readonly keys: readonly string[];
 };
 
-export function describeAt(path: readonly PropertyKey[]): Described {
+/** Finds the option at a path. */
+export function describeAt(path: readonly PropertyKey[]): OptionAtPath {
   let schema: Schema | undefined = root;
-  let told: Told | undefined;
+  let description: OptionDescription | undefined;
   for (const key of path) {
     schema = schema && childOf(unwrapped(schema), key);
-    told = (schema && toldOf(schema)) ?? told;
+    description = (schema && descriptionOf(schema)) ?? description;
   }
   return {
-    told,
+    description,
     fallback: schema?.def.defaultValue,
     keys: Object.keys((schema && shapeOf(unwrapped(schema))) ?? {}),
   };
@@ -95,21 +96,21 @@ function optionsIn(schema: Schema, path: readonly string[]): readonly Option[] {
   const children = Object.entries(shapeOf(inner) ?? {}).flatMap(([key, child]) =>
     optionsIn(child, [...path, key]),
   );
-  const told = toldOf(schema);
-  if (told === undefined) return children;
+  const description = descriptionOf(schema);
+  if (description === undefined) return children;
   const key = path.join('.');
   const mayBeText = inner.def.options?.some((option) => option.def.type === 'string') === true;
   const reads = mayBeText ? 'text-or-json' : (readings[inner.def.type] ?? 'text');
-  const own = { ...told, key, variable: variableOf(key), reads, fallback: schema.def.defaultValue };
+  const own = { ...description, key, variable: variableOf(key), reads, fallback: schema.def.defaultValue };
   return [own, ...children];
 }
 
-/** Without defaults and the like around it. */
+/** Returns the schema without wrappers such as defaults. */
 function unwrapped(schema: Schema): Schema {
   return schema.def.innerType === undefined ? schema : unwrapped(schema.def.innerType);
 }
 
-/** Of the object itself, or of the one in "false or an object". */
+/** Returns the shape of an object, or of the object in "false or an object". */
 function shapeOf({ def }: Schema): Readonly<Record<string, Schema>> | undefined {
   return def.shape ?? def.options?.find((option) => option.def.shape !== undefined)?.def.shape;
 }
@@ -118,7 +119,7 @@ function childOf(schema: Schema, key: PropertyKey): Schema | undefined {
   return schema.def.valueType ?? shapeOf(schema)?.[String(key)];
 }
 
-function toldOf(schema: Schema): Told | undefined {
+function descriptionOf(schema: Schema): OptionDescription | undefined {
   const { allowed, about, ...rest } = schema.meta() ?? {};
   return allowed === undefined || about === undefined ? undefined : { allowed, about, ...rest };
 }

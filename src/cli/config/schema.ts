@@ -1,9 +1,9 @@
 /**
- * The configuration: every option, its default and what it may be. The one place to add an option; files, variables, flags, errors
- * and the table in docs/configuration.md are read off it. Pure.
+ * Defines the configuration: every option with its default and its allowed values. Files, variables, flags, errors and the table in
+ * docs/configuration.md are derived from it, so an option is added only here.
  */
 import { z } from 'zod';
-import { switchable, told, tokens, whole } from './kinds.ts';
+import { switchable, described, tokens, whole } from './kinds.ts';
 import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
 import { preset, shrinks, subgoals, summaries, triggers } from './folding-options.ts';
 
@@ -11,51 +11,51 @@ const baseUrl = 'an http or https URL without user, query and fragment, such as 
 
 function upstream(otherwise: string, about: string) {
   const schema = z.string().refine(isBaseUrl, { error: baseUrl }).default(otherwise);
-  return told(schema, { allowed: baseUrl, about });
+  return described(schema, { allowed: baseUrl, about });
 }
 
-/** Credentials in a URL would be sent nowhere, and end in messages. */
+/** True for a URL without credentials: these would not be sent, and would show up in error messages. */
 function isBaseUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
 
-/** What would be a URL, or begin with a password. */
+/** A host name; not a URL, and nothing with a password in it. */
 const hostName = z.string().regex(/^[^\s/@]+$/);
 
 const redis = switchable(
   z.strictObject({
-    host: told(hostName.default('127.0.0.1'), {
+    host: described(hostName.default('127.0.0.1'), {
       allowed: 'a host name or an address, without scheme and port',
-      about: 'Where the server is.',
+      about: 'Host of the server.',
     }),
-    port: whole(1, 6379, 'Its port.', 65_535),
-    username: told(z.string().min(1).optional(), {
+    port: whole(1, 6379, 'Port of the server.', 65_535),
+    username: described(z.string().min(1).optional(), {
       allowed: 'a name of at least one character',
       about: 'User of the server.',
-      otherwise: 'that of the server',
+      otherwise: "the server's default user",
     }),
-    password: told(z.string().min(1).optional(), {
+    password: described(z.string().min(1).optional(), {
       allowed: 'at least one character',
       about: 'Password of the user.',
       secret: true,
       otherwise: 'none',
     }),
     database: whole(0, 0, 'Number of the database.'),
-    tls: told(z.boolean().default(false), {
+    tls: described(z.boolean().default(false), {
       allowed: 'true or false',
-      about: 'Whether the connection is encrypted.',
+      about: 'true encrypts the connection.',
     }),
     timeoutMs: whole(
       1,
       400,
-      'Milliseconds that a call may take; then its request goes on unfolded. Counts where it is less than limits.storeDeadlineMs.',
+      'Milliseconds that a call may take; then its request is sent unfolded. Only effective below limits.storeDeadlineMs.',
       60_000,
     ),
   }),
   'host, port, username, password, database, tls and timeoutMs',
-  'Keeps originals and folds in a Redis or Valkey server, for several gateways with one memory; false for the data folder.',
+  'Stores originals and folds in a Redis or Valkey server, which several gateways can share; false stores them in the data folder.',
 );
 
 const texts = z.array(z.string().min(1)).default([]);
@@ -64,13 +64,13 @@ const model = z.strictObject({
   window: tokens('Tokens of prompt and reply together.'),
   maxInput: tokens('Tokens of the longest prompt.'),
   maxOutput: tokens('Tokens of the longest reply.'),
-  tokenizer: told(z.enum(['o200k_base', 'cl100k_base']).optional(), {
+  tokenizer: described(z.enum(['o200k_base', 'cl100k_base']).optional(), {
     allowed: 'o200k_base or cl100k_base',
-    about: 'The vocabulary to count with.',
+    about: 'The tokenizer to count with.',
   }),
-  cacheKeptMs: told(z.number().min(0).optional(), {
+  cacheKeptMs: described(z.number().min(0).optional(), {
     allowed: 'a number of at least 0',
-    about: 'Milliseconds for which a prompt stays cached that nobody asks for.',
+    about: 'Milliseconds that an unused prompt stays in the cache.',
   }),
 });
 
@@ -85,111 +85,116 @@ const price = z.strictObject({
 });
 
 export const configSchema = z.strictObject({
-  port: whole(0, 8787, 'Port of the gateway; 0 takes any free one.', 65_535),
-  host: told(z.string().min(1).default('127.0.0.1'), {
+  port: whole(0, 8787, 'Port of the gateway; 0 uses any free port.', 65_535),
+  host: described(z.string().min(1).default('127.0.0.1'), {
     allowed: 'an address of this machine, such as 127.0.0.1 or 0.0.0.0',
-    about: 'Address the gateway listens on.',
+    about: 'Address on which the gateway listens.',
   }),
-  data: told(z.string().min(1).default('~/.leporello'), {
+  data: described(z.string().min(1).default('~/.leporello'), {
     allowed: 'a path',
-    about: 'Folder for originals, folds and the secret. In a file, relative to the file.',
+    about:
+      'Folder for originals, folds and the secret. A relative path in a configuration file is relative to that file.',
   }),
   openaiUrl: upstream('https://api.openai.com/v1', 'Upstream of the OpenAI formats.'),
   anthropicUrl: upstream('https://api.anthropic.com', 'Upstream of the Anthropic format.'),
   geminiUrl: upstream('https://generativelanguage.googleapis.com', 'Upstream of the Gemini format.'),
-  mode: told(z.enum(['fold', 'observe']).default('fold'), {
+  mode: described(z.enum(['fold', 'observe']).default('fold'), {
     allowed: 'fold or observe',
-    about: 'observe sends every request as it came and reports what folding would have sent.',
+    about: 'observe sends every request unchanged and reports what folding would have sent.',
   }),
-  calibrate: told(z.boolean().default(true), {
+  calibrate: described(z.boolean().default(true), {
     allowed: 'true or false',
-    about: 'Whether token counts are corrected by the usage that providers report.',
+    about: 'true corrects token counts with the usage that providers report.',
   }),
-  cacheMarks: told(z.boolean().default(true), {
+  cacheMarks: described(z.boolean().default(true), {
     allowed: 'true or false',
-    about: 'Whether Anthropic requests without cache_control get it where it pays.',
+    about: 'true adds cache_control to Anthropic requests without it, if that is estimated to save money.',
   }),
   triggers,
-  shrinks: told(shrinks.schema.prefault({}), shrinks.meta),
-  summaries: told(summaries.schema.default(false), summaries.meta),
+  shrinks: described(shrinks.schema.prefault({}), shrinks.meta),
+  summaries: described(summaries.schema.default(false), summaries.meta),
   preset,
-  subgoals: told(subgoals.schema.optional(), {
+  subgoals: described(subgoals.schema.optional(), {
     ...subgoals.meta,
-    otherwise: 'off, unless there is a preset',
+    otherwise: 'off without a preset',
   }),
-  compressionBytesThreshold: whole(0, 1_000, 'Tool results of fewer bytes are never folded.'),
+  compressionBytesThreshold: whole(0, 1_000, 'Bytes below which a tool result is never folded.'),
   pins: z
     .strictObject({
-      tools: told(texts, {
+      tools: described(texts, {
         allowed: 'a list of tool names',
-        about: 'Results of these tools are never folded.',
+        about: 'Tools whose results are never folded.',
       }),
-      texts: told(texts, {
+      texts: described(texts, {
         allowed: 'a list of texts',
-        about: 'Parts that hold one of these texts are never folded.',
+        about: 'Texts that protect the parts containing them from folding.',
       }),
     })
     .prefault({}),
-  models: told(z.record(z.string(), model).default({}), {
+  models: described(z.record(z.string(), model).default({}), {
     allowed:
       'an object by model name or glob, such as {"my-*": {"window": 32000, "tokenizer": "o200k_base"}}',
     about:
-      'What is known of models beside the catalogue: window, maxInput, maxOutput (tokens), tokenizer, cacheKeptMs.',
+      'Properties of models, in addition to the catalog: window, maxInput, maxOutput (tokens), tokenizer, cacheKeptMs.',
   }),
-  prices: told(z.record(z.string(), price).default({}), {
+  prices: described(z.record(z.string(), price).default({}), {
     allowed: 'an object by model name or glob, such as {"my-*": {"input": 1, "cacheRead": 0.1, "output": 5}}',
     about:
-      'What tokens cost beside the catalogue, in USD for a million: input, cacheRead, cacheWrite, cacheWriteLong, output.',
+      'Prices of models, in addition to the catalog, in USD per million tokens: input, cacheRead, cacheWrite, cacheWriteLong, output.',
   }),
   recall: z
     .strictObject({
-      offer: told(z.enum(['always', 'with-fold', 'never']).default('always'), {
+      offer: described(z.enum(['always', 'with-fold', 'never']).default('always'), {
         allowed: 'always, with-fold or never',
         about:
-          'When the model is offered the tool read_memory: from the first request of a conversation on (always), with the first fold (with-fold), or never.',
+          'When the tool read_memory is offered to the model: from the first request of a conversation (always), from its first fold (with-fold), or never.',
       }),
-      maxRounds: whole(1, 5, 'Recalls in a row that one request may make.', 100),
-      maxTokens: whole(100, 8_000, 'Tokens one recall may answer.'),
+      maxRounds: whole(1, 5, 'Rounds of recalls in one request.', 100),
+      maxTokens: whole(100, 8_000, 'Tokens of one recall at most.'),
     })
     .prefault({}),
   limits: z
     .strictObject({
-      maxBodyBytes: whole(1, 64 * 1024 * 1024, 'Larger request bodies are answered 413.'),
+      maxBodyBytes: whole(
+        1,
+        64 * 1024 * 1024,
+        'Bytes of a request body at most, compressed or not; a larger one is answered with 413.',
+      ),
       prepareDeadlineMs: whole(
         1,
         2_000,
-        'Milliseconds; folding that takes longer is given up for the request.',
+        'Milliseconds that folding may take; then the request is sent without a new fold.',
       ),
       storeDeadlineMs: whole(
         1,
         500,
-        'Milliseconds that one call of the memory may take; then it is given up for the request.',
+        'Milliseconds that a call of the store may take; then the request continues without it.',
         60_000,
       ),
       foldThreadBytes: whole(
         0,
         defaultFoldThreadBytes,
-        'Request bodies of at least so many bytes are folded in a thread of their own, so that no client can hold up the others; 0 folds all in one thread.',
+        'Bytes of a request body from which it is folded in a separate thread, so that it does not delay other requests; 0 folds all requests in the main thread.',
       ),
       drainMs: whole(
         0,
         30_000,
-        'Milliseconds that requests under way have to finish once the gateway is stopped.',
+        'Milliseconds that requests in progress have to finish when the gateway is stopped.',
         86_400_000,
       ),
     })
     .prefault({}),
   memory: z
     .strictObject({
-      ttlDays: told(z.number().gt(0).lte(36_500).default(30), {
+      ttlDays: described(z.number().gt(0).lte(36_500).default(30), {
         allowed: 'a number of days above 0 and at most 36500',
-        about: 'Days that originals and folds are kept after they were last used.',
+        about: 'Days that originals and folds are kept after their last use.',
       }),
-      // As a whole it holds the password.
-      redis: told(redis.schema.default(false), { ...redis.meta, secret: true }),
+      // Secret, because the object contains the password.
+      redis: described(redis.schema.default(false), { ...redis.meta, secret: true }),
     })
     .prefault({}),
-  tenant: told(
+  tenant: described(
     z
       .union([
         z.string().regex(/^[a-z0-9-]{1,64}$/),
@@ -198,25 +203,27 @@ export const configSchema = z.strictObject({
       ])
       .optional(),
     {
-      allowed: 'local, credential, a label of 1 to 64 of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}',
-      about: 'Whose data a request is, so who shares memory with whom: see tenants.md.',
-      otherwise: '`local` on a loopback host, else `credential`',
+      allowed:
+        'local, credential, a label of 1 to 64 characters of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}',
+      about:
+        'Decides which tenant a request belongs to, and so who shares originals and receipts: see tenants.md.',
+      otherwise: '`local` on a loopback host, otherwise `credential`',
     },
   ),
-  allowedHosts: told(z.array(z.string().min(1)).optional(), {
+  allowedHosts: described(z.array(z.string().min(1)).optional(), {
     allowed: 'a list of host names without ports',
-    about: 'Hosts that requests may be addressed to; guards against web pages.',
-    otherwise: 'localhost, 127.0.0.1 and [::1] on a loopback host, else any',
+    about: 'Host names that requests may be addressed to; protects the gateway from web pages.',
+    otherwise: 'localhost, 127.0.0.1 and [::1] on a loopback host, otherwise any',
   }),
-  adminToken: told(z.string().min(16).optional(), {
+  adminToken: described(z.string().min(16).optional(), {
     allowed: 'at least 16 characters',
-    about: 'Credential that sees the receipts and memories of all tenants.',
+    about: 'Credential that shows the receipts and originals of all tenants.',
     secret: true,
     otherwise: 'none',
   }),
-  logLevel: told(z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'), {
+  logLevel: described(z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'), {
     allowed: 'debug, info, warn, error or silent',
-    about: 'What is logged.',
+    about: 'Lowest level of messages that are logged.',
   }),
 });
 

@@ -1,4 +1,4 @@
-/** The configuration in the terms of the gateway. Pure. */
+/** Converts the configuration to the settings of the gateway. */
 import type { GatewaySettings } from '../../gateway/assemble.ts';
 import type { PriceOverrides } from '../../receipts/prices.ts';
 import type { ModelOverride, ModelOverrides } from '../../tokens/models.ts';
@@ -6,15 +6,15 @@ import type { Config } from './schema.ts';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
-/** What programs on this machine call it. A gateway that only they reach has no other names. */
+/** Names under which programs on this machine reach it. */
 const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
 
-/** `window` (tokens), where given, is every model's. */
+/** Returns the settings of a gateway. `window`, in tokens, overrides the window of every model. */
 export function gatewaySettings(config: Config, window?: number): GatewaySettings {
   const { recall, limits, memory, adminToken, tenant, preset, subgoals } = config;
   const allowedHosts = config.allowedHosts ?? (isLoopback(config.host) ? loopbackHosts : undefined);
   const isPrivate = isLoopback(config.host) && typeof tenant !== 'object';
-  const whose =
+  const tenantSetting =
     tenant ?? (isLoopback(config.host) && isForThisMachine(allowedHosts) ? 'local' : 'credential');
   return {
     mode: config.mode,
@@ -33,7 +33,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     storeDeadlineMs: limits.storeDeadlineMs,
     recall: { maxRounds: recall.maxRounds, maxTokens: recall.maxTokens },
     memoryTtlMs: memory.ttlDays * dayMs,
-    tenant: whose,
+    tenant: tenantSetting,
     openMetrics: isPrivate || (typeof tenant === 'string' && tenant !== 'credential'),
     ...(config.calibrate ? {} : { calibration: false }),
     ...(adminToken === undefined ? {} : { adminToken }),
@@ -43,12 +43,12 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
   };
 }
 
-/** A gateway that answers for other names has a proxy in front, and so perhaps users who do not know each other. */
+/** True when all allowed hosts are loopback names. Other names mean a proxy in front, and so possibly users who do not know each other. */
 function isForThisMachine(allowedHosts: readonly string[] | undefined): boolean {
   return allowedHosts?.every((name) => loopbackHosts.includes(name)) === true;
 }
 
-/** What is not said is left out. */
+/** Returns the configured prices, without undefined ones. */
 function prices(config: Config): PriceOverrides {
   return Object.fromEntries(
     Object.entries(config.prices).map(([name, price]) => [
@@ -62,7 +62,7 @@ function overrides({ models }: Config, window: number | undefined): ModelOverrid
   const configured = Object.entries(models).map(
     ([name, model]) => [name, overrideOf(model, window)] as const,
   );
-  // The most general name: it holds for whatever the configuration does not name.
+  // The most general name applies to all models that the configuration does not name.
   const others = window === undefined ? [] : [['*', { window }] as const];
   return Object.fromEntries([...others, ...configured]);
 }
