@@ -281,7 +281,7 @@ describe('what cannot be used', () => {
     [
       'a store without a secret',
       { store: inMemoryStore(), secret: undefined as never },
-      'secret is missing, but the in-memory store was given',
+      'secret is missing: without it, nothing in the in-memory store could be read',
     ],
     [
       'a tenant with a blank',

@@ -17,7 +17,7 @@ export function medianProblems(files: readonly SourceFile[]): readonly string[] 
 
 export function nameProblems(files: readonly SourceFile[]): readonly string[] {
   return files
-    .filter(({ path }) => !/\/[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/.test(path))
+    .filter(({ path }) => !/\/[a-z0-9]+(-[a-z0-9]+)*((\.laws)?\.test)?\.ts$/.test(path))
     .map(({ path }) => `${path} is not in kebab-case`);
 }
 

@@ -23,7 +23,7 @@ const ofLoop: readonly RegExp[] = [
   /^(?:\s*\d+(?:\t|: ?|→))?[\w-]+\.log step \d+: \d+ rows checked, all is well$/,
   /^(?:\s*\d+(?:\t|: ?|→))?the secret of [\w.-]+ is \d+$/,
   /^"?(?:Read the log files and tell me their secrets|Read one more file|Thank you)\."?$/,
-  /^(?:RecordedStep \d+ of \d+|I read “[\w.-]+”|The secrets are [\d, ]+)\.$/,
+  /^(?:Step \d+ of \d+|I read “[\w.-]+”|The secrets are [\d, ]+)\.$/,
   /^cat \/srv\/project\/[\w.-]+$/,
   /^const read = await tools\.exec_command\(\{ cmd: "cat \/srv\/project\/[\w.-]+" \}\);$/,
   /^text\(read\.output\);$/,

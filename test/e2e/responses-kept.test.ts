@@ -228,7 +228,7 @@ describe.each([false, true])(
         getMany: (keys) => (hangs ? never : memory.getMany(keys)),
       };
       const turns = [{ parts: [recall] }, { parts: [recall, call('run')] }, { parts: [text('Bye.')] }];
-      await using stack = await startStack(plays(...turns), small, { store });
+      await using stack = await startStack(plays(...turns), { ...small, prepareDeadlineMs: 500 }, { store });
       const first = await ask(clientOf(stack.url), long, streamed);
       hangs = true;
       expect((await ask(clientOf(stack.url), nextOf(first), streamed)).output_text).toBe('Bye.');

@@ -20,7 +20,7 @@ import { startStack } from './stack.ts';
 
 const requests = 300;
 
-/** `SEED=7 npm test -- test/e2e/long-conversations.test.ts` plays another conversation. */
+/** `SEED=7 npm run test:laws -- test/e2e/long-conversations.laws.test.ts` plays another conversation. */
 const seeds = [Number(process.env['SEED'] ?? 1)];
 const tools = ['read', 'run'];
 
