@@ -1,4 +1,4 @@
-/** Cases of adding to a body: the recall tool at the end of the tools, and the next request after a recall. */
+/** Tests additions to a body: the recall tool at the end of the tools, and the next request after a recall. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RecallTool } from '../../../src/codecs/codec.ts';
@@ -137,7 +137,7 @@ export function appendingCases(codec: Codec, fixture: CodecFixture): void {
 
 const noUsage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 };
 
-/** The calls of the messages from `start` on with the texts that answer them. */
+/** Returns the calls of the messages from `start` on, each with the text that answers it. */
 function answeredBehind(conversation: Conversation, start: number) {
   return pairCalls(conversation)
     .pairs.filter(({ call }) => call.message >= start)
@@ -161,14 +161,14 @@ function spaced(body: Uint8Array, space: number | undefined): Uint8Array {
   return space === undefined ? body : encoder.encode(JSON.stringify(JSON.parse(shown(body)), null, space));
 }
 
-/** What one insertion put into a text; throws when there was more than one change. */
+/** Returns the text that one insertion added; throws when there was more than one change. */
 function insertedInto(before: string, after: string): string {
   let start = 0;
   while (start < before.length && before[start] === after[start]) start++;
   const tail = before.length - start;
   if (after.slice(after.length - tail) !== before.slice(start))
     throw new Error('more changed than one insertion');
-  // The insertion may begin with what also follows it.
+  // The insertion may begin like the text behind it.
   const added = after.slice(start, after.length - tail);
   return added.startsWith(',') ? added : `${before.slice(before.lastIndexOf(',{', start), start)}${added}`;
 }

@@ -1,4 +1,4 @@
-/** Arbitrary conversations, replies and edits, in the neutral words of the suite. */
+/** Arbitrary conversations, replies and edits, in the suite's format-neutral terms. */
 import * as fc from 'fast-check';
 import type { ToolCall } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
@@ -10,7 +10,7 @@ import type { NeutralRequest, NeutralTurn, RequestFixture, ScriptedPart, Scripte
 /** The name under which the suite offers the recall tool. */
 export const recallName = 'read_memory';
 
-/** Any text, also half of a surrogate pair and what JSON must escape. */
+/** Any text, including half of a surrogate pair and characters that JSON must escape. */
 export const anyText = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 40 }),
   fc.string({ unit: 'binary', maxLength: 12 }),
@@ -31,7 +31,7 @@ const argumentsJson = fc.oneof(
     .map((value) => JSON.stringify(value)),
 );
 
-/** Ids repeat between steps, as they do in recorded runs, and differ within one. */
+/** Ids repeat between steps, as they do in recorded runs, and differ within one step. */
 const calls = fc.uniqueArray(
   fc.record<ToolCall>({
     id: fc.constantFrom('call_1', 'call_2', 'call_3', 'toolu_é'),
@@ -53,7 +53,7 @@ const asked = fc
     text: fc.option(someText, { nil: undefined }),
     reasoning: fc.option(someText, { nil: undefined }),
   })
-  // Reasoning beside nothing but calls would leave a message of reasoning alone when the calls go.
+  // Reasoning with only calls would leave a message of reasoning alone when the calls are removed.
   .map(({ calls: made, text, reasoning }) =>
     assistant(made, text, text === undefined ? undefined : reasoning),
   );
@@ -71,7 +71,7 @@ const step = asked.chain((turn): fc.Arbitrary<readonly NeutralTurn[]> => {
     ]);
 });
 
-/** A valid conversation: every call is answered right away. `open`: the last message may hold calls that are not answered yet. */
+/** A valid conversation: every call is answered right away. With `open`, the last message may hold unanswered calls. */
 export function requests(options: { readonly open?: boolean } = {}): fc.Arbitrary<NeutralRequest> {
   const middle = fc.array(
     fc.oneof(
@@ -108,7 +108,7 @@ export function requests(options: { readonly open?: boolean } = {}): fc.Arbitrar
     }));
 }
 
-/** The same in a format where the user may not speak twice in a row: the assistant says something between. */
+/** The same for a format in which the user may not speak twice in a row: the assistant says something between. */
 export function requestsFor(
   { userTwiceInARow }: Pick<RequestFixture, 'userTwiceInARow'>,
   options: { readonly open?: boolean } = {},
@@ -138,7 +138,7 @@ function assistant(
   };
 }
 
-/** A text cut into pieces anywhere, also between the halves of a surrogate pair; none is empty. */
+/** A text cut into pieces anywhere, even between the halves of a surrogate pair; no piece is empty. */
 function cut(text: fc.Arbitrary<string>): fc.Arbitrary<readonly string[]> {
   return fc.tuple(text, fc.array(fc.nat(40), { maxLength: 4 })).map(([whole, cuts]) => {
     const places = [...new Set([0, ...cuts.map((place) => place % (whole.length + 1)), whole.length])];
@@ -147,7 +147,7 @@ function cut(text: fc.Arbitrary<string>): fc.Arbitrary<readonly string[]> {
   });
 }
 
-/** Arguments as a model writes them: an object, so never without a character. */
+/** Arguments as a model writes them: an object, so never an empty text. */
 function callPart(name: fc.Arbitrary<string>): fc.Arbitrary<ScriptedPart> {
   return fc
     .record({ name, pieces: cut(argumentsJson) })
@@ -157,7 +157,7 @@ function callPart(name: fc.Arbitrary<string>): fc.Arbitrary<ScriptedPart> {
 const textPart = cut(someText).map((pieces): ScriptedPart => ({ type: 'text', pieces }));
 const reasoningPart = cut(someText).map((pieces): ScriptedPart => ({ type: 'reasoning', pieces }));
 const recallPart = callPart(fc.constant(recallName));
-// `read` is how the name of the recall tool begins.
+// `read` is a prefix of the recall tool's name.
 const clientPart = callPart(fc.constantFrom('read', 'run', 'read_memory_of_mine'));
 
 const usage = fc.record({
@@ -167,7 +167,7 @@ const usage = fc.record({
   output: fc.integer({ min: 1, max: 500 }),
 });
 
-/** A reply with the kinds of parts wanted, in any order. */
+/** A reply with the given kinds of parts, in any order. */
 function replies(parts: fc.Arbitrary<readonly ScriptedPart[]>): fc.Arbitrary<ScriptedTurn> {
   return fc.tuple(parts, usage).map(([list, used]) => {
     const numbered = list.map((part, at) => (part.type === 'call' ? { ...part, id: `call_${at}` } : part));
@@ -176,7 +176,7 @@ function replies(parts: fc.Arbitrary<readonly ScriptedPart[]>): fc.Arbitrary<Scr
   });
 }
 
-/** Whatever a model may say, recalls and calls mixed. */
+/** Any reply, recalls and calls mixed. */
 export function anyReply(): fc.Arbitrary<ScriptedTurn> {
   return replies(fc.array(fc.oneof(textPart, reasoningPart, recallPart, clientPart), { maxLength: 5 }));
 }
@@ -185,7 +185,7 @@ export function replyWithoutRecall(): fc.Arbitrary<ScriptedTurn> {
   return replies(fc.array(fc.oneof(textPart, reasoningPart, clientPart), { maxLength: 5 }));
 }
 
-/** Says something, recalls once or more, and calls nothing of the client's. */
+/** A reply with text and one recall or more, and no call of the client's. */
 export function replyWithRecallsOnly(): fc.Arbitrary<ScriptedTurn> {
   const other = fc.array(fc.oneof(textPart, reasoningPart, recallPart), { maxLength: 3 });
   return replies(
@@ -202,7 +202,7 @@ export const editKinds = [
   'insert-message',
 ] as const satisfies readonly Edit['kind'][];
 
-/** One random wish for an edit: numbers are reduced to what the conversation has. */
+/** One random edit: its numbers are reduced to what the conversation has. */
 export type EditSeed = {
   readonly kind: Edit['kind'];
   readonly message: number;
@@ -222,7 +222,7 @@ export function editSeeds(kinds: readonly Edit['kind'][]): fc.Arbitrary<readonly
   return fc.array(seed, { maxLength: 8 });
 }
 
-/** The edits that the seeds name in this conversation. No text and no arguments are replaced twice. */
+/** Returns the edits that the seeds name in this conversation. No text and no arguments are replaced twice. */
 export function editsFrom(conversation: Conversation, seeds: readonly EditSeed[]): readonly Edit[] {
   const { messages } = conversation;
   const places = new Set<string>();
@@ -261,7 +261,7 @@ export function editsFrom(conversation: Conversation, seeds: readonly EditSeed[]
   });
 }
 
-/** The calls that have arguments. */
+/** Returns the calls that have arguments. */
 function callsIn({ messages }: Conversation): readonly PartPlace[] {
   return messages.flatMap((message) =>
     message.parts.flatMap((part, index) =>

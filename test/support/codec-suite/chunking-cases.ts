@@ -1,4 +1,7 @@
-/** Cases of streams as they come over the wire: cut anywhere, with any line ends, the client gets the same bytes and the model its same reply. */
+/**
+ * Tests streams as they arrive over the wire: cut anywhere and with any line ends, they give the client the same bytes and the
+ * model the same reply.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RelayEnd, ToolCall } from '../../../src/codecs/codec.ts';
@@ -11,7 +14,7 @@ import { shown } from './views.ts';
 
 const encoder = new TextEncoder();
 const lineEnds = ['\n', '\r\n', '\r'] as const;
-/** Sizes of chunks, over and over: none falls on the same places twice. */
+/** Sizes of chunks, used in turn, so that the cuts do not repeat at the same places. */
 const sizes = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 12 });
 
 export function chunkingCases(codec: Codec, fixture: CodecFixture): void {
@@ -92,7 +95,7 @@ function officialCases(
   );
 }
 
-/** The client's stream of a whole exchange, and the usage of it. */
+/** Returns the client's stream of a whole exchange, and its usage. */
 function exchanged(codec: Codec, responses: readonly string[]) {
   const relay = codec.openStream({ recallTool: recallName });
   const went = responses.map((sse, number) => {
@@ -103,7 +106,10 @@ function exchanged(codec: Codec, responses: readonly string[]) {
   return { sse: went.join(''), usage: relay.usage() };
 }
 
-/** What the client gets of each response and what it ends in, its turn as text, and what closes the message where nothing follows. */
+/**
+ * Returns what the client gets of each response and how it ends, its turn as text, and what closes the message when nothing
+ * follows.
+ */
 async function relayedInChunks(codec: Codec, streams: readonly Uint8Array[], cut: readonly number[]) {
   const relay = codec.openStream({ recallTool: recallName });
   const rounds: { readonly out: string; readonly end: unknown }[] = [];
@@ -130,7 +136,7 @@ async function* chunksOf(bytes: Uint8Array, cut: readonly number[]): AsyncGenera
   }
 }
 
-/** No data of a fixture holds a line end of its own. */
+/** The data of a fixture hold no line ends of their own. */
 function withLineEnds(sse: string, lineEnd: string): Uint8Array {
   return encoder.encode(sse.replaceAll('\n', lineEnd));
 }

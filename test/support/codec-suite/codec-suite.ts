@@ -1,6 +1,6 @@
 /**
- * What every codec must do, as vitest cases. A codec's own test calls it with a fixture that answers each case in the words of its
- * wire format; what only that format has is tested beside the codec.
+ * Declares what every codec must do, as vitest cases. A codec's own test calls it with a fixture that answers each case in its
+ * wire format; anything that only one format has is tested next to the codec.
  */
 import type { Codec } from '../../../src/codecs/codec.ts';
 import { appendingCases } from './appending-cases.ts';
@@ -17,7 +17,7 @@ import { responseCases } from './response-cases.ts';
 import { streamCases } from './stream-cases.ts';
 import { usageCases } from './usage-cases.ts';
 
-/** Declares the cases every codec must pass; the fixture answers each in its own format. */
+/** Declares the cases that every codec must pass; the fixture answers each in its own format. */
 export function codecSuite(codec: Codec, fixture: CodecFixture): void {
   readingCases(codec, fixture);
   promptCases(codec, fixture);

@@ -1,4 +1,4 @@
-/** Cases that a fixture answers one by one. What its format cannot have is skipped for all to see: with the reason. */
+/** Declares one case for each answer of a fixture. A case that its format cannot have is reported as skipped, with the reason. */
 import { it } from 'vitest';
 import type { Absent } from './fixture.ts';
 

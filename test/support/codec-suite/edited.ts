@@ -1,4 +1,4 @@
-/** What a body should say after edits, reckoned without any codec, and what a written body says in the same words. */
+/** Computes what a body should say after edits, without any codec, and what a written body says, in the same terms. */
 import {
   bytesOf,
   type Conversation,
@@ -12,26 +12,26 @@ import type { Edit } from '../../../src/conversation/edit.ts';
 import type { RequestFixture } from './fixture.ts';
 import { bytesOfBlock, shown } from './views.ts';
 
-/** What one message says; `bytes` only where nothing of it was to change. */
+/** The content of one message; `bytes` only when nothing in it was to change. */
 export type MessageModel = {
-  /** Open where parts were dropped: a user message may hold nothing but results then. */
+  /** Undefined when parts were dropped: a user message may then hold only results. */
   readonly role: string | undefined;
   readonly bytes: string | undefined;
   readonly parts: readonly PartModel[];
 };
 type PartModel = {
   readonly type: string;
-  /** Of a call with other arguments: what stands before them, the arguments, what stands behind. */
+  /** For a call with other arguments: the bytes ahead of them, the arguments, the bytes behind. */
   readonly texts: readonly string[];
   readonly bytes: string | undefined;
 };
 
-/** A message as it should be, and where it comes from: the index it had, or undefined for one that was put in. */
+/** An expected message, and its origin: the index it had, or undefined for an inserted message. */
 type Expected = MessageModel & { readonly origin: number | undefined; readonly isAssistant: boolean };
 
 /**
- * What the written conversation says, and what it should say; equal where the edits show exactly. What the expectation leaves open
- * stays open in both.
+ * Returns what the written conversation says, and what it should say. They are equal when exactly the edits show. What the
+ * expectation leaves open is left open in both.
  */
 export function editedModels(
   conversation: Conversation,
@@ -98,8 +98,8 @@ function messageAfter(
 }
 
 /**
- * The expected messages, neighbours as one where the written body has them so and may: of one side, and neighbours since the edits.
- * Whether they had to become one is for the rules of the format to say.
+ * Returns the expected messages, with neighbors joined where the written body joins them and may: those of one side that the
+ * edits made neighbors. Whether they had to be joined is checked by the rules of the format.
  */
 function joinedLike(apart: readonly Expected[], written: Conversation, standIn: string): readonly Expected[] {
   const left = [...apart];
@@ -135,7 +135,7 @@ function mayJoin(before: Expected, next: Expected): boolean {
   return !wereNeighbours && before.isAssistant === next.isAssistant;
 }
 
-/** What the conversation says, in the terms of the model it is held against: what that leaves open stays open. */
+/** Returns what the conversation says in the terms of the expected model; what that leaves open is left open. */
 function foundIn(conversation: Conversation, like: readonly MessageModel[]): readonly MessageModel[] {
   const { body } = conversation;
   return conversation.messages.map((message, index) => ({
@@ -157,7 +157,7 @@ function isOpen(like: PartModel | undefined): boolean {
   return like !== undefined && like.bytes === undefined;
 }
 
-/** The bytes of a call before its arguments, the arguments as JSON text, and the bytes behind. */
+/** Returns the bytes of a call ahead of its arguments, the arguments as JSON text, and the bytes behind. */
 function aroundInput(
   body: Uint8Array,
   message: Message,

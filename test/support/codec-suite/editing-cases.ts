@@ -1,4 +1,4 @@
-/** Cases of writing: edits show exactly, nothing else changes, pairs stay paired, and what names no place is refused. */
+/** Tests writing: exactly the edits show, nothing else changes, pairs stay paired, and edits that name no place are refused. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
@@ -179,7 +179,7 @@ export function editingCases(codec: Codec, fixture: CodecFixture): void {
   });
 }
 
-/** Reads, edits and reads again; holds the result against the model, and the rest of the body against the rest before. */
+/** Reads, edits and reads again; compares the result with the model, and the rest of the body with the rest before. */
 function showsExactly(
   codec: Codec,
   fixture: CodecFixture,

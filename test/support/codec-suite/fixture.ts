@@ -1,7 +1,7 @@
 /**
- * What a wire format must bring to the codec suite. Every member is an answer to a case and none may be left out, so a new codec does
- * not compile until it has answered each; a case that a format cannot have is answered with the reason. What the cases are is said
- * here in neutral words.
+ * What a wire format must bring to the codec suite. Every member is an answer to a case and none is optional, so a new codec does
+ * not compile until it has answered each; a case that a format cannot have is answered with the reason. This file describes the
+ * cases in format-neutral terms.
  */
 import type { Codec, ToolCall, ReplyUsage } from '../../../src/codecs/codec.ts';
 import type { Overflow } from '../../../src/codecs/provider-errors.ts';
@@ -10,7 +10,7 @@ export interface CodecFixture extends RequestFixture, ResponseFixture, StreamFix
   readonly usage: UsageFixture;
 }
 
-/** A case that this format cannot have: the reason stands in the report of every run. */
+/** A case that this format cannot have: the reason is shown in the report of every run. */
 export type Absent = { readonly absent: string };
 
 export type RequestFixture = {
@@ -18,7 +18,7 @@ export type RequestFixture = {
   body(request: NeutralRequest): Uint8Array;
   /** The model that `body` asks for. */
   readonly model: string;
-  /** Where a request says its model and whether it streams. Of a URL nothing is in the body: the codec is made for its route. */
+  /** Where a request names its model and whether it streams. A URL leaves nothing in the body: the codec is made for its route. */
   readonly route:
     | { readonly in: 'body' }
     | {
@@ -30,11 +30,11 @@ export type RequestFixture = {
   /** Whether the user may speak twice in a row, or which rule that breaks. */
   readonly userTwiceInARow: 'allowed' | { readonly breaks: string };
   /**
-   * What becomes of messages of one side between which nothing is left, or beside which something was put: they stay apart, or may become
-   * one; `standIn` is what the model is made to say between messages of the user that must not.
+   * What happens to messages of one side when nothing is left between them, or when one is inserted next to them: they stay
+   * apart, or may be joined; `standIn` is what the model is made to say between user messages that must not be joined.
    */
   readonly newNeighbours: 'stay apart' | { readonly standIn: string };
-  /** How a reply's turn stands in the next request: with the very bytes, or as the elements of the list that it is. */
+  /** How a reply's turn appears in the next request: with the very bytes, or as the elements of the list that it is. */
   readonly turnInRequest: 'whole' | 'without its brackets';
   /** Bodies whose bytes a careless reader would change, written by hand. */
   readonly oddBodies: Readonly<Record<OddSpelling, string>>;
@@ -44,20 +44,23 @@ export type RequestFixture = {
   readonly recorded: Readonly<Record<string, Uint8Array>>;
   /** Bodies that break a rule which no neutral request can break, by the rule's name. */
   readonly broken: Readonly<Record<string, Uint8Array>>;
-  /** Pairs of bodies that say the same: every link of their prefix chains is equal. */
+  /** Pairs of bodies that mean the same: all of their prefix hashes are equal. */
   readonly sameMeaning: readonly (readonly [why: string, one: Uint8Array, other: Uint8Array])[] | Absent;
-  /** Keys of members that clients move about between turns; changing one says nothing. */
+  /** Keys of members that clients change between turns; they do not change the meaning. */
   readonly movingKeys: ReadonlySet<string>;
 };
 
 export type ResponseFixture = {
   /** A complete response. */
   response(turn: ScriptedTurn): Uint8Array;
-  /** Reads a complete response strictly, as a careful client would; throws for what is not one well-formed message. */
+  /** Reads a complete response strictly, as a careful client would; throws for anything but one well-formed message. */
   clientResponse(body: Uint8Array): ClientView;
   /** Complete responses that cannot be read. */
   readonly badResponses: Readonly<Record<string, string>>;
-  /** The reasoning in a complete response of several rounds. Streams show all of it: what it leads to is not known while it comes. */
+  /**
+   * The reasoning in a complete response of several rounds. Streams show all of it, because what it leads to is not known while
+   * it arrives.
+   */
   readonly reasoningShown: {
     readonly ofEarlierRounds: 'kept' | 'left out';
     readonly whereOnlyRecallsFollow: 'kept' | 'left out';
@@ -65,17 +68,20 @@ export type ResponseFixture = {
 };
 
 export type StreamFixture = {
-  /** A streamed response as SSE text, one event for each piece; `number` tells the responses of one test apart. */
+  /** A streamed response as SSE text, one event for each piece; `number` distinguishes the responses of one test. */
   stream(turn: ScriptedTurn, number: number): string;
   /** An error of the provider in the middle of a stream, as SSE text. */
   readonly streamError: string;
   /** Reads a stream strictly: one start, gapless indices, matching starts and stops, one end. Throws for anything else. */
   client(sse: string): ClientView;
-  /** What the official client accumulates from a stream; rejects where that throws. */
+  /** What the official client accumulates from a stream; rejects when the client throws. */
   readonly official: { readonly client: string; read(sse: string): Promise<OfficialView> } | Absent;
-  /** What a stream has said by now, piece by piece, without checking: texts, reasoning, arguments of calls but of the named tool. */
+  /**
+   * Returns what a stream has said so far, piece by piece and without checks: texts, reasoning, and arguments of calls, except
+   * those of the named tool.
+   */
   heard(sse: string, except: string): readonly string[];
-  /** Streams in the shape that real servers send, with what no scripted turn has. */
+  /** Streams in the shape that real servers send, with parts that no scripted turn has. */
   readonly exchanges: Readonly<Record<ExchangeName, Exchange | Absent>>;
 };
 
@@ -89,17 +95,17 @@ export type ErrorFixture = {
 
 /** Usage in the provider's own terms. */
 export type UsageFixture = {
-  /** What the provider says of responses to requests of one exchange, at its fullest; three or more. */
+  /** What the provider reports for responses to requests of one exchange, as completely as it can; three or more. */
   readonly rounds: readonly { readonly said: unknown; readonly means: ReplyUsage }[];
-  /** What it would say of all of them as one. */
+  /** What it would report for all of them as one. */
   readonly total: unknown;
-  /** A response with this usage; without any where it is undefined, as some servers send it. */
+  /** A response with this usage; without any if it is undefined, as some servers send it. */
   response(turn: ScriptedTurn, said: unknown): Uint8Array;
-  /** The same as a stream, told as the provider tells it: of running totals also those before the last. */
+  /** The same as a stream, in the provider's way: of running totals also those before the last. */
   stream(turn: ScriptedTurn, number: number, said: unknown): string;
-  /** What a complete response tells. */
+  /** Returns the usage that a complete response reports. */
   inResponse(body: Uint8Array): unknown;
-  /** What a stream tells by and by, each time all that is known by then. */
+  /** Returns the usage that a stream reports over time, each time everything known so far. */
   inStream(sse: string): readonly unknown[];
 };
 
@@ -133,7 +139,7 @@ export type NeutralRequest = {
 
 export type NeutralTurn =
   | { readonly say: 'system' | 'user'; readonly text: string }
-  /** Says at least one text or call; reasoning stands in front of both. */
+  /** Holds at least one text or call; reasoning comes ahead of both. */
   | {
       readonly say: 'assistant';
       readonly reasoning?: string;
@@ -142,7 +148,7 @@ export type NeutralTurn =
     }
   | { readonly say: 'results'; readonly results: readonly { readonly id: string; readonly text: string }[] };
 
-/** What a scripted model answers. Pieces are what the model streams one by one. */
+/** The answer of a scripted model. Pieces are what the model streams one by one. */
 export type ScriptedTurn = {
   readonly parts: readonly ScriptedPart[];
   /** `calls`: it waits for results. `length`: its token limit cut it off, in the middle of the last part. */
@@ -175,5 +181,8 @@ export type ExchangeName =
   | 'a recall among calls of the client'
   | 'tools that the provider runs';
 
-/** The responses to a request and its continuations as SSE text: each but the last ends in recalls; and what the client gets of all. */
+/**
+ * The responses to a request and its continuations as SSE text (each but the last ends in recalls), and what the client gets of
+ * all.
+ */
 export type Exchange = { readonly responses: readonly string[]; readonly client: ClientView };

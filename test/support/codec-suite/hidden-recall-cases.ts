@@ -1,4 +1,7 @@
-/** Cases of hidden recalls: what was recalled for a reply stands in later requests where the model left it, with the bytes it was sent with. */
+/**
+ * Tests hidden recalls: later requests hold what was recalled for a reply, at the place where the model recalled it, with the
+ * bytes that were sent.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RecallAnswer } from '../../../src/codecs/codec.ts';
@@ -17,7 +20,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
   const asked: NeutralTurn = { say: 'user', text: 'What does the log say?' };
   const thanks: NeutralTurn = { say: 'user', text: 'Thanks. And now?' };
 
-  /** The last request of the reply, as far as the model had it, and a later one of the client with the hidden recall put back. */
+  /** The last request of the reply, as the model saw it, and a later one of the client with the hidden recall put back. */
   function later({ rounds, copy }: Told, others: readonly HiddenRecall[] = []) {
     const first = fixture.body({ turns: [asked], tools: ['read'] });
     let sent = first;
@@ -231,7 +234,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
             const shown = codec.writeResponse(fixture.response(last), replies.slice(0, -1), replies.at(-1)!);
             const { text: heard, calls } = fixture.clientResponse(shown);
             fc.pre(heard.trim() !== '' || calls.length > 0);
-            // A reply of nothing but recalls is never the last of an exchange.
+            // A reply with nothing but recalls is never the last of an exchange.
             fc.pre(replies.at(-1)!.recalls.length === 0 || calls.length > 0);
             const copy: NeutralTurn[] = [
               { say: 'assistant', ...(heard === '' ? {} : { text: heard }), calls },
@@ -285,7 +288,7 @@ function messagesOf({ body, messages }: Conversation): readonly string[] {
   return messages.map((message) => bytesOfBlock(body, message));
 }
 
-/** One line for each text, call and result, however they are spread over messages. */
+/** Returns one line for each text, call and result, however they are spread over messages. */
 function linesOf(conversation: Conversation): readonly string[] {
   const { body, messages } = conversation;
   return messages.flatMap((message) =>
@@ -298,7 +301,7 @@ function linesOf(conversation: Conversation): readonly string[] {
   );
 }
 
-/** Each answered call with the text that answers it. */
+/** Returns each answered call with the text that answers it. */
 function answered(conversation: Conversation): readonly (readonly [string, string])[] {
   const { body, messages } = conversation;
   return pairCalls(conversation).pairs.flatMap(({ call: asked, result }) => {

@@ -1,4 +1,4 @@
-/** Cases of input that no honest client sends: it is read without a scratch, or refused as `not-this-format`. Never anything else. */
+/** Tests input that no honest client sends: it is read without harm, or refused as `not-this-format`, and nothing else. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
@@ -196,7 +196,7 @@ function holds(codec: Codec, body: Uint8Array, change: (text: string) => string)
   readsOrRefuses(codec, encoder.encode(change(shown(body))));
 }
 
-/** Everything that works on a view works on this one, whatever odd thing stands in the body. */
+/** Every function that works on a view works on this one, whatever odd content the body has. */
 function readsOrRefuses(codec: Codec, body: Uint8Array): void {
   let conversation: Conversation;
   try {

@@ -1,7 +1,7 @@
 /** Arbitrary JSON as text, for property tests: every legal spelling, not only the one `JSON.stringify` would choose. */
 import * as fc from 'fast-check';
 
-/** White space, also none. */
+/** White space, including none. */
 const space = fc.constantFrom('', '', '', ' ', '\n', '\t', '\r\n', '  ');
 
 const numberText = fc.oneof(
@@ -10,7 +10,7 @@ const numberText = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
 );
 
-/** What may stand between the quotes of a string: raw characters and every kind of escape, lone surrogates included. */
+/** What may be between the quotes of a string: raw characters and every kind of escape, lone surrogates included. */
 const stringPiece = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 8 }).map((text) => JSON.stringify(text).slice(1, -1)),
   fc.constantFrom('\\\\', '\\"', '\\/', '\\b', '\\f', '\\n', '\\r', '\\t', '[', ']', '{', '}', ',', ':'),
@@ -32,10 +32,10 @@ export function jsonStringText(): fc.Arbitrary<string> {
   return fc.array(stringPiece, { maxLength: 5 }).map((pieces) => `"${pieces.join('')}"`);
 }
 
-/** Keys repeat now and then, and some mean something to JavaScript. */
+/** Keys repeat now and then, and some are special in JavaScript. */
 const keyText = fc.oneof(
   fc.constantFrom('"a"', '"b"', '"\\u0061"', '"list"', '""', '"10"', '"__proto__"', '"constructor"'),
-  // No key holds a backslash: where one object had the key `\`, V8 13.6 takes `"\u0061"` in the next for the same.
+  // No key holds a backslash: after an object with the key `\`, V8 13.6 reads `"\u0061"` in the next one as the same key.
   jsonStringText().filter((text) => !(JSON.parse(text) as string).includes('\\')),
 );
 
@@ -73,7 +73,7 @@ export function jsonObjectText(): fc.Arbitrary<string> {
   return padded(json.object);
 }
 
-/** The document with JSON in place of one of its values, chosen by the seed; as it is where it has none. */
+/** Replaces one of the document's values, chosen by the seed, by JSON; returns the document unchanged when it has none. */
 export function replacedValue(text: string, seed: number, value: string): string {
   const marker = ['marked for replacement'];
   if (!text.startsWith('{')) return text;

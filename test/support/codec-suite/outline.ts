@@ -1,4 +1,4 @@
-/** A conversation in a few readable lines, for expectations that stand in sight. */
+/** Shows a conversation in a few readable lines, for expectations written out in tests. */
 import {
   bytesOf,
   type Conversation,
@@ -9,7 +9,7 @@ import {
 } from '../../../src/conversation/conversation.ts';
 import { shown } from './views.ts';
 
-/** One line a block: its role, then its parts with what they hold. */
+/** Returns one line a block: its role, then its parts with their content. */
 export function outline(conversation: Conversation): readonly string[] {
   const { body, preamble, messages } = conversation;
   const lineOf = (role: string, block: { readonly span: Span; readonly parts: readonly Part[] }) =>

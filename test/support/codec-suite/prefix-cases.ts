@@ -1,4 +1,4 @@
-/** Cases of the prefix chain: what clients move about between turns changes no link; whatever says something else changes all later ones. */
+/** Tests prefix hashes: changes that clients make between turns change no hash; a change of meaning changes all later ones. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
@@ -61,7 +61,7 @@ export function prefixCases(codec: Codec, fixture: CodecFixture): void {
   });
 }
 
-/** The message with one of its values replaced; undefined where that would say the same. */
+/** Replaces one value of the message; undefined when the meaning would stay the same. */
 function changedMessage(message: unknown, seed: number, value: string, moving: ReadonlySet<string>): unknown {
   const before = JSON.stringify(message);
   const copy: unknown = JSON.parse(before);
@@ -80,7 +80,7 @@ function changedMessage(message: unknown, seed: number, value: string, moving: R
   visit(copy);
   const { held, put } = places[seed % places.length]!;
   const other: unknown = JSON.parse(value);
-  // A text in place of the list that holds it says the same.
+  // A text in place of the list that holds it means the same.
   const isHeld = typeof other === 'string' && JSON.stringify(held).includes(JSON.stringify(other));
   if (Array.isArray(held) && isHeld) return undefined;
   put(other);

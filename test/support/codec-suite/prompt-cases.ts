@@ -1,4 +1,4 @@
-/** Cases of requests of our own: what is asked is what a server of the format reads. */
+/** Tests requests of our own: a server of the format reads the same prompt. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';

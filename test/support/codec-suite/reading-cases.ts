@@ -1,4 +1,4 @@
-/** Cases of reading: the view says what the body says, and writing nothing gives the very same array. */
+/** Tests reading: the view holds the content of the body, and writing nothing gives the same array. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
@@ -104,7 +104,7 @@ function callsSaid({ turns }: NeutralRequest) {
   return turns.flatMap((turn) => (turn.say === 'assistant' ? turn.calls : []));
 }
 
-/** Arguments are a JSON string in some formats and an object in others; either way they are the same JSON. */
+/** Arguments are a JSON string in some formats and an object in others; both are the same JSON. */
 function callsIn(conversation: ReturnType<typeof view>) {
   return conversation.messages.flatMap((message) =>
     message.parts.flatMap((part) => {

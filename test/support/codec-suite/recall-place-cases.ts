@@ -1,4 +1,4 @@
-/** Cases of a recall anywhere in a reply: first, in the middle or last, beside words, reasoning and calls, in every round. */
+/** Tests a recall anywhere in a reply: first, in the middle or last, with words, reasoning and calls, in every round. */
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
 import { recallName } from './arbitrary.ts';
@@ -18,7 +18,7 @@ const recall = (id: string): ScriptedPart => ({
   pieces: ['{"id":', '"m1"}'],
 });
 
-/** Messages that a recall is put into, at every place. */
+/** Messages into which a recall is inserted, at every place. */
 const messages: readonly (readonly ScriptedPart[])[] = [
   [],
   [text('So ', 'far.')],
@@ -89,7 +89,7 @@ export function recallPlaceCases(codec: Codec, fixture: CodecFixture): void {
   });
 }
 
-/** The client's stream of all rounds. */
+/** Returns the client's stream of all rounds. */
 function played(codec: Codec, fixture: CodecFixture, parts: readonly ScriptedPart[]) {
   const turns = roundsOf(parts);
   const relay = codec.openStream({ recallTool: recallName });
@@ -101,7 +101,7 @@ function played(codec: Codec, fixture: CodecFixture, parts: readonly ScriptedPar
   return { sse: went.join(''), turns };
 }
 
-/** Beside calls of the client a recall is not answered now. Alone it is, and the model recalls again before it goes on. */
+/** With calls of the client a recall is not answered yet. Alone it is answered, and the model recalls again before it continues. */
 function roundsOf(parts: readonly ScriptedPart[]): readonly ScriptedTurn[] {
   const turn = turnOf(parts);
   if (parts.some((part) => part.type === 'call' && part.name !== recallName)) return [turn];

@@ -1,7 +1,7 @@
-/** Reads the bodies that lie beside a codec. */
+/** Reads the recorded bodies of a codec. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The request bodies in a codec's fixtures, by their file names without ending. */
+/** Returns the request bodies in a codec's fixtures, by their file names without extension. */
 export function recordedBodies(codecFolder: string): Readonly<Record<string, Uint8Array>> {
   const folder = new URL(`../../../src/codecs/${codecFolder}/fixtures/`, import.meta.url);
   const names = readdirSync(folder).filter((name) => name.endsWith('.json'));

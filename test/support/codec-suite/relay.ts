@@ -4,7 +4,7 @@ import { shown } from './views.ts';
 
 const encoder = new TextEncoder();
 
-/** Feeds one upstream response; `out` is what the client got by its end, without the tail. */
+/** Feeds one upstream response; `out` is what the client has received by its end, without the tail. */
 export function relayed(relay: StreamRelay, sse: string): { readonly out: string; readonly end: RelayEnd } {
   const out = takeAll(relay, sse);
   return { out, end: relay.end() };
@@ -18,13 +18,13 @@ export function takeAll(relay: StreamRelay, sse: string): string {
     .join('');
 }
 
-/** The bytes behind a response that is done; throws when a recall is pending. */
+/** Returns the bytes behind a finished response; throws when a recall is pending. */
 export function tailOf(end: RelayEnd): string {
   if (end.status !== 'done') throw new Error('a recall is pending');
   return end.tail.map(shown).join('');
 }
 
-/** Events of a stream of ours: no odd line ends in it. */
+/** Returns the events of a stream of our own, without odd line ends. */
 export function eventsOf(sse: string): readonly StreamEvent[] {
   return sse
     .split(/(?<=\n\n)/)

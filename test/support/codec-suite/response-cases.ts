@@ -1,4 +1,4 @@
-/** Cases of complete responses and of errors: what the model said, what the client may see of it, and in whose words. */
+/** Tests complete responses and errors: the model's reply, what the client may see of it, and its format. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, GatewayProblem } from '../../../src/codecs/codec.ts';

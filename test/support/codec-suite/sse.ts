@@ -1,4 +1,4 @@
-/** Server-sent events as text, for fixtures: written in the plainest spelling, and read without mercy. */
+/** Writes server-sent events as text in the plainest spelling, and reads them strictly, for fixtures. */
 
 export type SseEvent = { readonly event: string | undefined; readonly data: string };
 
@@ -7,7 +7,7 @@ export function sseText(data: unknown, event?: string): string {
   return `${event === undefined ? '' : `event: ${event}\n`}data: ${text}\n\n`;
 }
 
-/** The events of a stream; comments are left out. Throws for lines that no event has. */
+/** Returns the events of a stream without comments. Throws for lines that no event has. */
 export function sseEvents(sse: string): readonly SseEvent[] {
   if (sse !== '' && !sse.endsWith('\n\n')) throw new Error('the stream does not end with an event');
   return sse
@@ -24,7 +24,7 @@ export function sseEvents(sse: string): readonly SseEvent[] {
     });
 }
 
-/** A `fetch` that answers whatever is asked with this stream, for clients that accumulate one. */
+/** Returns a `fetch` that answers every request with this stream, for clients that accumulate one. */
 export function fetchOf(sse: string): () => Promise<Response> {
   const headers = { 'content-type': 'text/event-stream' };
   return () => Promise.resolve(new Response(sse, { headers }));

@@ -1,4 +1,4 @@
-/** Cases of streams: nothing is held back, private calls are not seen, and all rounds make one well-formed message. */
+/** Tests streams: nothing is held back, private calls are not seen, and all rounds make one well-formed message. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, ModelReply } from '../../../src/codecs/codec.ts';
@@ -99,7 +99,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
   brokenCases(codec, fixture);
 }
 
-/** The turns every relay must have seen, spelled out. */
+/** The turns that every relay must have seen, written out. */
 function scriptedCases(codec: Codec, fixture: CodecFixture): void {
   const text = (...pieces: readonly string[]): ScriptedPart => ({ type: 'text', pieces });
   const reasoning: ScriptedPart = { type: 'reasoning', pieces: ['hm', ', so'] };
@@ -214,7 +214,7 @@ function brokenCases(codec: Codec, fixture: CodecFixture): void {
               .map((turn, number) => relayed(relay, fixture.stream(turn, number)).out)
               .join('');
             const events = eventsOf(fixture.stream(last, rounds.length));
-            // The error comes in place of what ends the message, or earlier.
+            // The error comes in place of the end of the message, or earlier.
             const some = events
               .slice(0, seed % Math.max(1, events.length - 2))
               .map((event) => shown(event.raw))
@@ -294,7 +294,7 @@ function clientCalls(turn: ScriptedTurn): number {
   return callsIn(turn).filter((call) => call.name !== recallName).length;
 }
 
-/** What a stream says to us is what the same reply says when it comes whole, and it can be sent back. */
+/** A stream gives the same reply as the complete response, and it can be sent back. */
 function sameReply(codec: Codec, fixture: CodecFixture, reply: ModelReply, turn: ScriptedTurn): void {
   const whole = codec.readResponse(fixture.response(turn), recallName);
   const { text, recalls, calls, usage, finish } = reply;

@@ -1,4 +1,4 @@
-/** What scripted turns say, and what a client should make of them when the private calls are left out. */
+/** Computes what scripted turns say, and what a client should make of them when the private calls are left out. */
 import type { ToolCall, ReplyUsage } from '../../../src/codecs/codec.ts';
 import { recallName } from './arbitrary.ts';
 import type { ClientView, ResponseFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
@@ -24,7 +24,7 @@ export function sumOf(turns: readonly Pick<ScriptedTurn, 'usage'>[]): ReplyUsage
   };
 }
 
-/** One message of all rounds. Only the last can call something of the client's. */
+/** Returns one message of all rounds. Only the last one can call something of the client's. */
 export function expectedView(turns: readonly ScriptedTurn[]): ClientView {
   const last = turns.at(-1)!;
   const calls = callsIn(last).filter((call) => call.name !== recallName);
@@ -38,7 +38,7 @@ export function expectedView(turns: readonly ScriptedTurn[]): ClientView {
   };
 }
 
-/** The reasoning that a complete response of all rounds shows. */
+/** Returns the reasoning that a complete response of all rounds shows. */
 export function reasoningIn(
   turns: readonly ScriptedTurn[],
   shown: ResponseFixture['reasoningShown'],
@@ -62,7 +62,7 @@ function isRecall(part: ScriptedPart): boolean {
   return part.type === 'call' && part.name === recallName;
 }
 
-/** What stands behind a reasoning up to the next, or behind that where two stand in a row. */
+/** Returns what follows a reasoning up to the next one, or behind that when two come in a row. */
 function leadsTo(parts: readonly ScriptedPart[], at: number): readonly ScriptedPart[] {
   const behind = parts.slice(at + 1);
   const start = behind.findIndex((part) => part.type !== 'reasoning');

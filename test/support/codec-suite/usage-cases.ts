@@ -1,4 +1,4 @@
-/** Cases of usage: within a response the last total counts, over the rounds of an exchange they add up, in the provider's own terms. */
+/** Tests usage: within a response the last total counts; over the rounds of an exchange they add up, in the provider's own terms. */
 import { describe, expect, it } from 'vitest';
 import type { Codec, StreamRelay } from '../../../src/codecs/codec.ts';
 import { recallName } from './arbitrary.ts';
@@ -79,7 +79,7 @@ const nothing = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 };
 const asking: ScriptedTurn = { parts: [text, call(recallName)], finish: 'calls', usage: nothing };
 const answering: ScriptedTurn = { parts: [text, call('run')], finish: 'calls', usage: nothing };
 
-/** Every number of a usage object by its place. */
+/** Returns every number of a usage object by its place. */
 function numbersIn(told: unknown, place = ''): ReadonlyMap<string, number> {
   if (typeof told === 'number') return new Map([[place, told]]);
   if (typeof told !== 'object' || told === null) return new Map();

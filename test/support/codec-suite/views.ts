@@ -1,4 +1,4 @@
-/** Looks at conversations from outside, for the cases of the suite: what they say, and in which bytes. */
+/** Describes conversations from outside for the cases of the suite: their content, and their bytes. */
 import type { Codec, ReadContext } from '../../../src/codecs/codec.ts';
 import { type Conversation, textOf, textsOf } from '../../../src/conversation/conversation.ts';
 import { scanObject, skipSpace } from '../../../src/conversation/json-scan.ts';
@@ -7,7 +7,7 @@ import { sha256 } from '../../../src/store/digest.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A reading that remembers nothing of other tests. */
+/** Returns a context that remembers nothing of other tests. */
 export function newReading(): ReadContext {
   return { digest: sha256, outlines: new Map() };
 }
@@ -16,12 +16,12 @@ export function view(codec: Codec, body: Uint8Array | string): Conversation {
   return codec.read(typeof body === 'string' ? encoder.encode(body) : body, newReading());
 }
 
-/** Bytes as text. Throws where a code point was split. */
+/** Returns bytes as text. Throws if a code point was split. */
 export function shown(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-/** All texts a body holds for the model, those beside the messages first. */
+/** Returns all texts that a body holds for the model, those outside the messages first. */
 export function textsIn(conversation: Conversation): readonly string[] {
   const { body, preamble, messages } = conversation;
   return [...preamble, ...messages].flatMap((block) =>
@@ -29,7 +29,7 @@ export function textsIn(conversation: Conversation): readonly string[] {
   );
 }
 
-/** The bytes of every top-level member but the list of messages. */
+/** Returns the bytes of every top-level member except the list of messages. */
 export function otherMembers({ body }: Conversation, messagesKey: string): readonly string[] {
   return scanObject(body, skipSpace(body, 0))
     .members.filter(({ key }) => key !== messagesKey)

@@ -1,4 +1,4 @@
-/** Hidden recalls spelled in few words, and what is sent of a conversation with them, in lines: for cases that one format alone has. */
+/** Builds hidden recalls from short descriptions, and shows a conversation with them in lines, for cases that only one format has. */
 import type { Codec, PlacedHiddenRecall } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
 import type { HiddenRecall } from '../../../src/conversation/hidden-recall.ts';
@@ -7,15 +7,18 @@ import { recallName } from './arbitrary.ts';
 import { outline } from './outline.ts';
 import { view } from './views.ts';
 
-/** Messages of one step of a conversation, as JSON values; where they are a client's copy of a reply, with what was recalled for it. */
+/** Messages of one step of a conversation, as JSON values; for a client's copy of a reply, together with its hidden recall. */
 export type Step =
   | readonly unknown[]
   | { readonly copy: readonly unknown[]; readonly hiddenRecall: HiddenRecall };
 
-/** Ids of private calls, in order, with what memory answers each. */
+/** Ids of private calls, in order, with the answer to each. */
 type Answers = Readonly<Record<string, string>>;
 
-/** From the model's turns, as JSON values of its response: in each but the last it recalled; `closing` is what it said at last. */
+/**
+ * Makes a hidden recall from the model's turns, as JSON values of its response: in each but the last it recalled; `closing` is
+ * its last reply.
+ */
 export function hiddenRecallOf(
   rounds: readonly (readonly [turn: unknown, Answers])[],
   closing?: unknown,
@@ -32,7 +35,7 @@ export function hiddenRecallOf(
   };
 }
 
-/** What is sent: `fields` stand beside the messages, which stand under `key`. */
+/** Returns the conversation as sent: `fields` are the other members of the body, the messages are under `key`. */
 export function withHiddenRecalls(
   codec: Codec,
   key: string,
@@ -49,7 +52,7 @@ export function withHiddenRecalls(
   return view(codec, codec.insertHiddenRecalls(conversation, hiddenRecalls));
 }
 
-/** The same in lines, with the rules it breaks at the end. */
+/** Returns the same in lines, with the rules it breaks at the end. */
 export function linesWithHiddenRecalls(...given: Parameters<typeof withHiddenRecalls>): readonly string[] {
   const conversation = withHiddenRecalls(...given);
   const [codec] = given;

@@ -1,4 +1,4 @@
-/** Answers one request: refuses what the provider refuses, asks the script, delivers what it says. Holds the state of a provider. */
+/** Answers one request: refuses what the provider refuses, asks the script, and delivers its reply. Holds the state of a provider. */
 import type { ServerResponse } from 'node:http';
 import { chatFormat } from './chat-format.ts';
 import { countFormats } from './counts.ts';
@@ -127,7 +127,7 @@ function scriptRequest(
 
 const failed = (message: string): Reply => ({ type: 'error', status: 400, body: { error: { message } } });
 
-/** A script that fails answers 400, which no client tries again. */
+/** A script that fails answers 400, which no client retries. */
 async function replyOf(script: Script, request: ScriptRequest): Promise<Reply> {
   const { index } = request;
   if (typeof script !== 'function') {

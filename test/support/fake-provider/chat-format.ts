@@ -1,4 +1,7 @@
-/** Chat Completions as the provider frames it, plain and streamed. Ids and times are reckoned, so that two runs give the same bytes. */
+/**
+ * Spells Chat Completions as the provider does, plain and streamed. Ids and times are computed, so that two runs give the same
+ * bytes.
+ */
 import { chatRefusal } from './chat-rules.ts';
 import { isObject } from './json.ts';
 import { argumentsJson, pieces } from './script.ts';
@@ -83,7 +86,7 @@ function callsOf({ parts, index }: Answer): readonly JsonObject[] {
     }));
 }
 
-/** The deltas between the one with the role and the one with the reason to stop. */
+/** Returns the deltas between the one with the role and the one with the finish reason. */
 function deltas(answer: Answer): readonly { delta: JsonObject; part: number | undefined }[] {
   const calls = callsOf(answer);
   let seen = 0;

@@ -1,8 +1,8 @@
-/** What Chat Completions refuses with a 400: the rules that an edited conversation could break, in the provider's words. */
+/** Finds what Chat Completions refuses with a 400: the rules that an edited conversation could break, in the provider's words. */
 import { isObject, objectsIn } from './json.ts';
 import type { JsonObject, Refusal } from './script.ts';
 
-/** The first broken rule. */
+/** Returns the first broken rule. */
 export function chatRefusal(body: JsonObject): Refusal | undefined {
   return topLevelRefusal(body) ?? messagesRefusal(body['messages'] as readonly unknown[]);
 }
@@ -38,7 +38,7 @@ function topLevelRefusal(body: JsonObject): Refusal | undefined {
 const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
 
 function messagesRefusal(messages: readonly unknown[]): Refusal | undefined {
-  /** The calls of the last assistant message; those still without an answer are `open`. */
+  /** The calls of the last assistant message; `open` are those still without an answer. */
   let called: ReadonlySet<string> = new Set();
   let open = new Set<string>();
   for (const [index, message] of messages.entries()) {

@@ -1,4 +1,4 @@
-/** How each provider answers a count of tokens. Tokens are reckoned from the size of the body. */
+/** Answers a token count as each provider does. Tokens are computed from the size of the body. */
 import { fieldOf } from './gemini-fields.ts';
 import { geminiRefusal } from './gemini-rules.ts';
 import { isObject } from './json.ts';
@@ -33,7 +33,7 @@ export function countFormats(
   };
 }
 
-/** A count may hold the whole request that would be sent, or its contents alone. */
+/** A count may hold the whole request to be sent, or only its contents. */
 function wholeRequest(body: JsonObject): JsonObject {
   const whole = fieldOf(body, 'generateContentRequest');
   return isObject(whole) ? whole : body;

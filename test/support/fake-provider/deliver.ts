@@ -1,4 +1,4 @@
-/** Writes a scripted reply to the connection: plain, as a stream with its pauses, hanging or cut. Does all of the timing. */
+/** Writes a scripted reply to the connection: plain, as a stream with its pauses, hanging or cut. All timing is here. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, ModelRequest, Reply, Turn, TurnPart, WireEvent, WireFormat } from './script.ts';
@@ -11,7 +11,7 @@ export type Context = {
   readonly bytes: number;
 };
 
-/** Resolves when the reply is written or the client is gone. */
+/** Resolves when the reply is written or the client has disconnected. */
 export async function deliver(outgoing: ServerResponse, reply: Reply, context: Context): Promise<void> {
   outgoing.setHeader(context.format.idHeader, `req_${context.index}`);
   switch (reply.type) {
@@ -37,7 +37,7 @@ export async function deliver(outgoing: ServerResponse, reply: Reply, context: C
       outgoing.writeHead(reply.status).flushHeaders();
       for (const chunk of reply.chunks) {
         await write(outgoing, chunk);
-        // One turn of the loop between chunks, else they travel as one.
+        // One turn of the event loop between chunks; otherwise they are sent together.
         await sleep(0);
       }
       outgoing.end();
@@ -65,7 +65,7 @@ async function sendTurn(
 ): Promise<void> {
   const { format, request } = context;
   const answer = answerOf(turn, context);
-  // Before the last byte is out: with it the client may ask for what is kept.
+  // Before the last byte is sent: after it the client may ask for what is kept.
   if (extent === 'whole') format.memory?.keep(answer);
   if (request.reply !== 'whole') {
     const events = format.events(answer);
@@ -79,7 +79,7 @@ async function sendTurn(
   if (extent === 'whole') outgoing.end();
   else if (extent.end === 'hang') await closed(outgoing);
   else {
-    // A turn later, as what was written in this one may still be corked.
+    // One turn later, because bytes written in this one may still be corked.
     await sleep(0);
     outgoing.socket?.destroySoon();
   }

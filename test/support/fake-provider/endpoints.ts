@@ -1,13 +1,13 @@
-/** What of a provider a method and a path ask for. Pure. */
+/** Tells which endpoint of a provider a method and a path name. Pure. */
 import type { ModelRequest, ScriptFormat } from './script.ts';
 
 export type Endpoint = { readonly format: ScriptFormat } & (
   | { readonly kind: 'reply' | 'count'; readonly named?: NamedInPath }
   | { readonly kind: 'compact' }
-  /** A response that was kept. */
+  /** A kept response. */
   | { readonly kind: 'read' | 'delete'; readonly id: string }
   | { readonly kind: 'alive' }
-  /** Anything else; the format is the one whose provider has such paths. */
+  /** Any other path; the format is that of the provider with such paths. */
   | { readonly kind: 'other' }
 );
 

@@ -14,11 +14,11 @@ export type { FakeProviderOptions, RecordedRequest } from './options.ts';
 export type FakeProvider = {
   /** `http://127.0.0.1:PORT`, without a path. */
   readonly url: string;
-  /** All requests so far, refused ones too. */
+  /** All requests so far, including refused ones. */
   readonly requests: readonly RecordedRequest[];
-  /** Resolves when so many requests have come. */
+  /** Resolves when this many requests have arrived. */
   received(count: number): Promise<void>;
-  /** Breaks off what is under way and frees the port. */
+  /** Breaks off responses in progress and frees the port. */
   close(): Promise<void>;
 };
 

@@ -1,8 +1,8 @@
-/** Reading of parsed generateContent bodies. Every name has two spellings there: `functionCall` and `function_call` are the same. */
+/** Reads parsed generateContent bodies. Every name has two spellings: `functionCall` and `function_call` are the same. */
 import { isObject, objectsIn } from './json.ts';
 import type { JsonObject } from './script.ts';
 
-/** A member by its camelCase name; null is the same as nothing. */
+/** Returns a member by its camelCase name; null means absent. */
 export function fieldOf(object: JsonObject | undefined, name: string): unknown {
   const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return object?.[name] ?? object?.[snake] ?? undefined;
@@ -18,13 +18,13 @@ export function textAt(object: JsonObject | undefined, name: string): string | u
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The parts of a content; one alone may stand without brackets. */
+/** Returns the parts of a content; a single part may be given without brackets. */
 export function partsOf(content: JsonObject): readonly JsonObject[] {
   const parts = fieldOf(content, 'parts');
   return isObject(parts) ? [parts] : objectsIn(parts);
 }
 
-/** `gemini-3-pro`, `gemini-3.1-flash` and later want the signatures of their calls back. */
+/** True for `gemini-3-pro`, `gemini-3.1-flash` and later: they require the signatures of their calls. */
 export function checksSignatures(model: string): boolean {
   const [, version] = /gemini-(\d+)/.exec(model) ?? [];
   return Number(version) >= 3;

@@ -1,4 +1,7 @@
-/** Gemini generateContent as the provider frames it, plain, as server-sent events and as one JSON array in pieces. Ids are reckoned. */
+/**
+ * Spells Gemini generateContent as the provider does: plain, as server-sent events, and as one JSON array in pieces. Ids are
+ * computed.
+ */
 import { checksSignatures } from './gemini-fields.ts';
 import { geminiRefusal } from './gemini-rules.ts';
 import { argumentsJson, pieces } from './script.ts';
@@ -13,7 +16,7 @@ export function geminiFormat(strictRoles: boolean): WireFormat {
       const chunks = chunksOf(answer);
       return chunks.map(({ said, part }, n): WireEvent => {
         const isLast = n === chunks.length - 1;
-        // Running totals: only the last chunk has seen all.
+        // Running totals: only the last chunk counts everything.
         const output = isLast ? answer.usage.output : Math.min(n + 1, answer.usage.output);
         const json = JSON.stringify(reply(answer, [said], { said: output, isLast }));
         const text = answer.request.reply === 'array' ? inArray(json, n, isLast) : `data: ${json}\r\n\r\n`;
@@ -56,7 +59,7 @@ function reply(answer: Answer, parts: readonly JsonObject[], { said, isLast }: P
   };
 }
 
-/** Thinking has its share of the output by length. */
+/** Returns the thinking's share of the output, by length. */
 function thoughtTokens({ parts, usage }: Answer): number {
   const lengthOf = (part: TurnPart): number =>
     part.type === 'tool-call' ? argumentsJson(part).length : part.text.length;
@@ -65,14 +68,14 @@ function thoughtTokens({ parts, usage }: Answer): number {
   return all === 0 ? 0 : Math.floor((usage.output * thought) / all);
 }
 
-/** What signs a turn: the seal of its thinking, or one of ours where the model wants its calls signed. */
+/** Returns the signature of a turn: that of its thinking, or one of ours if the model requires signed calls. */
 function signatureOf({ parts, request, index }: Answer): string | undefined {
   const thought = parts.findLast((part) => part.type === 'thinking' && part.signature !== '');
   if (thought?.type === 'thinking') return thought.signature;
   return checksSignatures(request.model) ? btoa(`signature ${index}`) : undefined;
 }
 
-/** On the first call of the step, or on the end of what was said. */
+/** Signs the first call of the step, or the end of the text. */
 function signed(answer: Answer, parts: readonly JsonObject[]): readonly JsonObject[] {
   const thoughtSignature = signatureOf(answer);
   if (thoughtSignature === undefined) return parts;
@@ -83,7 +86,7 @@ function signed(answer: Answer, parts: readonly JsonObject[]): readonly JsonObje
 
 function wholeParts(answer: Answer): readonly JsonObject[] {
   const parts = answer.parts.map((part, n) => partOf(part, n, answer));
-  // Behind thoughts alone there is nothing to sign.
+  // A turn of thoughts only has nothing to sign.
   return signed(answer, parts.some((part) => !('thought' in part)) ? parts : [...parts, { text: '' }]);
 }
 
@@ -102,7 +105,7 @@ function partOf(part: TurnPart, n: number, { index }: Answer): JsonObject {
 
 type Chunk = { readonly said: JsonObject; readonly part?: number };
 
-/** Text in pieces, calls whole. A call may be the end itself; behind text the end is an empty one. */
+/** Returns text in pieces, calls whole. A call may be the end itself; behind text the end is an empty one. */
 function chunksOf(answer: Answer): readonly Chunk[] {
   const chunks = answer.parts.flatMap((part, n): readonly Chunk[] => {
     const whole = partOf(part, n, answer);

@@ -1,4 +1,7 @@
-/** What generateContent refuses of calls and responses: each turn of calls is answered in the next turn, one response for each call. */
+/**
+ * Finds what generateContent refuses in calls and responses: each turn of calls is answered in the next turn, with one response
+ * for each call.
+ */
 import { fieldOf, objectAt, textAt } from './gemini-fields.ts';
 import type { JsonObject } from './script.ts';
 
@@ -31,7 +34,7 @@ function inside(turn: Turn | undefined, field: string, isModel: boolean): readon
     }));
 }
 
-/** By id where there is one, else by name; where nobody has ids, in order. */
+/** Pairs by id if there is one, else by name; without any ids, in order. */
 function mismatch(calls: readonly Named[], answers: readonly Named[]): string | undefined {
   const open = [...calls];
   for (const answer of answers) {

@@ -1,7 +1,7 @@
 /**
- * What generateContent refuses with a 400: the rules that an edited conversation could break, in the provider's words. Neighbouring
- * contents of the model are one turn, as its own client sends them, and so are those of the user; `strictRoles` refuses the latter,
- * as older models do, but for words right behind results.
+ * Finds what generateContent refuses with a 400: the rules that an edited conversation could break, in the provider's words.
+ * Neighboring contents of the model are one turn, as its own client sends them, and so are those of the user; `strictRoles`
+ * refuses the latter, as older models do, except for words right behind results.
  */
 import { checksSignatures, fieldOf, objectAt, partsOf, textAt } from './gemini-fields.ts';
 import { pairingRefusal, type Turn } from './gemini-pairing.ts';
@@ -10,7 +10,7 @@ import type { JsonObject, Refusal } from './script.ts';
 
 export type GeminiNeeds = { readonly model: string; readonly strictRoles: boolean };
 
-/** The first broken rule. */
+/** Returns the first broken rule. */
 export function geminiRefusal(body: JsonObject, needs: GeminiNeeds): Refusal | undefined {
   const contents = fieldOf(body, 'contents');
   const list = isObject(contents) ? [contents] : contents;
@@ -44,7 +44,7 @@ function contentRefusal(content: unknown, index: number): string | undefined {
   const at = `contents[${index}]`;
   if (!isObject(content)) return `Invalid value at '${at}' (type.googleapis.com/Content), ${quoted(content)}`;
   const role = fieldOf(content, 'role') ?? '';
-  // `function` is how results were spelled at first.
+  // `function` is the old role of results.
   if (!['', 'user', 'model', 'function'].includes(role as string))
     return 'Please use a valid role: user, model.';
   const parts = fieldOf(content, 'parts');
@@ -126,12 +126,12 @@ function turnsOf(contents: readonly JsonObject[]): readonly Turn[] {
 }
 
 /**
- * Of each step of the current turn, which the last words of the user begin, the first call has its signature. Any text is taken for
- * one: `skip_thought_signature_validator` is meant to be, and of others we could not tell.
+ * In each step of the current turn, which begins with the last words of the user, the first call has its signature. Any text
+ * counts as one: `skip_thought_signature_validator` is meant to, and others cannot be checked.
  */
 function unsigned(contents: readonly JsonObject[]): string | undefined {
   const start = contents.findLastIndex((content) => !isModel(content) && !holds(content, 'functionResponse'));
-  /** Whether the first call of this step has been seen. */
+  /** True when the first call of this step has been seen. */
   let hasCalled = false;
   for (const [index, content] of contents.entries()) {
     if (!isModel(content)) hasCalled = false;

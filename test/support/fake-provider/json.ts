@@ -1,11 +1,11 @@
-/** Narrowing of parsed JSON, for checks that must name what is wrong. */
+/** Narrows parsed JSON, for checks that must name what is wrong. */
 import type { JsonObject } from './script.ts';
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The objects in an array; nothing for what is not an array. */
+/** Returns the objects in an array; none for anything else. */
 export function objectsIn(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }

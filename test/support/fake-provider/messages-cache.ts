@@ -1,6 +1,6 @@
 /**
- * The prompt cache of the Messages API: what is marked is kept by its whole prefix, and found again where a mark stands at most 20 blocks
- * behind it. Lengths are reckoned from the JSON of the blocks. Nothing ever expires.
+ * Simulates the prompt cache of the Messages API: a marked prefix is kept, and is found again when a mark is at most 20 blocks
+ * behind it. Lengths are computed from the JSON of the blocks. Nothing ever expires.
  */
 import { createHash } from 'node:crypto';
 import { isObject, objectsIn } from './json.ts';
@@ -25,7 +25,7 @@ export function promptCache(): PromptCache {
   };
 }
 
-/** A stretch of the prompt from its beginning to the end of a block. */
+/** A part of the prompt from its beginning to the end of a block. */
 type Prefix = {
   readonly index: number;
   readonly key: string;
@@ -52,7 +52,7 @@ function blocksOfPrompt(body: JsonObject): readonly JsonObject[] {
   return [...objectsIn(body['tools']), ...blocksOf(body['system']), ...messages];
 }
 
-/** A string says the same as one text block. */
+/** A string means the same as one text block. */
 function blocksOf(content: unknown): readonly JsonObject[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content);
 }

@@ -1,4 +1,4 @@
-/** The Messages API as the provider frames it, plain and streamed. Ids are reckoned, so that two runs give the same bytes. */
+/** Spells the Messages API as the provider does, plain and streamed. Ids are computed, so that two runs give the same bytes. */
 import { promptCache } from './messages-cache.ts';
 import { messagesRefusal } from './messages-rules.ts';
 import { argumentsJson, pieces } from './script.ts';
@@ -66,7 +66,7 @@ function block(part: TurnPart, id: string): JsonObject {
   }
 }
 
-/** Start, deltas and stop of one content block; a ping follows the first start, as the provider's does. */
+/** Returns start, deltas and stop of one content block; a ping follows the first start, as the provider's does. */
 function partEvents(part: TurnPart, n: number, answer: Answer): readonly WireEvent[] {
   const { opening, deltas } = streamed(part, callId(answer, n), answer.chunkSize);
   return [

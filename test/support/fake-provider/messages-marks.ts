@@ -1,4 +1,4 @@
-/** Where the Messages API takes `cache_control`, and how often, in the provider's words. */
+/** Checks where, and how often, the Messages API accepts `cache_control`, in the provider's words. */
 import { isObject, objectsIn } from './json.ts';
 import type { JsonObject, Refusal } from './script.ts';
 

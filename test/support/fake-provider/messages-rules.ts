@@ -1,12 +1,12 @@
 /**
- * What the Messages API refuses with a 400: the rules that an edited conversation could break, in the provider's words.
- * Neighbouring messages of one role count as one turn, as they do there; `strict` refuses them, as some hosts of the API do.
+ * Finds what the Messages API refuses with a 400: the rules that an edited conversation could break, in the provider's words.
+ * Neighboring messages of one role count as one turn, as they do there; `strict` refuses them, as some hosts of the API do.
  */
 import { isObject, objectsIn } from './json.ts';
 import { marksRefusal } from './messages-marks.ts';
 import type { JsonObject, Refusal } from './script.ts';
 
-/** The first broken rule. Counting tokens needs no `max_tokens`. */
+/** Returns the first broken rule. Counting tokens needs no `max_tokens`. */
 export function messagesRefusal(
   body: JsonObject,
   needs: { readonly maxTokens: boolean; readonly strictRoles: boolean },
@@ -64,12 +64,15 @@ function messageRefusal(message: unknown, index: number, all: readonly unknown[]
   return undefined;
 }
 
-/** A system message that only carries settings for the reply. */
+/** True for a system message that only carries settings for the reply. */
 function isSetting({ role, content, output_config }: JsonObject): boolean {
   return role === 'system' && Array.isArray(content) && content.length === 0 && isObject(output_config);
 }
 
-/** System messages come in groups: each stands behind the user's words or what a server's tool gave, and nothing of the user's follows. */
+/**
+ * System messages come in groups: each group follows the user's words or the result of a server tool, and no user message follows
+ * it.
+ */
 function systemRefusal(messages: readonly JsonObject[]): Refusal | undefined {
   const anywhere = 'the directive-only form (content: [] with output_config) is accepted at any position';
   const told = [...messages.entries()].filter(([, message]) => !isSetting(message));
@@ -106,7 +109,7 @@ function rolesRefusal(messages: readonly JsonObject[]): Refusal | undefined {
   };
 }
 
-/** `at` names each block by the message it stands in. */
+/** `at` names each block by its message. */
 type Placed = { readonly at: string; readonly block: JsonObject };
 type Turn = { readonly role: unknown; readonly at: string; readonly blocks: readonly Placed[] };
 
@@ -154,7 +157,7 @@ function callIds(turn: Turn | undefined): readonly unknown[] {
   return turn.blocks.filter(({ block }) => block['type'] === 'tool_use').map(({ block }) => block['id']);
 }
 
-/** Results count only where nothing stands before them. */
+/** Results count only ahead of any other content. */
 function leadingResults(turn: Turn | undefined): readonly Placed[] {
   if (turn?.role !== 'user') return [];
   const end = turn.blocks.findIndex(({ block }) => block['type'] !== 'tool_result');

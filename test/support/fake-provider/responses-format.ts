@@ -1,4 +1,7 @@
-/** OpenAI Responses as the provider frames it, plain and streamed. Ids and times are reckoned, so that two runs give the same bytes. */
+/**
+ * Spells OpenAI Responses as the provider does, plain and streamed. Ids and times are computed, so that two runs give the same
+ * bytes.
+ */
 import { errorBody } from './chat-format.ts';
 import { itemEvents, outputItems } from './responses-items.ts';
 import type { Draft } from './responses-items.ts';
@@ -33,7 +36,7 @@ export function responsesFormat(kept: KeptResponses): WireFormat {
   };
 }
 
-/** What the endpoint that compacts gives back: the user's own messages, and the rest sealed in one item. */
+/** Returns the answer of the compaction endpoint: the user's own messages, and the rest encrypted in one item. */
 export function compaction(body: JsonObject, index: number, bytes: number): JsonObject {
   const said = inputItems(body).filter(({ role }) => role === 'user');
   return {
@@ -74,7 +77,7 @@ function finished(answer: Answer): JsonObject {
   };
 }
 
-/** A script says `failed`, or why the response is incomplete (`max_output_tokens`, `content_filter`). */
+/** A script may say `failed`, or why the response is incomplete (`max_output_tokens`, `content_filter`). */
 function statusOf({ finish }: Answer): 'completed' | 'failed' | 'incomplete' {
   if (finish === undefined || finish === 'completed') return 'completed';
   return finish === 'failed' ? 'failed' : 'incomplete';
@@ -84,7 +87,7 @@ function isCutOff(answer: Answer): boolean {
   return statusOf(answer) === 'incomplete';
 }
 
-/** What a response says of itself before it has said anything: the request's own settings, and what holds without them. */
+/** Returns the fields of a response before any output: the request's own settings, and the defaults. */
 function envelope({ index, request: { body, model } }: Answer, status: string): JsonObject {
   const settings = Object.entries(defaults).map(([name, usual]) => [name, body[name] ?? usual] as const);
   return {

@@ -1,10 +1,10 @@
-/** What Responses refuses of items together: calls and their outputs, reasoning and what it led to, what must be last. */
+/** Finds what Responses refuses in items together: calls and their outputs, reasoning and what it led to, and what must be last. */
 import type { KeptResponses } from './responses-memory.ts';
 import type { JsonObject, Refusal } from './script.ts';
 
 export type History = {
   readonly items: readonly JsonObject[];
-  /** False when more stands before or between the items than can be seen. */
+  /** False when more items precede these, or are between them, than can be seen. */
   readonly isWhole: boolean;
   readonly kept: KeptResponses | undefined;
 };
@@ -20,7 +20,7 @@ export function historyRefusal(history: History): Refusal | undefined {
   return message === undefined ? undefined : { message, param: 'input' };
 }
 
-/** Only ids that were given here can say that two items are one. */
+/** Only ids that were given here show that two items are one. */
 function repeatedItem({ items, kept }: History): string | undefined {
   const seen = new Set<string>();
   for (const id of items.flatMap((item) => idOf(item) ?? [])) {
@@ -47,7 +47,7 @@ const calls: readonly string[] = [
   'computer_call',
 ];
 
-/** An output answers a call of its own kind that stands before it, anywhere; a call is answered once. */
+/** An output answers a call of its own kind anywhere ahead of it; a call is answered once. */
 function unpaired({ items, isWhole }: History): string | undefined {
   const open = new Map<string, { readonly kind: string; readonly id: string }>();
   const answered = new Set<string>();
@@ -96,7 +96,7 @@ function approvalOfNothing({ items, isWhole }: History): string | undefined {
   return undefined;
 }
 
-/** What stands right behind reasoning is what the model made of it: nothing of the other side, and no more reasoning. */
+/** The item behind reasoning must be what the model made of it: not of the other side, and no more reasoning. */
 function reasoningAlone({ items }: History): string | undefined {
   const at = items.findIndex((item, n) => item['type'] === 'reasoning' && !mayFollowReasoning(items[n + 1]));
   if (at < 0) return undefined;
@@ -121,7 +121,7 @@ function mayFollowReasoning(item: JsonObject | undefined): boolean {
   return !isOutput && !otherSide.includes(type);
 }
 
-/** Known of items that were given here, and only while they have their ids. */
+/** This is known only for items that were given here, and only while they have their ids. */
 function withoutReasoning({ items, kept }: History): string | undefined {
   const seen = new Set<string>();
   for (const item of items) {

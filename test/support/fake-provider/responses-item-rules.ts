@@ -1,4 +1,4 @@
-/** What Responses refuses of one input item, whatever stands around it. Items of a type it does not know are taken. */
+/** Finds what Responses refuses in one input item, whatever surrounds it. Items of unknown types are accepted. */
 import { isObject } from './json.ts';
 import { invalidType, invalidValue, missing } from './responses-wordings.ts';
 import type { JsonObject, Refusal } from './script.ts';
@@ -29,7 +29,7 @@ export function itemRefusal(item: unknown, index: number): Refusal | undefined {
   return undefined;
 }
 
-/** Ids are the provider's own; it knows them by how they begin. */
+/** Ids are the provider's own; it recognizes them by their prefix. */
 const prefixes: Readonly<Record<string, string>> = {
   message: 'msg',
   reasoning: 'rs',
@@ -59,7 +59,7 @@ function isOf(kind: Kind, value: unknown): boolean {
   return (Array.isArray(value) ? 'array' : typeof value) === kind;
 }
 
-/** What each side may say. Kinds of content that are not known here are taken. */
+/** The content that each side may send. Unknown kinds of content are accepted. */
 const contentOf: Readonly<Record<string, { readonly never: readonly string[]; readonly supported: string }>> =
   {
     assistant: {

@@ -1,14 +1,14 @@
-/** The parts of a turn as output items of Responses, and the events in which each is streamed. */
+/** Makes output items of Responses from the parts of a turn, and the events in which each is streamed. */
 import { isObject, objectsIn } from './json.ts';
 import { argumentsJson, pieces } from './script.ts';
 import type { Answer, JsonObject, TurnPart } from './script.ts';
 
 export type OutputItem = JsonObject & { readonly id: string; readonly type: string };
 
-/** An event before it has its number. */
+/** An event before it gets its number. */
 export type Draft = JsonObject & { readonly type: string };
 
-/** One item for each part, in order. */
+/** Returns one item for each part, in order. */
 export function outputItems(answer: Answer, isCutOff: boolean): readonly OutputItem[] {
   return answer.parts.map((part, n) => {
     const isOpen = isCutOff && n === answer.parts.length - 1;
@@ -51,7 +51,7 @@ function itemOf(part: TurnPart, number: string, status: string, request: JsonObj
 
 type Declared = { readonly isFreeForm: boolean; readonly namespace: string | undefined };
 
-/** How the request declares a tool: in its list or in an item, as a function or free-form, alone or in a namespace. */
+/** Finds how the request declares a tool: in its list or in an item, as a function or free-form, alone or in a namespace. */
 function declared(name: string, { tools, input }: JsonObject): Declared {
   const inItems = objectsIn(input).filter(({ type }) => type === 'additional_tools');
   for (const tool of [tools, ...inItems.map((item) => item['tools'])].flatMap(objectsIn)) {
@@ -65,7 +65,7 @@ function declared(name: string, { tools, input }: JsonObject): Declared {
   return { isFreeForm: false, namespace: undefined };
 }
 
-/** The events of one item: it is added, grows, and is done. */
+/** Returns the events of one item: it is added, grows, and is done. */
 export function itemEvents(item: OutputItem, output_index: number, size: number): readonly Draft[] {
   const inside = (type: string, more: JsonObject): Draft => ({
     type: `response.${type}`,
@@ -112,7 +112,7 @@ function growing(
     }
     case 'reasoning': {
       const said = textIn(item['summary']);
-      // Sealed reasoning without a summary says nothing on its way.
+      // Encrypted reasoning without a summary streams no text.
       if (said === '') return [];
       return [
         inside('reasoning_summary_part.added', { summary_index: 0, part: summaryText('') }),

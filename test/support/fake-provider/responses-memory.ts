@@ -1,24 +1,24 @@
 /**
- * What the provider of Responses keeps: whole responses, unless `store` is false, and of every item it ever gave the reasoning it
- * came from. Lives as long as the provider.
+ * Holds what the provider of Responses keeps: whole responses, unless `store` is false, and the reasoning of every item it ever
+ * gave. Lives as long as the provider.
  */
 import { objectsIn } from './json.ts';
 import type { JsonObject } from './script.ts';
 
 export interface KeptResponses {
-  /** The response as it was given. */
+  /** Returns the response as it was given. */
   response(id: string): JsonObject | undefined;
-  /** All items up to the end of a response: those it went on from, its input, its output. */
+  /** Returns all items up to the end of a response: those it continued, its input, its output. */
   historyUpTo(id: string): readonly JsonObject[] | undefined;
-  /** A kept item by its own id. */
+  /** Returns a kept item by its own id. */
   item(id: string): JsonObject | undefined;
-  /** Id of the reasoning that an item came from; undefined for items that are not ours or came from none. */
+  /** Returns the id of the reasoning that led to an item; undefined for items that are not ours or came without reasoning. */
   reasoningOf(itemId: string): string | undefined;
   /** True for an item that was given here, kept or not. */
   isOurs(itemId: string): boolean;
-  /** `body` asked for the response. */
+  /** `body` is the request of the response. */
   keep(body: JsonObject, response: JsonObject): void;
-  /** False when there was nothing to forget. */
+  /** False when there was nothing to delete. */
   forget(id: string): boolean;
 }
 
@@ -59,7 +59,7 @@ export function keptResponses(): KeptResponses {
   };
 }
 
-/** The input as a list: a text stands for one message of the user. */
+/** Returns the input as a list: a text means one message of the user. */
 export function inputItems({ input }: JsonObject): readonly JsonObject[] {
   return typeof input === 'string'
     ? [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }]

@@ -1,4 +1,4 @@
-/** What Responses refuses: the rules that an edited request could break, in the provider's words. */
+/** Finds what Responses refuses: the rules that an edited request could break, in the provider's words. */
 import { isObject } from './json.ts';
 import { historyRefusal } from './responses-history-rules.ts';
 import { itemRefusal } from './responses-item-rules.ts';
@@ -7,7 +7,7 @@ import type { KeptResponses } from './responses-memory.ts';
 import { invalidType, missing } from './responses-wordings.ts';
 import type { JsonObject, Refusal } from './script.ts';
 
-/** The first broken rule. Without `kept`, ids of earlier responses and their items mean nothing and are taken. */
+/** Returns the first broken rule. Without `kept`, ids of earlier responses and their items are accepted unchecked. */
 export function responsesRefusal(body: JsonObject, kept?: KeptResponses): Refusal | undefined {
   const refused = topLevelRefusal(body);
   if (refused) return refused;
@@ -65,7 +65,7 @@ function listOf(input: unknown): readonly unknown[] {
 
 type Resolved = { readonly items: readonly JsonObject[]; readonly isWhole: boolean };
 
-/** The items with those in place of which a reference stands. Reasoning without its seal is a reference too. */
+/** Replaces references by the items they name. Reasoning without its encrypted content is a reference too. */
 function resolve(
   items: readonly JsonObject[],
   { store }: JsonObject,
@@ -88,7 +88,7 @@ function resolve(
   return { items: found, isWhole: !found.some(isItemReference) };
 }
 
-/** References may leave their type out. */
+/** References may omit their type. */
 function isItemReference({ type, role }: JsonObject): boolean {
   return type === 'item_reference' || ((type === undefined || type === null) && role === undefined);
 }

@@ -1,4 +1,4 @@
-/** How Responses words that one value of a request is missing or wrong. */
+/** Spells how Responses says that one value of a request is missing or wrong. */
 import type { Refusal } from './script.ts';
 
 export function missing(param: string): Refusal {

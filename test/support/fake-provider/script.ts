@@ -1,6 +1,6 @@
 /**
- * What a fake provider is told to answer. A script is data, so that a test shows the whole exchange; only timing that must be
- * steered from outside takes a promise. Holds no text for models.
+ * The script of a fake provider. A script is data, so that a test shows the whole exchange; only timing that is steered from
+ * outside takes a promise. It holds no text for models.
  */
 
 /** One reply per request, in order, or a function of the request. */
@@ -16,10 +16,10 @@ export type ScriptRequest = {
   readonly body: JsonObject;
   /** How many valid requests came before this one. */
   readonly index: number;
-  /** Wherever the format has it: in the body or in the path. */
+  /** The model, from the body or the path. */
   readonly model: string;
   readonly streaming: boolean;
-  /** Responses: the kept items that the request goes on from, by its `previous_response_id`. Empty otherwise. */
+  /** Responses: the kept items that the request continues by its `previous_response_id`. Empty otherwise. */
   readonly history: readonly JsonObject[];
 };
 
@@ -27,18 +27,18 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 export type Reply =
   | Turn
-  /** An error response; without `body` one in the provider's shape. */
+  /** An error response; without `body` in the provider's shape. */
   | {
       readonly type: 'error';
       readonly status: number;
       readonly body?: unknown;
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** Sends the first events of `parts` (none by default), then nothing more, until the client goes. 0 sends the head alone. */
+  /** Sends the first events of `parts` (none by default), then nothing more until the client disconnects. 0 sends only the head. */
   | { readonly type: 'hang'; readonly afterEvents?: number; readonly parts?: readonly TurnPart[] }
-  /** Breaks the connection off after so many events; of a plain JSON response half the bytes go out. */
+  /** Breaks off the connection after this many events; of a plain JSON response half the bytes are sent. */
   | { readonly type: 'cut'; readonly afterEvents: number; readonly parts?: readonly TurnPart[] }
-  /** Exactly these bytes, each chunk written on its own. */
+  /** Sends exactly these bytes, each chunk on its own. */
   | {
       readonly type: 'raw';
       readonly status: number;
@@ -50,7 +50,7 @@ export type Reply =
 export type Turn = {
   readonly type: 'turn';
   readonly parts: readonly TurnPart[];
-  /** Tokens; those left out are reckoned from lengths. Without any, what is marked for the cache in Messages counts as cached. */
+  /** Tokens; missing ones are computed from lengths. Without any, a marked prompt in Messages counts as cached. */
   readonly usage?: Partial<ScriptedUsage>;
   /** Why the model stopped, in the provider's word, instead of the one that fits the parts. */
   readonly finish?: string;
@@ -58,7 +58,7 @@ export type Turn = {
   readonly chunkSize?: number;
   /** Pause after each event of a stream, in ms. Default none. */
   readonly chunkDelayMs?: number;
-  /** Before the first event of the part with this index: a pause in ms, or until the promise resolves. Streams only. */
+  /** A pause before the first event of the part with this index, in ms or until the promise resolves. Streams only. */
   readonly pauseBeforePart?: Readonly<Record<number, number | Promise<unknown>>>;
 };
 
@@ -67,14 +67,14 @@ export type TurnPart =
   | {
       readonly type: 'tool-call';
       readonly name: string;
-      /** A string goes out as it is, valid JSON or not (in a plain Messages response it must be valid). */
+      /** A string is sent unchanged, valid JSON or not (in a plain Messages response it must be valid). */
       readonly arguments: string | JsonObject;
       readonly id?: string;
     }
-  /** `signature` is what the client has to send back: a seal on the thinking, or the thinking itself, sealed. */
+  /** `signature` is what the client has to send back: a signature of the thinking, or the encrypted thinking itself. */
   | { readonly type: 'thinking'; readonly text: string; readonly signature: string };
 
-/** `input` counts all prompt tokens, those read from and written to a cache included. */
+/** `input` counts all prompt tokens, including those read from and written to a cache. */
 export type ScriptedUsage = {
   readonly input: number;
   readonly output: number;
@@ -84,29 +84,29 @@ export type ScriptedUsage = {
 
 /** What a wire format adds to a script. */
 export interface WireFormat {
-  /** Why the provider would refuse this request; undefined when it would not. */
+  /** Returns why the provider would refuse this request; undefined when it would not. */
   refusal(request: ModelRequest): Refusal | undefined;
-  /** The plain response. */
+  /** Returns the plain response. */
   whole(answer: Answer): JsonObject;
-  /** The stream, one entry per event. */
+  /** Returns the stream, one entry per event. */
   events(answer: Answer): readonly WireEvent[];
   errorBody(status: number, refusal: Refusal): JsonObject;
   /** The header that carries the request's id. */
   readonly idHeader: string;
-  /** What the provider finds of this prompt in its cache, and puts there; told of each request that it answers. */
+  /** Returns how much of this prompt the provider finds in its cache and writes to it; called for each request that it answers. */
   cached?(request: ModelRequest): Pick<ScriptedUsage, 'cacheRead' | 'cacheWrite'>;
-  /** Of formats that go on from earlier responses. */
+  /** For formats that continue earlier responses. */
   readonly memory?: FormatMemory;
 }
 
 export interface FormatMemory {
-  /** The items that a request goes on from. */
+  /** Returns the items that a request continues. */
   historyOf(request: ModelRequest): readonly JsonObject[];
-  /** Told of each answer that goes out whole, before it does. */
+  /** Called for each complete answer before it is sent. */
   keep(answer: Answer): void;
 }
 
-/** What a client asks of a model, wherever it stands in the request. */
+/** What a client asks of a model, wherever the request has it. */
 export type ModelRequest = {
   readonly body: JsonObject;
   readonly model: string;
@@ -114,7 +114,7 @@ export type ModelRequest = {
   readonly reply: 'whole' | 'events' | 'array';
 };
 
-/** `status` is 400 unless said. */
+/** `status` is 400 by default. */
 export type Refusal = {
   readonly message: string;
   readonly param?: string;
@@ -125,7 +125,7 @@ export type Refusal = {
 /** `part` is set on the first event of a part. */
 export type WireEvent = { readonly text: string; readonly part?: number };
 
-/** A turn with all that the script may leave out. */
+/** A turn with everything that the script may omit. */
 export type Answer = {
   readonly index: number;
   readonly request: ModelRequest;
@@ -135,14 +135,14 @@ export type Answer = {
   readonly chunkSize: number;
 };
 
-/** A text in pieces of so many code points; no piece ends inside one. An empty text has no pieces. */
+/** Cuts a text into pieces of this many code points; no piece ends inside one. An empty text has no pieces. */
 export function pieces(text: string, size: number): readonly string[] {
   const points = Array.from(text);
   const count = Math.ceil(points.length / size);
   return Array.from({ length: count }, (_, i) => points.slice(i * size, (i + 1) * size).join(''));
 }
 
-/** The arguments of a call as the JSON text that goes over the wire. */
+/** Returns the arguments of a call as JSON text. */
 export function argumentsJson(part: Extract<TurnPart, { type: 'tool-call' }>): string {
   return typeof part.arguments === 'string' ? part.arguments : JSON.stringify(part.arguments);
 }

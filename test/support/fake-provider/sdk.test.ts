@@ -162,7 +162,7 @@ const thinkingLoop: Script = async (request) => {
   return { ...turn, parts: [{ type: 'thinking', text: 'Hm, so.', signature: 'c2ln' }, ...turn.parts] };
 };
 
-/** An output goes back as it came; the types of the official client want it told that it may. */
+/** An output is sent back unchanged; the official client's types need a cast for that. */
 function itemsToSend({ output }: OpenAI.Responses.Response): readonly OpenAI.Responses.ResponseInputItem[] {
   return output as readonly OpenAI.Responses.ResponseInputItem[];
 }

@@ -15,7 +15,7 @@ export function body({ turns, tools, stream }: NeutralRequest): Uint8Array {
     model,
     max_tokens: 4096,
     ...(system.length === 0 ? {} : { system: system.map((text) => ({ type: 'text', text })) }),
-    // Arguments stand in the body as the model spelled them, which no JavaScript object could carry.
+    // Arguments are in the body as the model spelled them, which no JavaScript object could hold.
     messages: turns.filter((turn) => turn.say !== 'system').map(messageOf),
     ...(tools.length === 0
       ? {}

@@ -1,4 +1,4 @@
-/** Exchanges of Anthropic Messages as its servers stream them, written by hand: pings, odd spaces, sealed thinking, citations. */
+/** Exchanges of Anthropic Messages as its servers stream them, written by hand: pings, odd spaces, signed thinking, citations. */
 import type { StreamFixture } from '../fixture.ts';
 
 const start = (id: string, usage: string) =>

@@ -47,7 +47,7 @@ export function usageOf(usage: ReplyUsage) {
   };
 }
 
-/** The block as JSON text: inputs stand there as the model spelled them. A model that was cut off leaves no input. */
+/** Returns the block as JSON text, with inputs as the model spelled them. A model that was cut off leaves no input. */
 function blockText(part: ScriptedPart): string {
   const said = part.pieces.join('');
   switch (part.type) {
@@ -77,7 +77,7 @@ export function clientResponse(body: Uint8Array): ClientView {
   const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
   const message = JSON.parse(text) as Json & { readonly content: readonly Block[] };
   must(message['type'] === 'message' && message['role'] === 'assistant', 'it is no message of the assistant');
-  // Inputs as they stand, which parsing would not keep.
+  // The inputs unparsed, because parsing would not keep their spelling.
   const inputs = [...text.matchAll(/"name":"[^"]*","input":(\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\})/gs)].map(
     (m) => m[1]!,
   );

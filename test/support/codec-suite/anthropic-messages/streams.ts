@@ -16,7 +16,7 @@ export function stream(turn: ScriptedTurn, number: number): string {
   return streamSaying(turn, number, { ...said, output_tokens: 1 }, [last]);
 }
 
-/** The message with one usage object at its start, and one behind its content for each `message_delta`. */
+/** Returns the message with one usage object at its start, and one behind its content for each `message_delta`. */
 export function streamSaying(
   turn: ScriptedTurn,
   number: number,
@@ -113,7 +113,7 @@ export function client(sse: string): ClientView {
   }
   must(message.ended && message.stop !== undefined, 'the stream does not end');
   const blocks = message.blocks.map((block) =>
-    // An input that was cut off is kept by no client.
+    // No client keeps an input that was cut off.
     block.type === 'tool_use' ? { ...block, input: block.input || '{}' } : block,
   );
   return viewOf(blocks, message.stop, message.usage);

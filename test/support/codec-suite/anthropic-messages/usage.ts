@@ -1,4 +1,7 @@
-/** Usage as Anthropic Messages tells it: cached tokens beside the input, running totals, server-side compaction in iterations of its own. */
+/**
+ * Usage as Anthropic Messages reports it: cached tokens in addition to the input, running totals, server-side compaction in
+ * iterations of its own.
+ */
 import type { ScriptedTurn, UsageFixture } from '../fixture.ts';
 import { sseEvents } from '../sse.ts';
 import { responseSaying } from './responses.ts';
@@ -31,7 +34,7 @@ export const usage: UsageFixture = {
       means: { input: 125, cacheRead: 100, cacheWrite: 5, output: 30 },
     },
     {
-      // What the provider's own compaction took stands in its iteration alone.
+      // The tokens of the provider's own compaction are in its iteration only.
       said: {
         input_tokens: 612,
         cache_creation_input_tokens: 0,
@@ -70,7 +73,7 @@ export const usage: UsageFixture = {
   inStream,
 };
 
-/** The start tells the input, the end what came of it: nulls beside that take nothing back. Between them may come more totals. */
+/** The start reports the input, the end the output: nulls there replace nothing. Between them may come more totals. */
 function stream(turn: ScriptedTurn, number: number, said: unknown): string {
   if (said === undefined) return streamSaying(turn, number, undefined, [undefined]);
   const { iterations, server_tool_use, output_tokens_details, output_tokens, ...start } = said as Json;
@@ -88,7 +91,7 @@ function stream(turn: ScriptedTurn, number: number, said: unknown): string {
   return streamSaying(turn, number, { ...start, output_tokens: 1 }, [{ output_tokens: 2 }, last]);
 }
 
-/** A total that is null or left out stays what it was. */
+/** A total that is null or absent stays unchanged. */
 function inStream(sse: string): readonly unknown[] {
   let known: Json = {};
   return sseEvents(sse).flatMap(({ data }) => {

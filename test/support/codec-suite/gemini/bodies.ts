@@ -23,7 +23,7 @@ export function body({ turns, tools }: NeutralRequest): Uint8Array {
         }),
     generationConfig: { temperature: 1 },
   };
-  // Arguments stand in the body as the model spelled them, which no JavaScript object could carry.
+  // Arguments are in the body as the model spelled them, which no JavaScript object could hold.
   const args = turns.flatMap((turn) => (turn.say === 'assistant' ? turn.calls : []));
   let next = 0;
   return encoder.encode(

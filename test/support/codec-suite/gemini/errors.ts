@@ -11,7 +11,7 @@ const statuses: ReadonlySet<string> = new Set([
   'UNAVAILABLE',
 ]);
 
-/** The official client keeps the JSON as its message and the status beside it; a stream ends where `code` is 400 to 599. */
+/** The official client keeps the JSON as its message, and the status; a stream ends at a `code` of 400 to 599. */
 export function parseError(status: number, body: Uint8Array) {
   const { error } = JSON.parse(new TextDecoder().decode(body)) as {
     readonly error: { readonly code: number; readonly message: string; readonly status: string };

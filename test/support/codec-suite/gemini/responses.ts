@@ -3,7 +3,7 @@ import type { ToolCall, ReplyUsage } from '../../../../src/codecs/codec.ts';
 import type { ClientView, ScriptedPart, ScriptedTurn } from '../fixture.ts';
 import { must } from '../sse.ts';
 
-/** Calls have no word of their own. */
+/** Calls have no finish reason of their own. */
 export const finishes = { stop: 'STOP', calls: 'STOP', length: 'MAX_TOKENS' } as const;
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ export function usageOf(usage: ReplyUsage) {
   };
 }
 
-/** The part as JSON text. This format never gives half a call; what was cut off stands whole under a key of ours. */
+/** Returns the part as JSON text. This format never gives half a call; a call that was cut off is whole under a key of ours. */
 export function partText(part: ScriptedPart, said: string): string {
   switch (part.type) {
     case 'text':
@@ -95,7 +95,7 @@ export function clientResponse(body: Uint8Array): ClientView {
   };
 }
 
-/** Arguments as they stand in the text, which parsing would not keep. */
+/** Returns arguments as spelled in the text, because parsing would not keep their spelling. */
 export function callsIn(text: string, parts: readonly GeminiPart[]): readonly ToolCall[] {
   const args = [...text.matchAll(/"args":(\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\})/gs)].map((match) => match[1]!);
   let next = 0;

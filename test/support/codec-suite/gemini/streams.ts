@@ -17,14 +17,14 @@ import {
 } from './responses.ts';
 
 export function stream(turn: ScriptedTurn, number: number): string {
-  // Running totals: only the last chunk has seen all.
+  // Running totals: only the last chunk counts everything.
   return streamSaying(turn, number, (at, isLast) => {
     const output = isLast ? turn.usage.output : Math.min(at, turn.usage.output);
     return usageOf({ ...turn.usage, output });
   });
 }
 
-/** The chunks with usage by their number. */
+/** Returns the chunks with usage by their number. */
 export function streamSaying(
   turn: ScriptedTurn,
   number: number,

@@ -1,4 +1,7 @@
-/** Usage as Gemini generateContent tells it: running totals in every chunk, tokens of the provider's tools and of thoughts beside the others. */
+/**
+ * Usage as Gemini generateContent reports it: running totals in every chunk, and separate tokens of the provider's tools and of
+ * thoughts.
+ */
 import type { ScriptedTurn, UsageFixture } from '../fixture.ts';
 import { sseEvents } from '../sse.ts';
 import { type Json, responseSaying } from './responses.ts';
@@ -66,7 +69,7 @@ export const usage: UsageFixture = {
     }),
 };
 
-/** What is prompted is known with the first chunk, what is said grows. */
+/** The prompt's tokens are known with the first chunk, the reply's grow. */
 function stream(turn: ScriptedTurn, number: number, said: unknown): string {
   if (said === undefined) return streamSaying(turn, number, () => undefined);
   const {

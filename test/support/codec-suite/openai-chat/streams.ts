@@ -17,7 +17,10 @@ export function stream(turn: ScriptedTurn, number: number): string {
   return streamSaying(turn, number, () => null, usageOf(turn.usage));
 }
 
-/** The chunks with usage as it runs, by their number, and the whole of it behind the last; left out where it is undefined. */
+/**
+ * Returns the chunks with running usage by their number, and all of the usage behind the last one; without usage where it is
+ * undefined.
+ */
 export function streamSaying(
   turn: ScriptedTurn,
   number: number,
@@ -39,7 +42,7 @@ export function streamSaying(
     chunk([{ index: 0, delta, logprobs: null, finish_reason: finish }]);
   let index = 0;
   const spoken = turn.parts.flatMap((part) => deltasOf(part, part.type === 'call' ? index++ : 0));
-  // A message that begins with a call brings its role with that.
+  // A message that begins with a call sends its role with it.
   const begin = { role: 'assistant', content: turn.parts[0]?.type === 'call' ? null : '', refusal: null };
   const [first, ...rest] = turn.parts[0]?.type === 'call' ? spoken : [{}, ...spoken];
   return [

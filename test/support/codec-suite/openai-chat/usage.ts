@@ -1,4 +1,4 @@
-/** Usage as Chat Completions tells it: with the last chunk, and by servers that are asked to, in every chunk as it runs. */
+/** Usage as Chat Completions reports it: with the last chunk, and by servers that are asked to, as a running total in every chunk. */
 import type { ScriptedTurn, UsageFixture } from '../fixture.ts';
 import { sseEvents } from '../sse.ts';
 import { type Json, responseSaying } from './responses.ts';

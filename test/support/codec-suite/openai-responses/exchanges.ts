@@ -1,4 +1,7 @@
-/** Exchanges of OpenAI Responses as its servers stream them, written by hand: padding, sealed reasoning, a search of the provider's own. */
+/**
+ * Exchanges of OpenAI Responses as its servers stream them, written by hand: padding, encrypted reasoning, a search of the
+ * provider's own.
+ */
 import type { StreamFixture } from '../fixture.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -27,7 +30,7 @@ const head = (id: string) => ({
   metadata: {},
 });
 
-/** An item with the events that it takes; `said` are its deltas. */
+/** An item with its events; `said` are its deltas. */
 type Streamed = { readonly begun: Json; readonly item: Json; readonly inside: readonly Json[] };
 
 function message(id: string, ...pieces: readonly string[]): Streamed {
@@ -58,7 +61,7 @@ function message(id: string, ...pieces: readonly string[]): Streamed {
   };
 }
 
-/** What seals the reasoning is another text at its end than at its start. */
+/** The encrypted text of reasoning differs between its start and its end. */
 function reasoning(id: string, ...pieces: readonly string[]): Streamed {
   const text = pieces.join('');
   const part = { type: 'summary_text', text };

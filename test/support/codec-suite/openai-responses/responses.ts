@@ -24,7 +24,7 @@ export function responseSaying(turn: ScriptedTurn, usage: unknown): Uint8Array {
   return bytes(responseOf(turn, 1, usage));
 }
 
-/** The finished response object; `number` tells several apart. */
+/** The finished response object; `number` distinguishes several. */
 export function responseOf(turn: ScriptedTurn, number: number, usage: unknown) {
   return {
     ...responseHead(number),
@@ -35,7 +35,7 @@ export function responseOf(turn: ScriptedTurn, number: number, usage: unknown) {
   };
 }
 
-/** What a response says of itself before it has said anything. */
+/** The fields of a response before it has any output. */
 export function responseHead(number: number) {
   return {
     id: `resp_${number}`,
@@ -98,7 +98,7 @@ export function clientResponse(body: Uint8Array): ClientView {
   return { ...viewOf(read), ...saidIn(read.output) };
 }
 
-/** Everything but what was said: streams say that piece by piece. */
+/** Everything except texts and reasoning, which streams send piece by piece. */
 export function viewOf(read: ResponseView): Omit<ClientView, 'text' | 'reasoning'> {
   must(read['object'] === 'response', 'it is no response');
   const calls = read.output.flatMap((item): readonly ToolCall[] =>

@@ -19,7 +19,7 @@ export function stream(turn: ScriptedTurn, number: number): string {
   return streamSaying(turn, number, usageOf(turn.usage));
 }
 
-/** The last event alone tells usage. */
+/** Only the last event reports usage. */
 export function streamSaying(turn: ScriptedTurn, number: number, usage: unknown): string {
   const end = turn.finish === 'length' ? 'response.incomplete' : 'response.completed';
   const events: readonly Typed[] = [
@@ -114,7 +114,7 @@ type Data = Typed & {
   readonly response: ResponseView;
 };
 
-/** A response as it grows: the items that are whole, and the one that is open. */
+/** A response as it grows: the finished items, and the open one. */
 type Growing = {
   id: string | undefined;
   readonly items: Item[];

@@ -1,4 +1,4 @@
-/** Usage as OpenAI Responses tells it: once, in the response of the last event. */
+/** Usage as OpenAI Responses reports it: once, in the response of the last event. */
 import type { UsageFixture } from '../fixture.ts';
 import { sseEvents } from '../sse.ts';
 import { responseSaying } from './responses.ts';
