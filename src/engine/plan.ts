@@ -251,7 +251,7 @@ export function viewOf(
     isHistoryKept: input.isHistoryKept,
     ready: input.ready,
     ...(input.notReady && { notReady: input.notReady }),
-    tell: (text, compression) => input.compressions.set(text, compression),
+    reportCompression: (text, compression) => input.compressions.set(text, compression),
     measure: {
       text: (text) => counter.text(text),
       part: (block, part) => counter.part(conversation, block, part),

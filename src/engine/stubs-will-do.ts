@@ -1,7 +1,7 @@
 /** Whether a fold to come will get by with stubs of tool results: then no message goes, and a summary would be written for nothing. Pure. */
 import { lastMessageOf } from '../conversation/edit.ts';
 import type { FoldView } from '../strategies/strategy.ts';
-import { openSlots } from '../strategies/lib/editable-texts.ts';
+import { editableTexts } from '../strategies/lib/editable-texts.ts';
 
 /** Tokens of a stub, about. */
 const stubTokens = 60;
@@ -12,7 +12,7 @@ export function stubsWillDo(view: FoldView, more: number): boolean {
   const folded = view.edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), -1);
   let saved = 0;
   let savedOfNew = 0;
-  for (const { at, part, message, literal } of openSlots(view, 'tool-result')) {
+  for (const { at, part, message, literal } of editableTexts(view, 'tool-result')) {
     const isSmall = literal.length - 2 < view.compressionBytesThreshold;
     // Of a result in several texts all are counted with the first.
     if (isSmall || at.text > 0 || view.protects.part(at.message, at.part)) continue;

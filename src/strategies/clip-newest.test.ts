@@ -27,13 +27,13 @@ describe('clip-newest', () => {
     );
   });
 
-  it('saves what is asked for', () => {
+  it('saves the requested amount', () => {
     expect(Math.ceil(clipped(lines, 1_800).length / 4)).toBeLessThanOrEqual(
       Math.ceil(lines.length / 4) - 1_800,
     );
   });
 
-  it('leaves the stub alone when nothing else would fit', () => {
+  it('keeps only the stub if nothing else would fit', () => {
     expect(clipped(lines, 1_000_000)).toBe(
       `[Folded ${lines.length} characters with lines 1-1000 of this text. To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]`,
     );
@@ -45,7 +45,7 @@ describe('clip-newest', () => {
     expect(text.startsWith('😀')).toBe(true);
   });
 
-  it('clips results before it touches what a user wrote', () => {
+  it('clips results before user messages', () => {
     const conversation = readChat(chatBody([{ user: lines }, { calls: [{ name: 'run', result: lines }] }]));
     const edits = clipNewest.propose(foldView(conversation, { excess: { unit: 'tokens', amount: 100 } }));
     expect(edits.map((edit) => edit.kind === 'replace-text' && edit.at.message)).toEqual([2]);

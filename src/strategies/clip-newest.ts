@@ -1,16 +1,16 @@
 /**
- * The last resort when a request would not fit at all: cuts the middle out of the largest texts that other strategies must leave
- * alone, first of the newest tool results, then of users' messages. Beginning, end and the way to the rest stay in sight.
+ * The last resort for a request that would not fit: cuts the middle out of the largest texts that other strategies must not change, first of
+ * the newest tool results, then of user messages. Beginning, end and the way to read the rest stay.
  */
 import type { Edit } from '../conversation/edit.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { clipStub } from './lib/stub.ts';
-import { openSlots, type TextSlot } from './lib/editable-texts.ts';
+import { editableTexts, type EditableText } from './lib/editable-texts.ts';
 
 export const clipNewest: Strategy = { name: 'clip-newest', reach: 'everything', propose };
 
-/** Tokens a text must have to be worth cutting: less would not even hold the stub. */
-const smallest = 150;
+/** Minimum tokens of a text to be cut: a smaller one would not even hold the stub. */
+const minTokens = 150;
 
 function propose(view: FoldView): readonly Edit[] {
   if (view.excess.unit === 'messages') return [];
@@ -23,7 +23,7 @@ function propose(view: FoldView): readonly Edit[] {
     const whole = view.measure.text(text);
     const tokens = shrunk === undefined ? whole : view.measure.text(shrunk);
     const clipped =
-      tokens < smallest ? undefined : clip(view, slot, text, Math.max(0, (tokens - missing) / whole));
+      tokens < minTokens ? undefined : clip(view, slot, text, Math.max(0, (tokens - missing) / whole));
     if (!clipped || !view.mayEdit(clipped)) continue;
     const saved = tokens - view.measure.text(clipped.stub);
     if (saved <= 0) continue;
@@ -33,22 +33,24 @@ function propose(view: FoldView): readonly Edit[] {
   return edits;
 }
 
-/** Tool results before users' texts, larger before smaller, earlier before later. System texts are never among them. */
-function candidates(view: FoldView): readonly TextSlot[] {
-  const free = ({ at }: TextSlot) =>
+/** Returns the texts to cut, in order: tool results before user texts, larger before smaller, earlier before later. Never system texts. */
+function candidates(view: FoldView): readonly EditableText[] {
+  const free = ({ at }: EditableText) =>
     !view.protects.part(at.message, at.part) && !view.protects.recalled(at.message, at.part);
-  const texts = [...openSlots(view, 'text')].filter((slot) => slot.message.role !== 'system' && free(slot));
-  return [...bySize([...openSlots(view, 'tool-result')].filter(free)), ...bySize(texts)];
+  const texts = [...editableTexts(view, 'text')].filter(
+    (slot) => slot.message.role !== 'system' && free(slot),
+  );
+  return [...bySize([...editableTexts(view, 'tool-result')].filter(free)), ...bySize(texts)];
 }
 
-function bySize(slots: Iterable<TextSlot>): readonly TextSlot[] {
+function bySize(slots: Iterable<EditableText>): readonly EditableText[] {
   return [...slots].toSorted((a, b) => b.literal.length - a.literal.length);
 }
 
-/** Keeps about `share` of the text's characters, a little less so that the stub fits: three fifths from the beginning, the rest from the end. */
+/** Cuts a text to about `share` of its characters, a little less so that the stub fits: three fifths are from the beginning, the rest from the end. */
 function clip(
   view: FoldView,
-  slot: TextSlot,
+  slot: EditableText,
   text: string,
   share: number,
 ): (Edit & { kind: 'replace-text' }) | undefined {
@@ -70,16 +72,16 @@ function clip(
   return { kind: 'replace-text', at: slot.at, stub, memory };
 }
 
-/** The end of the last whole line within `most` characters; for text without lines, `most` itself, never inside a code point. */
-function lineEnd(text: string, most: number): number {
-  const line = text.lastIndexOf('\n', most - 1) + 1;
-  return line > most / 2 ? line : onCodePoint(text, most);
+/** Returns the end of the last whole line within `max` characters; `max` itself for text without lines, never inside a code point. */
+function lineEnd(text: string, max: number): number {
+  const line = text.lastIndexOf('\n', max - 1) + 1;
+  return line > max / 2 ? line : onCodePoint(text, max);
 }
 
-function lineStart(text: string, from: number, least: number): number {
+function lineStart(text: string, from: number, min: number): number {
   const line = text.indexOf('\n', from) + 1;
   const room = text.length - from;
-  return Math.max(least, line > 0 && line - from < room / 2 ? line : onCodePoint(text, from));
+  return Math.max(min, line > 0 && line - from < room / 2 ? line : onCodePoint(text, from));
 }
 
 function onCodePoint(text: string, at: number): number {

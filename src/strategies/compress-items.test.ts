@@ -27,7 +27,7 @@ function compressed(calls: readonly { name: string; result: string }[], amount: 
 }
 
 describe('compress-items', () => {
-  it('shortens no more items than it must, the last of a search first, and says so', () => {
+  it('shortens no more items than necessary, the last of a search first, and says so', () => {
     const [one] = compressed([{ name: 'web_search', result: JSON.stringify(hits) }], 40);
     expect(one).toEqual({
       message: 2,
@@ -44,12 +44,12 @@ describe('compress-items', () => {
     });
   });
 
-  it('tells how much smaller the items are that it shortened', () => {
+  it('reports how much smaller the shortened items are', () => {
     const told: Compression[] = [];
     const calls = [{ name: 'web_search', result: JSON.stringify(hits) }];
     const view = foldView(readChat(chatBody([{ user: 'Go' }, { calls }])), {
       idOf: () => 'mem_0123456789abcdef',
-      tell: (_text, compression) => told.push(compression),
+      reportCompression: (_text, compression) => told.push(compression),
     });
     compressItems.propose(view);
     expect(told).toEqual([
@@ -67,7 +67,7 @@ describe('compress-items', () => {
     ]);
   });
 
-  it('goes by the question where nothing else says what matters', () => {
+  it('uses the question if nothing else ranks the items', () => {
     const [one] = compressed(
       [{ name: 'list_articles', result: JSON.stringify(hits) }],
       40,
@@ -79,7 +79,7 @@ describe('compress-items', () => {
     expect(stub).not.toContain(JSON.stringify(hits[0]));
   });
 
-  it('takes from all lists of the batch alike', () => {
+  it('shortens all lists of the batch evenly', () => {
     const result = JSON.stringify(hits);
     const both = compressed(
       [
@@ -91,7 +91,7 @@ describe('compress-items', () => {
     expect(both.map((one) => 'message' in one && one.message)).toEqual([2, 3]);
   });
 
-  it('leaves errors, files that may be edited and what is no list as they are', () => {
+  it('does not change errors, files that may be edited, and text without a list', () => {
     const result = JSON.stringify(hits);
     expect(compressed([{ name: 'read_file', result }], 1_000)).toEqual([]);
     expect(compressed([{ name: 'search', result: hits[0]!.body.repeat(4) }], 1_000)).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * Makes results that are lists (articles, hits, records) smaller item by item, least relevant first: of each the sentences that say most
- * stay. For what a tool answered just now and is too much beside all the rest; originals are a recall away.
+ * Shortens results that are lists (articles, hits, records) item by item, least relevant first; the sentences that say most stay. For the newest
+ * results of tools if they are too large together with everything else; originals can be recalled.
  */
 import { type ItemList, sayBy } from '../arrival/items/shorten.ts';
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
@@ -12,16 +12,16 @@ import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { isFileContent, isSearch } from './lib/tool-calls.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { itemsNote } from './lib/stub.ts';
-import { openSlots, type TextSlot } from './lib/editable-texts.ts';
+import { editableTexts, type EditableText } from './lib/editable-texts.ts';
 
 export const compressItems: Strategy = { name: 'compress-items', reach: 'newest', propose };
 
-/** What is left of an item. */
+/** The share of an item that stays. */
 const share = 0.3;
 
-/** A result that may be compressed, and what has become smaller of it so far. */
+/** A result that may be compressed, and its shortened items so far. */
 type Listed = {
-  readonly slot: TextSlot;
+  readonly slot: EditableText;
   readonly list: ItemList;
   readonly tool: string;
   readonly smaller: Map<number, string>;
@@ -44,7 +44,7 @@ function propose(view: FoldView): readonly Edit[] {
 
 function listsOf(view: FoldView): readonly Listed[] {
   const calls = callsOf(view);
-  return [...openSlots(view, 'tool-result')].flatMap((slot): readonly Listed[] => {
+  return [...editableTexts(view, 'tool-result')].flatMap((slot): readonly Listed[] => {
     const call = calls.get(placeKey(slot.at));
     if (!call || isFileContent(call) || !isCandidate(view, slot)) return [];
     const list = itemsOf(slot.text());
@@ -52,7 +52,7 @@ function listsOf(view: FoldView): readonly Listed[] {
   });
 }
 
-function isCandidate(view: FoldView, { at, part, literal }: TextSlot): boolean {
+function isCandidate(view: FoldView, { at, part, literal }: EditableText): boolean {
   return (
     literal.length - 2 >= view.compressionBytesThreshold &&
     !(part.type === 'tool-result' && part.isError === true) &&
@@ -61,7 +61,7 @@ function isCandidate(view: FoldView, { at, part, literal }: TextSlot): boolean {
   );
 }
 
-/** Calls by the key of their result's place. */
+/** Returns calls by the key of their result's place. */
 function callsOf({ conversation }: FoldView): ReadonlyMap<string, { name: string; input: string }> {
   return new Map(
     pairCalls(conversation).pairs.flatMap(({ name, call, result }) => {
@@ -73,7 +73,7 @@ function callsOf({ conversation }: FoldView): ReadonlyMap<string, { name: string
   );
 }
 
-/** What the user asked last. */
+/** Returns the user's last message. */
 function questionOf({ conversation }: FoldView): string {
   const message = conversation.messages[turnStart(conversation) ?? -1];
   if (!message) return '';
@@ -83,7 +83,7 @@ function questionOf({ conversation }: FoldView): string {
     .join('\n');
 }
 
-/** Of all lists together: the last of each list before the last but one of any, whatever their lengths. */
+/** Sorts the items of all lists: the last item of each list comes before the last but one of any list, whatever their lengths. */
 function leastRelevantFirst(results: readonly Listed[], question: string) {
   return results
     .flatMap((result) => {
@@ -102,11 +102,11 @@ function editOf(view: FoldView, { slot, list, smaller }: Listed): Edit | undefin
   const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
   const now = view.shrunk(slot.at) ?? slot.text();
   if (view.measure.text(stub) >= view.measure.text(now) || !view.mayEdit(edit)) return undefined;
-  view.tell(stub, compressionFor(view, list, smaller, memory));
+  view.reportCompression(stub, compressionFor(view, list, smaller, memory));
   return edit;
 }
 
-/** Of the items that are smaller, all together; the others stand as they did. */
+/** Describes the compression of all shortened items together. */
 function compressionFor(
   { measure }: FoldView,
   { items }: ItemList,

@@ -1,4 +1,4 @@
-/** The strategies that are used unless others are given, in their order: least harm first. */
+/** The default strategies, in order: least harm first. */
 import { clipNewest } from './clip-newest.ts';
 import type { Preset } from '../outline/levels.ts';
 import { compressItems } from './compress-items.ts';
@@ -22,27 +22,28 @@ export const defaultStrategies: readonly Strategy[] = [
   clipNewest,
 ];
 
-/** How summaries of old history are made: at the fold, of the messages' own words, or ahead of it by a model. */
+/** How summaries of old history are made: during the fold from the messages' own words, or ahead of it by a model. */
 export type SummarySettings = SummaryOptions &
   (
     | { readonly kind: 'extractive' }
     | {
         readonly kind: 'model';
-        /** Which model of the same provider is asked. Default: the one that the conversation is with. */
+        /** The model, of the same provider, that writes summaries. Default: the model of the conversation. */
         readonly model?: string | undefined;
-        /** Milliseconds that one summary may take. Default 60,000. */
+        /** Deadline for one summary, in milliseconds. Default 60,000. */
         readonly deadlineMs?: number | undefined;
       }
   );
 
+/** Settings of strategies that replace messages by text. */
 export type TextFolds = {
   readonly summaries?: SummarySettings | false | undefined;
   readonly subgoals?: SubgoalOptions | false | undefined;
-  /** Sub-goals as the preset has them, where `subgoals` does not say otherwise. */
+  /** The preset of sub-goals; `subgoals` overrides it. */
   readonly preset?: Preset | undefined;
 };
 
-/** The default ones; with summaries or sub-goals whole messages leave a mere stub only where the request would not fit otherwise. */
+/** Returns the strategies. With summaries, messages are dropped for a mere stub only if the request would not fit otherwise. */
 export function strategiesFor({
   summaries,
   preset,

@@ -96,8 +96,8 @@ const said: readonly (readonly [source: string, name: string, result: string])[]
     'open_file',
     "Error: Tool 'open_file' not found",
   ],
-  ['others, as they usually say it', 'open_file', 'The function open_file is not available.'],
-  ['others, the other way round', 'open_file', 'invalid function: `open_file`'],
+  ['others, with their usual wording', 'open_file', 'The function open_file is not available.'],
+  ['others, with the name last', 'open_file', 'invalid function: `open_file`'],
 ];
 
 function afterDropping(steps: readonly Step[]) {
@@ -113,7 +113,7 @@ describe('drop-failed-calls', () => {
     );
   });
 
-  it.each(said)('knows the words of %s', (_source, name, result) => {
+  it.each(said)('recognizes the wording of %s', (_source, name, result) => {
     expect(afterDropping([{ user: 'Go' }, { calls: [{ name, result }] }])).toEqual(
       chatMessages([{ user: 'Go' }]),
     );
@@ -147,7 +147,7 @@ describe('drop-failed-calls', () => {
     );
   });
 
-  it('keeps what the assistant said beside the call', () => {
+  it("keeps the assistant's text before the call", () => {
     expect(afterDropping([{ user: 'Go' }, { text: 'I look.', calls: [bad] }])).toEqual([
       { role: 'user', content: 'Go' },
       { role: 'assistant', content: 'I look.' },
@@ -169,7 +169,7 @@ describe('drop-failed-calls', () => {
     expect(afterDropping(steps)).toEqual(chatMessages(steps));
   });
 
-  it('does nothing when the request offers no tools, as nobody knows then which exist', () => {
+  it('does nothing if the request offers no tools, since existing tools are unknown then', () => {
     const conversation = readChat(chatBody([{ calls: [bad] }]));
     expect(dropFailedCalls.propose(foldView(conversation))).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /**
- * Drops calls to tools that do not exist, together with the errors that answered them: they teach the model nothing and invite
- * it to try again. A call counts as such when its name is not among the offered tools and its result is an error.
+ * Drops calls of tools that do not exist, with their errors: they teach the model nothing and invite it to try again. A call counts if its name is
+ * not among the offered tools and its result is an error.
  */
 import { type Part, textOf, textsOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -30,7 +30,7 @@ function dropPart({ message, part }: PartPlace): Edit {
   return { kind: 'drop-part', message, part, memory: undefined };
 }
 
-/** Reasoning that led to the call must not stand alone, so a call that follows signed reasoning stays with it. */
+/** True if nothing protects the call. A call in a message with signed reasoning stays, because the reasoning must not be left alone. */
 function isOld(view: FoldView, pair: Pair, result: PartPlace): boolean {
   const asking = view.conversation.messages[pair.call.message]!;
   return (

@@ -43,22 +43,22 @@ function messagesAfter(amount: number) {
 }
 
 describe('drop-oldest', () => {
-  it('drops from the oldest on, calls with all their results, and leaves one stub', () => {
+  it('drops the oldest messages, calls with all their results, and leaves one stub', () => {
     const kept = chatMessages(steps);
     expect(messagesAfter(2)).toEqual([kept[0], stub(4, ' (calls: read_file ×1, run ×1)'), ...kept.slice(5)]);
   });
 
-  it('drops no more than is asked for', () => {
+  it('drops no more than requested', () => {
     // One message would be replaced by one stub: that saves nothing, so the pair behind it goes as well.
     expect((messagesAfter(1) as unknown[]).length).toBe(5);
   });
 
-  it('never drops system or what is protected', () => {
+  it('never drops system messages or protected content', () => {
     const kept = chatMessages(steps);
     expect(messagesAfter(100)).toEqual([kept[0], stub(6, ' (calls: run ×2, read_file ×1)'), kept.at(-1)]);
   });
 
-  it('takes neighbouring assistant messages for one turn', () => {
+  it('treats adjacent assistant messages as one turn', () => {
     const turn: readonly Step[] = [
       { user: 'First' },
       { assistant: 'I think.' },
@@ -77,7 +77,7 @@ describe('drop-oldest', () => {
     ]);
   });
 
-  it('says how the replies among them began', () => {
+  it('quotes the beginnings of dropped replies', () => {
     const conversation = readChat(
       chatBody([
         { user: 'Why?' },
@@ -93,7 +93,7 @@ describe('drop-oldest', () => {
     );
   });
 
-  it('names what the dropped calls were about, but not what an earlier stub names', () => {
+  it('names values of the dropped calls, but none that an earlier stub names', () => {
     const read = (path: string): Step => ({
       calls: [{ name: 'read', input: JSON.stringify({ path }), result: 'a'.repeat(400) }],
     });

@@ -16,12 +16,12 @@ export const dropOldest: Strategy = { name: 'drop-oldest', reach: 'history', pro
 function propose(view: FoldView): readonly Edit[] {
   const gone = placesEdited(view.edits);
   const remaining = remainingTokens(view);
-  const room = roomForValues(view, gone.messages, remaining);
+  const room = maxValueCharacters(view, gone.messages, remaining);
   const dropped: number[] = [];
-  // In tokens the stub has a price too; in messages it is one more.
+  // The stub costs tokens, too; in messages it counts as one.
   let saved = view.excess.unit === 'tokens' ? -stubTokens(view) : -1;
   let bytes = 0;
-  // Of three characters a token at least.
+  // A token has at least three characters.
   const savedWithValues = () => saved - (view.excess.unit === 'tokens' ? room(bytes) / 3 : 0);
   for (const open of freeUnits(view)) {
     if (savedWithValues() >= view.excess.amount) break;
@@ -33,7 +33,7 @@ function propose(view: FoldView): readonly Edit[] {
         : open.reduce((sum, message) => sum + remaining(message.index), 0);
   }
   if (dropped.length === 0 || saved <= 0) return [];
-  // What must fit comes before what is good to know.
+  // Values are left out of the stub if space is tight.
   const left = savedWithValues();
   const isTight = left <= 0 || (Number.isFinite(view.excess.amount) && left < view.excess.amount);
   return editsFor(view, dropped, isTight ? 0 : room(bytes));
@@ -43,7 +43,7 @@ function editsFor(view: FoldView, dropped: readonly number[], room: number): rea
   const { conversation } = view;
   const memory = view.idOf(originalOfMessages(conversation, dropped));
   const messages = dropped.map((index) => conversation.messages[index]!);
-  const values = keyValues(conversation, messages, { most: room, known: stubsIn(view.edits) });
+  const values = keyValues(conversation, messages, { max: room, known: stubsIn(view.edits) });
   const left = room - sizeOf(values);
   const text = messagesStub({
     messages: dropped.length,
@@ -60,10 +60,10 @@ function editsFor(view: FoldView, dropped: readonly number[], room: number): rea
 }
 
 /**
- * Characters of values that a stub may name, by the bytes it stands for: a tenth of them, some 2,000 tokens at most. All such stubs
- * together take no more than a quarter of what is sent then, about half of what is sent now, for they stay.
+ * Returns how many characters of values a stub may name, by the bytes it replaces: a tenth of them, about 2,000 tokens at most. All such stubs
+ * together may take at most a quarter of the folded request (about half of the current one), because they stay.
  */
-function roomForValues(
+function maxValueCharacters(
   view: FoldView,
   gone: ReadonlySet<number>,
   remaining: (index: number) => number,
@@ -77,12 +77,12 @@ function roomForValues(
   return (bytes) => Math.max(0, Math.floor(Math.min(8_000, bytes / 10, left)));
 }
 
-/** Characters, with what separates them. */
+/** Returns the number of characters, separators included. */
 function sizeOf(spelled: readonly string[]): number {
   return spelled.reduce((sum, { length }) => sum + length + 2, 0);
 }
 
-/** What stubs of earlier drops say. */
+/** Returns the texts of the stubs of earlier drops. */
 function stubsIn(edits: readonly Edit[]): string {
   return edits.map((edit) => (edit.kind === 'insert-message' ? edit.text : '')).join('\n');
 }
@@ -94,7 +94,7 @@ function callsIn(conversation: Conversation, dropped: readonly number[]): Readon
       if (part.type === 'tool-call') counts.set(part.name, (counts.get(part.name) ?? 0) + 1);
     }
   }
-  // Many tools make a long stub; the most used say enough.
+  // Many tools make a long stub; the most used ones say enough.
   return new Map([...counts].toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, 8));
 }
 
@@ -110,17 +110,20 @@ function stubTokens(view: FoldView): number {
   return view.measure.text(stub) + 40;
 }
 
-/** Characters of one beginning. */
+/** Maximum characters of one beginning. */
 const longest = 120;
 
-/** Of the replies among these messages that call nothing, in order; the newest first where not all have room in `most` characters. */
+/**
+ * Returns the beginnings of replies without calls, in order; the newest ones if not all fit in `max` characters. They keep the thread of a long
+ * conversation.
+ */
 export function repliesBegin(
   conversation: Conversation,
   messages: readonly Message[],
-  most: number,
+  max: number,
 ): readonly string[] {
   const chosen: string[] = [];
-  let left = most;
+  let left = max;
   for (const message of messages.toReversed()) {
     if (message.role !== 'assistant' || message.parts.some(({ type }) => type === 'tool-call')) continue;
     const text = textIn(conversation, message);
@@ -132,7 +135,7 @@ export function repliesBegin(
   return chosen.toReversed();
 }
 
-/** The first text of a message, on one line. */
+/** Returns the first text of a message on one line. */
 function textIn({ body }: Conversation, message: Message): string {
   const [first] = message.parts.flatMap((part) => (part.type === 'text' ? textsOf(part) : []));
   return first === undefined ? '' : textOf(body, message, first).replaceAll(/\s+/g, ' ').trim();

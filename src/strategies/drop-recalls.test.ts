@@ -41,13 +41,13 @@ describe('drop-recalls', () => {
     { assistant: 'Done.' },
   ];
 
-  it('takes the oldest first, call and answer together, and stops when enough is saved', () => {
+  it('drops the oldest first, call and answer together, and stops when enough is saved', () => {
     expect(proposed(three, { excess: { unit: 'tokens', amount: 900 } })).toEqual(['1', '2']);
     expect(proposed(three, { excess: { unit: 'tokens', amount: 1_100 } })).toEqual(['1', '2', '5', '6']);
     expect(proposed(three)).toEqual(['1', '2', '5', '6', '7', '8']);
   });
 
-  it('counts messages where there are too many of them', () => {
+  it('counts messages if there are too many of them', () => {
     expect(proposed(three, { excess: { unit: 'messages', amount: 2 } })).toEqual(['1', '2']);
     expect(proposed(three, { excess: { unit: 'messages', amount: 3 } })).toEqual(['1', '2', '5', '6']);
   });
@@ -56,7 +56,7 @@ describe('drop-recalls', () => {
     expect(proposed([{ calls: [recall('a'), recall('b')] }, { user: 'And now?' }])).toEqual(['0', '1', '2']);
   });
 
-  it('takes only the calls and answers where the message says or calls something else', () => {
+  it('drops only calls and answers if the message has other text or calls', () => {
     const conversation = readChat(
       chatBody([{ calls: [recall('a'), read], text: 'Both.' }, { user: 'And now?' }]),
     );
@@ -102,7 +102,7 @@ describe('drop-recalls', () => {
     expect(proposed(steps, change)).toEqual([]);
   });
 
-  it('drops what the model recalled although nothing else may compress it', () => {
+  it('drops recalled content although nothing else may compress it', () => {
     const protects = { message: () => false, part: () => false, recalled: () => true };
     expect(proposed([{ calls: [recall('a')] }], { protects })).toEqual(['0', '1']);
   });
@@ -117,7 +117,7 @@ function inFormat(codec: Codec, body: object, amount = 1_000_000) {
   return completed.status === 'ok' ? places(completed.edits) : completed.reason;
 }
 
-describe('drop-recalls with sealed reasoning in front of calls', () => {
+describe('drop-recalls with signed reasoning before calls', () => {
   const thinking = { type: 'thinking', thinking: 'Hm.', signature: 'seal' };
   const use = (id: string, name: string) => ({ type: 'tool_use', id, name, input: {} });
   const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'x' });
@@ -132,7 +132,7 @@ describe('drop-recalls with sealed reasoning in front of calls', () => {
     ],
   });
 
-  it('drops it with the recalls where it led to nothing else', () => {
+  it('drops it with the recalls if it led to nothing else', () => {
     const content = [thinking, use('a', 'read_memory'), use('b', 'read_memory')];
     expect(inFormat(anthropicMessages, turns(content, 'a', 'b'))).toEqual(['1', '2']);
   });
@@ -145,7 +145,7 @@ describe('drop-recalls with sealed reasoning in front of calls', () => {
   });
 });
 
-describe('drop-recalls where each call is a message of its own', () => {
+describe('drop-recalls if each call is a message of its own', () => {
   const reasoning = (id: string) => ({ type: 'reasoning', id, summary: [], encrypted_content: 'seal' });
   const words = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I look.' }] };
   const call = (id: string, name = 'read_memory') => ({
@@ -158,17 +158,17 @@ describe('drop-recalls where each call is a message of its own', () => {
   const user = { role: 'user', content: 'Go' };
   const input = (...items: readonly object[]) => ({ input: [user, ...items, user] });
 
-  it('drops all recalls of one reasoning, and that with them', () => {
+  it('drops all recalls of one reasoning together with it', () => {
     const body = input(reasoning('rs_1'), call('a'), call('b'), output('a'), output('b'));
     expect(inFormat(openaiResponses, body, 100)).toEqual(['1', '2', '3', '4', '5']);
   });
 
-  it('drops calls and answers alone where nothing was thought', () => {
+  it('drops only calls and answers without reasoning', () => {
     const body = input(words, call('a'), call('b', 'read_file'), output('a'), output('b'));
     expect(inFormat(openaiResponses, body)).toEqual(['2', '4']);
   });
 
-  it('leaves recalls beside words or calls that one reasoning led to, and takes those after them', () => {
+  it('keeps recalls with text or calls of the same reasoning, and drops later ones', () => {
     const body = input(
       reasoning('rs_1'),
       words,

@@ -1,6 +1,6 @@
 /**
- * Drops what the model recalled in earlier turns, oldest first: the private calls together with their answers. What they brought stays
- * recallable under the id it was recalled by, so nothing is lost but the asking again.
+ * Drops what the model recalled in earlier turns, oldest first: the hidden calls with their answers. The content can still be recalled by the same
+ * id, so only the repeated recall is lost.
  */
 import type { Conversation, Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -14,7 +14,7 @@ function propose(view: FoldView): readonly Edit[] {
   const isFree = freeMessages(view);
   const edits: Edit[] = [];
   let saved = 0;
-  for (const round of roundsOf(view)) {
+  for (const round of recallTurnsOf(view)) {
     if (saved >= view.excess.amount) break;
     const dropped = editsFor(view, round);
     if (dropped.length === 0 || !dropped.every((edit) => isFree(edit.message) && view.mayEdit(edit)))
@@ -25,15 +25,15 @@ function propose(view: FoldView): readonly Edit[] {
   return edits;
 }
 
-/** Neighbouring messages of the model, which are one turn: some formats give reasoning and each call a message of its own. */
-type RecallStep = {
+/** Adjacent messages of the model that make one turn: in some formats, reasoning and each call are messages of their own. */
+type RecallTurn = {
   readonly turn: readonly number[];
-  /** The recalls in it that are answered, and the answers. */
+  /** The answered recalls in the turn, and their answers. */
   readonly recalls: readonly PartPlace[];
 };
 
-/** The rounds in which the model recalled, where nothing of the recalls is pinned or gone. */
-function roundsOf(view: FoldView): readonly RecallStep[] {
+/** Returns the turns with recalls of which nothing is pinned or dropped. */
+function recallTurnsOf(view: FoldView): readonly RecallTurn[] {
   const gone = placesEdited(view.edits).parts;
   const rounds = new Map<number, PartPlace[]>();
   const startOfTurn = turnStarts(view.conversation);
@@ -55,7 +55,7 @@ function isRecall(view: FoldView, pair: Pair): pair is Pair & { readonly result:
   return pair.name === view.recallTool && pair.result !== undefined;
 }
 
-/** Finds where the model's turn begins that holds a message. To be asked in order, so that no message is looked at twice. */
+/** Returns a function that finds the start of a message's turn. Call it in order, so that no message is visited twice. */
 function turnStarts({ messages }: Conversation): (index: number) => number {
   let last = { index: 0, start: 0 };
   return (index) => {
@@ -75,10 +75,10 @@ function turnFrom({ messages }: Conversation, start: number): readonly number[] 
 type Drop = Extract<Edit, { readonly kind: 'drop-message' | 'drop-part' }>;
 
 /**
- * Messages that hold nothing else go whole, with the reasoning that led to the recalls; of others only the parts go. Sealed reasoning
- * that led to something else as well must not be left without what it led to.
+ * Makes the drops of one turn. Messages with only recalls are dropped as a whole, with the reasoning before the recalls; of others only the parts.
+ * Nothing is dropped if signed reasoning also led to something else, because it must stay with everything it led to.
  */
-function editsFor({ conversation: { messages } }: FoldView, { turn, recalls }: RecallStep): readonly Drop[] {
+function editsFor({ conversation: { messages } }: FoldView, { turn, recalls }: RecallTurn): readonly Drop[] {
   const going = new Set(recalls.map(placeKey));
   const isWhole = (message: number) =>
     messages[message]!.parts.every(
@@ -102,7 +102,7 @@ function isSealed(part: Part): boolean {
   return part.type === 'reasoning' && part.signed;
 }
 
-/** Messages that are neither protected nor gone. */
+/** Returns a function that is true for messages that are neither protected nor dropped. */
 function freeMessages(view: FoldView): (message: number) => boolean {
   const gone = placesEdited(view.edits).messages;
   return (message) => !view.protects.message(message) && !gone.has(message);

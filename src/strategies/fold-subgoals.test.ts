@@ -57,7 +57,7 @@ describe('fold-subgoals', () => {
     return messagesOf(after).map(({ content }) => content);
   };
 
-  it('finds the same sub-goals where a client reminds of something beside each result, and leaves what the user says there', () => {
+  it("finds the same sub-goals with a client's reminder after each result, and keeps user messages", () => {
     const body = asAnthropic(chatBody(steps, { tools: ['todo', 'read_file'] }));
     const reminded = besideResults(body, '<system-reminder>Mind the list.</system-reminder>');
     const droppedIn = (sent: Uint8Array) =>
@@ -69,7 +69,7 @@ describe('fold-subgoals', () => {
     expect(droppedIn(besideResults(body, 'Mind the list.'))).toEqual([]);
   });
 
-  it('goes on with a sub-goal over what a client says in between', () => {
+  it("continues a sub-goal across a client's text", () => {
     const reminder: Step = { user: '<system-reminder>Mind the list.</system-reminder>' };
     const [plan, ...rest] = work('alpha', 4, 30);
     const recordsIn = (between: readonly Step[]) =>
@@ -90,7 +90,7 @@ describe('fold-subgoals', () => {
     expect(spelled(recordsIn([reminder]))).toEqual(spelled(recordsIn([])));
   });
 
-  it('puts a record in the place of each finished sub-goal, and leaves what the user said and the open one', () => {
+  it('replaces each finished sub-goal by a record, and keeps user messages and the open sub-goal', () => {
     const contents = contentsOf(chatBody(steps), { minActions: 0 });
     expect(contents.slice(0, 5)).toEqual([
       'Be brief.',
@@ -107,18 +107,18 @@ describe('fold-subgoals', () => {
     expect(contents.slice(5)).toEqual([expect.stringContaining('3 calls'), null, listing('gamma', 30)]);
   });
 
-  it('leaves conversations of fewer calls alone', () => {
+  it('does not fold conversations with fewer calls', () => {
     expect(contentsOf(chatBody(steps), {})).toEqual(
       messagesOf(chatBody(steps)).map(({ content }) => content),
     );
   });
 
-  it('says more where a ratio allows more', () => {
+  it('writes longer records with a lower ratio', () => {
     const sizeOf = (ratio: number) => contentsOf(chatBody(steps), { minActions: 0, ratio })[2]!.length;
     expect(sizeOf(3)).toBeGreaterThan(sizeOf(15));
   });
 
-  it('refuses ratios out of range', () => {
+  it('rejects ratios out of range', () => {
     expect(() => createFoldSubgoals({ ratio: 20 })).toThrow(
       'The sub-goals\' ratio 20 is out of range: use 1.5 to 15, or "adaptive".',
     );
@@ -149,7 +149,7 @@ describe('a fold of sub-goals', () => {
     triggerOptions: { windowFraction: false as const, tokenBudget: { trigger: 12_000, target: 6_000 } },
   };
 
-  it('makes phases of sub-goals and overviews of phases, and every message is had back by going down', async () => {
+  it('makes phases of sub-goals and overviews of phases, and every message can be recalled level by level', async () => {
     const prepared = await prepare(testEngine(options).engine, long);
     expect(prepared.report.tokensAfter).toBeLessThan(6_000);
     const told = prepared.report.compressions.slice(0, 3);
@@ -188,7 +188,7 @@ describe('a fold of sub-goals', () => {
     expect(later.original(overview)).toEqual(once.original(overview));
   });
 
-  it('goes on level by level as the conversation grows, with what was sent before in front', async () => {
+  it('continues level by level as the conversation grows, and keeps the sent prefix', async () => {
     const { engine } = testEngine(options);
     for (let at = 12; at <= names.length; at += 6) {
       const prepared = await prepare(engine, long.slice(0, 2 + at * 5));

@@ -1,7 +1,7 @@
 /**
- * Puts a short record in the place of each finished sub-goal, calls always together with their results; of many records one of a phase, of
- * phases one of an overview. What the user said stays where it is. A record's id brings back what stood there before it, so every message
- * is a few recalls away.
+ * Replaces each finished sub-goal by a short record, calls always together with their results; several records by the record of a phase, and
+ * several phases by that of an overview. User messages stay in place. A record's id returns what it replaced, so every message is a few recalls
+ * away.
  */
 import type { Edit } from '../conversation/edit.ts';
 import { pairCalls } from '../conversation/pairing.ts';
@@ -13,29 +13,29 @@ import {
   compressionLevelOf,
   type Preset,
 } from '../outline/levels.ts';
-import { finishedStretches } from './lib/finished-subgoals.ts';
+import { finishedSubgoals } from './lib/finished-subgoals.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { openRecords } from './lib/subgoal-records.ts';
+import { createRecords } from './lib/subgoal-records.ts';
 
 export type SubgoalOptions = {
-  /** Default `production`. What stands beside it overrules it. */
+  /** Default `production`. Other options override it. */
   readonly preset?: Preset | undefined;
-  /** Tokens in for one token out, 1.5 to 15, on each level; `adaptive`: 15 where a stretch repeats itself, down to 5 where it is varied. */
+  /** Tokens before for one token after, 1.5 to 15, on each level; `adaptive`: from 15 for repetitive text to 5 for varied text. */
   readonly ratio?: number | 'adaptive' | undefined;
   /**
-   * Whether ten sub-goals become a phase, and five phases an overview, as soon as there are so many, or when records take a sixth of what
-   * is sent, or the request would not fit.
+   * Whether ten sub-goals become a phase, and five phases an overview, always, or only if records take more than a sixth of the request or the
+   * request would not fit.
    */
   readonly levels?: 'always' | 'as-needed' | undefined;
-  /** Conversations of fewer calls are left alone. Default 20. */
+  /** Conversations with fewer calls are not folded by this strategy. Default 20. */
   readonly minActions?: number | undefined;
 };
 
-/** Of what is sent, records take no more than this share where levels are made as needed. */
-const mostShare = 1 / 6;
+/** Maximum share of records in the request if levels are made as needed. */
+const maxShare = 1 / 6;
 
 /**
- * A strategy that leaves records of sub-goals where whole messages go; before `drop-oldest` in the list. Throws `bad-config` for what is
+ * Creates a strategy that replaces messages by records of sub-goals. It belongs before `drop-oldest` in the list. Throws `bad-config` for options
  * out of range.
  *
  * @example
@@ -53,15 +53,15 @@ export function createFoldSubgoals(options: SubgoalOptions = {}): Strategy {
 function propose(view: FoldView, settings: CompressionLevel): readonly Edit[] {
   if (pairCalls(view.conversation).pairs.length < settings.minActions) return [];
   const { excess } = view;
-  const records = openRecords(view, settings.ratio);
-  for (const found of finishedStretches(view)) {
+  const records = createRecords(view, settings.ratio);
+  for (const found of finishedSubgoals(view)) {
     if (records.saved() >= excess.amount) break;
     records.add(found);
   }
   while (settings.levels === 'always' && records.levelUp((these) => fullLevel([these], overviewLevel, 1)));
-  // What is only wished for is not squeezed out of records.
+  // Levels are only forced if the fold is.
   const isLacking = () => view.isForced && records.saved() < excess.amount;
-  const isTooMuch = () => isLacking() || records.tokens() > records.before * mostShare;
+  const isTooMuch = () => isLacking() || records.tokens() > records.before * maxShare;
   while (isTooMuch() && records.levelUp((these) => fullLevel([these], Infinity, 0) ?? largestLevel([these])));
   return records.saved() > 0 ? records.edits() : [];
 }

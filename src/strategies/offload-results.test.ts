@@ -8,7 +8,7 @@ strategySuite(offloadResults);
 const file = 'const x = 1;\n'.repeat(100);
 
 describe('offload-results', () => {
-  it('leaves a stub that says what it was, how big, and how to get it back', () => {
+  it('leaves a stub that says what it was, how big, and how to read it again', () => {
     const conversation = readChat(
       chatBody([
         { user: 'Go' },
@@ -28,7 +28,7 @@ describe('offload-results', () => {
     ]);
   });
 
-  it('does not speak of a tool that the request cannot offer', () => {
+  it('does not mention a tool that the request cannot offer', () => {
     const conversation = readChat(chatBody([{ calls: [{ name: 'run', result: 'x'.repeat(2_000) }] }]));
     const [edit] = offloadResults.propose(
       foldView(conversation, { recallTool: undefined, idOf: () => 'mem_1' }),
@@ -38,21 +38,21 @@ describe('offload-results', () => {
     });
   });
 
-  it('takes the oldest first and stops when enough is saved', () => {
+  it('replaces the oldest first and stops when enough is saved', () => {
     const calls = { calls: [{ name: 'run', result: file }] };
     const conversation = readChat(chatBody([{ user: 'Go' }, calls, calls, calls]));
     const edits = offloadResults.propose(foldView(conversation, { excess: { unit: 'tokens', amount: 400 } }));
     expect(edits.map((edit) => edit.kind === 'replace-text' && edit.at.message)).toEqual([2, 4]);
   });
 
-  it('leaves results of fewer bytes than the threshold, counted in UTF-8', () => {
+  it('keeps results below the threshold in UTF-8 bytes', () => {
     const results = ['é'.repeat(499), 'é'.repeat(500)].map((result) => ({ name: 'run', result }));
     const conversation = readChat(chatBody([{ calls: results }]));
     const edits = offloadResults.propose(foldView(conversation));
     expect(edits.map((edit) => edit.kind === 'replace-text' && edit.at.message)).toEqual([2]);
   });
 
-  it('has nothing to offer against too many messages', () => {
+  it('proposes nothing against too many messages', () => {
     const conversation = readChat(chatBody([{ calls: [{ name: 'run', result: file }] }]));
     expect(
       offloadResults.propose(foldView(conversation, { excess: { unit: 'messages', amount: 5 } })),

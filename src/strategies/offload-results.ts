@@ -1,17 +1,17 @@
-/** Moves old tool results to memory, oldest first, and leaves a stub in place of each. The call and its result stay paired. */
+/** Replaces old tool results by stubs, oldest first, and keeps the originals. The call and its result stay paired. */
 import type { Edit } from '../conversation/edit.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { resultStub } from './lib/stub.ts';
-import { byteLength, openSlots, type TextSlot } from './lib/editable-texts.ts';
+import { byteLength, editableTexts, type EditableText } from './lib/editable-texts.ts';
 
 export const offloadResults: Strategy = { name: 'offload-results', reach: 'history', propose };
 
 function propose(view: FoldView): readonly Edit[] {
-  // A result that is folded leaves its message where it is.
+  // Folding a result removes no message.
   if (view.excess.unit === 'messages') return [];
   const edits: Edit[] = [];
   let saved = 0;
-  for (const slot of openSlots(view, 'tool-result')) {
+  for (const slot of editableTexts(view, 'tool-result')) {
     if (saved >= view.excess.amount) break;
     if (!isCandidate(view, slot)) continue;
     const text = slot.text();
@@ -27,8 +27,8 @@ function propose(view: FoldView): readonly Edit[] {
   return edits;
 }
 
-/** The size of the literal tells most small texts without decoding them: no text is longer than its literal. */
-function isCandidate(view: FoldView, slot: TextSlot): boolean {
+/** True if a text may be offloaded. Most small texts are recognized by their literal, which is never shorter than the text. */
+function isCandidate(view: FoldView, slot: EditableText): boolean {
   return (
     slot.literal.length - 2 >= view.compressionBytesThreshold &&
     !view.protects.message(slot.at.message) &&

@@ -23,7 +23,7 @@ function sentInputs(steps: readonly Step[], change: Parameters<typeof foldView>[
 }
 
 describe('stub-arguments', () => {
-  it('leaves a stub in place of each long text; all beside it keeps its spelling', () => {
+  it('replaces each long text by a stub; everything else keeps its spelling', () => {
     const input = `{ "n": 1.0,\t"id":12345678901234567890,"content":${JSON.stringify(file)}, "edits":[{"new":${JSON.stringify(file)}}] }`;
     const conversation = readChat(chatBody([{ user: 'Go' }, write(input), newest]));
     const view = foldView(conversation, { idOf: () => 'mem_0123456789abcdef' });
@@ -41,7 +41,7 @@ describe('stub-arguments', () => {
     ]);
   });
 
-  it('keeps what the stub says can be read again', async () => {
+  it('keeps the original that the stub refers to', async () => {
     const input = JSON.stringify({ 'the "key"': file, plain: `${file}other` });
     const conversation = readChat(chatBody([write(input), newest]));
     const edits = stubArguments.propose(foldView(conversation));
@@ -61,7 +61,7 @@ describe('stub-arguments', () => {
     expect(await Promise.all(read)).toEqual([file, `${file}other`]);
   });
 
-  it('takes the oldest first, stops when enough is saved, and leaves the newest batch and calls without result', () => {
+  it('replaces the oldest first, stops when enough is saved, and keeps the newest batch and calls without result', () => {
     const steps: readonly Step[] = [{ user: 'Go' }, long, long, long];
     const isStubbed = (input: string) => input.includes('Folded argument');
     expect(sentInputs(steps).map(isStubbed)).toEqual([true, true, false]);
@@ -74,7 +74,7 @@ describe('stub-arguments', () => {
     expect(sentInputs(steps, { excess }).map(isStubbed)).toEqual([true, false, false]);
   });
 
-  it('leaves what is shorter than the threshold, no object, no JSON, or named twice', () => {
+  it('keeps arguments below the threshold, without an object, without JSON, or with duplicate names', () => {
     const left = [
       JSON.stringify({ content: 'x'.repeat(999), more: 'y'.repeat(999) }),
       JSON.stringify(['x'.repeat(2_000)]),
@@ -85,7 +85,7 @@ describe('stub-arguments', () => {
     expect(sentInputs([...left.map((input) => write(input)), newest])).toEqual([...left, '{}']);
   });
 
-  it('leaves what is pinned, what recalls, and what stands in protected messages', () => {
+  it('keeps pinned calls, recalls, and calls in protected messages', () => {
     const steps: readonly Step[] = [long, newest];
     const protects = { message: () => false, part: () => false, recalled: () => false };
     for (const kind of ['message', 'part', 'recalled'] as const)
@@ -94,7 +94,7 @@ describe('stub-arguments', () => {
       );
   });
 
-  it('has nothing to offer against too many messages', () => {
+  it('proposes nothing against too many messages', () => {
     const excess = { unit: 'messages', amount: 5 } as const;
     expect(stubArguments.propose(foldView(readChat(chatBody([long, newest])), { excess }))).toEqual([]);
   });

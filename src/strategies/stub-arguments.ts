@@ -1,6 +1,6 @@
 /**
- * Moves long texts out of the arguments of old calls, oldest first: files that were written, patches, scripts. A stub stands in place
- * of each; the other arguments keep their spelling, and the call stays a call with valid JSON.
+ * Replaces long texts in the arguments of old calls by stubs, oldest first: files that were written, patches, scripts. Other arguments keep their
+ * spelling, and the call stays a call with valid JSON.
  */
 import { bytesOf, type Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -28,7 +28,7 @@ function propose(view: FoldView): readonly Edit[] {
   return edits;
 }
 
-/** Calls whose results are older than the newest batch, that are neither gone, stubbed, pinned nor recalls. */
+/** Returns calls with results before the newest batch that are neither dropped, stubbed, pinned nor recalls. */
 function finishedCalls(view: FoldView): readonly PartPlace[] {
   const { messages, parts, inputs } = placesEdited(view.edits);
   const newest = newestBatch(view.conversation);

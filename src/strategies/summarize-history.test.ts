@@ -61,7 +61,7 @@ It stood at:
 [End of summary]`;
 
 describe('summarize-history', () => {
-  it('puts one summary in place of all that is old, after the system prompt', () => {
+  it('replaces all old messages by one summary after the system prompt', () => {
     const view = viewOf(chatBody(steps), last - 2);
     expect(contentsAfter(view, strategy.propose(view))).toEqual([
       'Be brief.',
@@ -72,11 +72,11 @@ describe('summarize-history', () => {
     ]);
   });
 
-  it('tells what it comes to: how much smaller, for what aim, in whose words', () => {
+  it('reports the compression: its size, its target and its author', () => {
     const toldWith = (change: Partial<FoldView>) => {
       const told = new Map<string, unknown>();
       const tell = (text: string, compression: unknown) => told.set(text, compression);
-      const view = viewOf(chatBody(steps), last - 2, { tell, ...change });
+      const view = viewOf(chatBody(steps), last - 2, { reportCompression: tell, ...change });
       const [edit] = strategy.propose(view);
       return told.get((edit as { readonly text: string }).text);
     };
@@ -104,7 +104,7 @@ describe('summarize-history', () => {
     });
   });
 
-  it('takes the summary before it in, with its ids, and reads only what came since', () => {
+  it('includes the previous summary with its ids, and reads only later messages', () => {
     const edits = strategy.propose(viewOf(chatBody(steps), last - 2));
     const later = [...steps, { user: 'Only touch src/scan.ts.' }, read('four'), { user: 'And now?' }];
     const body = chatBody(later);
@@ -130,7 +130,7 @@ It stood at:
 [End of summary]`);
   });
 
-  it('stands beside the one before where a fold only saves money, so that what is in front of it stays cached', () => {
+  it('is added to the previous one if a fold only saves money, so that the prefix stays cached', () => {
     const edits = strategy.propose(viewOf(chatBody(steps), last - 2));
     const later = [...steps, read('four'), read('five'), { user: 'And now?' }];
     const view = viewOf(chatBody(later), chatMessages(later).length - 1, {
@@ -148,7 +148,7 @@ It stood at:
     expect(new TextDecoder().decode(original)).toBe(JSON.stringify(chatMessages(steps).slice(1, -3)));
   });
 
-  it('takes no more than is asked for, and waits where that is less than three steps', () => {
+  it('takes no more than requested, and waits if that is less than three steps', () => {
     const droppedFor = (amount: number) =>
       strategy
         .propose(viewOf(chatBody(steps), last - 2, { excess: { unit: 'tokens', amount } }))
@@ -156,7 +156,7 @@ It stood at:
     expect([droppedFor(500), droppedFor(1_500)]).toEqual([[], [1, 2, 3, 4, 5]]);
   });
 
-  it('takes no room where what must fit would not', () => {
+  it('takes no space if the request would not fit otherwise', () => {
     expect(strategy.propose(viewOf(chatBody(steps), last - 2, { isForced: true }))).toEqual([]);
   });
 });
@@ -216,7 +216,7 @@ describe('a fold with summaries', () => {
     expect(demands.filter((demand) => !lines.includes(`- ${demand}`) && !lines.includes(demand))).toEqual([]);
   });
 
-  it('is found by another process: what was summarised is left out, and nothing is summarised twice', async () => {
+  it('is found by another process: summarized messages are left out, and nothing is summarized twice', async () => {
     const store = inMemoryStore();
     const once = await prepare(testEngine({ ...options, store }).engine, long);
     const more: readonly Step[] = [...long, { assistant: 'None.' }, { user: 'Thanks.' }];
@@ -227,7 +227,7 @@ describe('a fold with summaries', () => {
     expect(sent.slice(-2)).toEqual(chatMessages(more).slice(-2));
   });
 
-  it('answers with the messages when it is asked for what a summary stands for', async () => {
+  it('returns the messages of a summary on recall', async () => {
     const prepared = await prepare(testEngine(options).engine, long);
     const messages = chatMessages(long);
     const ids = String(messagesOf(prepared.body)[1]!.content).match(/mem_[0-9a-z]{16}/g) ?? [];
@@ -238,7 +238,7 @@ describe('a fold with summaries', () => {
     expect(originals).toEqual(messages.slice(1, 1 + originals.length));
   });
 
-  it('leaves what is pinned where it is', async () => {
+  it('keeps pinned content in place', async () => {
     const pins = { tools: [], texts: ['Demand 7'] };
     const messages = messagesOf((await prepare(testEngine({ ...options, pins }).engine, long)).body);
     expect(messages.map(({ content }) => content)).toContain('Demand 7: never write to table t7.');

@@ -1,7 +1,6 @@
 /**
- * Takes the oldest messages out, calls always together with their results, and puts one summary in their place, which takes the summary
- * of the fold before in. System, the newest user message, the newest tool batch and what is pinned are never among them. All that it
- * stands for can be read again by the ids that it names.
+ * Replaces the oldest messages by one summary that includes the previous summary; calls always go together with their results. System messages,
+ * the newest user message, the newest tool batch and pinned content always stay. All removed messages can be read by the ids in the summary.
  */
 import type { Message } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -13,7 +12,7 @@ import { compressionOf, type Compression } from '../receipts/compression.ts';
 import { freeUnits, remainingTokens } from './lib/free-units.ts';
 import {
   spellRecord,
-  standingSummaries,
+  placedSummaries,
   type PlacedSummary,
   type SummaryRecord,
 } from './lib/summary-record.ts';
@@ -23,25 +22,25 @@ import type { FoldView, Strategy } from './strategy.ts';
 export const defaultMostTokens = 1_500;
 
 export type SummaryOptions = {
-  /** Tokens that a summary aims at, at most. Default 1,500. */
+  /** Maximum tokens that a summary aims at. Default 1,500. */
   readonly mostTokens?: number | undefined;
 };
 
-/** A stretch takes a tenth of its room as a summary where its calls differ, and a fifteenth where they repeat each other. */
-const softest = 10;
-const hardest = 15;
-/** Steps that are fewer wait for more, or go into a summary that is there. */
-const fewestUnits = 3;
-/** Tokens under which a summary would say nothing. */
-const least = 60;
-/** Tokens that what the user demanded may take beyond the aim. */
-const mostForRules = 2_000;
-/** Tokens of a frame without its ids, and of one id, about. */
+/** A summary has a tenth of its messages' tokens if their calls differ, and a fifteenth if they repeat each other. */
+const minSummaryRatio = 10;
+const maxSummaryRatio = 15;
+/** Minimum units for a new summary; fewer wait for more, or join an existing summary. */
+const minUnits = 3;
+/** Minimum tokens of a summary; less would say nothing. */
+const minTokens = 60;
+/** Maximum tokens that the user's demands may take beyond the aim. */
+const maxForRules = 2_000;
+/** Approximate tokens of a frame without ids, and of one id. */
 const frameTokens = 85;
 const idTokens = 22;
 
 /**
- * A strategy that leaves a summary where whole messages go; before `drop-oldest` in the list it takes its place.
+ * Creates a strategy that replaces messages by a summary. It belongs before `drop-oldest` in the list.
  *
  * @example
  * const strategies = [createSummarizeHistory({ mostTokens: 3_000 }), ...defaultStrategies];
@@ -55,12 +54,12 @@ export function createSummarizeHistory({ mostTokens = defaultMostTokens }: Summa
 }
 
 function propose(view: FoldView, mostTokens: number): readonly Edit[] {
-  const standing = standingSummaries(view);
-  const isBeside = staysBeside(view, standing, mostTokens);
-  const plan: SummaryPlan = { view, mostTokens, isBeside, standing, earlier: isBeside ? [] : standing };
+  const summaries = placedSummaries(view);
+  const isAdded = isAddedTo(view, summaries, mostTokens);
+  const plan: SummaryPlan = { view, mostTokens, isAdded, summaries, earlier: isAdded ? [] : summaries };
   let edits: readonly Edit[] = [];
   let wanted = view.excess.amount;
-  for (let round = 0; round < mostRounds; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const chosen = choose(plan, wanted);
     const summarized = chosen && summarize(plan, chosen);
     if (!summarized) break;
@@ -71,26 +70,26 @@ function propose(view: FoldView, mostTokens: number): readonly Edit[] {
   return edits;
 }
 
-/** How often more is taken in because what the user demanded made the summary longer than it was thought to be. */
-const mostRounds = 3;
+/** Maximum number of attempts: more messages are added if the user's demands made the summary longer than planned. */
+const maxRounds = 3;
 
 type SummaryPlan = {
   readonly view: FoldView;
   readonly mostTokens: number;
-  /** Whether the new summary stands beside those that are there. */
-  readonly isBeside: boolean;
-  readonly standing: readonly PlacedSummary[];
-  /** Those it takes in. */
+  /** True if the new summary is added to existing ones instead of including them. */
+  readonly isAdded: boolean;
+  readonly summaries: readonly PlacedSummary[];
+  /** The summaries that the new one includes. */
   readonly earlier: readonly PlacedSummary[];
 };
 
-/** The edits, and by how much they save less than is asked for; undefined where there is no room for a summary that says something. */
+/** Returns the edits, and how much less they save than requested; undefined if there is no space for a useful summary. */
 function summarize(
-  { view, mostTokens, isBeside, standing, earlier }: SummaryPlan,
+  { view, mostTokens, isAdded, summaries, earlier }: SummaryPlan,
   chosen: Chosen,
 ): { readonly edits: readonly Edit[]; readonly lacking: number } | undefined {
   const steps = summarySteps(view.conversation, chosen.dropped, view.recallTool);
-  const ratio = isBeside ? hardest : ratioOf(steps);
+  const ratio = isAdded ? maxSummaryRatio : ratioOf(steps);
   const budget = budgetOf(view, chosen, Math.min(mostTokens, said(earlier) + chosen.tokens / ratio));
   if (!budget) return undefined;
   const ahead = writtenAhead(view, chosen.dropped);
@@ -98,7 +97,7 @@ function summarize(
   const body = extract({
     steps: ahead.body === undefined ? steps : summarySteps(view.conversation, ahead.rest, view.recallTool),
     earlier: [...earlier.map(({ record }) => record.body), ...read],
-    known: isBeside ? standing.map(({ record }) => record.body) : [],
+    known: isAdded ? summaries.map(({ record }) => record.body) : [],
     budget,
     count: (text) => view.measure.text(text),
   });
@@ -107,7 +106,7 @@ function summarize(
   if (!view.mayEdit(summary.edit)) return undefined;
   const { memory, edit } = summary;
   const tokensBefore = chosen.tokens + sum(earlier, ({ tokens }) => tokens);
-  view.tell(
+  view.reportCompression(
     edit.text,
     compressionOf({
       id: memory,
@@ -119,7 +118,7 @@ function summarize(
     }),
   );
   const drops = chosen.dropped.map(({ index }): Edit => ({ kind: 'drop-message', message: index, memory }));
-  // What it says stands in the new one, with its ids: its own id is named nowhere.
+  // The new summary includes its text and ids, so its message has no original of its own.
   const takenIn = earlier
     .filter(({ isMessage }) => isMessage)
     .map(({ before }): Edit => ({ kind: 'drop-message', message: before, memory: undefined }));
@@ -129,13 +128,13 @@ function summarize(
   return { edits: [edit, ...takenIn, ...drops], lacking };
 }
 
-/** Undefined where there is no room for a summary that says something. */
+/** Returns the budget; undefined if there is no space for a useful summary. */
 function budgetOf(view: FoldView, { tokens, lacking }: Chosen, wished: number): SummaryBudget | undefined {
-  // Where the goal is out of reach a short summary is no harm; where it must be reached, nothing may be in its way.
-  const shortest = view.isForced ? 0 : Math.min(wished, least + tokens / 20, 400);
+  // A short summary does no harm if the goal is out of reach anyway; if the goal must be reached, it comes first.
+  const shortest = view.isForced ? 0 : Math.min(wished, minTokens + tokens / 20, 400);
   const aim = Math.floor(Math.max(wished - lacking, shortest));
-  if (aim < least) return undefined;
-  const forRules = view.isForced && lacking > 0 ? 0 : Math.min(mostForRules, tokens / 2);
+  if (aim < minTokens) return undefined;
+  const forRules = view.isForced && lacking > 0 ? 0 : Math.min(maxForRules, tokens / 2);
   return { aim, max: aim + Math.floor(forRules) };
 }
 
@@ -169,45 +168,42 @@ function summaryEdit(view: FoldView, { earlier, dropped, steps, body }: Summariz
 }
 
 /**
- * A fold that takes only what has long been dead is made to save money: what stands in front of it stays in the cache, and so do the
- * summaries, until together they are too long.
+ * True if the new summary is added to the existing ones. A fold of only idle content is made to save money: everything before it, summaries
+ * included, stays in the cache, until the summaries together are too long.
  */
-function staysBeside({ excess }: FoldView, standing: readonly PlacedSummary[], mostTokens: number): boolean {
+function isAddedTo({ excess }: FoldView, summaries: readonly PlacedSummary[], mostTokens: number): boolean {
   return (
-    excess.amount === Number.POSITIVE_INFINITY && sum(standing, ({ tokens }) => tokens) <= 2 * mostTokens
+    excess.amount === Number.POSITIVE_INFINITY && sum(summaries, ({ tokens }) => tokens) <= 2 * mostTokens
   );
 }
 
-/** Tokens of what summaries say, without their frames. */
+/** Returns the tokens of summaries without their frames. */
 function said(earlier: readonly PlacedSummary[]): number {
   return sum(earlier, ({ tokens, record }) =>
     Math.max(0, tokens - frameTokens - idTokens * record.memories.length),
   );
 }
 
-/** Tokens of the frame of the summary that takes these in. */
+/** Returns the tokens of the frame of a summary that includes these. */
 function frameOf(earlier: readonly PlacedSummary[]): number {
   return frameTokens + idTokens * (1 + sum(earlier, ({ record }) => record.memories.length));
 }
 
 type Chosen = {
   readonly dropped: readonly Message[];
-  /** That they take now. */
+  /** Their tokens now. */
   readonly tokens: number;
-  /** Tokens by which the summary must be smaller than it would be, for the rest to be enough. */
+  /** Tokens by which the summary must be shorter for the fold to save enough. */
   readonly lacking: number;
-  /** Whether there is nothing more that may go. */
+  /** True if nothing more may be dropped. */
   readonly isAll: boolean;
 };
 
-/** The oldest units that may go, until what they save is as much as wanted beside the summary. */
-function choose(
-  { view, earlier, standing: summaries, mostTokens }: SummaryPlan,
-  wanted: number,
-): Chosen | undefined {
+/** Chooses the oldest units that may be dropped, until they save as much as requested, summary included. */
+function choose({ view, earlier, summaries, mostTokens }: SummaryPlan, wanted: number): Chosen | undefined {
   const isInTokens = view.excess.unit === 'tokens';
   const remaining = remainingTokens(view);
-  const standing = sum(earlier, (one) => one.tokens);
+  const tokensBefore = sum(earlier, (one) => one.tokens);
   const isSummary = new Set(summaries.flatMap(({ before, isMessage }) => (isMessage ? before : [])));
   const dropped: Message[] = [];
   let tokens = 0;
@@ -215,7 +211,12 @@ function choose(
   let isAll = true;
   const saved = () => {
     if (!isInTokens) return dropped.length + earlier.length - 1;
-    return tokens + standing - Math.min(mostTokens, said(earlier) + tokens / softest) - frameOf(earlier);
+    return (
+      tokens +
+      tokensBefore -
+      Math.min(mostTokens, said(earlier) + tokens / minSummaryRatio) -
+      frameOf(earlier)
+    );
   };
   for (const unit of freeUnits(view)) {
     if (saved() >= wanted) {
@@ -227,7 +228,7 @@ function choose(
     tokens += sum(unit, ({ index }) => remaining(index));
     units++;
   }
-  if (units === 0 || (units < fewestUnits && earlier.length === 0) || saved() <= 0) return undefined;
+  if (units === 0 || (units < minUnits && earlier.length === 0) || saved() <= 0) return undefined;
   const lacking = isInTokens && Number.isFinite(wanted) ? Math.max(0, wanted - saved()) : 0;
   return { dropped, tokens, lacking, isAll };
 }
@@ -235,7 +236,7 @@ function choose(
 function ratioOf(steps: readonly SummaryStep[]): number {
   const texts = steps.map((step) => (step.type === 'said' ? step.text : `${step.tool} ${step.input}`));
   const repeated = 1 - new Set(texts).size / Math.max(1, texts.length);
-  return softest + (hardest - softest) * repeated;
+  return minSummaryRatio + (maxSummaryRatio - minSummaryRatio) * repeated;
 }
 
 function sum<T>(items: readonly T[], of: (item: T) => number): number {
@@ -243,9 +244,9 @@ function sum<T>(items: readonly T[], of: (item: T) => number): number {
 }
 
 type WrittenAhead =
-  /** With the messages that go beside those it is of. */
+  /** The summary, and the dropped messages that it does not cover. */
   | { readonly body: string; readonly rest: readonly Message[] }
-  /** Why there is none where one was to be written. */
+  /** Why there is no summary although one was to be written. */
   | { readonly body: undefined; readonly problem: string | undefined };
 
 function writtenAhead({ ready, notReady }: FoldView, dropped: readonly Message[]): WrittenAhead {
@@ -253,12 +254,12 @@ function writtenAhead({ ready, notReady }: FoldView, dropped: readonly Message[]
   const rest = dropped.filter(({ index }) => index < ready.from || index >= ready.upTo);
   const covered = dropped.length - rest.length;
   if (covered * 2 >= ready.upTo - ready.from) return { body: ready.body, rest };
-  // Of what was folded before; or of more than goes now.
+  // It covers messages that were folded before, or more than are dropped now.
   const problem = covered === 0 ? notReady?.() : 'the summary that was ready is of more than goes now';
   return { body: undefined, problem };
 }
 
-/** Where there is little room, what the user demanded may have left none to what was written ahead. */
+/** Returns whose words a summary has. If space is tight, the user's demands may have displaced the text written ahead. */
 function wordsOf(ahead: WrittenAhead, body: string): Pick<Compression, 'by' | 'problem'> {
   if (ahead.body === undefined) return { by: 'extractive', problem: ahead.problem };
   const prose = proseOf(ahead.body);

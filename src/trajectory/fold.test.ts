@@ -16,7 +16,7 @@ describe('the summarizer', () => {
     return { by, problem, text: trajectory.context().text };
   };
 
-  it('that fails in any way is stood in for by the local one, and an error is never a summary', async () => {
+  it('that fails in any way is replaced by the local one, and an error is never a summary', async () => {
     const local = (await outcomeOf({ name: 'fails', summarize: () => Promise.reject(new Error('429')) }))
       .text;
     expect(local).toContain('a1 grep src/auth-1.ts');
@@ -43,18 +43,18 @@ describe('the summarizer', () => {
     expect(await outcomeOf(never, 5)).toEqual({ ...bad, problem: 'too late' });
   });
 
-  it('may tell of an error that the agent met', async () => {
+  it('may report an error that the agent met', async () => {
     const told = `a1 to a4: npm test failed with "Error: token expired" in src/auth-1.ts; ${'it was looked at again. '.repeat(4)}`;
     expect(await outcomeOf(answering(told))).toMatchObject({ by: 'summarizer', problem: undefined });
   });
 
-  it('that says too little is taken at its word, and the local one says on', async () => {
+  it('that writes too little is completed by the local one', async () => {
     const { by, problem, text } = await outcomeOf(answering('All went well.'));
     expect({ by, problem }).toEqual({ by: 'both', problem: 'over 15:1' });
     expect(text).toContain('All went well.\na1 grep src/auth-1.ts');
   });
 
-  it('is not waited for: until it answers, all stands as it was', async () => {
+  it('is not waited for: until it answers, the context does not change', async () => {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<string>();
     const slow: Summarizer = {

@@ -103,7 +103,7 @@ async function take(trajectory: Trajectory, one: Step): Promise<void> {
 const goal = 'Mend the login';
 
 describe('the context', () => {
-  it('is under the budget and has two sides that alternate, after every step', async () => {
+  it('is under the budget and has alternating roles after every step', async () => {
     await fc.assert(
       fc.asyncProperty(steps, options, summarizer, async (all, settings, how) => {
         const trajectory = await openTrajectory({ goal, ...settings, ...summarizerOf(how), counter });
@@ -125,7 +125,7 @@ describe('the context', () => {
     );
   });
 
-  it('is under the budget when nothing can be kept, and loses nothing then', async () => {
+  it('is under the budget when the store fails, and loses nothing then', async () => {
     const broken: Store = {
       ...inMemoryStore(),
       putMany: () => Promise.reject(new Error('disk full')),
@@ -150,7 +150,7 @@ describe('the context', () => {
 });
 
 describe('every action and every sub-goal', () => {
-  it('can be had back by its id, by another process too', async () => {
+  it('can be read by its id, also by another process', async () => {
     await fc.assert(
       fc.asyncProperty(steps, options, summarizer, async (all, settings, how) => {
         const shared = { goal, ...settings, ...summarizerOf(how), counter, store: inMemoryStore(), secret };
@@ -182,7 +182,7 @@ describe('every action and every sub-goal', () => {
 });
 
 describe('summaries', () => {
-  it('are smaller than what they stand for, and not harder than 15:1', async () => {
+  it('are smaller than the original, and at most 15:1', async () => {
     await fc.assert(
       fc.asyncProperty(steps, options, summarizer, async (all, settings, how) => {
         const made: Compression[] = [];
@@ -205,7 +205,7 @@ describe('summaries', () => {
     );
   });
 
-  it('are asked for once for each action, sub-goal and phase', async () => {
+  it('are requested once for each action, sub-goal and phase', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 20, max: 400 }), options, async (length, settings) => {
         const asked: SummaryRequest[] = [];
@@ -228,7 +228,7 @@ describe('summaries', () => {
     );
   });
 
-  it('are the same for the same input', async () => {
+  it('are deterministic', async () => {
     await fc.assert(
       fc.asyncProperty(steps, options, summarizer, async (all, settings, how) => {
         const runs = [1, 2].map(async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { settingsFrom } from './plan.ts';
 
 describe('presets', () => {
-  it('are ratios and what asks for levels; options overrule them', () => {
+  it('set ratios and levels; options override them', () => {
     expect(settingsFrom({})).toEqual({
       ratio: 10,
       levels: 'as-needed',

@@ -18,7 +18,7 @@ function idOf(step: SummaryStep): string | undefined {
 }
 
 describe('a short task', () => {
-  it('is left alone: actions are turns of two sides, sub-goals are named between them', async () => {
+  it('is not folded: actions are turns of two roles, with sub-goals named between them', async () => {
     const trajectory = await openTrajectory({ goal: 'Mend the login' });
     expect(trajectory.startSubgoal('Find the failing test')).toBe('s1');
     expect(trajectory.addAction({ action: 'npm test', observation: '1 failed: auth.test.ts' })).toBe('a1');
@@ -49,14 +49,14 @@ describe('a short task', () => {
     expect(trajectory.report()).toMatchObject({ actions: 2, compressions: {}, problem: undefined });
   });
 
-  it('has nothing to say before anything was done, but what it is for', async () => {
+  it('contains only the goal before the first action', async () => {
     const trajectory = await openTrajectory({ goal: 'Mend the login' });
     expect(trajectory.context().messages).toEqual([{ role: 'user', content: '# Task\nMend the login' }]);
   });
 });
 
 describe('a finished sub-goal', () => {
-  it('is summarised once, and its summary never changes', async () => {
+  it('is summarized once, and its summary never changes', async () => {
     const asked: SummaryRequest[] = [];
     const trajectory = await openScene({
       summarizer: {
@@ -84,7 +84,7 @@ describe('a finished sub-goal', () => {
     ]);
   });
 
-  it('stands as it is while it is among the newest, and many are folded at once', async () => {
+  it('stays complete while it is among the newest, and many are folded at once', async () => {
     const trajectory = await openScene({ summarizer: listing, budget: 4_000, newest: 0.5 });
     const kinds: string[] = [];
     for (let at = 1; at <= 7; at++) {
@@ -99,7 +99,7 @@ describe('a finished sub-goal', () => {
     expect(kinds).toEqual(['v', 'vv', 'vvv', '..vv', '..vvv', '....vv', '....vvv']);
   });
 
-  it('of one or two actions is merged, and nobody is asked', async () => {
+  it('of one or two actions is merged without a summarizer', async () => {
     const made: Compression[] = [];
     const trajectory = await openScene({
       summarizer: answering('x'),
@@ -111,7 +111,7 @@ describe('a finished sub-goal', () => {
     ]);
   });
 
-  it('of more than seven actions is taken apart evenly', async () => {
+  it('of more than seven actions is split evenly', async () => {
     const trajectory = await openScene({ summarizer: listing });
     await work(trajectory, 'auth', 9);
     const { entries } = trajectory.state();
@@ -121,7 +121,7 @@ describe('a finished sub-goal', () => {
     ]);
   });
 
-  it('gives off its oldest actions while it goes on, and keeps the newest', async () => {
+  it('splits off its oldest actions while it is open, and keeps the newest', async () => {
     const trajectory = await openScene({ summarizer: listing });
     trajectory.startSubgoal('auth');
     for (let at = 1; at <= 10; at++) trajectory.addAction({ action: `look ${at}`, observation: 'nothing' });
@@ -134,7 +134,7 @@ describe('a finished sub-goal', () => {
 });
 
 describe('levels', () => {
-  it('ten sub-goals become a phase and five phases an overview, and the newest stay', async () => {
+  it('make ten sub-goals a phase and five phases an overview, and keep the newest', async () => {
     const trajectory = await openScene({ preset: 'long-horizon', summarizer: listing });
     for (let at = 1; at <= 12; at++) await work(trajectory, `part${at}`, 3);
     expect(trajectory.state().entries.map(({ id }) => id)).toEqual(['p1', 's11', 's12']);
@@ -143,7 +143,7 @@ describe('levels', () => {
     expect(trajectory.context().text).toContain('[o1 s1-s50 a1-a150]');
   });
 
-  it('come only when the budget needs them, where they are not asked for', async () => {
+  it('are made only for the budget if they are as needed', async () => {
     const trajectory = await openScene({ preset: 'production', summarizer: listing, budget: 1_500 });
     for (let at = 1; at <= 12; at++) await work(trajectory, `part${at}`, 3);
     expect(
@@ -157,7 +157,7 @@ describe('levels', () => {
     expect(trajectory.context().tokens).toBeLessThanOrEqual(1_500);
   });
 
-  it('bring back what stood there before, level by level', async () => {
+  it('return what they replaced, level by level', async () => {
     const trajectory = await openScene({ preset: 'long-horizon', summarizer: listing });
     for (let at = 1; at <= 62; at++) await work(trajectory, `part${at}`, 3);
     const overview = await trajectory.record('o1');
@@ -187,7 +187,7 @@ describe('levels', () => {
 });
 
 describe('an action', () => {
-  it('that is too long for the context is cut from the start on, and whole in memory', async () => {
+  it('that is too long for the context is cut from the start on, and complete in the store', async () => {
     const trajectory = await openScene({ budget: 1_000, model: 'gpt-4o' });
     const observation = Array.from({ length: 500 }, (_, line) => `line ${line}`).join('\n');
     trajectory.addAction({ action: 'cat log.txt', observation });
@@ -200,7 +200,7 @@ describe('an action', () => {
     expect(await trajectory.record('a1')).toMatchObject({ observation });
   });
 
-  it('that read memory is not summarised a second time', async () => {
+  it('that recalled something is not summarized a second time', async () => {
     const asked: SummaryRequest[] = [];
     const summarizer: Summarizer = {
       name: 'noting',
@@ -228,7 +228,7 @@ describe('an action', () => {
 });
 
 describe('recall', () => {
-  it('answers the calls of the tool, in parts where they are long', async () => {
+  it('answers calls of the tool, in parts if the answer is long', async () => {
     const trajectory = await openScene({ summarizer: listing });
     await work(trajectory, 'auth', 3);
     expect(trajectory.recallTool.name).toBe('read_memory');
@@ -250,7 +250,7 @@ describe('recall', () => {
 });
 
 describe('a restart', () => {
-  it('goes on from the state, and memory is still there', async () => {
+  it('continues from the state, and originals can still be read', async () => {
     const store = inMemoryStore();
     const before = await openScene({ store, summarizer: listing });
     await work(before, 'auth', 4);
@@ -267,7 +267,7 @@ describe('a restart', () => {
     expect(await after.record('a2')).toMatchObject({ action: 'grep value src/auth-2.ts' });
   });
 
-  it('with a state of another release is refused', async () => {
+  it('with a state of another release is rejected', async () => {
     const state = { version: 2 } as unknown as ReturnType<Trajectory['state']>;
     await expect(openScene({ state })).rejects.toMatchObject({
       code: 'bad-config',
@@ -276,7 +276,7 @@ describe('a restart', () => {
   });
 });
 
-describe('what cannot be used', () => {
+describe('invalid options', () => {
   it.each<[string, Parameters<typeof openScene>[0], string]>([
     [
       'a store without a secret',
@@ -307,7 +307,7 @@ describe('what cannot be used', () => {
 });
 
 describe('a store that fails', () => {
-  it('keeps the actions in the context, and folding goes on when it is back', async () => {
+  it('keeps the actions in the context, and folding continues when it works again', async () => {
     const inner = inMemoryStore();
     let isDown = true;
     const store: Store = {
@@ -326,7 +326,7 @@ describe('a store that fails', () => {
 });
 
 describe('tenants', () => {
-  it('do not read each other, though they share a store', async () => {
+  it("cannot read each other's originals in a shared store", async () => {
     const store = inMemoryStore();
     const mine = await openScene({ store, tenant: 'me' });
     await work(mine, 'auth', 4);

@@ -31,7 +31,7 @@ export function foldView(conversation: Conversation, change: Partial<FoldView> =
     idOf: (original) => `mem_${sha256(original).slice(0, 16)}`,
     recallTool: 'read_memory',
     compressionBytesThreshold: 1_000,
-    tell: () => {},
+    reportCompression: () => {},
     ...change,
   };
 }

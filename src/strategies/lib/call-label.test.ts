@@ -3,8 +3,8 @@ import { callLabel } from './tool-calls.ts';
 
 const labelOf = (name: string, input: unknown) => callLabel({ name, input: JSON.stringify(input) });
 
-describe('the name of a result', () => {
-  it('is that of the tool, with the end of a path or the beginning of what else it was about', () => {
+describe('the label of a result', () => {
+  it("is the tool's name with the end of a path or the beginning of another argument", () => {
     expect(labelOf('Read', { offset: 3, file_path: '/repo/app/src/app.ts' })).toBe('Read(src/app.ts)');
     expect(labelOf('Bash', { description: 'Run tests', command: 'npm test -- src/store' })).toBe(
       'Bash(npm test -- src/store)',
@@ -17,7 +17,7 @@ describe('the name of a result', () => {
     expect(labelOf('run', { cmd: `echo ${'x'.repeat(90)}` })).toBe(`run(echo ${'x'.repeat(43)}…)`);
   });
 
-  it('is that of the tool alone where the call says nothing in words', () => {
+  it("is only the tool's name if the call has no text", () => {
     expect(labelOf('list', {})).toBe('list');
     expect(labelOf('list', { depth: 2 })).toBe('list');
     expect(callLabel({ name: 'list', input: 'not json' })).toBe('list');

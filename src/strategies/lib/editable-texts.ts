@@ -1,4 +1,4 @@
-/** The texts of a conversation that edits can replace, with what is left of them under the edits made so far. */
+/** Finds the texts of a conversation that edits can still replace, given the edits made so far. */
 import {
   bytesOf,
   type Message,
@@ -10,17 +10,18 @@ import {
 import type { Edit } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
 
-export type TextSlot = {
+/** A text that can be replaced. */
+export type EditableText = {
   readonly at: TextPlace;
   readonly message: Message;
   readonly part: Part;
-  /** The JSON string literal: what goes to memory. */
+  /** The JSON string literal, which is stored as the original. */
   readonly literal: Uint8Array;
   text(): string;
 };
 
-/** Slots of the messages that are still there, in order; those with a stub in place of the text are left out. */
-export function* openSlots(view: FoldView, type: Part['type']): Generator<TextSlot> {
+/** Yields the texts of parts of one type, in order, except those that edits have dropped or replaced. */
+export function* editableTexts(view: FoldView, type: Part['type']): Generator<EditableText> {
   const gone = placesEdited(view.edits);
   for (const message of view.conversation.messages) {
     if (gone.messages.has(message.index)) continue;
@@ -40,7 +41,7 @@ export function* openSlots(view: FoldView, type: Part['type']): Generator<TextSl
   }
 }
 
-/** What edits have taken away or replaced: messages by index, all else by key of place. */
+/** The places that edits have dropped or replaced: messages by index, everything else by key of place. */
 export type EditedPlaces = {
   readonly messages: ReadonlySet<number>;
   readonly parts: ReadonlySet<string>;
@@ -48,13 +49,13 @@ export type EditedPlaces = {
   readonly inputs: ReadonlySet<string>;
 };
 
+/** Returns the edited places. They are remembered per list of edits, since a fold's list is the same in every request. */
 export function placesEdited(edits: readonly Edit[]): EditedPlaces {
   const gone = known.get(edits) ?? placesOf(edits);
   known.set(edits, gone);
   return gone;
 }
 
-/** By list of edits: a fold's is the same with every request it is replayed on. */
 const known = new WeakMap<readonly Edit[], EditedPlaces>();
 
 function placesOf(edits: readonly Edit[]): EditedPlaces {
@@ -85,7 +86,7 @@ function placesOf(edits: readonly Edit[]): EditedPlaces {
 
 const encoder = new TextEncoder();
 
-/** Size of a text in UTF-8 bytes. */
+/** Returns the size of a text in UTF-8 bytes. */
 export function byteLength(text: string): number {
   return encoder.encode(text).length;
 }

@@ -1,6 +1,6 @@
 /**
- * The sub-goals of a conversation that are finished and may go: runs of replies with what answered them, between one border and the next
- * (see find-subgoals.ts). What the user says begins one and is not in it. Pure.
+ * Finds the finished sub-goals of a conversation that may be folded: runs of replies with their results, between two borders (see
+ * outline/finder.ts). A user message begins a sub-goal and is not part of it. Pure.
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { userSpeaks } from '../../conversation/turns.ts';
@@ -13,22 +13,23 @@ import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
 import { summarySteps } from './summary-steps.ts';
 
-export type FinishedStretch = {
+/** The messages of a finished sub-goal. */
+export type SubgoalMessages = {
   readonly messages: readonly Message[];
   readonly steps: readonly SummaryStep[];
-  /** In the words of a plan or of the model; empty where nobody said one. */
+  /** The goal in the words of a plan or of the model; empty if there is none. */
   readonly goal: string;
-  /** False for the beginning of a sub-goal that goes on in what must stay. */
+  /** False for the beginning of a sub-goal whose other messages must stay. */
   readonly isWhole: boolean;
 };
 
-/** Oldest first. The newest sub-goal is never among them: it is open. */
-export function finishedStretches(view: FoldView): readonly FinishedStretch[] {
+/** Returns the finished sub-goals, oldest first. The newest sub-goal is never included: it is still open. */
+export function finishedSubgoals(view: FoldView): readonly SubgoalMessages[] {
   const { conversation, recallTool } = view;
   const free = new Map([...freeUnits(view)].map((unit) => [unit[0]!.index, unit]));
   const gone = placesEdited(view.edits).messages;
   const goals = bordersOf(conversation, recallTool);
-  const found: FinishedStretch[] = [];
+  const found: SubgoalMessages[] = [];
   let run: Message[] = [];
   let goal = '';
   let isNext = false;
@@ -52,7 +53,7 @@ export function finishedStretches(view: FoldView): readonly FinishedStretch[] {
     }
     const open = unit.filter(({ index }) => !gone.has(index));
     if (open.length === 0) continue;
-    // What a client says in the user's place begins no stretch, and ends none.
+    // A client's text in a user message neither begins nor ends a sub-goal.
     const isClients = unit.every((one) => one.role === 'user' && !userSpeaks(conversation, one));
     if (isClients && (run.length === 0 || !free.has(open[0]!.index))) continue;
     const isReply =
@@ -67,17 +68,17 @@ export function finishedStretches(view: FoldView): readonly FinishedStretch[] {
   return found;
 }
 
-/** What is short and has no goal of its own is rather the end of the one before than a sub-goal. */
-function belongTogether(before: FinishedStretch, one: FinishedStretch): boolean {
+/** True if a short sub-goal without a goal of its own is rather the end of the previous one. */
+function belongTogether(before: SubgoalMessages, one: SubgoalMessages): boolean {
   const calls = callsIn(one);
   return one.goal === '' && calls < subgoalLength.min && callsIn(before) + calls <= subgoalLength.max;
 }
 
-function callsIn({ steps }: FinishedStretch): number {
+function callsIn({ steps }: SubgoalMessages): number {
   return steps.filter(({ type }) => type === 'called').length;
 }
 
-function joined(before: FinishedStretch, one: FinishedStretch): FinishedStretch {
+function joined(before: SubgoalMessages, one: SubgoalMessages): SubgoalMessages {
   return {
     ...before,
     messages: [...before.messages, ...one.messages],
@@ -85,7 +86,7 @@ function joined(before: FinishedStretch, one: FinishedStretch): FinishedStretch 
   };
 }
 
-/** Goals by the message that each sub-goal begins with. */
+/** Returns goals by the index of the message that each sub-goal begins with. */
 function bordersOf(conversation: Conversation, recallTool: string | undefined): ReadonlyMap<number, string> {
   const steps: NeutralStep[] = [];
   const messages: number[] = [];

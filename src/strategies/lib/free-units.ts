@@ -1,10 +1,10 @@
-/** What may be taken out of a conversation as a whole. */
+/** Finds the messages that may be dropped, and counts the tokens that messages still have under the edits made so far. */
 import type { Message } from '../../conversation/conversation.ts';
 import { unitsOf } from '../../conversation/turns.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
 
-/** Units of which all that is not gone may go, oldest first, each as it is asked for. */
+/** Yields the units (messages that must be dropped together) that may be dropped, oldest first. */
 export function* freeUnits(view: FoldView): Generator<readonly Message[]> {
   const gone = placesEdited(view.edits).messages;
   for (const unit of unitsOf(view.conversation)) {
@@ -22,7 +22,7 @@ function isFree(view: FoldView, message: Message): boolean {
   );
 }
 
-/** Tokens of a message, by its index. */
+/** Returns a function that counts a message's tokens by index: results and arguments with a stub count as the stub. */
 export function remainingTokens(
   view: Pick<FoldView, 'conversation' | 'edits' | 'measure'>,
 ): (index: number) => number {

@@ -6,13 +6,13 @@ const call = (name: string, input: unknown): Step => ({
   calls: [{ name, input: JSON.stringify(input), result: 'ok' }],
 });
 
-function valuesOf(steps: readonly Step[], { most = 1_000, known = '' } = {}) {
+function valuesOf(steps: readonly Step[], { max = 1_000, known = '' } = {}) {
   const conversation = readChat(chatBody(steps));
-  return keyValues(conversation, conversation.messages, { most, known });
+  return keyValues(conversation, conversation.messages, { max, known });
 }
 
 describe('key values', () => {
-  it('are the short values of arguments: names as they stand, all else quoted', () => {
+  it('are the short values of arguments: names unchanged, others quoted', () => {
     const steps = [
       call('run', { command: 'npm test 2>&1', timeout: 60 }),
       call('read', { path: '/src/app.ts', options: { tags: ['v1.2'] } }),
@@ -35,21 +35,21 @@ describe('key values', () => {
     expect(valuesOf(steps)).toEqual(['/a/one.ts', '/a/three.ts', '/a/two.ts']);
   });
 
-  it('are no contents, nothing of several lines, and nothing shorter than a name', () => {
+  it('are no contents, no multi-line text, and nothing shorter than a name', () => {
     expect(
       valuesOf([call('write', { text: 'x'.repeat(161), note: 'one\ntwo', flag: 'yes', other: 'a/b/c' })]),
     ).toEqual(['a/b/c']);
   });
 
-  it('are only as many as there is room for, and none that are known', () => {
+  it('are only as many as fit, and none that are known', () => {
     const steps = ['/a/one.ts', '/a/two.ts', '/a/three.ts'].map((path) => call('read', { path }));
-    expect(valuesOf(steps, { most: 24, known: 'They named /a/three.ts.' })).toEqual([
+    expect(valuesOf(steps, { max: 24, known: 'They named /a/three.ts.' })).toEqual([
       '/a/two.ts',
       '/a/one.ts',
     ]);
   });
 
-  it('are none of arguments that are no JSON', () => {
+  it('are none for arguments that are not JSON', () => {
     expect(valuesOf([{ calls: [{ name: 'run', input: '{"path": "/a/b', result: 'no' }] }])).toEqual([]);
   });
 });

@@ -1,4 +1,7 @@
-/** The long texts in the arguments of calls: file contents, patches, commands. Found by place, so that all beside them keeps its spelling. */
+/**
+ * Finds the long texts in the arguments of calls: file contents, patches, commands. Each is found by its place in the bytes, so that the rest
+ * keeps its spelling.
+ */
 import { argumentsIn } from '../../conversation/json-record.ts';
 import {
   type Conversation,
@@ -12,7 +15,7 @@ import { byteLength } from './editable-texts.ts';
 
 type ToolCallPart = Part & { readonly type: 'tool-call' };
 
-/** Arguments that are an object, with the texts of at least so many bytes in it, in their order. */
+/** The arguments of a call, with their long texts in order. */
 export type LongArguments = {
   /** The object as JSON text in UTF-8. */
   readonly json: Uint8Array;
@@ -20,30 +23,30 @@ export type LongArguments = {
 };
 
 export type LongValue = {
-  /** Where the string literal stands in the JSON text. */
+  /** The place of the string literal in the JSON text. */
   readonly span: ToolCallPart['span'];
   readonly text: string;
-  /** The way to it, such as `$.edits[0].new_string`. */
+  /** The path to the value, such as `$.edits[0].new_string`. */
   readonly path: string;
 };
 
-/** Deeper than this nobody looks: tools take flat arguments, and depth must not be able to exhaust the stack. */
-const deepest = 8;
+/** Maximum depth of the search: tools take flat arguments, and depth must not exhaust the stack. */
+const maxDepth = 8;
 
-/** Undefined where the arguments are no object, or hold nothing that long. */
+/** Finds texts of at minBytes `minBytes`; undefined if the arguments are no object or contain none. */
 export function longArguments(
   { body }: Conversation,
   message: Message,
   call: ToolCallPart,
-  least: number,
+  minBytes: number,
 ): LongArguments | undefined {
-  // No text is longer than the literal it stands in, nor than the arguments it is part of.
-  if (call.input.end - call.input.start - 2 < least) return undefined;
+  // A text is never longer than its literal, nor than the arguments.
+  if (call.input.end - call.input.start - 2 < minBytes) return undefined;
   const input = inputOf(body, message, call);
-  // What a literal holds was written by a model: it may be no JSON, and half a character would not survive being encoded.
+  // A model wrote the arguments: they may be invalid JSON, or contain half a character, which cannot be encoded.
   if (!input.isWellFormed() || argumentsIn(input) === undefined) return undefined;
   const json = new TextEncoder().encode(input);
-  const values = [...longValues(json, json.indexOf('{'.charCodeAt(0)), '$', least, deepest)];
+  const values = [...longValues(json, json.indexOf('{'.charCodeAt(0)), '$', minBytes, maxDepth)];
   return values.length > 0 ? { json, values } : undefined;
 }
 
@@ -51,18 +54,18 @@ function* longValues(
   json: Uint8Array,
   start: number,
   path: string,
-  least: number,
+  minBytes: number,
   depth: number,
 ): Generator<LongValue> {
   for (const { span, path: place } of childrenOf(json, start, path)) {
-    if (span.end - span.start - 2 < least) continue;
+    if (span.end - span.start - 2 < minBytes) continue;
     const first = String.fromCharCode(json[span.start]!);
     if (first !== '"') {
-      if (depth > 0) yield* longValues(json, span.start, place, least, depth - 1);
+      if (depth > 0) yield* longValues(json, span.start, place, minBytes, depth - 1);
       continue;
     }
     const text = decodeLiteral(json.subarray(span.start, span.end));
-    if (byteLength(text) >= least) yield { span, text, path: place };
+    if (byteLength(text) >= minBytes) yield { span, text, path: place };
   }
 }
 
@@ -74,7 +77,7 @@ function childrenOf(
   switch (String.fromCharCode(json[start]!)) {
     case '{': {
       const { members } = scanObject(json, start);
-      // Of two members of one name a path would lead to the last.
+      // With two members of the same name, a path would lead to the last one.
       if (new Set(members.map(({ key }) => key)).size < members.length) return [];
       return members.map(({ key, value }) => ({ span: value, path: path + step(key) }));
     }

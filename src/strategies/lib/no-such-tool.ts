@@ -1,28 +1,28 @@
 /**
- * Recognizes results by which agents say that a tool does not exist, for formats that do not flag errors. The table names where each
- * wording comes from. Pure.
+ * Recognizes results in which an agent says that a tool does not exist, for wire formats that do not mark errors. The table names the source
+ * of each wording. Pure.
  */
 
-/** True where the whole text answers a call of this tool by saying that there is no such tool. */
+/** True if the whole text says that the called tool does not exist. */
 export function saysNoSuchTool(text: string, called: string): boolean {
-  if (text.length > longestList) return false;
+  if (text.length > maxList) return false;
   const said = text.replace(inFront, '').trimEnd();
   return wordings.some(({ pattern, listsTools }) => {
-    const found = text.length > (listsTools ? longestList : longestError) ? null : pattern.exec(said);
+    const found = text.length > (listsTools ? maxList : maxError) ? null : pattern.exec(said);
     const tool = found?.groups?.['tool'];
     return found !== null && (tool === undefined || isSameTool(tool, called));
   });
 }
 
-/** Agents spell names with or without the server in front, and in their own case. */
+/** Compares two names. Agents write names with or without the server's name before them, and in their own case. */
 function isSameTool(said: string, called: string): boolean {
   const [one, other] = [said, called].map((name) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, ''));
   return one !== '' && other !== '' && (one!.endsWith(other!) || other!.endsWith(one!));
 }
 
 /**
- * How agents answer a call of a tool they do not have, for formats that do not flag errors. Each wording stands at the beginning of the
- * result and names the tool that was called, so a result that quotes one is not taken for one. What follows may list every tool.
+ * The wordings of agents for a missing tool. Each is at the start of the result and names the called tool, so a result that quotes one does not
+ * match. A list of all tools may follow.
  */
 export const wordings: readonly Wording[] = [
   {
@@ -31,7 +31,7 @@ export const wordings: readonly Wording[] = [
     listsTools: true,
   },
   {
-    // The client renames the call to its tool `invalid`, which the model is not offered.
+    // The client renames the call to its tool `invalid`, which is not offered to the model.
     source: 'opencode, packages/opencode/src/tool/invalid.ts',
     pattern:
       /^The arguments provided to the tool are invalid: Model tried to call unavailable tool '[^'\n]{1,200}'\./,
@@ -81,29 +81,30 @@ export const wordings: readonly Wording[] = [
     pattern: /^Tool (?<tool>\S{1,200}) not found\b/i,
   },
   {
-    source: 'others, as they usually say it',
+    source: 'others, with their usual wording',
     pattern:
       /^(?:the )?(?:tool|function) (?<tool>\S{1,200}) (?:was not found|is not (?:available|registered|supported)|is unavailable|does not exist|doesn't exist)\b/i,
   },
   {
-    source: 'others, the other way round',
+    source: 'others, with the name last',
     pattern:
       /^(?:unknown|invalid|unrecognized|unsupported|nonexistent|no such) (?:tool|function)(?: name| call)?:? (?<tool>\S{1,200})/i,
   },
 ];
 
+/** A wording for a missing tool. */
 export type Wording = {
-  /** The project, and the file that says it. */
+  /** The project, and the file with the wording. */
   readonly source: string;
-  /** Group `tool`: the tool that was called. */
+  /** The group `tool` matches the called tool. */
   readonly pattern: RegExp;
-  /** Whether the tools there are follow, described. */
+  /** True if a list of the existing tools follows. */
   readonly listsTools?: true;
 };
 
-/** Allowed beginnings of such a text: a tag, the word "Error", the code of a protocol, the field of a JSON object. */
+/** Allowed text before the wording: a tag, the word "Error", a protocol's code, or a field of a JSON object. */
 const inFront = /^(?:\s|<tool_use_error>|error:|MCP error -?\d{1,6}:|\{"\w{1,20}":\s?")+/i;
 
-/** UTF-16 units. Longer texts are something else, unless the wording goes on with a list of all tools and their descriptions. */
-const longestError = 2_000;
-const longestList = 50_000;
+/** Maximum lengths in UTF-16 units, without and with a list of all tools. Longer texts are something else. */
+const maxError = 2_000;
+const maxList = 50_000;

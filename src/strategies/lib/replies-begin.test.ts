@@ -15,8 +15,8 @@ const conversation = readChat(
 
 const begin = (most: number) => repliesBegin(conversation, conversation.messages, most);
 
-describe('how replies begin', () => {
-  it('are their first words on one line, quoted as data, of those that call nothing', () => {
+describe('beginnings of replies', () => {
+  it('are the first words of replies without calls, quoted on one line', () => {
     expect(begin(10_000)).toEqual([
       '"The port is 8080. It stands in the file of settings."',
       `"${'words '.repeat(20)}…"`,
@@ -24,7 +24,7 @@ describe('how replies begin', () => {
     ]);
   });
 
-  it('are those of the newest where not all have room', () => {
+  it('are those of the newest replies if not all fit', () => {
     expect(begin(90)).toEqual([
       '"The port is 8080. It stands in the file of settings."',
       '"\\"Quoted\\" and done."',

@@ -1,9 +1,9 @@
 /**
- * The texts that stand in for what was folded: what it was, how big, and how to get it back. Pure functions of the original, so the
- * same fold gives the same bytes. Whatever is quoted from the original is JSON-quoted and short: a stub is data, not instructions.
+ * The texts that replace folded content: what it was, how big it is, and how to read it again. Pure functions of the original, so that the same
+ * fold gives the same bytes. Quotes from the original are JSON-quoted and short: a stub is data, not instructions.
  */
 
-/** What stands in place of a tool result. The call that was answered stands right before it, so nothing is said of that. */
+/** Replaces a tool result. Its call is right before it, so the stub does not describe the call. */
 export function resultStub(folded: {
   readonly text: string;
   readonly memory: string;
@@ -17,7 +17,7 @@ export function resultStub(folded: {
   );
 }
 
-/** What stands in place of one long text in the arguments of a call. The whole arguments are kept; `path` leads to this text in them. */
+/** Replaces one long text in the arguments of a call. The original is the whole arguments; `path` leads to this text in them. */
 export function argumentStub(folded: {
   readonly text: string;
   readonly memory: string;
@@ -26,7 +26,7 @@ export function argumentStub(folded: {
 }): string {
   const { text, memory, path, recallTool } = folded;
   const begins = firstLine(text);
-  // A long path would be refused, or cost more than the whole arguments.
+  // A long path would be rejected, or cost more than the whole arguments.
   const shortPath = path.length > 200 ? undefined : path;
   return (
     `[Folded argument: ${size(text)}. ` +
@@ -34,14 +34,14 @@ export function argumentStub(folded: {
   );
 }
 
-/** What stands in for whole messages that were dropped. */
+/** Replaces whole messages that were dropped. */
 export function messagesStub(folded: {
   readonly messages: number;
-  /** Names of the tools that were called in them, with how often. */
+  /** Names of the called tools, with their number of calls. */
   readonly calls: ReadonlyMap<string, number>;
-  /** What the calls were about, already spelled as data. */
+  /** Values in the calls, already quoted. */
   readonly values: readonly string[];
-  /** How what the model told the user in them begins, already spelled as data. */
+  /** Beginnings of the model's replies to the user, already quoted. */
   readonly said: readonly string[];
   readonly memory: string;
   readonly recallTool: string | undefined;
@@ -56,7 +56,7 @@ export function messagesStub(folded: {
   );
 }
 
-/** What stands in the middle of a text of which only the beginning and the end are left. */
+/** Replaces the middle of a text. */
 export function clipStub(clipped: {
   readonly characters: number;
   readonly fromLine: number;
@@ -69,9 +69,9 @@ export function clipStub(clipped: {
   return `[Folded ${characters} characters ${lines} of this text. ${way(memory, recallTool)}]`;
 }
 
-/** Stands at the end of a result of which something was left out when it came. */
+/** Ends a result that was shortened on arrival. */
 export function shrunkNote(shrunk: {
-  /** Of the whole. */
+  /** Length of the whole result. */
   readonly characters: number;
   readonly memory: string;
   readonly recallTool: string | undefined;
@@ -80,13 +80,13 @@ export function shrunkNote(shrunk: {
   return `[Shortened from ${characters} characters. ${way(memory, recallTool)}]`;
 }
 
-/** Stands at the end of a result whose items were made smaller. */
+/** Ends a result whose items were shortened. */
 export function itemsNote(shortened: {
   readonly items: number;
   readonly of: number;
   readonly memory: string;
   readonly recallTool: string | undefined;
-  /** Whether they are told in other words than their own. */
+  /** True if the items were rewritten in other words. */
   readonly isReworded?: boolean;
 }): string {
   const { items, of, memory, recallTool, isReworded = false } = shortened;
@@ -103,7 +103,7 @@ function way(memory: string, recallTool: string | undefined, path?: string): str
     : `To read it again call ${recallTool} with ${JSON.stringify({ id: memory, path })}.`;
 }
 
-/** Names of tools are the client's or the model's: what does not look like one is quoted. */
+/** Writes the name of a tool. Clients and models choose names, so anything unusual is quoted. */
 function label(name: string): string {
   return /^[\w.:/-]{1,64}$/.test(name) ? name : quote(name, 64);
 }
@@ -117,12 +117,12 @@ function firstLine(text: string): string {
   return text.trimStart().split('\n', 1)[0]!.trim();
 }
 
-/** A JSON string of at most `most` UTF-16 units of the text, never half a character. */
-export function quote(text: string, most: number): string {
+/** Quotes at most `max` UTF-16 units of a text as a JSON string, never cutting a character. */
+export function quote(text: string, max: number): string {
   return JSON.stringify(
-    text.length > most
+    text.length > max
       ? `${text
-          .slice(0, most)
+          .slice(0, max)
           .toWellFormed()
           .replace(/\uFFFD$/, '')}…`
       : text,

@@ -1,4 +1,7 @@
-/** The records that stand for finished stretches of a conversation: those of earlier folds, and those that are made for the next one. Pure. */
+/**
+ * Records of finished sub-goals: those that earlier folds inserted, and those made for the next fold. A record is a line that says what it
+ * replaces and how to read it again, then lines of the messages. Tool output is marked, so that it cannot be mistaken for ours. Pure.
+ */
 import { subgoalOf, type Edit, type FinishedSubgoal } from '../../conversation/edit.ts';
 import { originalOfMessages, originalOfTexts } from '../../conversation/original.ts';
 import { entryLines, wantedTokens } from '../../outline/entry-lines.ts';
@@ -10,7 +13,7 @@ import type { SummaryStep } from '../../outline/summarizer.ts';
 import { compressionOf, type Compression } from '../../receipts/compression.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
-import type { FinishedStretch } from './finished-subgoals.ts';
+import type { SubgoalMessages } from './finished-subgoals.ts';
 import { remainingTokens } from './free-units.ts';
 import { shortValues } from './key-values.ts';
 
@@ -18,18 +21,18 @@ type Ratio = number | 'adaptive';
 
 type Insert = Extract<Edit, { readonly kind: 'insert-message' }>;
 
-/** A record that stands in the conversation, or is to. */
+/** A record in the conversation, inserted before or to be inserted. */
 type PlacedRecord = {
   readonly edit: Insert;
-  readonly stretch: FinishedSubgoal;
+  readonly subgoal: FinishedSubgoal;
   readonly level: number;
   readonly tokens: number;
-  /** Tokens in for one out that were asked for; undefined of a light merge, and of what was made before. */
+  /** The requested compression ratio; undefined for a light merge, and for a record of an earlier fold. */
   readonly target?: number | undefined;
 };
 
-/** The records of a conversation, with what the edits so far save. */
-export function openRecords(view: FoldView, ratio: Ratio) {
+/** Collects the records of a conversation, and counts what they save. */
+export function createRecords(view: FoldView, ratio: Ratio) {
   const { conversation, excess, edits: sent } = view;
   const remaining = remainingTokens(view);
   const isInTokens = excess.unit === 'tokens';
@@ -37,15 +40,15 @@ export function openRecords(view: FoldView, ratio: Ratio) {
   const ids = new Set(sent.flatMap(idOf));
   const drops: Edit[] = [];
   const wasSent = new Set<Edit>(sent);
-  let standing: readonly PlacedRecord[] = sent.flatMap((edit) => standingOf(view, edit));
+  let placed: readonly PlacedRecord[] = sent.flatMap((edit) => placedRecordOf(view, edit));
   let saved = 0;
 
-  /** False where it is no smaller than what it stands for, or another is the same to the byte: the two would be had back as one. */
-  function stand(one: PlacedRecord, before: number, instead: readonly PlacedRecord[]): boolean {
-    if (one.tokens >= before || ids.has(one.stretch.memory) || !view.mayEdit(one.edit)) return false;
-    ids.add(one.stretch.memory);
-    view.tell(one.edit.text, compressionFor(one, before));
-    standing = [...standing.filter((other) => !instead.includes(other)), one].toSorted(
+  /** Adds a record; false if it is not smaller than what it replaces, or if another record has the same id. */
+  function place(one: PlacedRecord, before: number, instead: readonly PlacedRecord[]): boolean {
+    if (one.tokens >= before || ids.has(one.subgoal.memory) || !view.mayEdit(one.edit)) return false;
+    ids.add(one.subgoal.memory);
+    view.reportCompression(one.edit.text, compressionFor(one, before));
+    placed = [...placed.filter((other) => !instead.includes(other)), one].toSorted(
       (a, b) => a.edit.before - b.edit.before,
     );
     saved += isInTokens ? before - one.tokens : -1;
@@ -53,11 +56,14 @@ export function openRecords(view: FoldView, ratio: Ratio) {
   }
 
   return {
-    /** Tokens of all there is now. */
+    /** Tokens of the conversation now. */
     before: sum(conversation.messages, ({ index }) => (gone.has(index) ? 0 : remaining(index))),
+    /** Tokens or messages that the new records save. */
     saved: () => saved,
-    tokens: () => sum(standing, ({ tokens }) => tokens),
-    add({ messages, steps, goal, isWhole }: FinishedStretch): void {
+    /** Tokens of all records. */
+    tokens: () => sum(placed, ({ tokens }) => tokens),
+    /** Adds the record of a finished sub-goal. */
+    add({ messages, steps, goal, isWhole }: SubgoalMessages): void {
       const calls = steps.filter(({ type }) => type === 'called').length;
       const isShort = calls < subgoalLength.min;
       if (isShort && !isWhole) return;
@@ -66,37 +72,38 @@ export function openRecords(view: FoldView, ratio: Ratio) {
       const before = sum(indices, remaining);
       const record = recordOf(view, {
         before: indices[0]!,
-        stretch: { level: 1, memory, calls, of: [] },
+        subgoal: { level: 1, memory, calls, of: [] },
         goal,
-        steps: stretchSteps(steps, 'failures'),
-        more: () => stretchSteps(steps, 'whole'),
+        steps: stepLines(steps, 'failures'),
+        more: () => stepLines(steps, 'whole'),
         tokens: before,
         ratio: isShort ? undefined : ratio,
       });
-      if (!stand(record, before, [])) return;
+      if (!place(record, before, [])) return;
       for (const message of indices) drops.push({ kind: 'drop-message', message, memory });
       saved += isInTokens ? 0 : indices.length;
     },
-    /** False where nothing goes up. */
+    /** Replaces some records by one of the next level; false if there are none to replace. */
     levelUp(choose: (these: readonly PlacedRecord[]) => readonly PlacedRecord[] | undefined): boolean {
-      const chosen = choose(standing);
+      const chosen = choose(placed);
       if (chosen === undefined) return false;
       const before = sum(chosen, ({ tokens }) => tokens);
-      const isUp = stand(levelUpOf(view, chosen, before, ratio), before, chosen);
+      const isUp = place(levelUpOf(view, chosen, before, ratio), before, chosen);
       saved += isUp && !isInTokens ? chosen.length : 0;
       return isUp;
     },
+    /** Returns the edits of the new records. */
     edits: (): readonly Edit[] => [
-      ...standing.map(({ edit }) => edit).filter((edit) => !wasSent.has(edit)),
+      ...placed.map(({ edit }) => edit).filter((edit) => !wasSent.has(edit)),
       ...drops,
     ],
   };
 }
 
-function compressionFor({ stretch, tokens, target }: PlacedRecord, tokensBefore: number): Compression {
+function compressionFor({ subgoal, tokens, target }: PlacedRecord, tokensBefore: number): Compression {
   return compressionOf({
-    id: stretch.memory,
-    level: levelName(stretch.level),
+    id: subgoal.memory,
+    level: levelName(subgoal.level),
     tokensBefore,
     tokensAfter: tokens,
     target,
@@ -110,27 +117,27 @@ function idOf(edit: Edit): readonly string[] {
   return id === undefined ? [] : [id];
 }
 
-function standingOf(view: FoldView, edit: Edit): readonly PlacedRecord[] {
-  const stretch = subgoalOf(edit);
-  if (edit.kind !== 'insert-message' || stretch === undefined) return [];
-  return [{ edit, stretch, level: stretch.level, tokens: view.measure.text(edit.text) }];
+function placedRecordOf(view: FoldView, edit: Edit): readonly PlacedRecord[] {
+  const subgoal = subgoalOf(edit);
+  if (edit.kind !== 'insert-message' || subgoal === undefined) return [];
+  return [{ edit, subgoal, level: subgoal.level, tokens: view.measure.text(edit.text) }];
 }
 
-/** One record instead of these. */
+/** Makes one record of several. */
 function levelUpOf(
   view: FoldView,
   chosen: readonly PlacedRecord[],
   tokens: number,
   ratio: Ratio,
 ): PlacedRecord {
-  const of = chosen.map(({ edit: { text }, stretch }) => ({ text, stretch }));
+  const of = chosen.map(({ edit: { text }, subgoal }) => ({ text, stretch: subgoal }));
   const steps = of.flatMap(({ text }) => linesOfRecord(text));
   return recordOf(view, {
     before: chosen[0]!.edit.before,
-    stretch: {
+    subgoal: {
       level: Math.max(...chosen.map(({ level }) => level)) + 1,
       memory: view.idOf(originalOfTexts(of)),
-      calls: sum(chosen, ({ stretch: { calls } }) => calls),
+      calls: sum(chosen, ({ subgoal: { calls } }) => calls),
       of,
     },
     goal: '',
@@ -143,26 +150,26 @@ function levelUpOf(
 
 type RecordDraft = {
   readonly before: number;
-  readonly stretch: FinishedSubgoal;
+  readonly subgoal: FinishedSubgoal;
   readonly goal: string;
   readonly steps: readonly string[];
-  /** The same with all they say, for what would be compressed harder than any level may be. */
+  /** The steps with the whole results, for a record that would otherwise be compressed too strongly. */
   readonly more: () => readonly string[];
-  /** That it stands for. */
+  /** Tokens of what the record replaces. */
   readonly tokens: number;
-  /** Undefined: a light merge. */
+  /** Undefined for a light merge. */
   readonly ratio: Ratio | undefined;
 };
 
-/** So many times harder than asked for is too hard: then what tools showed is quoted, which is worth less than what was called. */
-const farOver = 1.5;
+/** A record compressed by more than this factor times the target also quotes tool output, which is worth less than calls. */
+const maxOver = 1.5;
 
 function recordOf(
   view: FoldView,
-  { before, stretch, goal, steps, more, tokens, ratio }: RecordDraft,
+  { before, subgoal, goal, steps, more, tokens, ratio }: RecordDraft,
 ): PlacedRecord {
   const count = (text: string) => view.measure.text(text);
-  const head = stretchHead({ ...stretch, goal, recallTool: view.recallTool });
+  const head = recordHead({ ...subgoal, goal, recallTool: view.recallTool });
   const target = ratio === undefined ? undefined : ratioFor(ratio, steps);
   const textOf = (lines: readonly string[], wanted: number) => {
     const spelled = (body: string) => (body === '' ? head : `${head}\n${body}`);
@@ -171,39 +178,39 @@ function recordOf(
     return spelled(entryLines(lines, sizes, { mark: quoteMark, tokensOf, count }));
   };
   const brief = textOf(steps, wantedTokens(tokens, target));
-  const hardest = Math.min((target ?? maxRatio) * farOver, maxRatio);
+  const hardest = Math.min((target ?? maxRatio) * maxOver, maxRatio);
   const text = count(brief) * hardest < tokens ? textOf(more(), wantedTokens(tokens, hardest)) : brief;
-  const edit: Insert = { kind: 'insert-message', before, role: 'user', text, stretch };
-  return { edit, stretch, level: stretch.level, tokens: count(text), target };
+  const edit: Insert = { kind: 'insert-message', before, role: 'user', text, stretch: subgoal };
+  return { edit, subgoal, level: subgoal.level, tokens: count(text), target };
 }
 
 function sum<T>(items: readonly T[], of: (item: T) => number): number {
   return items.reduce((total, item) => total + of(item), 0);
 }
 
-/** Stands in front of every line that a tool showed. */
+/** Marks every line of tool output. */
 const quoteMark = '> ';
 
-const longestLine = 300;
+const maxLine = 300;
 
 const names = ['', 'sub-goal', 'phase'] as const;
 
-function stretchHead(stretch: {
+function recordHead(record: {
   readonly level: number;
   readonly calls: number;
   readonly memory: string;
-  /** In the conversation's own words; empty where that is said already. */
+  /** The goal in the conversation's own words; empty if a record below has it. */
   readonly goal: string;
   readonly recallTool: string | undefined;
 }): string {
-  const { level, calls, memory, goal, recallTool } = stretch;
+  const { level, calls, memory, goal, recallTool } = record;
   const way =
     recallTool === undefined ? `kept as ${memory}` : `${recallTool} ${JSON.stringify({ id: memory })}`;
   const what = `[Record of a finished ${names[level] ?? 'overview'}, ${calls} calls: ${way}]`;
   return goal === '' ? what : `${what} ${plain(goal)}`;
 }
 
-/** What is to be said on of a record when it goes a level up: all but how to read it again. */
+/** Returns the lines of a record that the next level may use: everything but how to read it again. */
 function linesOfRecord(text: string): readonly string[] {
   const [head = '', ...lines] = text.split('\n');
   const end = head.indexOf('] ');
@@ -211,26 +218,26 @@ function linesOfRecord(text: string): readonly string[] {
 }
 
 /**
- * Each step's first line, which is ours: what was called with which names, or what was said. `results` says how much stands behind it of what
- * a call gave: the line that tells of failure, or all of it.
+ * Returns the text of each step. The first line is ours: the call and its values, or what was said. After it comes the line of the result that
+ * reports a failure, or the whole result, as `results` says.
  */
-function stretchSteps(steps: readonly SummaryStep[], results: 'failures' | 'whole'): readonly string[] {
+function stepLines(steps: readonly SummaryStep[], results: 'failures' | 'whole'): readonly string[] {
   const seen = new Set<string>();
   return steps.map((step) => {
-    if (step.type === 'said') return `- said: ${clipped(plain(step.text), longestLine)}`;
+    if (step.type === 'said') return `- said: ${clipped(plain(step.text), maxLine)}`;
     const values = [...new Set(shortValues(step.input))].map((value) => {
       const isSeen = seen.has(value);
       seen.add(value);
       return spellValue(isSeen ? lastPart(value) : value);
     });
-    const line = clipped(`- ${[nameOf(step.tool), ...values].join(' ')}`, longestLine);
+    const line = clipped(`- ${[nameOf(step.tool), ...values].join(' ')}`, maxLine);
     const { result = '', failed } = step;
     const shown = results === 'whole' ? result : errorIn(result, failed);
     return shown ? `${line}\n${shown}` : line;
   });
 }
 
-/** Of a path that was named before. */
+/** Returns the last segment of a path that was named before. */
 function lastPart(value: string): string {
   return /^\S*\/[^\s/]{4,}$/.test(value) ? value.slice(value.lastIndexOf('/') + 1) : value;
 }

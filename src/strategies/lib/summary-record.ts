@@ -1,22 +1,24 @@
 /**
- * The frame of a summary in the conversation: what it stands for, that it is a record and not an instruction, and how to read the
- * messages again. What one fold writes the next one reads back. Pure.
+ * The frame of a summary in the conversation: what it summarizes, that it is a record and not an instruction, and how to read the messages
+ * again. A later fold reads back what an earlier one wrote. Also finds the summaries in a conversation. Pure.
  */
 import { textOf, textsOf, type Conversation, type Message } from '../../conversation/conversation.ts';
 import { isSummary } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
 
+/** A summary of earlier messages. */
 export type SummaryRecord = {
   readonly messages: number;
   readonly calls: number;
-  /** What the messages are kept as, in order: one for each fold that took some out. */
+  /** The ids of the originals, in order: one for each fold that removed messages. */
   readonly memories: readonly { readonly id: string; readonly messages: number }[];
   readonly body: string;
 };
 
 const end = '[End of summary]';
 
+/** Writes a summary with its frame. */
 export function spellRecord(record: SummaryRecord, recallTool: string | undefined): string {
   const { messages, calls, memories, body } = record;
   const head =
@@ -36,7 +38,7 @@ function wayBack(memories: SummaryRecord['memories'], recallTool: string | undef
     : `To read them again call ${recallTool} with ${named.join(' or ')}.`;
 }
 
-/** Undefined for a text that is no summary of ours. */
+/** Reads a summary; undefined for a text that is no summary of ours. */
 export function readRecord(text: string): SummaryRecord | undefined {
   const lines = text.split('\n');
   const [head = ''] = lines;
@@ -54,41 +56,46 @@ export function readRecord(text: string): SummaryRecord | undefined {
   };
 }
 
+/** A summary and its place in the conversation. */
 export type PlacedSummary = {
-  /** The message it stands in front of, or is. */
+  /** Index of the message that follows it, or of its own message. */
   readonly before: number;
   readonly tokens: number;
   readonly record: SummaryRecord;
-  /** Whether it is a message of the conversation. */
+  /** True if it is a message of the conversation, false if an edit inserts it. */
   readonly isMessage: boolean;
 };
 
-export function standingSummaries(view: FoldView): readonly PlacedSummary[] {
-  const put = view.edits.filter(isSummary).flatMap(({ before, text }) => {
+/**
+ * Finds the summaries in a conversation: those that edits insert, and, if a program keeps its messages as they were folded, the messages that
+ * earlier summaries have become.
+ */
+export function placedSummaries(view: FoldView): readonly PlacedSummary[] {
+  const inserted = view.edits.filter(isSummary).flatMap(({ before, text }) => {
     const record = readRecord(text);
     return record ? [{ before, tokens: view.measure.text(text), record, isMessage: false }] : [];
   });
-  if (!view.isHistoryKept) return put;
+  if (!view.isHistoryKept) return inserted;
   const gone = placesEdited(view.edits).messages;
   const kept = view.conversation.messages.flatMap((message): readonly PlacedSummary[] => {
     const record = gone.has(message.index) ? undefined : readRecord(userText(view.conversation, message));
     if (record === undefined || !view.mayEdit(dropOf(message))) return [];
     return [{ before: message.index, tokens: view.measure.message(message.index), record, isMessage: true }];
   });
-  return [...kept, ...put];
+  return [...kept, ...inserted];
 }
 
 function dropOf({ index }: Message) {
   return { kind: 'drop-message', message: index, memory: undefined } as const;
 }
 
-/** Whether a message is what a fold put in: a summary, or a stub of messages. It was not said by the user. */
+/** True for a message that a fold inserted: a summary, or a stub of messages. The user did not write it. */
 export function isFoldedHistory(conversation: Conversation, message: Message): boolean {
   const text = userText(conversation, message);
   return readRecord(text) !== undefined || /^\[Folded \d+ earlier messages of this conversation\b/.test(text);
 }
 
-/** Empty for what is not of the user, or more than one text. */
+/** Returns the text of a user message; empty for other messages and for more than one text. */
 function userText({ body }: Conversation, message: Message): string {
   const [part] = message.parts;
   if (message.role !== 'user' || part?.type !== 'text' || message.parts.length !== 1) return '';

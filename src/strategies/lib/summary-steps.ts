@@ -1,4 +1,4 @@
-/** What happened in some messages, as a summarizer takes it: who said what, what was called and what it gave. No wire format. Pure. */
+/** Converts messages into the steps that a summarizer reads: who said what, and which calls returned what. Independent of wire formats. Pure. */
 import {
   type Conversation,
   inputOf,
@@ -10,7 +10,7 @@ import { pairCalls, type PartPlace, placeKey } from '../../conversation/pairing.
 import { isReminder } from '../../conversation/turns.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 
-/** In order. Reasoning is left out, and so are calls of `recallTool`: what they brought stands elsewhere. */
+/** Returns the steps in order, without reasoning and calls of `recallTool`, whose answers are elsewhere in the conversation. */
 export function summarySteps(
   conversation: Conversation,
   messages: readonly Message[],
@@ -43,7 +43,7 @@ export function summarySteps(
   );
 }
 
-/** Where calls are answered, by the key of their place. */
+/** Returns the places of results by the key of their call's place. */
 function resultsOf(conversation: Conversation): ReadonlyMap<string, PartPlace | undefined> {
   const { pairs } = pairCalls(conversation);
   const results = known.get(pairs) ?? new Map(pairs.map(({ call, result }) => [placeKey(call), result]));
@@ -51,7 +51,7 @@ function resultsOf(conversation: Conversation): ReadonlyMap<string, PartPlace | 
   return results;
 }
 
-/** By the pairs of a conversation, which never change: sub-goals ask message by message. */
+/** Remembered by the pairs of a conversation, which never change, since sub-goals are read message by message. */
 const known = new WeakMap<object, ReadonlyMap<string, PartPlace | undefined>>();
 
 function textsIn({ body }: Conversation, message: Message, part: number): readonly string[] {

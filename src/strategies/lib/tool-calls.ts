@@ -1,20 +1,20 @@
-/**
- * Whether a tool result shows a file as it is: what an agent may edit next by quoting its lines, so that no line may be laid out anew.
- * Told from the call alone, in doubt for the file.
- */
+/** Classifies calls by the name of the tool and by the arguments: does a call show a file, is it a search, and what is it called in references. */
 import { argumentsIn } from '../../conversation/json-record.ts';
 
-/** `input` is the JSON text of the call's arguments. */
+/**
+ * True if a call shows a file unchanged. An agent may edit the file by quoting its lines, so these must not be rewritten. Decided by the call
+ * alone, in doubt for a file. `input` is the JSON text of the arguments.
+ */
 export function isFileContent({ name, input }: { readonly name: string; readonly input: string }): boolean {
   if (wordsOf(name).some((word) => fileWords.has(word))) return true;
   const command = commandIn(input);
   return command !== undefined && printsFile.test(command) && !machineWritten.test(command);
 }
 
-/** Words in the names of tools that read files, or that answer with what they changed in one. */
+/** Words in the names of tools that read files, or return what they changed in one. */
 const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'replace', 'patch', 'notebook']);
 
-/** Programs that print a file, at the beginning of a command; behind a pipe they only cut what another printed. */
+/** Programs that print a file, at the start of a command; after a pipe they only filter other output. */
 const printsFile =
   /(?:^|[;&(\n]\s*|\bxargs (?:-\S+ )*|-exec )\s*(?:sudo )?(?:cat|head|tail|sed|awk|nl|less|more|bat|git (?:-\S+ \S+ )*(?:show|diff|blame))(?:\s|$)/;
 
@@ -24,11 +24,11 @@ function commandIn(input: string): string | undefined {
   const { command, cmd, script } = argumentsIn(input) ?? {};
   const found = command ?? cmd ?? script;
   if (typeof found === 'string') return found;
-  // Some clients give the words of a command: ["bash", "-lc", "cat a.ts"].
+  // Some clients send the words of a command: ["bash", "-lc", "cat a.ts"].
   return Array.isArray(found) ? found.filter((word) => typeof word === 'string').join('\n') : undefined;
 }
 
-/** The words in the name of a tool: `read_file`, `ReadFile`, `fs.readFile` and `mcp__files__read` all hold the word read. */
+/** Returns the words in a tool's name: `read_file`, `ReadFile`, `fs.readFile` and `mcp__files__read` all contain the word read. */
 function wordsOf(name: string): readonly string[] {
   return name
     .slice(0, 200)
@@ -37,22 +37,25 @@ function wordsOf(name: string): readonly string[] {
     .split(/[^a-z0-9]+/);
 }
 
-/** Whether a tool answers with what it found, which comes best first. */
+/** True for a search tool, whose results come best first. */
 export function isSearch(name: string): boolean {
   return wordsOf(name).some((word) => searchWords.has(word));
 }
 
 const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);
 
-/** `input` is the JSON text of the arguments. */
+/**
+ * Returns a call's name in references, such as `Read(src/app.ts)`. Short; other calls may have the same name. `input` is the JSON text of the
+ * arguments.
+ */
 export function callLabel({ name, input }: { readonly name: string; readonly input: string }): string {
   const about = firstText(input);
   return about === undefined ? name.slice(0, 60) : `${name.slice(0, 60)}(${about})`;
 }
 
-const LONGEST = 48;
+const MAX_LABEL = 48;
 
-/** Arguments that say what a call was about, the most telling first. */
+/** Names of arguments that say what a call was about. */
 const telling = /path|file|command|cmd|query|pattern|url|id$/i;
 
 function firstText(input: string): string | undefined {
@@ -65,9 +68,9 @@ function firstText(input: string): string | undefined {
   return found === undefined ? undefined : shortened(found);
 }
 
-/** Of a path its end, of others the beginning, in one line. */
+/** Shortens a text to one line: the end of a path, or the beginning of another text. */
 function shortened(text: string): string {
   const line = text.trim().split('\n', 1)[0]!;
-  if (/^\S*\/\S+$/.test(line)) return line.split('/').slice(-2).join('/').slice(-LONGEST);
-  return line.length > LONGEST ? `${line.slice(0, LONGEST).toWellFormed()}…` : line;
+  if (/^\S*\/\S+$/.test(line)) return line.split('/').slice(-2).join('/').slice(-MAX_LABEL);
+  return line.length > MAX_LABEL ? `${line.slice(0, MAX_LABEL).toWellFormed()}…` : line;
 }
