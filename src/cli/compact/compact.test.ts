@@ -128,11 +128,11 @@ describe('leporello compact', () => {
     expect(code).toBe(1);
     expect(out).toBe(`${small}\n${bad}\n${small}`);
     const notes = err.split('\n').filter((line) => line.startsWith('line') && line.includes(':'));
-    expect(notes[0]).toMatch(/^line 2: passed on as it is: not JSON: /);
+    expect(notes[0]).toMatch(/^line 2: copied unchanged: not JSON: /);
     expect(notes.slice(1)).toEqual([
-      'line 3: passed on as it is: not a JSON object',
-      'line 5: passed on as it is: The body is not a Chat Completions request: a message has no known role.',
-      "line 6: passed on as it is: it has no list 'messages', 'input' or 'contents'",
+      'line 3: copied unchanged: not a JSON object',
+      'line 5: copied unchanged: The body is not a Chat Completions request: a message has no known role.',
+      "line 6: copied unchanged: it has no list 'messages', 'input' or 'contents'",
     ]);
     expect(err).toMatch(/\n6 bodies: 2 untouched, 4 bad; 0\.0 % of the tokens saved\n$/);
   });
@@ -214,9 +214,9 @@ describe('leporello compact, where it cannot go on', () => {
   it.each([
     [
       ['nowhere.json'],
-      /^leporello: nowhere\.json cannot be read: ENOENT: no such file or directory, open '.*'\.\n$/,
+      /^leporello: Cannot read nowhere\.json: ENOENT: no such file or directory, open '.*'\.\n$/,
     ],
-    [['.'], /^leporello: \. is a folder: name a file in it\.\n$/],
+    [['.'], /^leporello: \. is a folder\. Name a file in it\.\n$/],
     [
       ['body.json', '--out', 'no/such'],
       /^leporello: --out is no\/such, which cannot be written: ENOENT.*\.\n$/,

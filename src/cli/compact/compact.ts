@@ -1,4 +1,4 @@
-/** `leporello compact`: folds bodies offline with the engine of the gateway, one after the other, originals to the data folder. */
+/** Implements `leporello compact`: folds bodies offline, one after the other, and stores their originals in the data folder. */
 import type { Codec } from '../../codecs/codec.ts';
 import { createDefaultEngine } from '../../engine/default-engine.ts';
 import type { Engine } from '../../engine/engine.ts';
@@ -8,7 +8,7 @@ import type { CompactArgs } from '../args.ts';
 import {
   byteLines,
   type Input,
-  type InputRecord,
+  type InputLine,
   isBlank,
   openInput,
   recordsOf,
@@ -22,12 +22,12 @@ import { gatewaySettings } from '../config/to-settings.ts';
 import { openMemory } from '../open-memory.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Owner of the originals of offline runs; tenants of the gateway have longer labels. */
+/** Tenant of the originals of offline runs. */
 const tenant = 'compact';
 
 const lineFeed = new Uint8Array([10]);
 
-/** Resolves with the exit code: 1 when a body was not read, not folded for an error, or does not fit. */
+/** Runs the command. Resolves with the exit code, 1 when a body could not be read, could not be folded, or does not fit. */
 export async function compact(args: CompactArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const input = await openInput(args.file, terminal);
@@ -57,7 +57,7 @@ export async function compact(args: CompactArgs, terminal: Terminal): Promise<nu
   }
 }
 
-type Run = {
+type CompactRun = {
   readonly args: CompactArgs;
   readonly terminal: Terminal;
   readonly engine: Engine;
@@ -66,7 +66,7 @@ type Run = {
   readonly maxBytes: number;
 };
 
-async function compactAll(run: Run, view: ReceiptView): Promise<number> {
+async function compactAll(run: CompactRun, view: ReceiptView): Promise<number> {
   const { terminal, input, output } = run;
   let stopped = false;
   const forget = terminal.onStop(() => {
@@ -74,7 +74,7 @@ async function compactAll(run: Run, view: ReceiptView): Promise<number> {
     input.close();
   });
   let code = 0;
-  // A person's terminal would put the table behind the last brace.
+  // On a terminal, the table would otherwise begin on the last line of the body.
   const isShown = terminal.isTty.out && run.args.out === undefined;
   try {
     for await (const record of recordsOf(byteLines(input.chunks))) {
@@ -100,10 +100,10 @@ async function compactAll(run: Run, view: ReceiptView): Promise<number> {
   }
 }
 
-/** Blank lines are passed on and have no receipt. */
+/** Folds one record. A blank line is copied and has no receipt. */
 async function compactOne(
-  { args, engine, maxBytes }: Run,
-  { bytes, number }: InputRecord,
+  { args, engine, maxBytes }: CompactRun,
+  { bytes, number }: InputLine,
 ): Promise<{ readonly bytes: Uint8Array; readonly receipt: BodyReceipt | undefined }> {
   if (isBlank(bytes)) return { bytes, receipt: undefined };
   const started = performance.now();
@@ -115,12 +115,12 @@ async function compactOne(
   const codec = withModel(known.wire, args.model);
   const prepared = await engine.prepare({ codec, body: bytes, tenant });
   const ms = performance.now() - started;
-  const receipt = { line: number, id: known.id ?? `line ${number}`, ...toldOf(prepared), ms };
+  const receipt = { line: number, id: known.id ?? `line ${number}`, ...outcomeOf(prepared), ms };
   return { bytes: prepared.body, receipt };
 }
 
-/** A body that the codec could not read has no counter. */
-function toldOf({ outcome, report, counter }: Prepared): Pick<BodyReceipt, 'outcome' | 'report'> {
+/** Returns outcome and report for the receipt. A body that the codec could not read, which has no counter, is `bad`. */
+function outcomeOf({ outcome, report, counter }: Prepared): Pick<BodyReceipt, 'outcome' | 'report'> {
   if (outcome.status !== 'untouched' || counter !== undefined) return { outcome, report };
   const reason = outcome.reason.replace(/^not-this-format: /, '');
   return { outcome: { status: 'bad', reason }, report: undefined };
@@ -130,7 +130,7 @@ function isGood({ outcome, report }: BodyReceipt): boolean {
   return outcome.status !== 'bad' && outcome.status !== 'failed' && report?.unfit === undefined;
 }
 
-/** Only the view names the model: the body keeps its bytes. */
+/** Returns a codec that sets the model of the conversation. The body keeps its bytes. */
 function withModel({ codec, usualModel }: Wire, model: string | undefined): Codec {
   return {
     ...codec,
@@ -142,8 +142,8 @@ function withModel({ codec, usualModel }: Wire, model: string | undefined): Code
 }
 
 /**
- * Originals are kept, folds are not: the fold store's own memory serves bodies of this run that go on from each other, and a run does
- * not depend on what another one folded, with other settings perhaps.
+ * Returns a store that keeps originals but no folds, so that a run does not depend on the folds of an earlier run with other settings. Within
+ * a run, the fold store's own memory serves bodies that continue each other.
  */
 function withoutFolds(encryptedStore: EncryptedStore): EncryptedStore {
   return {

@@ -57,7 +57,7 @@ describe('identify', () => {
     ['[]', 'not a JSON object'],
     ['{"a":1}', "it has no list 'messages', 'input' or 'contents'"],
     ['{"messages":{},"input":7,"contents":""}', "it has no list 'messages', 'input' or 'contents'"],
-    ['x'.repeat(1_001), 'it has 1001 bytes, more than the 1000 of limits.maxBodyBytes'],
+    ['x'.repeat(1_001), 'it has 1001 bytes, more than limits.maxBodyBytes (1000)'],
   ])('says what is wrong with %s', (text, reason) => {
     expect(identified(text)).toBe(reason);
   });

@@ -1,4 +1,4 @@
-/** Finds out what a record is: its id, and the wire format it is written in. Pure. */
+/** Identifies a record: its id, and the wire format of its body. */
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../codecs/codec.ts';
 import { gemini } from '../../codecs/gemini/index.ts';
@@ -6,17 +6,19 @@ import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import type { Format } from '../args.ts';
 
+/** An identified record, or the reason why it cannot be used. */
 export type Identified =
   | { readonly status: 'ok'; readonly id: string | undefined; readonly wire: Wire }
   | { readonly status: 'bad'; readonly reason: string };
 
+/** A wire format, as files use it. */
 export type Wire = {
   readonly codec: Codec;
   /** The field that holds the messages. */
   readonly list: string;
-  /** One text may stand there for a message of the user. */
+  /** True when this field may be a text, the user's message. */
   readonly mayBeText: boolean;
-  /** Named for counting and for the window of bodies that name no model. */
+  /** Model whose tokenizer and window are used for bodies without a model. */
   readonly usualModel: string;
 };
 
@@ -32,9 +34,10 @@ const wires: Readonly<Record<Exclude<Format, 'auto'>, Wire>> = {
   gemini: { codec: gemini, list: 'contents', mayBeText: false, usualModel: 'gemini-2.5-pro' },
 };
 
+/** Identifies a record by its bytes. */
 export function identify(bytes: Uint8Array, format: Format, maxBytes: number): Identified {
   if (bytes.length > maxBytes) {
-    const reason = `it has ${bytes.length} bytes, more than the ${maxBytes} of limits.maxBodyBytes`;
+    const reason = `it has ${bytes.length} bytes, more than limits.maxBodyBytes (${maxBytes})`;
     return { status: 'bad', reason };
   }
   let value: unknown;
@@ -56,7 +59,7 @@ export function identify(bytes: Uint8Array, format: Format, maxBytes: number): I
   return { status: 'ok', id: typeof id === 'string' && id !== '' ? id : undefined, wire };
 }
 
-/** Each list of messages has a name of its own, but for those of two formats. */
+/** Finds the format by the name of the list of messages, which only two formats share. */
 function formatOf(body: Readonly<Record<string, unknown>>): Exclude<Format, 'auto'> | undefined {
   if (holdsMessages(body, wires.chat)) return isAnthropic(body) ? 'anthropic' : 'chat';
   if (holdsMessages(body, wires.gemini)) return 'gemini';
@@ -67,7 +70,7 @@ function holdsMessages(body: Readonly<Record<string, unknown>>, { list, mayBeTex
   return Array.isArray(body[list]) || (mayBeText && typeof body[list] === 'string');
 }
 
-/** By what only one of the formats has, the surest first; what both could be is told by the name of the model. */
+/** True for a body of Anthropic Messages: by fields that only one of the two formats has, then by the name of the model. */
 function isAnthropic(body: Readonly<Record<string, unknown>>): boolean {
   const messages = recordsIn(body['messages']);
   if (messages.some(({ role, tool_calls }) => chatRoles.has(role) || tool_calls !== undefined)) return false;
@@ -78,7 +81,7 @@ function isAnthropic(body: Readonly<Record<string, unknown>>): boolean {
   return typeof model === 'string' && model.includes('claude') && messages[0]?.['role'] !== 'system';
 }
 
-/** Not `system`: in the middle of a conversation the other format has it as well. */
+/** Roles of Chat Completions. Not `system`, which the other format also allows in the middle of a conversation. */
 const chatRoles: ReadonlySet<unknown> = new Set(['tool', 'developer', 'function']);
 
 const ownBlocks: ReadonlySet<unknown> = new Set([

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { byteLines, type Line } from './input.ts';
+import { byteLines, type InputLine } from './input.ts';
 
-async function linesOf(chunks: readonly Uint8Array[]): Promise<readonly Line[]> {
-  const lines: Line[] = [];
+async function linesOf(chunks: readonly Uint8Array[]): Promise<readonly InputLine[]> {
+  const lines: InputLine[] = [];
   for await (const line of byteLines(chunksOf(chunks))) lines.push(line);
   return lines;
 }

@@ -1,4 +1,4 @@
-/** Opens what is to be compacted: a file or standard input, unpacked where it is gzip (by its first bytes, whatever its name). */
+/** Reads the input of `compact` and `replay`: a file or standard input, decompressed if it is gzip (detected by its first bytes), in records. */
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
@@ -7,13 +7,14 @@ import { concatBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { Terminal } from '../terminal.ts';
 
+/** An open input. */
 export type Input = {
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Ends the reading, also a wait for bytes: the iteration rejects. May be called at any time. */
+  /** Stops reading, even while it waits for bytes: the iteration rejects. May be called at any time. */
   close(): void;
 };
 
-/** Rejects with `bad-usage` when the file cannot be opened. What goes wrong later, the iteration throws. */
+/** Opens an input. Rejects with `bad-usage` when the file cannot be opened. The iteration throws later errors. */
 export async function openInput(file: string, terminal: Terminal): Promise<Input> {
   const source = file === '-' ? terminal.input() : await openFile(file, terminal.cwd);
   return { chunks: unpacked(source), close: () => void source.destroy() };
@@ -27,9 +28,9 @@ async function openFile(file: string, cwd: string): Promise<Readable> {
     await handle.close();
   } catch (cause) {
     const said = cause instanceof Error ? cause.message : String(cause);
-    throw new LeporelloError('bad-usage', `${file} cannot be read: ${said}.`, { cause });
+    throw new LeporelloError('bad-usage', `Cannot read ${file}: ${said}.`, { cause });
   }
-  throw new LeporelloError('bad-usage', `${file} is a folder: name a file in it.`);
+  throw new LeporelloError('bad-usage', `${file} is a folder. Name a file in it.`);
 }
 
 async function* unpacked(source: Readable): AsyncGenerator<Uint8Array> {
@@ -50,7 +51,7 @@ async function* unpacked(source: Readable): AsyncGenerator<Uint8Array> {
     return;
   }
   const gunzip = createGunzip();
-  // Errors come out of the last stream, where they are read.
+  // The reader gets all errors from `gunzip`.
   pipeline(Readable.from(all), gunzip, () => undefined);
   yield* gunzip as AsyncIterable<Uint8Array>;
 }
@@ -63,19 +64,21 @@ async function* after(
   yield* rest;
 }
 
-export type Line = {
-  /** From 1. */
+/** A line, or several lines that are one record. */
+export type InputLine = {
+  /** Number of the (first) line, from 1. */
   readonly number: number;
-  /** Without the `\n` that ends it. */
+  /** The bytes without the `\n` at the end. */
   readonly bytes: Uint8Array;
-  /** The `\n`, or nothing where the last line has none. */
+  /** The `\n`, or nothing for a last line without it. */
   readonly end: Uint8Array;
 };
 
 const lineFeed = new Uint8Array([10]);
 const nothing = new Uint8Array(0);
 
-export async function* byteLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
+/** Splits a byte stream into lines, one in memory at a time. Only a byte order mark at the start is removed. */
+export async function* byteLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<InputLine> {
   let begun: Uint8Array[] = [];
   let number = 1;
   for await (const chunk of chunks) {
@@ -91,27 +94,28 @@ export async function* byteLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
   if (begun.length > 0) yield lineOf(begun, number, nothing);
 }
 
-function lineOf(pieces: readonly Uint8Array[], number: number, end: Uint8Array): Line {
+function lineOf(pieces: readonly Uint8Array[], number: number, end: Uint8Array): InputLine {
   const bytes = concatBytes(pieces);
   const marked = number === 1 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return { number, bytes: marked ? bytes.subarray(3) : bytes, end };
 }
 
-/** A stretch of the input that is one body; `number` is its first line, `end` what stands behind it. */
-export type InputRecord = Line;
-
-export async function* recordsOf(lines: AsyncIterable<Line>): AsyncGenerator<InputRecord> {
-  const held: Line[] = [];
-  let settled = false;
+/**
+ * Yields the records of an input: either each line is a record, or all lines together are one JSON document. The first line that is a JSON
+ * object by itself decides this; until then lines are held back, and a document is held completely.
+ */
+export async function* recordsOf(lines: AsyncIterable<InputLine>): AsyncGenerator<InputLine> {
+  const held: InputLine[] = [];
+  let isOnePerLine = false;
   for await (const line of lines) {
-    if (settled || (held.length === 0 && isBlank(line.bytes))) {
+    if (isOnePerLine || (held.length === 0 && isBlank(line.bytes))) {
       yield line;
       continue;
     }
     held.push(line);
-    // Within a document a message may stand on a line of its own; nothing but a body holds messages.
+    // Inside a document a line may contain just a message; only a body has `messages`.
     if (!isObject(line.bytes, { withMessages: held.length > 1 })) continue;
-    settled = true;
+    isOnePerLine = true;
     yield* held.splice(0);
   }
   const [first] = held;
@@ -121,7 +125,7 @@ export async function* recordsOf(lines: AsyncIterable<Line>): AsyncGenerator<Inp
   yield { number: first.number, bytes: concatBytes(pieces), end: last.end };
 }
 
-/** True for nothing but JSON white space. */
+/** True when all bytes are JSON white space. */
 export function isBlank(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 32 || byte === 9 || byte === 13 || byte === 10);
 }
@@ -137,7 +141,7 @@ function isObject(bytes: Uint8Array, { withMessages }: { readonly withMessages: 
   }
 }
 
-/** What the system or the unpacker says; undefined for errors of another kind, and where nobody reads what we write. */
+/** Explains an error of the system or of gzip; undefined for other errors, and for EPIPE, when the reader has closed the pipe. */
 export function systemProblem(error: unknown, file: string): string | undefined {
   if (LeporelloError.isInstance(error) || !(error instanceof Error) || !('code' in error)) return undefined;
   if (error.code === 'EPIPE') return undefined;

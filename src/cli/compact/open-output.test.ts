@@ -85,7 +85,7 @@ describe('openOutput', () => {
   });
 
   it.each([
-    ['.', '--out is ., a folder: name a file.'],
+    ['.', '--out is ., which is a folder. Name a file.'],
     ['no/such/file', '--out is no/such/file, which cannot be written: ENOENT'],
   ])('refuses %s', async (file, sentence) => {
     await expect(open(file)).rejects.toThrow(sentence);

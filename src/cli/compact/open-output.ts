@@ -1,4 +1,4 @@
-/** Where compacted bodies go: standard output, or a file that appears whole or not at all, also when it is the input itself. */
+/** Opens the output of `compact`: standard output, or a file that is written completely or not at all, even when it is the input. */
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { realpath, rename, rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -7,16 +7,17 @@ import { createGzip } from 'node:zlib';
 import { LeporelloError } from '../../errors.ts';
 import type { Terminal } from '../terminal.ts';
 
+/** An open output. */
 export interface Output {
   /** Resolves when more may be written. */
   write(bytes: Uint8Array): Promise<void>;
-  /** What was written counts. */
+  /** Completes the file. */
   commit(): Promise<void>;
-  /** What was written to a file does not count. Never rejects. */
+  /** Discards what was written to a file. Never rejects. */
   discard(): Promise<void>;
 }
 
-/** Rejects with `bad-usage` when the file cannot be written. A name that ends in `.gz` is gzipped. */
+/** Opens the output. Rejects with `bad-usage` when the file cannot be written. A file whose name ends in `.gz` is compressed with gzip. */
 export async function openOutput(file: string | undefined, terminal: Terminal): Promise<Output> {
   if (file === undefined) {
     return {
@@ -27,8 +28,8 @@ export async function openOutput(file: string | undefined, terminal: Terminal): 
   }
   const target = await targetOf(resolve(terminal.cwd, file));
   if (target.kind === 'folder')
-    throw new LeporelloError('bad-usage', `--out is ${file}, a folder: name a file.`);
-  // A device or a pipe is written as it is: there is nothing to put in its place.
+    throw new LeporelloError('bad-usage', `--out is ${file}, which is a folder. Name a file.`);
+  // A device or a pipe is written directly, because it cannot be replaced.
   const draft = target.kind === 'special' ? target.path : `${target.path}.${process.pid}.partial`;
   const stream = await openStream(draft, target, file);
   const sink = file.endsWith('.gz') ? gzipInto(stream) : plainInto(stream);
@@ -45,23 +46,23 @@ export async function openOutput(file: string | undefined, terminal: Terminal): 
   };
 }
 
-type Target = {
+type OutputTarget = {
   readonly kind: 'file' | 'new' | 'folder' | 'special';
   readonly path: string;
   readonly mode: number;
 };
 
-async function targetOf(path: string): Promise<Target> {
+async function targetOf(path: string): Promise<OutputTarget> {
   const stats = await stat(path).catch(() => undefined);
   if (stats === undefined) return { kind: 'new', path, mode: 0o666 };
   const kind = stats.isDirectory() ? 'folder' : stats.isFile() ? 'file' : 'special';
-  // Through a link, so that the link stays one.
+  // The target of a symbolic link is replaced, so that the link stays.
   return { kind, path: await realpath(path), mode: stats.mode & 0o777 };
 }
 
-async function openStream(path: string, target: Target, name: string): Promise<WriteStream> {
+async function openStream(path: string, target: OutputTarget, name: string): Promise<WriteStream> {
   const stream = createWriteStream(path, { flags: 'w', mode: target.mode });
-  // Each write tells its own error.
+  // Each write reports its own error.
   stream.on('error', () => undefined);
   try {
     await new Promise((opened, failed) => {
@@ -91,7 +92,7 @@ function gzipInto(stream: WriteStream): Sink {
   const done = pipeline(gzip, stream);
   done.catch(() => undefined);
   return {
-    // What broke is the file; what the packer says of it is only that it was ended.
+    // The file failed, and the error of gzip says only that its stream was ended; so the file's error is reported.
     write: (bytes) => writeTo(gzip, bytes).catch(() => done),
     async end() {
       gzip.end();

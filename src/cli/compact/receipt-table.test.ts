@@ -51,8 +51,8 @@ const receipts: readonly BodyReceipt[] = [
 
 describe('receiptTable', () => {
   const expected = `line 2: does not fit: 8100 tokens stay, 6976 fit: message 0 (system) 8000.
-line 3: passed on as it is: not JSON: x
-line 4: failed, passed on as it is: store-failed: gone
+line 3: copied unchanged: not JSON: x
+line 4: failed, copied unchanged: store-failed: gone
 id                                                outcome    trigger   before  after       ms  edits
 run/1                                             untouched  -            900    900        1  -
 a run with a long name a run with a long name a…  compacted  must-fit  13,000  8,100  1,234.6  shrunk 3, replayed 2, drop-failed-calls refused, offload-results 12

@@ -1,9 +1,9 @@
-/** Shows what became of each body: a table with aligned columns, or JSON lines. Text alone; whoever calls it writes it. */
+/** Formats the receipts of bodies as a table with aligned columns, or as JSON lines. */
 import type { FoldReport, Outcome } from '../../receipts/receipt.ts';
 
-/** What became of one body; `bad` is one that could not be read, and was passed on as it came. */
+/** The receipt of one body. A `bad` body could not be read, and was copied unchanged. */
 export type BodyReceipt = {
-  /** The line it begins on, from 1. */
+  /** The line on which it begins, from 1. */
   readonly line: number;
   readonly id: string;
   readonly outcome: Outcome | { readonly status: 'bad'; readonly reason: string };
@@ -11,12 +11,14 @@ export type BodyReceipt = {
   readonly ms: number;
 };
 
+/** A format of receipts. */
 export interface ReceiptView {
-  /** Text to show now; a table holds the first rows back to find its widths. */
+  /** Adds a receipt, and returns the text to print now. A table holds its first rows back to find the widths. */
   add(receipt: BodyReceipt): string;
   end(): string;
 }
 
+/** Formats receipts as JSON lines. */
 export function receiptLines(): ReceiptView {
   const sum = createSum();
   return {
@@ -29,7 +31,7 @@ export function receiptLines(): ReceiptView {
   };
 }
 
-/** `held`: rows that set the widths of the columns; a longer cell further down shifts its row. */
+/** Formats receipts as a table. The first `held` rows set the widths of the columns; a longer cell in a later row shifts that row. */
 export function receiptTable(held = 50): ReceiptView {
   const sum = createSum();
   let waiting: Row[] = [heads];
@@ -84,10 +86,10 @@ function editsOf(report: FoldReport | undefined): string {
   return [...shrunk, ...replayed, ...steps].join(', ') || '-';
 }
 
-/** What a person must know beside the figures. */
+/** Returns a line for a body that needs attention. */
 function noteOf({ line, outcome, report }: BodyReceipt): string {
-  if (outcome.status === 'bad') return `line ${line}: passed on as it is: ${plain(outcome.reason, 300)}\n`;
-  if (outcome.status === 'failed') return `line ${line}: failed, passed on as it is: ${outcome.reason}\n`;
+  if (outcome.status === 'bad') return `line ${line}: copied unchanged: ${plain(outcome.reason, 300)}\n`;
+  if (outcome.status === 'failed') return `line ${line}: failed, copied unchanged: ${outcome.reason}\n`;
   return report?.unfit === undefined ? '' : `line ${line}: does not fit: ${report.unfit}\n`;
 }
 
@@ -98,7 +100,7 @@ function layOut(row: Row, widths: readonly number[]): string {
   return `${cells.join('  ').trimEnd()}\n`;
 }
 
-type Total = {
+type ReceiptSum = {
   readonly bodies: number;
   readonly outcomes: Readonly<Record<string, number>>;
   readonly tokensBefore: number;
@@ -112,7 +114,7 @@ function createSum() {
   let before = 0;
   let after = 0;
   let ms = 0;
-  const total = (): Total => ({
+  const total = (): ReceiptSum => ({
     bodies,
     outcomes,
     tokensBefore: before,
@@ -143,10 +145,10 @@ function count(value: number | undefined): string {
   return value === undefined ? '-' : value.toLocaleString('en-US');
 }
 
-/** One line, no control characters: an id can hold anything. */
-function plain(text: string, most = 48): string {
+/** Returns a text on one line, without control characters and at most `max` long, because an id can contain anything. */
+function plain(text: string, max = 48): string {
   const line = text.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim();
-  return line.length > most ? `${line.slice(0, most - 1).toWellFormed()}…` : line;
+  return line.length > max ? `${line.slice(0, max - 1).toWellFormed()}…` : line;
 }
 
 function rounded(ms: number): number {

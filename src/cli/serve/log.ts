@@ -1,4 +1,4 @@
-/** The gateway's log on standard error: JSON lines for machines, short lines for a person at a terminal. Never content, never keys. */
+/** Writes the gateway's log to standard error: JSON lines, or short lines for a terminal. It never contains content or keys. */
 import { pino } from 'pino';
 import type { GatewayLog } from '../../gateway/receipts/reporting.ts';
 import type { Terminal } from '../terminal.ts';
@@ -6,11 +6,13 @@ import { headerOf } from '../../gateway/http/headers.ts';
 import type { GatewayRequest, GatewayResponse, Handler } from '../../gateway/http/http.ts';
 import { isOwnPath } from '../../gateway/routing/routes.ts';
 
+/** The log with all levels. */
 export type Log = GatewayLog & {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 };
 
+/** Creates the log. `level` is the lowest level that is written. */
 export function createLog(terminal: Pick<Terminal, 'err' | 'isTty'>, level: string): Log {
   const write = terminal.isTty.err
     ? (line: string) => terminal.err(readable(line))
@@ -28,7 +30,7 @@ export function createLog(terminal: Pick<Terminal, 'err' | 'isTty'>, level: stri
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
 
-/** `14:03:11  warn  message  key=value`, and a request as a sentence of its own. */
+/** Formats a line for a terminal: `14:03:11  warn  message  key=value`, or a request in its own format. */
 function readable(line: string): string {
   const { level, time, msg, ...fields } = JSON.parse(line) as Fields;
   const clock = String(time).slice(11, 19);
@@ -38,10 +40,10 @@ function readable(line: string): string {
   return `${clock}  ${mark}${said}\n`;
 }
 
-/** `POST /v1/messages  200  compacted 12301 > 6002 tokens  8 ms` */
+/** Formats a request: `POST /v1/messages  200  compacted 12301 > 6002 tokens  8 ms`. */
 function requestLine({ method, path, status, outcome, tokensBefore, tokensAfter, ms }: Fields): string {
-  const isReckoned = outcome === 'compacted' || outcome === 'observed';
-  const counted = isReckoned ? `${tokensBefore} > ${tokensAfter}` : tokensBefore;
+  const hasTwoCounts = outcome === 'compacted' || outcome === 'observed';
+  const counted = hasTwoCounts ? `${tokensBefore} > ${tokensAfter}` : tokensBefore;
   const tokens = counted === undefined ? '' : ` ${counted} tokens`;
   return [`${method} ${path}`, status, outcome === undefined ? '' : `${outcome}${tokens}`, `${ms} ms`]
     .filter((piece) => piece !== '')
@@ -52,19 +54,19 @@ function pair([key, value]: readonly [string, unknown]): string {
   return `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`;
 }
 
-/** The handler with a log around it. Paths go in without their query, which can hold keys. */
+/** Wraps a handler so that each request is logged when its response begins. Paths are logged without their query, which can contain keys. */
 export function withRequestLog(handler: Handler, log: Log): Handler {
   return async function logged(request) {
     const started = performance.now();
     const response = await handler(request);
     const ms = Math.round(performance.now() - started);
-    // A turn later: the response goes out before it is told of.
-    setImmediate(() => tell(log, request, response, ms));
+    // One turn later, so that the response is sent first.
+    setImmediate(() => logRequest(log, request, response, ms));
     return response;
   };
 }
 
-function tell(log: Log, request: GatewayRequest, response: GatewayResponse, ms: number): void {
+function logRequest(log: Log, request: GatewayRequest, response: GatewayResponse, ms: number): void {
   const path = request.target.split('?')[0] ?? '/';
   const fields = {
     method: request.method,
@@ -74,7 +76,7 @@ function tell(log: Log, request: GatewayRequest, response: GatewayResponse, ms: 
     ms,
   };
   if (response.status >= 500) log.warn(fields, 'request');
-  // Health checks and the like come every few seconds and say nothing.
+  // Health checks come every few seconds and are not interesting.
   else if (isOwnPath(path)) log.debug(fields, 'request');
   else log.info(fields, 'request');
 }

@@ -162,7 +162,7 @@ describe('leporello serve', () => {
     await terminal.shows('/_leporello/receipts');
     const url = /http:\/\/[\d.:]+/.exec(terminal.written.out())![0];
     expect(terminal.written.out()).toBe(
-      `Leporello listens on ${url}   memory: ${join(folder, '.leporello')}\n\n${clientHelp(url)}\n`,
+      `Leporello listens on ${url}   store: ${join(folder, '.leporello')}\n\n${clientHelp(url)}\n`,
     );
     // A base URL alone makes some of its versions send all tools in full.
     expect(terminal.written.out()).toContain(
@@ -178,7 +178,7 @@ describe('leporello serve', () => {
     );
     expect(lines[1]).toMatch(/^\d\d:\d\d:\d\d {2}GET \/v1\/models {2}404 {2}\d+ ms$/);
     expect(lines[2]).toMatch(
-      /^\d\d:\d\d:\d\d {2}stopping: requests under way may finish; once more to cut them {2}drainMs=30000$/,
+      /^\d\d:\d\d:\d\d {2}stopping: requests in progress may finish; send the signal again to cut them off {2}drainMs=30000$/,
     );
   });
 
@@ -257,7 +257,7 @@ describe('leporello serve, where something is not as it should be', () => {
       level: 'warn',
       time: expect.any(String),
       reason: expect.stringMatching(/^Cannot read or create the secret file .*file\/data\/secret: ENOTDIR/),
-      msg: 'the data folder cannot be used: requests are served and folded, but originals and folds are lost when this process ends',
+      msg: 'the data folder cannot be used: originals and folds are kept in memory and lost when this process ends',
     });
   });
 
@@ -295,7 +295,7 @@ describe('leporello serve, where something is not as it should be', () => {
     expect(JSON.parse(host!)).toMatchObject({
       level: 'warn',
       host: '0.0.0.0',
-      msg: 'this address can be reached from other machines: anyone there can send requests through, and keys travel unencrypted; put TLS in front, or listen on 127.0.0.1',
+      msg: 'other machines can reach this address: anyone there can send requests through it, and keys are sent unencrypted; use a TLS proxy in front, or listen on 127.0.0.1',
     });
     expect(JSON.parse(variables!)).toMatchObject({ level: 'warn', variables: ['LEPORELLO_SERVICE_HOST'] });
   });
@@ -311,11 +311,11 @@ describe('leporello serve, where something is not as it should be', () => {
       return terminal.written.err();
     };
     expect(await said('--port', String(port))).toBe(
-      `leporello: Port ${port} on 127.0.0.1 is taken: another program, perhaps another Leporello, listens there. Stop it, or take another port: leporello serve --port ${port === 65_535 ? port - 1 : port + 1} (0 takes any free one).\n`,
+      `leporello: Port ${port} on 127.0.0.1 is in use by another program, perhaps another Leporello. Stop it, or use another port: leporello serve --port ${port === 65_535 ? port - 1 : port + 1} (0 uses any free port).\n`,
     );
     taken.close();
     expect(await said('--port', '0', '--host', '192.0.2.1')).toBe(
-      'leporello: 192.0.2.1 is no address of this machine: take 127.0.0.1, or 0.0.0.0 for all of them (--host).\n',
+      'leporello: 192.0.2.1 is not an address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses (--host).\n',
     );
   });
 });

@@ -1,4 +1,4 @@
-/** `leporello serve`: the gateway on a port, until it is asked to stop. */
+/** Implements `leporello serve`: runs the gateway on a port until it is stopped. */
 import { assembleGateway } from '../../gateway/assemble.ts';
 import { foldThread } from '../../gateway/fold-thread/fold-thread.ts';
 import { type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
@@ -14,12 +14,11 @@ import { createLog, type Log, withRequestLog } from './log.ts';
 import type { Terminal } from '../terminal.ts';
 import { LeporelloError } from '../../errors.ts';
 
-/** Resolves with the exit code when the gateway has stopped. Rejects with `bad-config`, or when it cannot listen. */
+/** Runs the command. Resolves with the exit code when the gateway has stopped. Rejects with `bad-config`, also when it cannot listen. */
 export async function serve(args: ServeArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir, unknownVariables } = await loadConfig(args.settings, terminal);
   const log = createLog(terminal, config.logLevel);
   const memory = await openMemoryOrDoWithout(dataDir, terminal.env, config.memory.redis);
-  // Some upstreams compress although they are asked not to; a call in such a response could not be seen.
   const upstream = undiciUpstream();
   const { foldThreadBytes } = config.limits;
   const thread = foldThreadBytes === 0 ? undefined : foldThread({ fromBytes: foldThreadBytes });
@@ -41,7 +40,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     return 0;
   } finally {
     stopped.forget();
-    // No client waits any more: what is left are summaries for folds to come.
+    // No client waits any more. Only background summaries may still be in progress.
     await upstream.cut();
     await thread?.close();
     await memory.store.close();
@@ -58,27 +57,27 @@ async function listen(
     return await serveNode(handler, {
       host,
       port,
-      onError: (error, stage) => log.error({ stage, ...tellable(error) }, 'a request failed in the gateway'),
+      onError: (error, stage) => log.error({ stage, ...fieldsOf(error) }, 'a request failed in the gateway'),
     });
   } catch (error) {
     throw listenProblem(error, { host, port });
   }
 }
 
-/** Waits for the first signal, then for the requests under way; a second signal cuts them. */
-async function drain(server: NodeServer, stopped: Stopped, drainMs: number, log: Log): Promise<void> {
+/** Waits for the first signal, then for the requests in progress. A second signal cuts them off. */
+async function drain(server: NodeServer, stopped: StopSignals, drainMs: number, log: Log): Promise<void> {
   await stopped.first;
-  log.info({ drainMs }, 'stopping: requests under way may finish; once more to cut them');
+  log.info({ drainMs }, 'stopping: requests in progress may finish; send the signal again to cut them off');
   await Promise.race([server.close(drainMs), stopped.second.then(() => server.close(0))]);
 }
 
-type Stopped = {
+type StopSignals = {
   readonly first: Promise<void>;
   readonly second: Promise<void>;
   forget(): void;
 };
 
-function whenStopped(terminal: Terminal): Stopped {
+function whenStopped(terminal: Terminal): StopSignals {
   const first = Promise.withResolvers<void>();
   const second = Promise.withResolvers<void>();
   let times = 0;
@@ -89,7 +88,7 @@ function whenStopped(terminal: Terminal): Stopped {
   return { first: first.promise, second: second.promise, forget };
 }
 
-/** Where memory is, for people. */
+/** Describes where the store is. */
 function placeOf({ memory: { redis } }: Config, dataDir: string | undefined): string | undefined {
   return redis === false ? dataDir : spellRedis(redis);
 }
@@ -100,7 +99,7 @@ function startText(server: NodeServer, json: boolean, place: string | undefined,
     const data = store === 'sqlite' && place !== undefined ? place : null;
     return `${JSON.stringify({ url, host: server.host, port: server.port, store, data })}\n`;
   }
-  const memory = place === undefined ? 'memory: in this process alone' : `memory: ${place}`;
+  const memory = place === undefined ? 'store: only in this process' : `store: ${place}`;
   return `Leporello listens on ${url}   ${memory}\n\n${clientHelp(url)}\n`;
 }
 
@@ -113,27 +112,26 @@ function warn(
   if (lost !== undefined) {
     log.warn(
       { reason: lost },
-      'the data folder cannot be used: requests are served and folded, but originals and folds are lost when this process ends',
+      'the data folder cannot be used: originals and folds are kept in memory and lost when this process ends',
     );
   }
   if (away !== undefined) {
     log.warn(
       { reason: away },
-      'Redis cannot be used now: until it can, requests are folded only where they would not fit',
+      'Redis cannot be used now: until it can, requests are folded only when they would not fit the window',
     );
   }
   if (!isLoopback(host)) {
     log.warn(
       { host },
-      'this address can be reached from other machines: anyone there can send requests through, and keys travel unencrypted; put TLS in front, or listen on 127.0.0.1',
+      'other machines can reach this address: anyone there can send requests through it, and keys are sent unencrypted; use a TLS proxy in front, or listen on 127.0.0.1',
     );
   }
-  if (unknown.length > 0)
-    log.warn({ variables: unknown }, 'variables that mean nothing to Leporello are ignored');
+  if (unknown.length > 0) log.warn({ variables: unknown }, 'unknown variables are ignored');
 }
 
-/** Messages of errors that are not ours can quote content: of those the kind and the place are told. */
-function tellable(error: unknown): Readonly<Record<string, unknown>> {
+/** Returns log fields of an error: its kind and stack, but not its message, which can quote content. */
+function fieldsOf(error: unknown): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { error: typeof error };
   const at = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   const code = 'code' in error ? { code: error.code } : {};
@@ -142,7 +140,7 @@ function tellable(error: unknown): Readonly<Record<string, unknown>> {
 
 type Place = { readonly host: string; readonly port: number };
 
-/** The system's error as a sentence with a way out; errors of another kind come back as they are. */
+/** Explains why the gateway cannot listen, and what to do. Errors of another kind are returned unchanged. */
 export function listenProblem(cause: unknown, { host, port }: Place): unknown {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   const sentence = sentenceFor(code, host, port);
@@ -154,24 +152,24 @@ function sentenceFor(code: unknown, host: string, port: number): string | undefi
   switch (code) {
     case 'EADDRINUSE':
       return (
-        `Port ${port} on ${host} is taken: another program, perhaps another Leporello, listens there. ` +
-        `Stop it, or take another port: leporello serve --port ${another} (0 takes any free one).`
+        `Port ${port} on ${host} is in use by another program, perhaps another Leporello. ` +
+        `Stop it, or use another port: leporello serve --port ${another} (0 uses any free port).`
       );
     case 'EACCES':
-      return `This user may not listen on port ${port} of ${host}: take one above 1023, as in --port 8787.`;
+      return `This user may not listen on port ${port} of ${host}. Use a port above 1023, such as --port 8787.`;
     case 'EADDRNOTAVAIL':
-      return `${host} is no address of this machine: take 127.0.0.1, or 0.0.0.0 for all of them (--host).`;
+      return `${host} is not an address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses (--host).`;
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `The host ${host} is not known: give an address of this machine, such as 127.0.0.1 (--host).`;
+      return `The host ${host} is unknown. Use an address of this machine, such as 127.0.0.1 (--host).`;
     default:
       return undefined;
   }
 }
 
-/** `url` is the gateway's, without a path and without a slash at the end. */
+/** Explains how to connect the usual clients. `url` is the gateway's, without a path and a trailing slash. */
 export function clientHelp(url: string): string {
-  return `Point a client here; its key stays its own.
+  return `Set the base URL of a client to this gateway. The client keeps its key.
 
   OpenAI SDK      OPENAI_BASE_URL=${url}/v1        (or baseURL / base_url; chat and responses)
   Anthropic SDK   ANTHROPIC_BASE_URL=${url}        (or baseURL / base_url)
@@ -179,18 +177,18 @@ export function clientHelp(url: string): string {
                   (without ENABLE_TOOL_SEARCH, some versions send all tool definitions in every request)
   Gemini SDK      httpOptions.baseUrl = ${url}     (Gemini CLI: GOOGLE_GEMINI_BASE_URL=${url})
   Codex           openai_base_url = "${url}/v1"    in ~/.codex/config.toml (the variable is ignored);
-                  or as a provider of your own, [model_providers.NAME], with
+                  or as your own provider, [model_providers.NAME], with
                   base_url = "${url}/v1", env_key = "OPENAI_API_KEY", wire_api = "responses"
   curl            curl ${url}/v1/chat/completions -H "authorization: Bearer $OPENAI_API_KEY" \\
                     -H "content-type: application/json" \\
                     -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'
 
-  More on each client: docs/clients.md
+  More about each client: docs/clients.md
   Receipts of all requests: ${url}/_leporello/receipts (from another machine: with the key of the request)
 `;
 }
 
-/** The address to write into a client for an address that was listened on. */
+/** Returns the URL for clients of a gateway that listens on this address. */
 export function urlFor(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
