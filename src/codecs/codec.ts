@@ -2,11 +2,12 @@
  * The interface of a wire format. Every difference between providers is a member here, never an `if` in shared code. A codec is
  * pure: bytes and values in, bytes and values out. All codecs pass one conformance suite (test/support/codec-suite).
  */
-import type { Block, Conversation, Part, Role } from '../conversation/conversation.ts';
+import type { Block, Conversation, Message, Part, Role, Span } from '../conversation/conversation.ts';
+import type { Member } from '../conversation/json-scan.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { HiddenRecall, RecallAnswer, ToolCall, KeptReply } from '../conversation/hidden-recall.ts';
 import type { Overflow } from './provider-errors.ts';
-import type { SeenBodies } from './seen-bodies.ts';
+import type { SeenBodies, SeenList } from './seen-bodies.ts';
 
 export type { RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
 
@@ -90,6 +91,29 @@ export type ReadContext = {
   readonly outlines: OutlineMemo;
   /** When given, messages that a conversation repeats are not scanned again. */
   readonly seen?: SeenBodies | undefined;
+  /** Lets reading pause between two messages: see `ReadSlice`. Default: it never pauses. */
+  readonly slice?: ReadSlice | undefined;
+};
+
+/** The top-level members of a body by key. */
+export type Fields = {
+  readonly format: string;
+  readonly body: Uint8Array;
+  readonly members: readonly Member[];
+  /** Where the messages stand. */
+  readonly messages: readonly Span[];
+  /** Which of them are known by their place already. */
+  readonly seen?: SeenList | undefined;
+  get(key: string): Span | undefined;
+};
+
+/**
+ * Cuts the reading of one body into slices. When `isOver` says so, `read` throws `ReadingPaused`; called again with the same body and slice, it
+ * goes on with the next message. `paused` holds how far it came.
+ */
+export type ReadSlice = {
+  readonly isOver: () => boolean;
+  paused?: { readonly fields: Fields; readonly messages: Message[] };
 };
 
 /** The memo of one block, by the digest of its bytes (bounded by the owner of the memo). */

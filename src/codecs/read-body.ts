@@ -5,20 +5,10 @@
 import type { Block, Message, Part, Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, ScanError, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
-import type { Outline, ReadContext } from './codec.ts';
+import type { Fields, Outline, ReadContext } from './codec.ts';
 import type { SeenList } from './seen-bodies.ts';
 
-/** The top-level members of a body by key. */
-export type Fields = {
-  readonly format: string;
-  readonly body: Uint8Array;
-  readonly members: readonly Member[];
-  /** Where the messages stand. */
-  readonly messages: readonly Span[];
-  /** Which of them are known by their place already. */
-  readonly seen?: SeenList | undefined;
-  get(key: string): Span | undefined;
-};
+export type { Fields } from './codec.ts';
 
 /** Reads without remembering anything, for what is read apart from any conversation. */
 export const unremembered: ReadContext = {
@@ -40,26 +30,30 @@ export function readFields<T>(
   reading: ReadContext,
   read: (fields: Fields) => T,
 ): T {
-  let seen: SeenList | undefined;
-  const known = (start: number): readonly Span[] => {
-    seen = reading.seen?.look(format, body, start);
-    return (seen?.messages ?? []).map((message) => message.span);
-  };
   try {
-    const { members, span } = scanObject(body, skipSpace(body, 0), new Set([list]), known);
-    if (skipSpace(body, span.end) !== body.length)
-      throw new ScanError(`more bytes after the object, at ${span.end}`);
-    const byKey = uniqueMembers(members);
-    if (!byKey) throw new ScanError('a top-level key stands twice');
-    const messages = byKey.get(list)?.elements;
-    if (!messages) throw new ScanError(`'${list}' is missing or not an array`);
-    return read({ format, body, members, messages, seen, get: (key) => byKey.get(key)?.value });
+    return read(reading.slice?.paused?.fields ?? scanFields(format, body, list, reading));
   } catch (cause) {
     if (!(cause instanceof ScanError)) throw cause;
     throw new LeporelloError('not-this-format', `The body is not a ${format} request: ${cause.message}.`, {
       cause,
     });
   }
+}
+
+function scanFields(format: string, body: Uint8Array, list: string, reading: ReadContext): Fields {
+  let seen: SeenList | undefined;
+  const known = (start: number): readonly Span[] => {
+    seen = reading.seen?.look(format, body, start);
+    return (seen?.messages ?? []).map((message) => message.span);
+  };
+  const { members, span } = scanObject(body, skipSpace(body, 0), new Set([list]), known);
+  if (skipSpace(body, span.end) !== body.length)
+    throw new ScanError(`more bytes after the object, at ${span.end}`);
+  const byKey = uniqueMembers(members);
+  if (!byKey) throw new ScanError('a top-level key stands twice');
+  const messages = byKey.get(list)?.elements;
+  if (!messages) throw new ScanError(`'${list}' is missing or not an array`);
+  return { format, body, members, messages, seen, get: (key) => byKey.get(key)?.value };
 }
 
 /** Parses, and thereby checks, every field that no block stands for. */
@@ -71,11 +65,20 @@ export function parseOtherFields(
   return Object.fromEntries(others.map((member) => [member.key, parseSpan(fields.body, member.value)]));
 }
 
+/** Thrown by `read` when a slice is over: see `ReadSlice`. */
+export class ReadingPaused extends Error {}
+
 /** The messages, in their order. */
 export function readMessages(fields: Fields, reading: ReadContext, outliner: Outliner): readonly Message[] {
   const of = `${fields.format}/messages`;
-  const messages = [...(fields.seen?.messages ?? [])];
-  for (let index = messages.length; index < fields.messages.length; index++) {
+  const { slice } = reading;
+  const messages = slice?.paused?.messages ?? [...(fields.seen?.messages ?? [])];
+  const first = messages.length;
+  for (let index = first; index < fields.messages.length; index++) {
+    if (index > first && slice?.isOver()) {
+      slice.paused = { fields, messages };
+      throw new ReadingPaused();
+    }
     const span = fields.messages[index]!;
     const { digest, outline } = outlineOf(fields, span, of, reading, outliner);
     const { role, parts, canonical, markedForMs } = outline;

@@ -21,6 +21,7 @@ import { type Draft, type Planned, planFold } from './plan.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { keepOriginals, type NewFold, rememberFold, renewUsed, markSent, withoutStore } from './replay.ts';
 import { type EngineRequest, inTime } from './request.ts';
+import type { Slices } from './slices.ts';
 import { demandAhead, type SummaryJob, summaryJob } from './summary-ahead.ts';
 import { reservedTokens } from './trigger-state.ts';
 import type { Workshop } from './workshop.ts';
@@ -33,28 +34,37 @@ export async function compactRequest(
   workshop: Workshop,
   request: EngineRequest,
   incoming: Incoming,
+  slices?: Slices,
 ): Promise<Prepared> {
   const { conversation, known } = incoming;
   learnNamedLimit(workshop, request, conversation);
-  const opened = await openRequest(workshop, request, incoming);
+  const opened = await openRequest(workshop, request, incoming, slices);
+  await slices?.pause();
   const { input, start, foldingDisabled, gauge } = opened;
   const { demand, skipped } = demandNow(workshop, request, opened, known);
-  const attempt = plannedFor(workshop, request, opened, demand);
+  await slices?.pause();
+  const attempt = await plannedFor(workshop, request, opened, demand);
   if (foldingDisabled && !attempt && start.edits.length === 0) return leftAlone(incoming, opened);
   const proposed = { opened, incoming, demand, result: attempt?.draft ?? start };
   const stored = await keep(workshop, request, proposed);
   // Another instance has sent this very request in the meantime: it is sent the same way again.
   if (stored.status === 'settled')
-    return compactRequest(workshop, request, {
-      ...incoming,
-      known: { ...known, foldStore: stored.foldStore },
-    });
+    return compactRequest(
+      workshop,
+      request,
+      {
+        ...incoming,
+        known: { ...known, foldStore: stored.foldStore },
+      },
+      slices,
+    );
   const isDropped = stored.status === 'refused' && !isNeeded(request, demand);
   const planned = isDropped ? undefined : attempt;
   const result = planned?.draft ?? start;
   if (stored.status === 'kept') for (const edit of result.shrinks) workshop.kept.add(edit);
   else await rememberHere({ ...proposed, result });
   const problem = problemIn(known.problem ?? (stored.status === 'kept' ? skipped : stored.error));
+  await slices?.pause();
   const { memory, asSent, prices, window } = opened;
   const { links } = memory;
   const expected = gauge.correction.correct(result.tokens);
@@ -159,12 +169,12 @@ function isNeeded({ refusal }: EngineRequest, demand: Demand | undefined): boole
   return refusal !== undefined || demand?.force === true;
 }
 
-function plannedFor(
+async function plannedFor(
   { options }: Workshop,
   { refusal }: EngineRequest,
   { input, start, foldingDisabled, gauge }: Opened,
   demand: Demand | undefined,
-): Planned | undefined {
+): Promise<Planned | undefined> {
   if (refusal?.reason === 'reasoning') return dropReasoning(input, start);
   const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
   if (!demand || (!isFree && !demand.force)) return undefined;

@@ -28,41 +28,41 @@ function weigh(
 
 type Change = { readonly edits?: readonly Edit[]; readonly pins?: Pins; readonly recalls?: boolean };
 
-function weighIn(
+async function weighIn(
   conversation: Conversation,
   keepForRequests: Partial<KeepForRequests>,
   { edits = [], ...change }: Parameters<typeof planInputFor>[1] & { readonly edits?: readonly Edit[] },
 ) {
   const input = planInputFor(conversation, { recallTool: recallToolFor(['run']), ...change });
-  return deadWeight(input, draft(input, edits), { ...never, ...keepForRequests }).map(
+  return deadWeight(input, await draft(input, edits), { ...never, ...keepForRequests }).map(
     ({ message, evicts, requests }) => `${message} ${evicts} since ${requests}`,
   );
 }
 
 describe('dead weight', () => {
-  it('are large results that came so many requests ago', () => {
+  it('are large results that came so many requests ago', async () => {
     const steps = [{ user: 'Go' }, large, small, large, large, large];
-    expect(weigh(steps, { results: 2 })).toEqual(['2 texts since 2']);
-    expect(weigh(steps, { results: 1 })).toEqual(['2 texts since 3', '6 texts since 1']);
+    expect(await weigh(steps, { results: 2 })).toEqual(['2 texts since 2']);
+    expect(await weigh(steps, { results: 1 })).toEqual(['2 texts since 3', '6 texts since 1']);
   });
 
-  it('are long arguments of calls', () => {
+  it('are long arguments of calls', async () => {
     const write: Step = {
       calls: [{ name: 'run', input: JSON.stringify({ text: 'y'.repeat(4_000) }), result: 'ok' }],
     };
-    expect(weigh([{ user: 'Go' }, write, small, small], { arguments: 1 })).toEqual(['1 texts since 2']);
+    expect(await weigh([{ user: 'Go' }, write, small, small], { arguments: 1 })).toEqual(['1 texts since 2']);
   });
 
-  it('are exchanges by which something was recalled, by an age of their own', () => {
+  it('are exchanges by which something was recalled, by an age of their own', async () => {
     const recall: Step = {
       calls: [{ name: 'read_memory', input: '{"id":"mem_a"}', result: 'x'.repeat(4_000) }],
     };
     const steps = [{ user: 'Go' }, recall, small, small, small];
-    expect(weigh(steps, { recalls: 1 })).toEqual(['1 recall since 2', '2 recall since 2']);
-    expect(weigh(steps, { results: 0, steps: 9 })).toEqual([]);
+    expect(await weigh(steps, { recalls: 1 })).toEqual(['1 recall since 2', '2 recall since 2']);
+    expect(await weigh(steps, { results: 0, steps: 9 })).toEqual([]);
   });
 
-  it('are replies without calls, by an age of their own', () => {
+  it('are replies without calls, by an age of their own', async () => {
     const steps: readonly Step[] = [
       { user: 'Go' },
       { assistant: 'Done. '.repeat(99) },
@@ -72,11 +72,11 @@ describe('dead weight', () => {
       small,
       small,
     ];
-    expect(weigh(steps, { replies: 2 })).toEqual(['1 message since 1']);
-    expect(weigh(steps, { steps: 0 })).toEqual(['5 message since 1', '6 message since 1']);
+    expect(await weigh(steps, { replies: 2 })).toEqual(['1 message since 1']);
+    expect(await weigh(steps, { steps: 0 })).toEqual(['5 message since 1', '6 message since 1']);
   });
 
-  it('are whole steps, what would be left of them, but not what the user and the model told each other', () => {
+  it('are whole steps, what would be left of them, but not what the user and the model told each other', async () => {
     const steps: readonly Step[] = [
       { user: 'Go' },
       large,
@@ -86,14 +86,14 @@ describe('dead weight', () => {
       small,
       small,
     ];
-    expect(weigh(steps, { results: 1, steps: 2 })).toEqual([
+    expect(await weigh(steps, { results: 1, steps: 2 })).toEqual([
       '1 message since 2',
       '2 message since 2',
       '2 texts since 3',
     ]);
   });
 
-  it('are whole steps, too, where a client reminds of something beside their results, but not where the user spoke', () => {
+  it('are whole steps, too, where a client reminds of something beside their results, but not where the user spoke', async () => {
     const steps = [{ user: 'Go' }, large, small, small, small];
     const weighed = (words: string) => {
       const body = besideResults(asAnthropic(chatBody(steps, { tools: ['run'] })), words);
@@ -101,24 +101,24 @@ describe('dead weight', () => {
       return weighIn(conversation, { steps: 2, results: 2 }, { codec: anthropicMessages });
     };
     const both = ['1 message since 1', '2 message since 1', '2 texts since 1'];
-    expect(weighed('<system-reminder>Mind the list.</system-reminder>')).toEqual(both);
-    expect(weighed('Mind the list.')).toEqual(['2 texts since 1']);
+    expect(await weighed('<system-reminder>Mind the list.</system-reminder>')).toEqual(both);
+    expect(await weighed('Mind the list.')).toEqual(['2 texts since 1']);
     const passedOn = '<system-reminder>The user sent this: Mind the list.</system-reminder>';
-    expect(weighed(passedOn)).toEqual(['2 texts since 1']);
+    expect(await weighed(passedOn)).toEqual(['2 texts since 1']);
   });
 
-  it('are nothing that is pinned, gone or stubbed', () => {
+  it('are nothing that is pinned, gone or stubbed', async () => {
     const steps = [{ user: 'Go' }, large, large, large];
-    expect(weigh(steps, { results: 0 })).toEqual(['2 texts since 2', '4 texts since 1']);
-    expect(weigh(steps, { results: 0 }, { pins: { tools: ['run'], texts: [] } })).toEqual([]);
+    expect(await weigh(steps, { results: 0 })).toEqual(['2 texts since 2', '4 texts since 1']);
+    expect(await weigh(steps, { results: 0 }, { pins: { tools: ['run'], texts: [] } })).toEqual([]);
     const at = { message: 2, part: 0, text: 0 };
     const edits: readonly Edit[] = [{ kind: 'replace-text', at, stub: 'gone', memory: 'mem_1' }];
-    expect(weigh(steps, { results: 0 }, { edits })).toEqual(['4 texts since 1']);
+    expect(await weigh(steps, { results: 0 }, { edits })).toEqual(['4 texts since 1']);
   });
 
-  it('is nothing where the model could not ask for it again', () => {
+  it('is nothing where the model could not ask for it again', async () => {
     expect(
-      weigh([{ user: 'Go' }, large, large, large], { results: 0, steps: 0 }, { recalls: false }),
+      await weigh([{ user: 'Go' }, large, large, large], { results: 0, steps: 0 }, { recalls: false }),
     ).toEqual([]);
   });
 });

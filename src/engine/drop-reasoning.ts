@@ -8,7 +8,7 @@ import { newFault, newProblems } from './check.ts';
 import { type Draft, draft, type Planned, type PlanInput } from './plan.ts';
 
 /** Undefined when there is none, and when the rest would not be valid. */
-export function dropReasoning(input: PlanInput, start: Draft): Planned | undefined {
+export async function dropReasoning(input: PlanInput, start: Draft): Promise<Planned | undefined> {
   const gone = new Set(start.edits.flatMap((edit) => (edit.kind === 'drop-part' ? [placeKey(edit)] : [])));
   const dropped = input.conversation.messages.flatMap(({ index: message, parts }) =>
     parts.flatMap(({ type }, part): readonly Edit[] =>
@@ -18,7 +18,7 @@ export function dropReasoning(input: PlanInput, start: Draft): Planned | undefin
     ),
   );
   if (dropped.length === 0) return undefined;
-  const result = draft(input, [...start.edits, ...dropped]);
+  const result = await draft(input, [...start.edits, ...dropped]);
   const { rules } = input.codec;
   if (newProblems(rules, start.sent, result.sent).length > 0) return undefined;
   if (newFault(rules, input.conversation.body, result.body) !== undefined) return undefined;

@@ -10,9 +10,10 @@ import { withKeptReply } from './kept-replies.ts';
 import type { EngineOptions } from './options.ts';
 import { type Prepared, unprepared } from './prepared.ts';
 import { leaveAlone } from './replay.ts';
+import { openSlices, readInSlices, type Slices } from './slices.ts';
 import type { EngineRequest } from './request.ts';
 import { unfolded, type UnfoldedOutcome } from './unfolded.ts';
-import { foldMemory, linksAsCame, lookUpIn, openWorkshop } from './workshop.ts';
+import { foldMemory, linksAsCame, lookUpIn, openWorkshop, type Workshop } from './workshop.ts';
 
 export interface Engine {
   /** Never rejects: what goes wrong is the outcome `failed`, with the body as it came. */
@@ -38,15 +39,15 @@ export function createEngine(options: EngineOptions): Engine {
     async prepare(request) {
       let conversation: Conversation | undefined;
       try {
-        const came = request.codec.read(request.body, workshop.reading);
+        const slices = openSlices();
+        const came = await readInSlices(request.codec, request.body, workshop.reading, slices);
         conversation = came;
-        const asked = lookUpIn(workshop, request, came, linksAsCame(workshop, request, came));
+        const links = await linksInSlices(workshop, request, came, slices);
+        const asked = lookUpIn(workshop, request, came, links);
         conversation = withKeptReply(request.codec, workshop.reading, came, await asked.reply);
-        const prepared = await compactRequest(workshop, request, {
-          came,
-          conversation,
-          known: await asked.rest,
-        });
+        const incoming = { came, conversation, known: await asked.rest };
+        await slices.pause();
+        const prepared = await compactRequest(workshop, request, incoming, slices);
         return options.mode === 'observe' ? observed(prepared, conversation) : prepared;
       } catch (error) {
         const status = isUnread(error) ? 'untouched' : 'failed';
@@ -98,6 +99,23 @@ function observed(prepared: Prepared, conversation: Conversation): Prepared {
   const { report, prompt, learn, identity, mayGoAsItCame } = prepared;
   const sent = unprepared(conversation.body, { status: 'observed' }, conversation);
   return { ...sent, mayGoAsItCame, report, prompt, learn, identity };
+}
+
+/** Messages whose links are computed before others may run: some 15 ms. */
+const linksAtOnce = 20_000;
+
+/** Returns the links of the prefix chain, as `linksAsCame` does. */
+async function linksInSlices(
+  workshop: Workshop,
+  request: EngineRequest,
+  came: Conversation,
+  slices: Slices,
+): Promise<readonly string[]> {
+  for (let length = linksAtOnce; length < came.messages.length; length += linksAtOnce) {
+    linksAsCame(workshop, request, { ...came, messages: came.messages.slice(0, length) });
+    await slices.pause();
+  }
+  return linksAsCame(workshop, request, came);
 }
 
 function isUnread(error: unknown): boolean {

@@ -10,10 +10,11 @@ import type { KnownBefore } from './look-up.ts';
 import { preambleOf } from './last-sent.ts';
 import { isOfferedAlways } from './offer-recall.ts';
 import type { CachePrices, ModelWindow } from './options.ts';
-import type { Draft, PlanInput } from './plan.ts';
+import { countInSlices, type Draft, type PlanInput } from './plan.ts';
 import { type FoldMemory, foldFor, replayFold, withoutOldRefusal } from './replay.ts';
 import type { EngineRequest } from './request.ts';
 import { shrinkingOf } from './shrinks.ts';
+import type { Slices } from './slices.ts';
 import { triggerState } from './trigger-state.ts';
 import { foldMemory, planInput, repeatsIn, type Workshop } from './workshop.ts';
 
@@ -53,6 +54,7 @@ export async function openRequest(
   workshop: Workshop,
   request: EngineRequest,
   incoming: Incoming,
+  slices?: Slices,
 ): Promise<Opened> {
   const { options } = workshop;
   const { conversation, came, known } = incoming;
@@ -78,11 +80,15 @@ export async function openRequest(
     ...planInput(workshop, request, asSent, tokenCounter),
     isOffered,
     shrinking,
+    slices,
     ready,
     ...(options.summaries && { notReady }),
   };
+  await slices?.pause();
   await input.counter.ahead(asSent);
-  const start = replayFold(input, found);
+  await countInSlices(input, asSent);
+  const start = await replayFold(input, found);
+  await slices?.pause();
   const gauge = gaugeOf(workshop.calibration, request.tenant, conversation, links);
   const prices = await options.pricesFor?.(conversation.model, gauge.correction.correct(start.tokens));
   const traces = { last, sent: known.foldStore.lastSent };

@@ -13,8 +13,9 @@ import type { Demand, FoldOnly } from '../triggers/trigger.ts';
 import { newFault, newProblems, noteSound } from './check.ts';
 import type { Compression } from '../receipts/compression.ts';
 import type { FoldStep } from '../receipts/receipt.ts';
+import { readInSlices } from './slices.ts';
 import { savedByMessage, type Shrink } from './shrink.ts';
-import { type ShrinkInput, shrinksOf } from './shrinks.ts';
+import { shrinkInSlices, type ShrinkInput, shrinksOf } from './shrinks.ts';
 
 /** Everything a fold is made from. */
 export type PlanInput = ShrinkInput & {
@@ -59,35 +60,53 @@ export type Planned = { readonly draft: Draft; readonly steps: readonly FoldStep
 const mostRounds = 6;
 
 /** `references: false`: with every result whole, as it stands when nothing that it refers to is left. */
-export function draft(
+export async function draft(
   input: PlanInput,
   edits: readonly Edit[],
   { references = true }: { readonly references?: boolean } = {},
-): Draft {
+): Promise<Draft> {
   const { codec, conversation } = input;
+  await shrinkInSlices(input, edits);
   const shrinks = shrinksOf(input, edits, { references });
   const all = [...edits, ...shrinks];
   const offers = input.recallTool !== undefined && (input.isOffered || leavesMemories(all));
   const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
   const body = codec.write(conversation, all, recallTool ? { recallTool } : {});
   const isAsItCame = all.length === 0;
-  const sent = isAsItCame ? conversation : codec.read(body, input.reading);
-  const tokens = input.counter.total(sent) + (isAsItCame ? toolCost(input, recallTool, body) : 0);
+  await input.slices?.pause();
+  const sent = isAsItCame ? conversation : await readInSlices(codec, body, input.reading, input.slices);
+  await input.slices?.pause();
+  await countInSlices(input, sent);
+  const tokens = input.counter.total(sent) + (isAsItCame ? await toolCost(input, recallTool, body) : 0);
   const messages = sent.messages.reduce((sum, { role }) => sum + Number(role !== 'system'), 0);
   return { edits, shrinks, body, sent, offers, tokens, messages };
 }
 
+/** Has the blocks counted that were not counted before. */
+export async function countInSlices(
+  { counter, slices }: Pick<PlanInput, 'counter' | 'slices'>,
+  conversation: Conversation,
+): Promise<void> {
+  for (const block of slices ? counter.uncounted(conversation) : []) {
+    if (slices?.isOver()) await slices.pause();
+    counter.block(conversation, block);
+  }
+}
+
 /** Measured once: most requests go out without edits, and reading those again for the sake of the tool would double their cost. */
-function toolCost(
-  { codec, conversation, counter, reading, toolCosts }: PlanInput,
+async function toolCost(
+  { codec, conversation, counter, reading, toolCosts, slices }: PlanInput,
   recallTool: RecallTool | undefined,
   body: Uint8Array,
-): number {
+): Promise<number> {
   if (!recallTool) return 0;
   const key = `${codec.name} ${counter.name} ${recallTool.name}`;
   const known = toolCosts.get(key);
   if (known !== undefined) return known;
-  const cost = counter.total(codec.read(body, reading)) - counter.total(conversation);
+  const offering = await readInSlices(codec, body, reading, slices);
+  const ahead = (one: Conversation) =>
+    one.preamble.reduce((sum, block) => sum + counter.block(one, block), 0);
+  const cost = ahead(offering) - ahead(conversation);
   toolCosts.set(key, cost);
   return cost;
 }
@@ -96,16 +115,17 @@ function toolCost(
  * A fold whose body is sound, or none. The body is read once more here, by other code than the one that made it; where that finds a
  * fault, the fold is made again with every step of it checked so, and what broke it is left out.
  */
-export function planFold(
+export async function planFold(
   input: PlanInput,
   before: Draft,
   demand: Demand,
   strategies: readonly Strategy[],
-): Planned {
-  const planned = foldOnce(input, before, demand, strategies);
+): Promise<Planned> {
+  const planned = await foldOnce(input, before, demand, strategies);
+  await input.slices?.pause();
   const fault = faultIn(input, before, planned.draft);
   if (fault === undefined) return planned;
-  const wary = foldOnce({ ...input, isWary: true }, before, demand, strategies);
+  const wary = await foldOnce({ ...input, isWary: true }, before, demand, strategies);
   if (faultIn(input, before, wary.draft) === undefined) return wary;
   return { draft: before, steps: [{ strategy: 'check', edits: 0, tokensSaved: 0, refused: fault }] };
 }
@@ -118,8 +138,13 @@ function faultIn({ codec, conversation }: PlanInput, before: Draft, made: Draft)
   return fault;
 }
 
-function foldOnce(input: PlanInput, before: Draft, demand: Demand, strategies: readonly Strategy[]): Planned {
-  const plan = runAll(input, before, demand, strategies);
+async function foldOnce(
+  input: PlanInput,
+  before: Draft,
+  demand: Demand,
+  strategies: readonly Strategy[],
+): Promise<Planned> {
+  const plan = await runAll(input, before, demand, strategies);
   const { draft: after, steps } = plan;
   const isTooMuch = demand.atMost !== undefined && after.tokens > demand.atMost;
   // What was made smaller is not cut, too: where that is not enough, cutting alone may be.
@@ -129,25 +154,30 @@ function foldOnce(input: PlanInput, before: Draft, demand: Demand, strategies: r
   return paysOff(before, after, demand) ? { draft: after, steps } : { draft: before, steps: [] };
 }
 
-function runAll(input: PlanInput, before: Draft, demand: Demand, strategies: readonly Strategy[]): Planned {
+async function runAll(
+  input: PlanInput,
+  before: Draft,
+  demand: Demand,
+  strategies: readonly Strategy[],
+): Promise<Planned> {
   const steps: FoldStep[] = [];
   const references = before.shrinks.filter(({ refers }) => refers !== undefined);
   // With the tool that comes with the fold, so that no step has to make up for it alone.
   const offering = { ...input, isOffered: true };
   const isAsPlanned = references.length === 0 && (before.offers || !input.recallTool);
-  const start = isAsPlanned ? before : draft(offering, before.edits, { references: false });
+  const start = isAsPlanned ? before : await draft(offering, before.edits, { references: false });
   const plan: Plan = { input: offering, demand, replayed: before.edits, references };
   let current = start;
   for (const strategy of strategies) {
     if (strategy.reach === 'everything' && !demand.force) continue;
     if (!demand.force && input.isTooLate()) break;
-    const outcome = runStrategy(plan, current, strategy);
+    const outcome = await runStrategy(plan, current, strategy);
     if (outcome.step) steps.push(outcome.step);
     current = outcome.draft;
   }
   // As it will be laid out from now on: with what went, a result may refer to another where it referred to none.
   const isFinal = input.shrinking?.repeats === undefined && isAsPlanned;
-  const after = current === start ? before : isFinal ? current : draft(input, current.edits);
+  const after = current === start ? before : isFinal ? current : await draft(input, current.edits);
   return { draft: after, steps };
 }
 
@@ -176,7 +206,11 @@ function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
   return won >= Math.max(asked * (demand.only ? 0.5 : 0.25), demand.minTokens ?? 0);
 }
 
-function runStrategy(plan: Plan, start: Draft, strategy: Strategy): { draft: Draft; step?: FoldStep } {
+async function runStrategy(
+  plan: Plan,
+  start: Draft,
+  strategy: Strategy,
+): Promise<{ draft: Draft; step?: FoldStep }> {
   const { input, demand } = plan;
   const startsOver = strategy.reach !== 'history';
   let best = start;
@@ -189,7 +223,8 @@ function runStrategy(plan: Plan, start: Draft, strategy: Strategy): { draft: Dra
     const from = startsOver ? start : best;
     const proposed = strategy.propose(viewOf(plan, from, asked));
     if (proposed.length === 0) break;
-    const next = tryEdits(plan, from, proposed);
+    await input.slices?.pause();
+    const next = await tryEdits(plan, from, proposed);
     if ('refused' in next) {
       refused = next.refused;
       break;
@@ -206,11 +241,11 @@ function runStrategy(plan: Plan, start: Draft, strategy: Strategy): { draft: Dra
   return { draft: best, step: refused === undefined ? step : { ...step, refused } };
 }
 
-function tryEdits(
+async function tryEdits(
   { input, demand, replayed }: Plan,
   from: Draft,
   proposed: readonly Edit[],
-): Draft | { readonly refused: string } {
+): Promise<Draft | { readonly refused: string }> {
   const wasSent = new Set(replayed);
   const sent = from.edits.filter((edit) => wasSent.has(edit));
   const fresh = [...from.edits.filter((edit) => !wasSent.has(edit)), ...proposed];
@@ -219,7 +254,7 @@ function tryEdits(
   const already = new Set(sent.map(placeOf));
   const added = completed.edits.filter((edit) => edit.kind !== 'drop-part' || !already.has(placeOf(edit)));
   const edits = withoutTakenIn([...sent, ...withMemoryIds(input.conversation, added, input.idOf)]);
-  const next = draft(input, edits, { references: false });
+  const next = await draft(input, edits, { references: false });
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
   const fault = input.isWary && newFault(input.codec.rules, input.conversation.body, next.body);

@@ -40,10 +40,10 @@ export function placeForClient(
 }
 
 /** The conversation under the newest fold on its chain; without one, or when it would no longer be valid, under no edits. */
-export function replayFold(input: PlanInput, found: FoundFold | undefined): Draft {
+export async function replayFold(input: PlanInput, found: FoundFold | undefined): Promise<Draft> {
   if (!found || found.fold.edits.length === 0) return draft(input, []);
   const { edits } = found.fold;
-  const replayed = draft(input, edits);
+  const replayed = await draft(input, edits);
   const { codec, conversation } = input;
   if (newProblems(codec.rules, conversation, replayed.sent).length > 0) return draft(input, []);
   // One that this process did not make itself is looked at as closely once.

@@ -5,7 +5,7 @@
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import type { Protection } from '../strategies/strategy.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
-import { type Conversation, inputOf, type Part } from '../conversation/conversation.ts';
+import { type Conversation, inputOf, type Message, type Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import { lastAssistant } from '../conversation/turns.ts';
@@ -14,6 +14,7 @@ import { type ToolResultPart, type ShrinkSettings, shrinkResult } from '../strat
 import { callLabel } from '../strategies/lib/tool-calls.ts';
 import { type ArrivedText, type Repeats, withReferences } from './repeats.ts';
 import type { Shrink } from './shrink.ts';
+import type { Slices } from './slices.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 
 export type Shrinking = {
@@ -38,6 +39,8 @@ export type ShrinkInput = {
   readonly recallTool: RecallTool | undefined;
   /** Undefined where nothing is made smaller. */
   readonly shrinking: Shrinking | undefined;
+  /** Lets other requests run between two steps. Default: nothing is paused. */
+  readonly slices?: Slices | undefined;
 };
 
 export type ShrinkRequest = {
@@ -93,6 +96,41 @@ export function shrinksOf(
   for (const { shrink } of texts) if (shrink) shrinks.push(shrink);
   return shrinks;
 }
+
+/**
+ * Makes the results smaller that were not made smaller before, one after another, for `shrinksOf` to find. Only for what is new in a
+ * conversation, so it costs a turn nothing.
+ */
+export async function shrinkInSlices(input: ShrinkInput, fold: readonly Edit[]): Promise<void> {
+  const { shrinking, conversation, counter, slices } = input;
+  const last = conversation.messages.at(-1);
+  if (!slices || !shrinking || !last) return;
+  const way = wayOf(input, shrinking);
+  let from = conversation.messages.length;
+  while (from > 0 && shrunkBefore.get(conversation.messages[from - 1]!) !== way) from--;
+  if (from === conversation.messages.length) return;
+  shrunkBefore.set(last, way);
+  const pairs = inOrder(pairCalls(conversation).pairs);
+  const isNew = ({ result }: Pair): boolean => result !== undefined && result.message >= from;
+  const newest = pairs.filter(isNew);
+  const gone = placesEdited(fold);
+  const { repeats } = shrinking;
+  const refersToMany = repeats !== undefined && newest.length > mostAtOnce;
+  const texts: ArrivedText[] = [];
+  let count = 0;
+  for (const pair of refersToMany ? pairs : newest) {
+    if (slices.isOver()) await slices.pause();
+    texts.push(...textsOfResult(input, shrinking, way, pair, gone));
+    if (!refersToMany || !isNew(pair) || ++count % mostAtOnce > 0) continue;
+    withReferences(repeats, conversation, texts, (text) => counter.text(text));
+  }
+}
+
+/** Results that are compared with earlier ones before others may run. */
+const mostAtOnce = 200;
+
+/** By the newest message of a request: the way in which all results up to it were made smaller. */
+const shrunkBefore = new WeakMap<Message, string>();
 
 /** Sorts pairs by the places of their results. Nearly always they are sorted already. */
 function inOrder(pairs: readonly Pair[]): readonly Pair[] {

@@ -156,7 +156,11 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
     },
     async getSealedMany(tenant, keys) {
       const places = keys.map((key) => sealedKey(tenant, key));
-      const records = await getTogether(places);
+      const records: (Uint8Array | undefined)[] = [];
+      for (let from = 0; from < places.length; from += keysAtOnce) {
+        if (from > 0) await nextTurn();
+        records.push(...(await getTogether(places.slice(from, from + keysAtOnce))));
+      }
       return Promise.all(
         places.map(async (place, i) => {
           const record = records[i];
@@ -178,6 +182,14 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
       });
     },
   };
+}
+
+/** Keys that one call of the store asks for. */
+const keysAtOnce = 4_000;
+
+/** Resolves in the next turn of the event loop, after other requests were served. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 /** Reads in one call of the store all keys that are asked for in the same turn of the event loop. */

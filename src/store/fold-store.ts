@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
 import { sha256 } from './digest.ts';
-import type { FirstSealed, Sealed, EncryptedStore } from './encrypted-store.ts';
+import { nextTurn, type FirstSealed, type Sealed, type EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';
 
 /** A recorded set of edits over the first `length` messages. It is complete: it includes the edits of earlier folds. */
@@ -123,6 +123,9 @@ const maxLinks = 8;
  * newest one with a fold is read: otherwise a process that sees a long conversation for the first time would read all of its folds.
  */
 const newestLinks = 64;
+
+/** The number of older prefixes that one call of the store asks for. */
+const linksAtOnce = 2_000;
 
 /** Says which fold a request without a fold of its own was sent with, or that it was sent without any. */
 type SentWith = Pick<Fold, 'at' | 'limit'> & {
@@ -293,19 +296,14 @@ export function createFoldStore({
     const newest = wanted.filter((at) => at >= links.length - newestLinks).map((at) => links[at]!);
     const older = wanted.slice(newest.length).map((at) => links[at]!);
     // Both reads start at once, so that they take one round trip.
-    const [records, first] = await Promise.all([
+    const [records] = await Promise.all([
       newest.length > 0
         ? encryptedStore.getSealedMany(
             tenant,
             newest.flatMap((link) => kinds.map((kind) => keyOf[kind](link))),
           )
         : [],
-      older.length > 0
-        ? encryptedStore.getSealedFirst(
-            tenant,
-            older.flatMap((link) => [keyOf.prefixFold(link), keyOf.fold(link)]),
-          )
-        : undefined,
+      loadNewestOf(tenant, older),
     ]);
     for (const [order, link] of newest.entries()) {
       const [fold, sentWith, prefixFold] = records.slice(order * kinds.length);
@@ -316,11 +314,23 @@ export function createFoldStore({
         prefixFold: parseFold(prefixFold),
       });
     }
-    const place = first ? Math.floor(first.at / 2) : older.length;
-    for (const link of older.slice(0, place)) remember(tenant, link, {});
-    if (first) {
+  }
+
+  /** Loads the first of these prefixes that has a fold. Very many are looked up piece by piece, so that other requests run in between. */
+  async function loadNewestOf(tenant: string, links: readonly string[]): Promise<void> {
+    for (let from = 0; from < links.length; from += linksAtOnce) {
+      const piece = links.slice(from, from + linksAtOnce);
+      if (from > 0) await nextTurn();
+      const first = await encryptedStore.getSealedFirst(
+        tenant,
+        piece.flatMap((link) => [keyOf.prefixFold(link), keyOf.fold(link)]),
+      );
+      const place = first ? Math.floor(first.at / 2) : piece.length;
+      for (const link of piece.slice(0, place)) remember(tenant, link, {});
+      if (!first) continue;
       const kind = first.at % 2 === 0 ? 'prefixFold' : 'fold';
-      remember(tenant, older[place]!, { [kind]: parseFold(first.content) });
+      remember(tenant, piece[place]!, { [kind]: parseFold(first.content) });
+      return;
     }
   }
 

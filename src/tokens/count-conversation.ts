@@ -38,6 +38,8 @@ export interface ConversationCounter {
   message(conversation: Conversation, index: number): number;
   /** Tokens of the whole prompt: system, tools and messages. */
   total(conversation: Conversation): number;
+  /** Returns the blocks that `total` would count for the first time; none where counts are not remembered. */
+  uncounted(conversation: Conversation): readonly Block[];
   /** Tokens of a text by itself. Short ones are remembered: what stands for others is counted in every turn. */
   text(text: string): number;
   /**
@@ -115,6 +117,13 @@ export function createConversationCounter(options: {
       for (let index = 0; index < conversation.messages.length; index++) tokens += counts[index]!;
       if (later === undefined) totals.set(conversation, tokens);
       return tokens;
+    },
+    uncounted({ preamble, messages }) {
+      if (later) return [];
+      const tools = preamble.filter((block) => !blocks.has(block));
+      let from = messages.length;
+      while (from > 0 && !blocks.has(messages[from - 1]!)) from--;
+      return [...tools, ...messages.slice(from)];
     },
     text: (text) =>
       text.length > longestRemembered ? given.count(text) : remembered(texts, text, () => given.count(text)),

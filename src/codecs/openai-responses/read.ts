@@ -11,6 +11,7 @@ import {
   parseOtherFields,
   readFields,
   readMessages,
+  ReadingPaused,
   readPreamble,
   startsWith,
   stringAt,
@@ -30,7 +31,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
       readRequest(body, fields, reading, outlineItem),
     );
   } catch (error) {
-    const fields = textFields(body);
+    const fields = error instanceof ReadingPaused ? undefined : textFields(body);
     if (!fields) throw error;
     return readFields(format, fields.rest, 'input', reading, () =>
       readRequest(body, fields, reading, outlineText),
