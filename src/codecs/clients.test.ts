@@ -1,6 +1,6 @@
 /**
- * What real clients send, as it is read: bodies of agent command lines and of SDKs, with words of ours in place of the vendors'
- * (test/clients/anonymise.ts). The codec suite runs its cases on each; here stands what each of them is.
+ * Shows how bodies of real clients are read: agent command lines and SDKs, with our words in place of the vendors'
+ * (test/clients/anonymise.ts). The codec suite runs its cases on each; this table describes each one.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -18,8 +18,8 @@ import { openaiResponses } from './openai-responses/index.ts';
 const gemini = geminiFor({ model: 'gemini-3-pro-preview', streaming: true });
 
 /**
- * A letter for each message: System, User, Assistant, Tool results. Under it what the format lets a fold take: x all of it, t only
- * its texts, a point nothing. What is newest stays on top of that. Then the tools, to which read_memory is added.
+ * A letter for each message: System, User, Assistant, Tool results. Under it what the format lets a fold remove: x all of it, t
+ * only its texts, a point nothing. The engine also keeps the newest content. Then the tools, to which read_memory is added.
  */
 type Row = readonly [client: string, messages: string, mayTake: string, tools: string];
 
@@ -29,7 +29,7 @@ const sent: readonly (readonly [Codec, readonly Row[]])[] = [
     [
       ['claude-code', 'uatatauat', 'xxxxxxx.x', 'Agent Bash Read DeferredToolPlaceholder Write'],
       ['claude-code-bound', 'usatatauat', 't.xxxxtx.x', 'Agent Bash Read DeferredToolPlaceholder Write'],
-      // Its reminders stand in system messages behind each result; the words around them stay.
+      // Its reminders are system messages behind each result; the words around them stay.
       [
         'claude-code-system',
         'usatsatsausats',
@@ -60,7 +60,7 @@ const sent: readonly (readonly [Codec, readonly Row[]])[] = [
   [
     openaiResponses,
     [
-      // Its tools stand in the first item, in namespaces.
+      // Its tools are in the first item, in namespaces.
       [
         'codex',
         'sssssuuaaataaaaattaauaaat',
@@ -77,7 +77,7 @@ const sent: readonly (readonly [Codec, readonly Row[]])[] = [
       ['pi', 'suaaataaaaattaauaaat', '.xxxxxxxxxxxxxxxxxxx', 'read'],
       ['sdk-agents', 'uaaataaattaau', 'xxxxxxxxxxxxx', 'read_file'],
       ['sdk-ai-sdk', 'uaaataaattaau', 'xxxxxxxxxxxxx', 'read_file'],
-      // What the provider keeps is only referred to.
+      // Items that the provider keeps are only referred to.
       ['sdk-ai-sdk-references', 'uaaataaattaau', 'x..xx.xxxx..x', 'read_file'],
       ['sdk-langchain', 'uaaataaattaau', 'xxxxxxxxxxxxx', 'read_file'],
       ['sdk-openai', 'uaaataaattaau', 'xxxxxxxxxxxxx', 'read_file'],
@@ -139,13 +139,13 @@ describe.each(sent)('what clients send to $name', (codec, rows) => {
   });
 });
 
-/** Titles and choices that clients ask for beside the session. */
+/** Titles and choices that clients ask for outside the session. */
 const asides: readonly (readonly [Codec, name: string, messages: string])[] = [
   [anthropicMessages, 'claude-code-title', 'u'],
   [anthropicMessages, 'opencode-title', 'u'],
   [openaiChat, 'opencode-title', 'suu'],
   [openaiResponses, 'opencode-title', 'suu'],
-  // Two contents of the user in a row are more than the rules let us write.
+  // Two contents of the user in a row, which our rules do not let us write.
   [gemini, 'gemini-cli-routing', 'uu'],
   [gemini, 'opencode-title', 'uu'],
 ];
@@ -236,14 +236,14 @@ function tightFor(report: { readonly tokensBefore: number | undefined } | undefi
   return Math.round((report?.tokensBefore ?? 0) * 0.8);
 }
 
-/** System messages and what is carried untouched. */
+/** System messages and opaque parts. */
 function fixedIn({ body, messages }: Conversation): readonly string[] {
   return messages
     .filter(({ role, parts }) => role === 'system' || parts.some((part) => part.type === 'opaque'))
     .map((message) => bytesOfBlock(body, message));
 }
 
-/** System messages that stand neither behind the user's side nor, with those next to them, before the assistant's or at the end. */
+/** System messages that neither follow the user's side nor precede, with those next to them, an assistant message or the end. */
 function misplaced({ messages }: Conversation): readonly number[] {
   const sideOf = (message: Message | undefined) => (message?.role === 'tool' ? 'user' : message?.role);
   return messages.flatMap(({ index, role }) => {

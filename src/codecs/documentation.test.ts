@@ -16,7 +16,7 @@ const formats: readonly (readonly [title: string, codec: Codec, sources: readonl
   ['generateContent', gemini, ['gemini/response.ts']],
 ];
 
-/** What the table quotes for a format; code in it is written as code. */
+/** Returns the sentences that the table quotes for a format; code in them is marked as code. */
 function quoted(title: string): readonly string[] {
   return overflow
     .split('\n')
@@ -24,7 +24,7 @@ function quoted(title: string): readonly string[] {
     .map((line) => line.split(' | ')[1]!.replace(/ \|$/, '').replaceAll('`', ''));
 }
 
-/** The wordings as the source spells them: each a regular expression in a line of its own. */
+/** Returns the wordings as the source spells them: each a regular expression in a line of its own. */
 function wordings(source: string): readonly RegExp[] {
   const text = readFileSync(`src/codecs/${source}`, 'utf8');
   const [, list = ''] = /Wordings: readonly OverflowWording\[\] = \[\n(.*?)\n\];/s.exec(text) ?? [];

@@ -22,7 +22,7 @@ function said({ texts = [], reasoning = [], calls = [], others = [] }: Words, is
   };
 }
 
-/** What is left of each kind behind what was taken, a piece that was cut as its rest; kinds of which nothing is left are left out. */
+/** Returns the rest of each kind behind the matched part, a cut piece as its rest; empty kinds are left out. */
 function rest(copy: ReplyPieces, taken: MatchedPieces): Words {
   const left = (kind: keyof ReplyPieces) => {
     const { piece, offset } = taken[kind];
@@ -34,7 +34,7 @@ function rest(copy: ReplyPieces, taken: MatchedPieces): Words {
   return Object.fromEntries(kinds.filter(([, pieces]) => pieces.length > 0));
 }
 
-/** What is left of a copy behind the rounds, taken one after the other. */
+/** Returns the rest of a copy behind the rounds, matched one after the other. */
 function behind(copy: Words, rounds: readonly Words[]): Words | undefined {
   let taken: MatchedPieces | undefined = nothingTaken;
   for (const round of rounds) taken = taken && takeRound(said(copy), taken, said(round));
@@ -124,7 +124,7 @@ describe('the rest of a copy behind a round', () => {
     fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n'), maxLength: 20 }),
   );
 
-  /** A text in pieces, cut anywhere, each end with white space taken away or added. */
+  /** A text in pieces, cut anywhere, with white space removed or added at each end. */
   const copyOf = (text: string) =>
     fc
       .tuple(

@@ -1,4 +1,7 @@
-/** All recorded conversations in both formats: read without a problem, written back as the same array, and saying the same in both. */
+/**
+ * Tests all recorded conversations in both formats: they are read without a problem, written back as the same array, and mean the
+ * same in both.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -58,7 +61,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
   });
 });
 
-/** Every text and call, without what the converter had to add. */
+/** Returns every text and call, without the additions of the converter. */
 function said(conversation: Conversation): string {
   const texts = textsIn(conversation).filter((text) => !['', 'Begin.', '(nothing)'].includes(text));
   const calls = pairCalls(conversation).pairs.map(({ name, result }) => `${name} ${result !== undefined}`);

@@ -1,4 +1,4 @@
-/** The rules of each format against the scripted provider, which knows them by itself: what one finds wrong the other refuses. */
+/** Compares the rules of each format with the scripted provider, which has its own: what one finds wrong the other refuses. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { messagesFixture } from '../../test/support/codec-suite/anthropic-messages/fixture.ts';
@@ -19,7 +19,7 @@ import { gemini } from './gemini/index.ts';
 import { openaiChat } from './openai-chat/index.ts';
 import { openaiResponses } from './openai-responses/index.ts';
 
-/** The last is what the scripted provider lets pass unless it is strict. */
+/** The scripted provider accepts the last one unless it is strict. */
 const cases: readonly (readonly [
   Codec,
   CodecFixture,
@@ -42,7 +42,7 @@ const cases: readonly (readonly [
   ],
 ];
 
-/** System messages in any place, which no other format has rules for. */
+/** System messages in any place; no other format has rules for them. */
 const message = fc.constantFrom<JsonObject>(
   { role: 'user', content: 'a' },
   { role: 'assistant', content: 'b' },
@@ -97,7 +97,7 @@ describe.each(cases)('the rules of $name', (codec, fixture, refusal, taken) => {
 
   it('find nothing in what the provider accepts from clients', () => {
     for (const [name, body] of Object.entries(fixture.recorded)) {
-      // The scripted provider does not know the form before tools, nor replies that are sound alone.
+      // The scripted provider knows neither the legacy function form nor replies that are only sound.
       if (name === 'functions-before-tools' || name === 'images-audio-files') continue;
       expect([name, refusal(JSON.parse(shown(body)) as JsonObject)]).toEqual([name, undefined]);
     }

@@ -12,7 +12,7 @@ function bodyOf(texts: readonly string[], before = '"model":"m"'): Uint8Array {
   return encoder.encode(`{${before},"messages":${JSON.stringify(messages)},"stream":true}`);
 }
 
-/** Counts what is digested of blocks. */
+/** Counts the digested bytes of blocks. */
 function openReading(maxBytes?: number) {
   let digested = 0;
   const digest = (bytes: Uint8Array): string => {
@@ -22,7 +22,7 @@ function openReading(maxBytes?: number) {
   const seen = createSeenBodies({ digest: sha256, commonLength, ...(maxBytes ? { maxBytes } : {}) });
   const reading: ReadContext = { digest, outlines: new Map(), seen };
   return {
-    /** What was read, which must be what is read of these bytes by themselves, and how many bytes it took to digest. */
+    /** Reads a body, checks that the result equals a fresh read of these bytes, and returns how many bytes were digested. */
     read(body: Uint8Array): number {
       digested = 0;
       const before = body.slice();

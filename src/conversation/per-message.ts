@@ -1,6 +1,6 @@
 /**
- * Remembers one value for each message of a conversation. A conversation that goes on brings the message objects of the turn before, so only
- * the values of its new messages are computed.
+ * Remembers one value for each message of a conversation. A conversation that continues has the message objects of the turn
+ * before, so only the values of its new messages are computed.
  */
 import type { Message } from './conversation.ts';
 
@@ -15,7 +15,7 @@ export function perMessage<T>(): PerMessage<T> {
     let from = messages.length;
     while (from > 0 && (known = lists.get(messages[from - 1]!)) === undefined) from--;
     if (known && from === messages.length) return known;
-    // Another branch may have gone on from the same message.
+    // Another branch may have continued from the same message.
     const values = known?.length === from ? known : (known?.slice(0, from) ?? []);
     for (let index = from; index < messages.length; index++) values.push(valueOf(messages[index]!));
     const last = messages.at(-1);

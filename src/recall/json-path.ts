@@ -187,7 +187,7 @@ function stepInto(json: string, span: JsonSpan, step: PathStep): Iterable<JsonSp
   }
 }
 
-/** Of members with the same name the last one counts, as in `JSON.parse`. */
+/** Among members with the same name the last one counts, as in `JSON.parse`. */
 function lastNamed(json: string, span: JsonSpan, name: string): readonly JsonSpan[] {
   let last: JsonSpan | undefined;
   for (const child of childrenOf(json, span.start)) if (child.key === name) last = child;

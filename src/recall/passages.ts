@@ -38,7 +38,7 @@ const strongShare = 0.15;
 const maxCompared = 64;
 const maxChosen = 8;
 
-/** How a window holds the query: exactly, but for upper and lower case, or only some of its words. */
+/** The way in which a window holds the query: exactly, but for upper and lower case, or only some of its words. */
 type Tier = 'exact' | 'any-case' | 'words';
 const tiers: readonly Tier[] = ['exact', 'any-case', 'words'];
 

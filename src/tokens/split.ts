@@ -99,7 +99,7 @@ function punctuation(bytes: Uint8Array, at: number): number {
   return end > start ? end : at;
 }
 
-/** `[\r\n]*`, with one more byte that may stand between. */
+/** `[\r\n]*`, with one more byte allowed between. */
 function lineEnds(bytes: Uint8Array, at: number, also: number | undefined): number {
   let end = at;
   while (bytes[end] === 0x0a || bytes[end] === 0x0d || bytes[end] === also) end++;

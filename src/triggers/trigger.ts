@@ -41,7 +41,7 @@ export type Economy = {
   /** Tokens of the shortest prompt that the provider caches: a shorter one is billed at the full price. Default: any prompt is cached. */
   readonly minCachedTokens?: number | undefined;
   /**
-   * True when a fold adds the recall tool. The tool stands ahead of all messages, so the provider writes even the unfolded messages
+   * True when a fold adds the recall tool. The tool comes ahead of all messages, so the provider writes even the unfolded messages
    * to its cache again. Default false.
    */
   readonly bringsTool?: boolean;

@@ -150,7 +150,7 @@ function refusalOf(body: Uint8Array): string | undefined {
   return messagesRefusal(JSON.parse(shown(body)) as JsonObject, needs)?.message;
 }
 
-/** The body without marks, and with each string where content stands as a text block. */
+/** Removes the marks, and turns each string content into a text block. */
 function unmarked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(unmarked);
   if (typeof value !== 'object' || value === null) return value;

@@ -34,7 +34,7 @@ const dropPart = (message: number, part: number): Edit => ({
 const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
 const insert = (before: number): Edit => ({ kind: 'insert-message', before, role: 'user', text: 'summary' });
 
-/** A finished turn and one that runs; every assistant message thinks. */
+/** A finished turn and a running one; every assistant message holds thinking. */
 function conversation(model: string) {
   return read({
     model,
@@ -97,7 +97,7 @@ describe('what may be edited', () => {
     expect([0, 1, 2, 3, 4].map((part) => rules.mayEdit(images, dropPart(0, part)))).toEqual(
       Array(5).fill(false),
     );
-    // It holds a reference to a tool, which the model has from there alone.
+    // It holds a reference to a tool, whose definition the model gets only from there.
     expect(rules.mayEdit(images, replace(2))).toBe(false);
     const compacted = view(anthropicMessages, messagesFixture.recorded['compacted']!);
     expect([drop(0), dropPart(0, 0), insert(0)].map((edit) => rules.mayEdit(compacted, edit))).toEqual([
@@ -144,7 +144,7 @@ describe('edits that must go together', () => {
       status: 'ok',
       edits: [replace(2), dropPart(1, 0), dropPart(3, 0)],
     });
-    // An edit behind the last thinking leaves it alone; one inside its message but in front of it does not.
+    // An edit behind the last thinking keeps it; one in the same message but ahead of it does not.
     expect(rules.complete(fresh, [replace(3, 1), insert(5)])).toEqual({
       status: 'ok',
       edits: [replace(3, 1), insert(5)],
@@ -186,7 +186,7 @@ describe('edits that must go together', () => {
         expect(completed.edits.slice(0, edits.length)).toEqual(edits);
         expect(completed.edits.slice(edits.length).every((edit) => rules.mayEdit(before, edit))).toBe(true);
         const after = anthropicMessages.write(before, completed.edits);
-        // All bytes up to the last thinking that is still there are as they were.
+        // All bytes up to the last remaining thinking are unchanged.
         const { body: bytes, messages } = view(anthropicMessages, after);
         const last = messages.findLast((message) => message.parts.some((part) => part.type === 'reasoning'));
         if (last)

@@ -1,5 +1,5 @@
 /**
- * Relays a streamed Anthropic message: every event goes on as it came, except for the blocks of a private recall call. When
+ * Relays a streamed Anthropic message: every event is passed on unchanged, except for the blocks of a private recall call. When
  * continuations follow, the client sees one message: one start, block indices without gaps, one stop, usage of all rounds.
  */
 import { jsonBytes } from '../../conversation/splice.ts';
@@ -26,7 +26,7 @@ import { providerError } from '../provider-errors.ts';
 import { clientStop, errorBody, isComplete, replyFrom, usageFrom } from './response.ts';
 import { type BlockRecorder, recordBlocks } from './stream-blocks.ts';
 
-/** What the client has received so far, over all rounds. */
+/** The state of the relay over all rounds. */
 type AnthropicRelay = {
   readonly recallTool: string | undefined;
   round: AnthropicRound;
@@ -34,7 +34,7 @@ type AnthropicRelay = {
   earlierUsage: unknown;
 };
 
-/** What one upstream response has said so far. */
+/** The state of one upstream response. */
 type AnthropicRound = {
   readonly number: number;
   readonly recorder: BlockRecorder;
@@ -158,7 +158,7 @@ function keepOrSend({ round }: AnthropicRelay, event: StreamEvent): readonly Uin
   return [];
 }
 
-/** True as long as nothing was private: then everything goes on as it came. */
+/** True as long as nothing was private: then everything is passed on unchanged. */
 function isPlain(round: AnthropicRound): boolean {
   return round.number === 0 && round.held.size === 0;
 }

@@ -1,4 +1,4 @@
-/** System messages among the turns: where the provider takes them, and that folds keep them there. */
+/** Tests system messages among the turns: where the provider accepts them, and that folds keep them there. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
@@ -110,7 +110,7 @@ describe('messages around system messages', () => {
 
   it('keep a call and its result when removing all would leave one side without the other', () => {
     expect([dropPart(6, 1), dropPart(7, 0)].map(may)).toEqual([true, true]);
-    // The text beside the calls stays.
+    // The text next to the calls stays.
     expect([dropPart(6, 2), dropPart(7, 1)].map(may)).toEqual([false, false]);
     expect([dropPart(9, 0), dropPart(10, 0)].map(may)).toEqual([true, true]);
     const mixed = { role: 'user', content: [result('c5'), said('<reminder>')] };
@@ -159,7 +159,7 @@ const step = fc
     ...after,
   ]);
 
-/** Private recalls: nothing of the client's stands between them and what the model says next. */
+/** Private recalls: no message of the client's comes between them and the model's next message. */
 const recall = output.map((logged): readonly JsonObject[] => [
   assistant(call('call_0', 'read_memory')),
   { role: 'user', content: [result('call_0', logged)] },
@@ -187,7 +187,7 @@ const turn = fc
   .map(({ asked, reminders: first, steps, reply }) => {
     const messages = [...asked.map(user), ...first, ...steps.flat()];
     if (reply !== undefined) return [...messages, assistant(said(reply))];
-    // Broken off: what the user says next stands right behind a result.
+    // Broken off: the user's next message comes right behind a result.
     const end = messages.findLastIndex(({ role }) => role !== 'system');
     return messages.slice(0, end + 1);
   });
@@ -202,7 +202,7 @@ const tools = ['run', 'read_memory_of_mine'].map((name) => ({ name, input_schema
 const bytes = (messages: readonly JsonObject[]) =>
   new TextEncoder().encode(JSON.stringify({ model: 'm', max_tokens: 100, messages, tools }));
 
-/** The conversation as it is sent again and again: until each message of the assistant. */
+/** The conversation as it is sent again and again: up to each assistant message. */
 function requestsOf(messages: readonly JsonObject[]): readonly (readonly JsonObject[])[] {
   const ends = [...messages.keys()].filter(
     (index) =>

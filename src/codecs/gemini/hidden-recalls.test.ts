@@ -7,7 +7,7 @@ import {
 } from '../../../test/support/codec-suite/with-hidden-recalls.ts';
 import { geminiFor } from './index.ts';
 
-/** A model that wants its calls signed. */
+/** A model that requires signed calls. */
 const codec = geminiFor({ model: 'gemini-3-pro', streaming: true });
 
 const thought = (text: string) => ({ text, thought: true });
@@ -43,7 +43,7 @@ const replies = [
 type Contents = readonly object[];
 type Lines = readonly string[];
 
-/** What clients keep of the three replies, and what is left of it behind the recalls. */
+/** Copies that clients keep of the three replies, and the rest of each behind the recalls. */
 type Copies = readonly [
   copies: readonly [Contents, Contents, Contents],
   left: readonly [Lines, Lines, Lines],
@@ -265,7 +265,7 @@ describe('with calls of the client', () => {
     const turn = model(signed(recall('m1'), 's0'), readFile('c1'));
     const steps: readonly Step[] = [
       [user(text('What?'))],
-      // Without the private call the client's carries the signature.
+      // Without the private call, the client's call carries the signature.
       {
         copy: [model(signed(readFile('c1'), 's0')), model(text(''))],
         hiddenRecall: hiddenRecallOf([[turn, { m1: 'one' }]]),

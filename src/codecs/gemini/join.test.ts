@@ -22,7 +22,7 @@ const model = (said: string) => ({ role: 'model', parts: [{ text: said }] });
 const asks = { role: 'model', parts: [{ functionCall: { name: 'f', args: {} } }] };
 const answers = { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'r' } } }] };
 
-/** What is written, a line a content. */
+/** Returns the written contents, one a line. */
 function written(contents: readonly unknown[], edits: readonly Edit[]): readonly string[] {
   const body = write(view(gemini, JSON.stringify({ contents })), edits);
   const after = JSON.parse(shown(body)) as { contents: { role: string; parts: Record<string, string>[] }[] };

@@ -33,7 +33,7 @@ function read(contents: readonly unknown[], name = 'gemini-3-pro') {
 const broken = (contents: readonly unknown[], name?: string) =>
   rules.problems(read(contents, name)).map(({ rule, message }) => `${rule} ${message}`);
 
-/** A finished turn and one that runs. */
+/** A finished turn and a running one. */
 const contents = [
   user(text('one')),
   model(text('t', { thought: true }), text('a1'), call('c1', signed), call('c2')),

@@ -1,5 +1,5 @@
 /**
- * Relays a streamed reply (`alt=sse`): every chunk goes on as it came, except for the part of a private recall call. When
+ * Relays a streamed reply (`alt=sse`): every chunk is passed on unchanged, except for the part of a private recall call. When
  * continuations follow, the client sees one reply: one id, one finish, usage of all rounds. The JSON array that streams without
  * `alt=sse` is not server-sent events and never gets here. The reply is rebuilt, to be sent back in a continuation: text that
  * came in pieces is joined; every part with more than text keeps its bytes ("don't merge one part with a signature with
@@ -39,7 +39,7 @@ import {
   usageFrom,
 } from './response.ts';
 
-/** What one upstream response has said so far. */
+/** The state of one upstream response. */
 type GeminiRound = {
   readonly number: number;
   readonly recorder: ContentRecorder;

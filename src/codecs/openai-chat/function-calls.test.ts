@@ -1,4 +1,4 @@
-/** The form before tools: `functions`, `function_call` and messages of role `function`, in requests, replies and streams. */
+/** Tests the legacy function form: `functions`, `function_call` and messages of role `function`, in requests, replies and streams. */
 import { describe, expect, it } from 'vitest';
 import { chatRefusal } from '../../../test/support/fake-provider/chat-rules.ts';
 import type { JsonObject } from '../../../test/support/fake-provider/script.ts';

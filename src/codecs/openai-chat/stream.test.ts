@@ -5,7 +5,7 @@ import { openaiChat } from './index.ts';
 
 const open = () => openaiChat.openStream({ recallTool: 'read_memory' });
 
-/** Chunks in the provider's spelling, choices only where a test wants more. */
+/** Chunks in the provider's spelling, with choices only when a test needs others. */
 function sse(...chunks: readonly string[]): string {
   return chunks.map((data) => `data: ${data}\n\n`).join('');
 }

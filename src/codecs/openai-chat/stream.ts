@@ -1,5 +1,5 @@
 /**
- * Relays a streamed completion: every chunk goes on as it came, except for the fragments of a private recall call. When
+ * Relays a streamed completion: every chunk is passed on unchanged, except for the fragments of a private recall call. When
  * continuations follow, the client sees one message: one role, call indices without gaps, one finish, usage of all rounds.
  */
 import { jsonBytes } from '../../conversation/splice.ts';
@@ -28,7 +28,7 @@ import {
   recordMessage,
 } from './stream-message.ts';
 
-/** What the client has received so far, over all rounds. */
+/** The state of the relay over all rounds. */
 type ChatRelay = {
   readonly recallTool: string | undefined;
   round: ChatRound;
@@ -39,7 +39,7 @@ type ChatRelay = {
   earlierUsage: unknown;
 };
 
-/** What one upstream response has said so far. */
+/** The state of one upstream response. */
 type ChatRound = {
   readonly number: number;
   readonly recorder: MessageRecorder;
@@ -170,7 +170,7 @@ function neverNamed(relaying: ChatRelay): readonly JsonRecord[] {
   return [...unnamed].map((key) => ({ ...recorder.call(key), index: newIndex(relaying, key) }));
 }
 
-/** True as long as nothing was private: then everything goes on as it came. */
+/** True as long as nothing was private: then everything is passed on unchanged. */
 function isPlain({ round }: ChatRelay): boolean {
   return round.number === 0 && round.recalls.size === 0 && !round.recallsFunction;
 }

@@ -59,7 +59,7 @@ const replies = [
 
 type Items = readonly object[];
 
-/** What clients keep of the three replies, and what is left of it behind the recalls. */
+/** Copies that clients keep of the three replies, and the rest of each behind the recalls. */
 type Copies = readonly [copies: readonly [Items, Items, Items], left: readonly [Lines, Lines, Lines]];
 type Lines = readonly string[];
 
@@ -237,7 +237,7 @@ describe('the copy of', () => {
   });
 });
 
-/** Ids of what is sent, in order; undefined for what has none. */
+/** Ids of the sent items, in order; undefined for an item without one. */
 function idsWithHiddenRecalls(steps: readonly Step[], fields = {}): readonly (string | undefined)[] {
   const { body } = withHiddenRecalls(openaiResponses, 'input', steps, fields);
   const { input } = JSON.parse(new TextDecoder().decode(body)) as { input: readonly { id?: string }[] };

@@ -1,4 +1,4 @@
-/** Recorded conversations as Responses bodies: read without a problem, and folded so that they fit and stay valid. */
+/** Tests recorded conversations as Responses bodies: they are read without a problem, and folded so that they fit and stay valid. */
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';

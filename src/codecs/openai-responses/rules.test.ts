@@ -25,7 +25,7 @@ const replace = (message: number, part = 0, text = 0): Edit => ({
   stub: 's',
   memory: 'm',
 });
-/** The messages for which the edit may be made. */
+/** Returns the messages for which the edit is allowed. */
 const allowed = (conversation: Conversation, edit: (message: number) => Edit) =>
   conversation.messages.map(({ index }) => index).filter((index) => rules.mayEdit(conversation, edit(index)));
 const brokenBy = (conversation: Conversation, edits: readonly Edit[]) =>

@@ -1,4 +1,4 @@
-/** What the official SDK makes of relayed responses: it reads them over HTTP, and accumulates streams by itself. */
+/** Tests how the official SDK reads relayed responses: over HTTP, accumulating streams by itself. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import OpenAI from 'openai';

@@ -5,7 +5,7 @@ import { openaiResponses } from './index.ts';
 
 const open = () => openaiResponses.openStream({ recallTool: 'read_memory' });
 
-/** Events in the provider's spelling, numbered as they stand. */
+/** Events in the provider's spelling, numbered in order. */
 function sse(...events: readonly string[]): string {
   return numbered(0, ...events);
 }

@@ -1,5 +1,5 @@
 /**
- * Relays a streamed response: every event goes on as it came, except for those of a private recall call. When continuations
+ * Relays a streamed response: every event is passed on unchanged, except for those of a private recall call. When continuations
  * follow, the client sees one response: one start, output indices and sequence numbers without gaps, one end with all items and
  * the usage of all rounds.
  *
@@ -39,7 +39,7 @@ import { providerError } from '../provider-errors.ts';
 import { isPrivate, itemsOf, visibleItems, type OutputItem } from './output.ts';
 import { errorEvent, errorOf, replyFrom, usageFrom } from './response.ts';
 
-/** What one upstream response has said so far. */
+/** The state of one upstream response. */
 type ResponsesRound = {
   readonly number: number;
   readonly recorder: ItemRecorder;

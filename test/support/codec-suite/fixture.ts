@@ -1,5 +1,5 @@
 /**
- * What a wire format must bring to the codec suite. Every member is an answer to a case and none is optional, so a new codec does
+ * The answers of a wire format to the cases of the codec suite. Every member is an answer to a case and none is optional, so a new codec does
  * not compile until it has answered each; a case that a format cannot have is answered with the reason. This file describes the
  * cases in format-neutral terms.
  */
@@ -18,7 +18,7 @@ export type RequestFixture = {
   body(request: NeutralRequest): Uint8Array;
   /** The model that `body` asks for. */
   readonly model: string;
-  /** Where a request names its model and whether it streams. A URL leaves nothing in the body: the codec is made for its route. */
+  /** The place where a request names its model and whether it streams. A URL leaves nothing in the body: the codec is made for its route. */
   readonly route:
     | { readonly in: 'body' }
     | {
@@ -30,11 +30,11 @@ export type RequestFixture = {
   /** Whether the user may speak twice in a row, or which rule that breaks. */
   readonly userTwiceInARow: 'allowed' | { readonly breaks: string };
   /**
-   * What happens to messages of one side when nothing is left between them, or when one is inserted next to them: they stay
+   * The outcome for messages of one side when nothing is left between them, or when one is inserted next to them: they stay
    * apart, or may be joined; `standIn` is what the model is made to say between user messages that must not be joined.
    */
   readonly newNeighbours: 'stay apart' | { readonly standIn: string };
-  /** How a reply's turn appears in the next request: with the very bytes, or as the elements of the list that it is. */
+  /** The form of a reply's turn in the next request: with the very bytes, or as the elements of the list that it is. */
   readonly turnInRequest: 'whole' | 'without its brackets';
   /** Bodies whose bytes a careless reader would change, written by hand. */
   readonly oddBodies: Readonly<Record<OddSpelling, string>>;
@@ -74,7 +74,7 @@ export type StreamFixture = {
   readonly streamError: string;
   /** Reads a stream strictly: one start, gapless indices, matching starts and stops, one end. Throws for anything else. */
   client(sse: string): ClientView;
-  /** What the official client accumulates from a stream; rejects when the client throws. */
+  /** Returns what the official client accumulates from a stream; rejects when the client throws. */
   readonly official: { readonly client: string; read(sse: string): Promise<OfficialView> } | Absent;
   /**
    * Returns what a stream has said so far, piece by piece and without checks: texts, reasoning, and arguments of calls, except
@@ -86,7 +86,7 @@ export type StreamFixture = {
 };
 
 export type ErrorFixture = {
-  /** What the official client makes of an error response. */
+  /** Returns the official client's reading of an error response. */
   parseError(status: number, body: Uint8Array): { readonly message: string; readonly isTyped: boolean };
   /** Bodies of error responses by whether they say that the request is too long; keys quote the sentence. */
   readonly overflows: Readonly<Record<string, ErrorResponse & { readonly means: Overflow }>>;
@@ -95,9 +95,9 @@ export type ErrorFixture = {
 
 /** Usage in the provider's own terms. */
 export type UsageFixture = {
-  /** What the provider reports for responses to requests of one exchange, as completely as it can; three or more. */
+  /** The reports of the provider for responses to requests of one exchange, as completely as it can; three or more. */
   readonly rounds: readonly { readonly said: unknown; readonly means: ReplyUsage }[];
-  /** What it would report for all of them as one. */
+  /** The report for all of them as one. */
   readonly total: unknown;
   /** A response with this usage; without any if it is undefined, as some servers send it. */
   response(turn: ScriptedTurn, said: unknown): Uint8Array;
@@ -161,7 +161,7 @@ export type ScriptedPart =
   | { readonly type: 'text'; readonly pieces: readonly string[] }
   | { readonly type: 'call'; readonly id: string; readonly name: string; readonly pieces: readonly string[] };
 
-/** What a client made of a response. */
+/** A client's reading of a response. */
 export type ClientView = {
   readonly text: string;
   readonly reasoning: string;

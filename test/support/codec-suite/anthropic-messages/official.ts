@@ -1,4 +1,4 @@
-/** What the official client of Anthropic Messages accumulates from a stream. */
+/** Reads a stream with the official client of Anthropic Messages. */
 import Anthropic from '@anthropic-ai/sdk';
 import type { OfficialView, StreamFixture } from '../fixture.ts';
 import { fetchOf } from '../sse.ts';

@@ -1,4 +1,4 @@
-/** What the official client of Chat Completions accumulates from a stream. */
+/** Reads a stream with the official client of Chat Completions. */
 import OpenAI from 'openai';
 import type { OfficialView, StreamFixture } from '../fixture.ts';
 import { fetchOf } from '../sse.ts';
