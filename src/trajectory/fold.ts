@@ -1,6 +1,6 @@
 /**
- * Makes one summary: asks the summarizer, checks what it says, and takes the local one's words where that will not do. Never rejects.
- * No I/O but what the summarizer does.
+ * Makes one summary: asks the summarizer, checks its answer, and uses the local summarizer if the answer cannot be used. Never rejects. No I/O
+ * except by the summarizer.
  */
 import { entryLines, roomOf, wantedTokens, type EntrySizes } from '../outline/entry-lines.ts';
 import { extract } from '../outline/extract.ts';
@@ -17,16 +17,16 @@ export type FoldWork = Exclude<PendingWork, { readonly kind: 'part' }>;
 export type FoldOptions = {
   readonly settings: TrajectorySettings;
   readonly measure: ContextMeasure;
-  /** Undefined: the local one alone. */
+  /** Undefined: only the local summarizer. */
   readonly summarizer: Summarizer | undefined;
-  /** Milliseconds the summarizer has. */
+  /** Deadline of the summarizer, in milliseconds. */
   readonly timeoutMs: number;
 };
 
 type UnstoredSummary = Omit<Summary, 'memory'>;
 type SummaryHead = Omit<UnstoredSummary, 'tokens'>;
 
-/** Always fewer tokens than what it stands for. */
+/** Makes a summary with fewer tokens than its original. */
 export async function fold(
   work: FoldWork,
   state: TrajectoryState,
@@ -57,7 +57,7 @@ export async function fold(
     const room = roomOf(sizes);
     const request = { earlier: [], known: [], budget: { aim: room, max: room }, count: measure.count };
     const local = (): SummaryWords => {
-      // Of what was summarised already there is little but names left, which lines tell best.
+      // Summaries contain little but names, for which the lines themselves are best.
       const quoted =
         work.kind === 'level-up'
           ? undefined
@@ -92,7 +92,7 @@ function checked(
     return { ...local(), problem: 'not smaller than the original' };
   }
   if (tokens >= sizes.before / maxRatio) return { text, by: 'summarizer', problem: undefined };
-  // Too short to have said it all: the local one says on.
+  // The text is too short to be complete: the local summarizer adds to it.
   return {
     text: localText(steps, sizes, { ...skeleton, text }, measure),
     by: 'both',
@@ -110,7 +110,7 @@ function localWords(
   return { text: localText(steps, sizes, skeleton, measure), by, problem: undefined };
 }
 
-/** The steps' own words, behind what the entry says already. */
+/** Writes the steps' own lines after the text that the entry has already. */
 function localText(
   steps: readonly string[],
   sizes: EntrySizes,
@@ -123,7 +123,7 @@ function localText(
 
 type SummarizerAnswer = { readonly text: string } | { readonly problem: string };
 
-/** What the summarizer says, or why that cannot be a summary. Content stays out of the reasons. */
+/** Returns the summarizer's text, or why it cannot be used. Reasons contain no content. */
 async function answerOf(
   summarizer: Summarizer,
   request: SummaryRequest,
@@ -173,7 +173,7 @@ function tokensBefore(work: FoldWork, measure: ContextMeasure): number {
     : work.of.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-/** What a model is told of a stretch. `task` and `goal` are the agent's own words. */
+/** Writes the guidance for a summarizer: what the steps are and what the summary is for. `task` and `goal` are the agent's own words. */
 function guidanceFor(level: string, task: string, goal: string): string {
   const what =
     level === 'subgoal'

@@ -1,4 +1,4 @@
-/** What is to be folded next, if anything: data, so that it can be tested without folding. Pure. */
+/** Decides what a trajectory folds next, as data, so that it can be tested without folding; and checks its settings. Pure. */
 import { LeporelloError } from '../errors.ts';
 import {
   compressionLevelOf,
@@ -11,17 +11,19 @@ import {
 } from '../outline/levels.ts';
 import { isLong, type Subgoal, type Summary, type TrajectoryEntry, type TrajectoryState } from './state.ts';
 
+/** The next thing to fold. */
 export type PendingWork =
   /** A finished sub-goal becomes a summary. */
   | { readonly kind: 'summarize'; readonly of: readonly [Subgoal] }
-  /** Summaries become one of a higher level. */
+  /** Summaries become one summary of the next level. */
   | { readonly kind: 'level-up'; readonly of: readonly Summary[]; readonly level: number }
   /** The oldest actions of the open sub-goal become a finished part of it. */
   | { readonly kind: 'part'; readonly length: number };
 
-/** What has too many tokens, so that everything that helps is to be done: the context, or the finished sub-goals that stand as they are. */
+/** What has too many tokens: the whole context, or the finished sub-goals that are shown in full. */
 export type Pressure = { readonly context: boolean; readonly waiting: boolean };
 
+/** Returns what to fold next, if anything. */
 export function nextWork(
   state: TrajectoryState,
   settings: TrajectorySettings,
@@ -37,14 +39,14 @@ export function nextWork(
   if (!pressure.context) {
     return settings.levels === 'always' ? levelUp(fullLevel([summaries], overviewLevel, 1)) : undefined;
   }
-  // What is done now must not squeeze out all that was done before.
+  // The open sub-goal must not displace everything before it.
   const part = halfOpen(state);
   if (part && openTokens(state) > settings.budget / 2) return part;
   const full = levelUp(fullLevel([summaries], Infinity, 0));
   return full ?? waiting ?? levelUp(largestLevel([summaries])) ?? part;
 }
 
-/** All but the newest action of the open sub-goal, the older half first. */
+/** Returns the older half of the open sub-goal. */
 function halfOpen({ open }: TrajectoryState): PendingWork | undefined {
   const length = Math.floor((open?.actions.length ?? 0) / 2);
   return length > 0 ? { kind: 'part', length } : undefined;
@@ -62,18 +64,19 @@ function isSubgoal(entry: TrajectoryEntry): entry is Subgoal {
   return entry.kind === 'subgoal';
 }
 
+/** Settings of a trajectory. */
 export type HierarchyOptions = {
-  /** Default `production`. What stands beside it overrules it. */
+  /** Default `production`. Other options override it. */
   readonly preset?: Preset | undefined;
-  /** Tokens in for one token out, 1.5 to 15, on each level; `adaptive`: 15 where a stretch repeats itself, down to 5 where it is varied. */
+  /** Tokens before for one token after, 1.5 to 15, on each level; `adaptive`: from 15 for repetitive text to 5 for varied text. */
   readonly ratio?: number | 'adaptive' | undefined;
-  /** Whether ten sub-goals become a phase, and five phases an overview, as soon as there are so many, or when the budget needs it. */
+  /** Whether ten sub-goals become a phase, and five phases an overview, always, or only if the budget needs it. */
   readonly levels?: 'always' | 'as-needed' | undefined;
-  /** Tokens that `context()` has at most. At least 1,000; default 16,000. */
+  /** Maximum tokens of `context()`. At least 1,000; default 16,000. */
   readonly budget?: number | undefined;
-  /** Share of the budget, 0 to 0.6, in which the newest finished sub-goals stand as they are: what was read last is what is used next. */
+  /** Share of the budget, 0 to 0.6, for the newest finished sub-goals in full: recently read facts are likely to be used next. */
   readonly newest?: number | undefined;
-  /** Tasks of fewer actions are left alone as long as they are under the budget. Default 20. */
+  /** Tasks with fewer actions are not folded as long as they are under the budget. Default 20. */
   readonly minActions?: number | undefined;
 };
 
@@ -86,12 +89,12 @@ const newestBy: Readonly<Record<Preset, number>> = {
   cost: 0,
 };
 
-/** Throws `bad-config`. */
+/** Returns the settings. Throws `bad-config` for options out of range. */
 export function settingsFrom(options: HierarchyOptions): TrajectorySettings {
   const { preset = 'production', budget = 16_000 } = options;
   const hardness = compressionLevelOf(preset, options, "The trajectory's");
   const { newest = newestBy[preset] } = options;
-  if (!(budget >= 1_000)) throw bad(`budget ${budget} is too small: use 1000 tokens or more`);
+  if (!(budget >= 1_000)) throw bad(`budget ${budget} is too small: use at least 1000 tokens`);
   if (!(newest >= 0 && newest <= 0.6)) throw bad(`newest ${newest} is out of range: use 0 to 0.6`);
   return { ...hardness, budget, newest };
 }

@@ -1,6 +1,6 @@
 /**
- * What memory holds of a trajectory, and how an id is followed to it. Each summary's record holds what stood there before, so records
- * make a tree: an overview's has its phases, a phase's its sub-goals, a sub-goal's its actions in full. No I/O but through `read`.
+ * The stored records of a trajectory, and how an id leads to its record. Each summary's record contains what it replaced, so records form a tree: an
+ * overview's record contains its phases, a phase's its sub-goals, a sub-goal's its actions in full. No I/O except through `read`.
  */
 import { levelName } from '../outline/levels.ts';
 import { entryText } from './layout.ts';
@@ -15,7 +15,7 @@ import {
 } from './state.ts';
 import { taskId } from './view.ts';
 
-/** The full record behind an id. */
+/** The full record of an id. */
 export type TrajectoryRecord =
   | { readonly kind: 'task'; readonly id: string; readonly goal: string }
   | ({ readonly kind: 'action'; readonly id: string } & Action)
@@ -26,7 +26,7 @@ export type TrajectoryRecord =
       readonly outcome?: string;
       readonly actions: readonly (Action & { readonly id: string })[];
     }
-  /** A phase or an overview: the entries of the level below, as they stood in the context. */
+  /** A phase or an overview: the entries of the level below, as they were in the context. */
   | {
       readonly kind: 'level';
       readonly id: string;
@@ -38,24 +38,26 @@ type SubgoalRecord = Extract<TrajectoryRecord, { readonly kind: 'subgoal' }>;
 type LevelRecord = Extract<TrajectoryRecord, { readonly kind: 'level' }>;
 type StoredTrajectoryRecord = SubgoalRecord | LevelRecord;
 
-/** Of a memory, undefined where there is none. */
+/** Reads an original by its memory id; undefined if there is none. */
 type ReadRecord = (memory: string) => Promise<Uint8Array | undefined>;
 
-/** As memory keeps it: JSON. */
+/** Encodes a record as JSON for the store. */
 export function bytesOf(record: StoredTrajectoryRecord): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(record));
 }
 
+/** Builds the record of a sub-goal. */
 export function subgoalRecord({ id, goal, outcome, actions }: Subgoal): SubgoalRecord {
   const named = outcome === undefined ? { goal } : { goal, outcome };
   return { kind: 'subgoal', id, ...named, actions: actions.map(withoutCost) };
 }
 
+/** Builds the record of a phase or an overview. */
 export function levelRecord(id: string, level: number, entries: readonly Summary[]): LevelRecord {
   return { kind: 'level', id, level, entries };
 }
 
-/** Undefined for an id that is not of this trajectory, and where memory has lost what it stands for. */
+/** Finds the record of an id; undefined for an id that is not of this trajectory, and if the original was lost. */
 export async function findRecord(
   state: TrajectoryState,
   id: string,
@@ -84,7 +86,7 @@ async function inSummary(
   if (summary.id !== id && !isCovered(summary.covers, id)) return undefined;
   const bytes = await read(summary.memory);
   if (bytes === undefined) return undefined;
-  // Ours: memory gives back what was kept, or nothing.
+  // The store returns a record of ours, or nothing.
   const record = JSON.parse(new TextDecoder().decode(bytes)) as StoredTrajectoryRecord;
   if (record.kind === 'subgoal') return inSubgoal(record, id);
   if (summary.id === id) return record;
@@ -107,7 +109,7 @@ function isCovered(covers: CoveredNumbers, id: string): boolean {
   return range !== undefined && range[0] <= number && number <= range[1];
 }
 
-/** A record as a model reads it. */
+/** Writes a record as a model reads it. */
 export function recordText(record: TrajectoryRecord): string {
   switch (record.kind) {
     case 'task':

@@ -38,7 +38,7 @@ describe('options out of range', () => {
     ],
     [{ ratio: 16 }, 'ratio 16 is out of range: use 1.5 to 15, or "adaptive".'],
     [{ ratio: Number.NaN }, 'ratio NaN is out of range: use 1.5 to 15, or "adaptive".'],
-    [{ budget: 999 }, 'budget 999 is too small: use 1000 tokens or more.'],
+    [{ budget: 999 }, 'budget 999 is too small: use at least 1000 tokens.'],
     [{ newest: 0.7 }, 'newest 0.7 is out of range: use 0 to 0.6.'],
     [{ minActions: -1 }, 'minActions -1 is out of range: use 0 or more.'],
   ])('%j', (options, message) => {

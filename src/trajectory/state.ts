@@ -1,28 +1,29 @@
 /**
- * What a trajectory remembers between turns, as plain data: JSON that is saved and loaded. Its size follows the budget, not the number
- * of actions: what was folded is in memory, and an entry knows its memory's id. The steps from one state to the next are pure.
+ * The state of a trajectory between turns, as plain data: JSON that can be saved and loaded. Its size follows the budget, not the number of
+ * actions: folded content is in the store, and an entry has its id there. Steps from one state to the next are pure.
  */
 import type { CompressionTotals } from '../receipts/compression.ts';
 import { subgoalLength } from '../outline/levels.ts';
 
-/** What an agent did and what came of it, both as text. */
+/** An action of an agent and its result, both as text. */
 export type Action = {
   readonly action: string;
   readonly observation: string;
-  /** The id of what was read again, where the observation is an answer of `recall`: it is not summarised a second time. */
+  /** The recalled id, if the observation is an answer of `recall`: it is not summarized a second time. */
   readonly recalls?: string;
 };
 
+/** An action with its id and its tokens. */
 export type NumberedAction = Action & {
   /** `a1`, `a2`, … */
   readonly id: string;
-  /** Tokens of the two as they stand in the context. */
+  /** Tokens of both texts as shown in the context. */
   readonly cost: { readonly action: number; readonly observation: number };
-  /** The two texts as they stand in the context, where they were too long for it. */
+  /** Both texts as shown in the context, if they were cut. */
   readonly shown?: { readonly action: string; readonly observation: string };
 };
 
-/** A sub-goal whose actions stand in the context as they are. */
+/** A sub-goal whose actions are shown in full. */
 export type Subgoal = {
   readonly kind: 'subgoal';
   /** `s1`, `s2`, … */
@@ -32,21 +33,21 @@ export type Subgoal = {
   readonly actions: readonly NumberedAction[];
 };
 
-/** What stands for a finished stretch. It never changes, until it goes into one of a higher level as a whole. */
+/** A summary of finished work. It never changes until it becomes part of a summary of the next level. */
 export type Summary = {
   readonly kind: 'summary';
   /** 1 a sub-goal, 2 a phase, 3 an overview, 4 and more overviews of overviews. */
   readonly level: number;
   readonly id: string;
-  /** The sub-goal's; empty above. */
+  /** The goal of the sub-goal; empty for higher levels. */
   readonly goal: string;
   readonly outcome?: string;
   readonly text: string;
-  /** Brings back what it stands for: actions, or the entries of the level below. */
+  /** The id of the original: actions, or the entries of the level below. */
   readonly memory: string;
-  /** As it stands in the context. */
+  /** Tokens of the summary in the context. */
   readonly tokens: number;
-  /** First and last number of what lies below, by letter. */
+  /** First and last number of the ids below it, by letter. */
   readonly covers: CoveredNumbers;
 };
 
@@ -58,14 +59,14 @@ export type TrajectoryEntry = Subgoal | Summary;
 export type TrajectoryState = {
   readonly version: 1;
   readonly goal: string;
-  /** How many of each letter there were. */
+  /** Number of ids of each letter so far. */
   readonly counts: Readonly<Record<Letter, number>>;
-  /** Tokens of all actions there ever were, whole. */
+  /** Tokens of all actions so far, uncut. */
   readonly tokensSeen: number;
-  /** Finished, oldest first. */
+  /** Finished entries, oldest first. */
   readonly entries: readonly TrajectoryEntry[];
   readonly open: Subgoal | undefined;
-  /** By the name of the level. */
+  /** Totals by the name of the level. */
   readonly compressions: Readonly<Record<string, CompressionTotals>>;
 };
 
@@ -82,18 +83,18 @@ export function numberOf(id: string): number {
   return Number(id.slice(1));
 }
 
-/** A new sub-goal is open; one that was open is finished. */
+/** Starts a sub-goal; an open one is finished. */
 export function started(state: TrajectoryState, goal: string): TrajectoryState {
   const finished = completed(state, undefined);
   const counts = { ...finished.counts, s: finished.counts.s + 1 };
   return { ...finished, counts, open: { kind: 'subgoal', id: `s${counts.s}`, goal, actions: [] } };
 }
 
-/** An action in the open sub-goal; where none is open, in one without a name. */
+/** Adds an action to the open sub-goal; without one, to a new sub-goal without a name. */
 export function added(
   state: TrajectoryState,
   action: Omit<NumberedAction, 'id'>,
-  /** Of the action, whole. */
+  /** Tokens of the uncut action. */
   tokens: number,
 ): TrajectoryState {
   const { open, counts, ...rest } = state.open ? state : started(state, '');
@@ -102,7 +103,7 @@ export function added(
   return { ...rest, counts: { ...counts, a }, tokensSeen: rest.tokensSeen + tokens, open: next };
 }
 
-/** The open sub-goal is finished, in parts where it is long; one without actions is as if it had not been. */
+/** Finishes the open sub-goal, in parts if it is long. A sub-goal without actions is removed. */
 export function completed(state: TrajectoryState, outcome: string | undefined): TrajectoryState {
   const { open } = state;
   if (open === undefined) return state;
@@ -119,12 +120,12 @@ export function completed(state: TrajectoryState, outcome: string | undefined): 
 /** The number of newest actions that stay in an open sub-goal when its older ones become a finished part. */
 const newestActions = 3;
 
-/** Long sub-goals give off their oldest actions while they go on. */
+/** True if the open sub-goal is long enough to split off its oldest actions. */
 export function isLong(state: TrajectoryState): boolean {
   return (state.open?.actions.length ?? 0) >= subgoalLength.max + newestActions;
 }
 
-/** The oldest actions of the open sub-goal become a finished part; it goes on under the same goal with the others. */
+/** Splits off the oldest actions of the open sub-goal as a finished part; the rest stays open with the same goal. */
 export function parted(state: TrajectoryState, length: number): TrajectoryState {
   const { open } = state;
   if (open === undefined || length < 1 || length >= open.actions.length) return state;
@@ -137,7 +138,7 @@ export function parted(state: TrajectoryState, length: number): TrajectoryState 
   };
 }
 
-/** The summary stands where these entries stood. */
+/** Replaces these entries by a summary. */
 export function folded(
   state: TrajectoryState,
   of: readonly TrajectoryEntry[],
@@ -151,7 +152,7 @@ export function folded(
   return { ...state, counts, entries };
 }
 
-/** What a summary of these would cover. */
+/** Returns the ids that a summary of these entries covers. */
 export function coverOf(entries: readonly TrajectoryEntry[]): CoveredNumbers {
   const covers: Partial<Record<Letter, readonly [number, number]>> = {};
   const take = (letter: Letter, [first, last]: readonly [number, number]): void => {

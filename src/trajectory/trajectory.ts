@@ -1,6 +1,6 @@
 /**
- * A trajectory that keeps itself small: an agent loop names its sub-goals and adds its actions, and gets a context that stays under its
- * budget however long it works. What is finished is summarised once and kept in memory, level upon level; every action can be had back.
+ * A trajectory that keeps itself small: an agent loop names its sub-goals and adds its actions, and gets a context that stays under its budget
+ * however long it works. Finished work is summarized once, level by level, and stored; every action can be read again.
  */
 import { LRUCache } from 'lru-cache';
 import type { RecallTool } from '../codecs/codec.ts';
@@ -49,19 +49,19 @@ import {
 import { type Context, contextOf, costOf, type ContextMeasure, tokensOf, waitingTokens } from './view.ts';
 
 export type TrajectoryOptions = HierarchyOptions & {
-  /** What the agent is to do, in the words it was told. Of a loaded `state` the goal it has stays. */
+  /** The task of the agent, in its own words. A loaded `state` keeps its own goal. */
   readonly goal: string;
-  /** What `state()` gave before a restart; store and secret must be those it was made with. */
+  /** The result of `state()` before a restart; store and secret must be the same as then. */
   readonly state?: TrajectoryState;
-  /** Writes the summaries. Default: the local extractive one, which is also what stands in where this one fails. */
+  /** Writes the summaries. Default: the local extractive summarizer, which is also used if this one fails. */
   readonly summarizer?: Summarizer;
-  /** Milliseconds the summarizer has for one summary. Default 30,000. */
+  /** Deadline for one summary, in milliseconds. Default 30,000. */
   readonly summarizerTimeoutMs?: number;
-  /** Where the originals are kept. Default: in this process, at most 128 MiB. */
+  /** The store of the originals. Default: in this process's memory, at most 128 MiB. */
   readonly store?: Store;
-  /** At least 32 bytes, the same with every start. Required beside a `store`; default without one: random. */
+  /** At least 32 bytes, the same with every start. Required with a `store`; random without one. */
   readonly secret?: Uint8Array;
-  /** Whose trajectory it is (a-z, 0-9, -). Default `local`. */
+  /** The tenant that owns the trajectory (a-z, 0-9, -). Default `local`. */
   readonly tenant?: string;
   /** How long originals are kept, in milliseconds. Default 30 days. */
   readonly memoryTtlMs?: number;
@@ -69,54 +69,58 @@ export type TrajectoryOptions = HierarchyOptions & {
   readonly storeDeadlineMs?: number;
   /** Chooses the token counter. */
   readonly model?: string;
-  /** Counts instead of the model's own: a function that returns the tokens of a text, or an object with it as `count`. It answers at once. */
+  /** A counter to use instead of the model's: a synchronous function that returns the tokens of a text, or an object with it as `count`. */
   readonly counter?: OwnCounter;
-  /** Is told of each summary that was made. */
+  /** Called for each summary that was made. */
   readonly onCompression?: (compression: Compression) => void;
 };
 
+/** The history of an agent's work. */
 export interface Trajectory {
-  /** Begins a sub-goal and returns its id, such as `s3`. One that is open is finished without an outcome. */
+  /** Starts a sub-goal and returns its id, such as `s3`. An open sub-goal is finished without an outcome. */
   startSubgoal(goal: string): string;
   /** Adds an action to the open sub-goal and returns its id, such as `a17`. */
   addAction(action: Action): string;
   /** Finishes the open sub-goal. Resolves like `settled`; need not be awaited. */
   completeSubgoal(outcome?: string): Promise<void>;
-  /** What to send to the model now. Waits for nothing: what is not summarised yet stands there as it was, or cut to the budget. */
+  /** Returns the messages to send to the model now. Synchronous: work that is not summarized yet is included in full, or cut to the budget. */
   context(): Context;
-  /** Resolves when all that was due is folded. Never rejects: what fails is in the report, and is tried again at the next change. */
+  /** Resolves when all pending work is folded. Never rejects: a failure is in the report, and is retried at the next change. */
   settled(): Promise<void>;
-  /** The full record of an action, a sub-goal, a phase, an overview; undefined for other ids. Rejects with `store-failed`. */
+  /** Returns the full record of an action, a sub-goal, a phase or an overview; undefined for other ids. Rejects with `store-failed`. */
   record(id: string): Promise<TrajectoryRecord | undefined>;
-  /** The text that answers a call of `read_memory` (see `recallTool`), at most `maxTokens` (default 2,000) of it. */
+  /** Answers a call of `read_memory` (see `recallTool`) with at most `maxTokens` tokens, by default 2,000. */
   recall(argumentsJson: string, maxTokens?: number): Promise<string>;
   /** The definition of `read_memory`, for the agent's list of tools. */
   readonly recallTool: RecallTool;
-  /** What to save for a restart, as plain data. */
+  /** Returns the state to save for a restart, as plain data. */
   state(): TrajectoryState;
+  /** Returns counts of the trajectory so far. */
   report(): TrajectoryReport;
 }
 
+/** Counts of a trajectory. */
 export type TrajectoryReport = {
   readonly actions: number;
-  /** Of all actions there ever were. */
+  /** Tokens of all actions so far. */
   readonly tokensSeen: number;
-  /** Of the context now. */
+  /** Tokens of the current context. */
   readonly tokensNow: number;
-  /** By level: `subgoal`, `phase`, `overview`. */
+  /** Totals by level: `subgoal`, `phase`, `overview`. */
   readonly compressions: Readonly<Record<string, CompressionTotals>>;
-  /** Why the last round of folding broke off (`store-failed`); undefined where it did not. */
+  /** Why the last round of folding failed (`store-failed`); undefined if it did not. */
   readonly problem: string | undefined;
 };
 
-/** Folding goes down to this share of the budget, so that it is not needed again at once. */
+/** Folding goes on down to this share of the budget, so that it is not needed again at once. */
 const lowShare = 0.75;
 
-/** The same of the newest finished sub-goals: each time they are folded, all behind them is rewritten. */
+/** The same share for the newest finished sub-goals: each time they are folded, everything after them is rewritten. */
 const fewerShare = 0.7;
 
 /**
- * Throws `bad-config` for options out of range.
+ * Opens a trajectory. Rejects with `bad-config` for options out of range.
+ *
  * @example
  * const trajectory = await openTrajectory({ goal: 'Fix the failing build', preset: 'long-horizon' });
  * trajectory.startSubgoal('Find the failing test');
@@ -136,7 +140,7 @@ export async function openTrajectory(options: TrajectoryOptions): Promise<Trajec
   let running: Promise<void> | undefined;
   let isDue = false;
 
-  /** All that is due, one after the other: each may make the next one due. */
+  /** Carries out all pending work, one item after the other: each may cause the next. */
   async function foldAll(): Promise<void> {
     let pressure = { context: false, waiting: false };
     for (;;) {
@@ -153,7 +157,7 @@ export async function openTrajectory(options: TrajectoryOptions): Promise<Trajec
     }
   }
 
-  /** The original is in memory before the summary stands in its place. */
+  /** Makes one summary. The original is stored before the summary replaces it. */
   async function foldOne(work: FoldWork): Promise<void> {
     const { summary, compression } = await fold(work, state, { settings, measure, summarizer, timeoutMs });
     const original = bytesOf(recordOf(work, summary.id));
@@ -173,7 +177,7 @@ export async function openTrajectory(options: TrajectoryOptions): Promise<Trajec
         await foldAll();
         problem = undefined;
       } catch (error) {
-        // What could not be kept stays in the state; the next change tries again.
+        // Work that could not be stored stays in the state; the next change retries.
         problem = LeporelloError.isInstance(error) ? error.code : 'failed';
       }
     }

@@ -1,27 +1,28 @@
 /**
- * The context of a trajectory: what an agent sends of it to its model. Finished stretches first, which do not change from turn to turn,
- * then actions as turns of two sides. Always under the budget: what folding has not made room for is cut here, for this once. Pure.
+ * The context of a trajectory: what an agent sends to its model. Finished work comes first and does not change from turn to turn; then actions as
+ * turns of two roles. Always under the budget: if folding has not made enough space, texts are cut for this call. Pure.
  */
 import type { CountTokens } from '../conversation/fit.ts';
 import { cut, entryText, observationText } from './layout.ts';
 import type { NumberedAction, Subgoal, Summary, TrajectoryState } from './state.ts';
 
-/** Sides alternate and the first and the last are the user's, as every provider takes it. */
+/** A message. Roles alternate, and the first and last message have the role `user`, as every provider accepts. */
 export type ContextMessage = { readonly role: 'user' | 'assistant'; readonly content: string };
 
+/** The context to send. */
 export type Context = {
   readonly messages: readonly ContextMessage[];
-  /** The same as one text, for a prompt that has no sides. */
+  /** The messages as one text, for a prompt without roles. */
   readonly text: string;
-  /** Of the messages, with what a message costs beside its content; reckoned from the pieces, so a little high. */
+  /** Tokens of the messages, overhead per message included. Summed over pieces, so a little too high. */
   readonly tokens: number;
 };
 
 export type ContextMeasure = {
   readonly count: CountTokens;
-  /** Tokens of a message beside its content. */
+  /** Overhead of a message, in tokens. */
   readonly perMessage: number;
-  /** Tokens that one text may have in the context: longer ones are cut when they come, and stand so from then on. */
+  /** Maximum tokens of one text in the context: longer texts are cut when they are added, and stay cut. */
   readonly longest: number;
 };
 
@@ -32,18 +33,19 @@ type ContextPiece = {
   readonly tokens: number;
 };
 
-/** Recalls what the trajectory is for, where that is too long to stand in the context. */
+/** The id by which the task can be recalled if it is too long for the context. */
 export const taskId = 'task';
 
-/** Tokens below which a piece says nothing any more. */
-const leastPiece = 40;
+/** Minimum tokens of a piece: a shorter one would say nothing. */
+const minPiece = 40;
 
-/** A separator joins otherwise than alone, at worst. */
+/** Tokens added per piece, because separators may be tokenized differently in context. */
 const seam = 2;
 
 const openingLine =
   'Earlier work stands in short below, oldest first. read_memory with an id (such as o1, p2, s3 or a17) brings back the full record.';
 
+/** Builds the context within the budget. */
 export function contextOf(state: TrajectoryState, budget: number, measure: ContextMeasure): Context {
   const messages = messagesOf(fitted(piecesOf(state, measure), budget, measure), measure);
   return {
@@ -53,12 +55,12 @@ export function contextOf(state: TrajectoryState, budget: number, measure: Conte
   };
 }
 
-/** What the context would have uncut. Costs a look at each entry: texts were counted when they came. */
+/** Returns the tokens of the uncut context. Cheap: texts were counted when they were added. */
 export function tokensOf(state: TrajectoryState, measure: ContextMeasure): number {
   return piecesOf(state, measure).reduce((sum, { tokens }) => sum + tokens + measure.perMessage, 0);
 }
 
-/** What the two sides of an action have in the context. */
+/** Returns the tokens of both texts of an action in the context. */
 export function costOf(
   { id, action, observation }: Omit<NumberedAction, 'cost'>,
   { count }: ContextMeasure,
@@ -66,17 +68,17 @@ export function costOf(
   return { action: count(action) + seam, observation: count(observationText({ id, observation })) + seam };
 }
 
-/** A summary's, as an entry of the context. */
+/** Returns the tokens of a summary in the context. */
 export function entryTokens(summary: Omit<Summary, 'tokens' | 'memory'>, { count }: ContextMeasure): number {
   return count(entryText(summary)) + seam;
 }
 
-/** A finished sub-goal's, with its actions. */
+/** Returns the tokens of a sub-goal with its actions. */
 export function subgoalTokens(subgoal: Subgoal, measure: ContextMeasure): number {
   return subgoalPieces(subgoal, measure).reduce((sum, { tokens }) => sum + tokens + measure.perMessage, 0);
 }
 
-/** Of all finished sub-goals that stand as they are. */
+/** Returns the tokens of all finished sub-goals that are shown in full. */
 export function waitingTokens({ entries }: TrajectoryState, measure: ContextMeasure): number {
   const waiting = entries.filter((entry) => entry.kind === 'subgoal');
   return waiting.reduce((sum, subgoal) => sum + subgoalTokens(subgoal, measure), 0);
@@ -93,7 +95,7 @@ function piecesOf(state: TrajectoryState, measure: ContextMeasure): readonly Con
   return state.open ? [...pieces, ...subgoalPieces(state.open, measure)] : pieces;
 }
 
-/** Spelled the same while it is open and when it is finished, so that nothing changes ahead of its end. */
+/** Returns the pieces of a sub-goal. They are the same while it is open and when it is finished, so that the prefix does not change. */
 function subgoalPieces(
   { id, goal, outcome, actions }: Subgoal,
   measure: ContextMeasure,
@@ -122,7 +124,7 @@ function said(id: string, whole: string, { count, longest }: ContextMeasure): Co
   return { role: 'user', id, text, tokens: count(text) + seam };
 }
 
-/** As they are where they fit; else the longest are cut to one length, and where there are too many the oldest are left out. */
+/** Fits the pieces into the budget: the longest are cut to a common length, and if there are too many, the oldest are left out. */
 function fitted(
   pieces: readonly ContextPiece[],
   budget: number,
@@ -130,7 +132,7 @@ function fitted(
 ): readonly ContextPiece[] {
   const { count, perMessage } = measure;
   if (pieces.reduce((sum, { tokens }) => sum + tokens + perMessage, 0) <= budget) return pieces;
-  const few = fewer(pieces, Math.floor(budget / (leastPiece + perMessage)), measure);
+  const few = fewer(pieces, Math.floor(budget / (minPiece + perMessage)), measure);
   const cap = commonCap(
     few.map(({ tokens }) => tokens),
     budget - few.length * perMessage,
@@ -144,18 +146,18 @@ function fitted(
 
 function fewer(
   pieces: readonly ContextPiece[],
-  most: number,
+  max: number,
   measure: ContextMeasure,
 ): readonly ContextPiece[] {
-  if (pieces.length <= most) return pieces;
+  if (pieces.length <= max) return pieces;
   const [task, ...rest] = pieces;
-  const kept = rest.slice(rest.length - (most - 2));
+  const kept = rest.slice(rest.length - (max - 2));
   const left = rest.slice(0, rest.length - kept.length).filter(({ id }) => id !== '');
   const note = `[${left[0]?.id} to ${left.at(-1)?.id} are not shown; read_memory has them.]`;
   return [task!, said('', note, measure), ...kept];
 }
 
-/** The largest number such that the costs, none of them above it, come to `budget` at most. */
+/** Returns the largest cap such that the costs, each limited to it, sum up to at most `budget`. */
 function commonCap(costs: readonly number[], budget: number): number {
   const sorted = costs.toSorted((a, b) => a - b);
   let left = budget;
@@ -169,7 +171,7 @@ function commonCap(costs: readonly number[], budget: number): number {
 
 type ContextTurn = ContextMessage & { readonly tokens: number };
 
-/** Pieces of one side that follow each other are one message. */
+/** Joins adjacent pieces of one role into a message. */
 function messagesOf(pieces: readonly ContextPiece[], { perMessage }: ContextMeasure): readonly ContextTurn[] {
   const turns: ContextTurn[] = [];
   for (const { role, text, tokens } of pieces) {
