@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { run } from '../run.ts';
 import { testTerminal } from '../../../test/support/test-terminal.ts';
 
-const masked = (text: string) => text.replace(/Took [\d.]+ s\./, 'Took TIME.');
+const masked = (text: string) => text.replace(/The demo took [\d.]+ s\./, 'The demo took TIME.');
 
 describe('leporello demo', () => {
   it('shows what went out, what was folded and a recall', async () => {
@@ -14,12 +14,12 @@ describe('leporello demo', () => {
     expect(await run(['demo'], terminal)).toBe(0);
     expect(terminal.written.err()).toBe('');
     expect(masked(terminal.written.out())).toMatchInlineSnapshot(`
-      "A coding agent looks for a bug. The model is scripted; the client, the gateway and its memory are real.
+      "A coding agent looks for a bug. The model is scripted; the client, the gateway and its store are real.
       Client: plain fetch, streaming.
       The model's window: 8,000 tokens; the gateway folds above 6,800, down to 4,800.
-      "as it is" is what the client asked to send, "sent" what went out (from the first fold on with the tool read_memory), both in tokens.
+      "client" is the size of the client's request, "sent" of the request that the gateway sent (with the tool read_memory), in tokens.
 
-      turn  messages  as it is   sent  the agent
+      turn  messages    client   sent  the agent
          1         2       421    501  list_files {"path": "."}
          2         4       613    693  read_log {"name": "export-2026-05-12.log"}
          3         6     4,285  4,365  read_file {"path": "src/export/run-export.ts"}
@@ -27,7 +27,7 @@ describe('leporello demo', () => {
          5        10     5,685  5,765  read_file {"path": "src/money/parse-amount.ts"}
          6        12     6,001  6,081  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
          7        14     6,839  3,360  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
-                folded: 8,975 characters became this:
+                folded: 8,975 characters were replaced by this stub:
                 | [Folded tool result: 8975 characters, 86 lines. It begins "2026-05-12T02:00:02 info export started
                 | run=20260512-0200 b…". To read it again call read_memory with {"id":"mem_xz6p1qzs5has3qdh"}.]
          8        16     7,211  3,674  read_file {"path": "src/store/invoice-store.ts"}
@@ -36,26 +36,26 @@ describe('leporello demo', () => {
         11        22     8,602  5,065  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
         12        24     8,823  5,286  run {"command": "npm test"}
         13        26    10,761  4,571  "The fix is in and all 40 tests pass. For your list I read the night'…
-                folded: 3,186 characters became this, and 4 more like it:
+                folded: 3,186 characters were replaced by this stub, and 4 more like it:
                 | [Folded tool result: 3186 characters, 88 lines. It begins "import { config } from
                 | '../config.ts';". To read it again call read_memory with {"id":"mem_8vvebbj8fmearh0q"}.]
-                recall: in the middle of this answer the model called read_memory
-                {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered it with 1,945 tokens and
-                the stream went on. The client got 943 characters of text and no call; the answer ends:
+                recall: inside this answer the model called read_memory
+                {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered with 1,945 tokens, and
+                the stream continued. The client got 943 characters of text and no call; the answer ends:
                 | **Left out in the night of 12 May**, as the log wrote them:
                 | - RE-2026-04417, Stadtwerke Elmau, 12.480,00
                 | - RE-2026-04431, Hotel Seeblick GmbH, 1.250,40
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      60,278 tokens went out in 13 turns instead of 80,636 (25.2 % less), the recall's second request among them.
-      The largest request had 6,516 instead of 10,761, in a window of 8,000.
-      Memory gave back 6 of 6 folded texts, each as it was. Took TIME.
+      60,278 tokens were sent in 13 turns instead of 80,636 (25.2 % less), including the second request for the recall.
+      The largest request had 6,516 tokens instead of 10,761, in a window of 8,000.
+      The gateway restored 6 of 6 folded texts exactly. The demo took TIME.
 
-      Where to look next
-        leporello serve                 the same gateway, for your own agent: change its base URL
+      Next steps
+        leporello serve                 run the gateway for your own agent: change its base URL
         leporello compact FILE          fold a recorded conversation, offline
-        leporello help                  everything else
+        leporello help                  show all commands
       "
     `);
   });
@@ -102,6 +102,6 @@ describe('leporello demo', () => {
     await terminal.shows('read_log');
     terminal.stop();
     expect(await ended).toBe(130);
-    expect(terminal.written.out()).not.toContain('Where to look next');
+    expect(terminal.written.out()).not.toContain('Next steps');
   });
 });

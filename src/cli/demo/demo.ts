@@ -1,4 +1,4 @@
-/** `leporello demo`: a scripted model, the gateway and a real client on the loopback, a temporary folder, and what happened between them. */
+/** Implements `leporello demo`: connects a client, the gateway and a scripted model on the loopback, and prints what happens between them. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,11 +14,11 @@ import { closing, type DemoSum, type DemoTurn, opening, playDemo, turnText } fro
 import { storeFile } from '../open-memory.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Tokens; small, so that a short conversation fills it. */
+/** The window in tokens, small so that a short conversation fills it. */
 const window = 8_000;
 const fractions = { trigger: 0.85, target: 0.6 };
 
-/** Always the same, so that the ids are: nothing is kept that it could protect. */
+/** A fixed secret, so that ids are always the same. The demo stores nothing that it must protect. */
 const secret = new TextEncoder().encode('the demo keeps nothing that needs a secret');
 
 export async function demo(args: DemoArgs, terminal: Terminal): Promise<number> {
@@ -58,7 +58,7 @@ async function setUp(folder: string) {
       models: { [sampleBody.model]: { window, tokenizer: { encoding: 'o200k_base' } } },
       triggers: { windowFraction: fractions },
       urls: { openai: `${provider.url}/v1` },
-      // The first request waits for the vocabulary, on a slow machine for long.
+      // The first request waits for the tokenizer to load, which takes long on a slow machine.
       prepareDeadlineMs: 60_000,
     },
     { store, secret, upstream, log: { info: () => undefined, warn: () => undefined } },
@@ -83,7 +83,7 @@ async function setUp(folder: string) {
   };
 }
 
-/** A receipt is written when its response has ended, which the client may see a moment earlier. */
+/** Asks until the receipt exists: it is written when its response has ended, which the client may notice slightly earlier. */
 async function written(ask: () => Promise<unknown>): Promise<Receipt> {
   for (let tries = 1; ; tries++) {
     const found = (await ask()) as Receipt | { readonly error: unknown };
@@ -93,7 +93,7 @@ async function written(ask: () => Promise<unknown>): Promise<Receipt> {
   }
 }
 
-/** How many of the folded texts memory still has, exactly as the client has them. */
+/** Counts the folded texts that the gateway returns exactly as the client has them. */
 async function givenBack(
   turns: readonly DemoTurn[],
   memory: (id: string) => Promise<unknown>,
@@ -107,7 +107,7 @@ async function givenBack(
 
 function sumOf(turns: readonly DemoTurn[], back: number, seconds: number): DemoSum {
   const before = turns.map((turn) => turn.tokensBefore);
-  // A recall is a second request: all that was sent, and the answer.
+  // A recall needs a second request: everything that was sent before, and the answer.
   const after = turns.flatMap(({ tokensAfter, recall }) =>
     recall === undefined ? [tokensAfter] : [tokensAfter, tokensAfter + recall.tokens],
   );

@@ -1,10 +1,11 @@
-/** As much of Chat Completions as the demo speaks, on both of its ends. Types, and the sample conversation under them. */
+/** Provides both ends of the demo: a client that streams Chat Completions, a scripted model, and the sample conversation that they play. */
 import { splitEvents } from '../../gateway/http/sse.ts';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import sampleFile from '../samples/missing-invoices.json' with { type: 'json' };
 
+/** The part of a Chat Completions request that the demo uses. */
 export type ChatBody = {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
@@ -24,15 +25,15 @@ export type ChatCall = {
   readonly function: { readonly name: string; readonly arguments: string };
 };
 
-/** An agent's conversation as its client holds it at the end. */
+/** The conversation of an agent, as its client has it at the end. */
 export const sampleBody: ChatBody = sampleFile;
 
 export interface ChatClient {
-  /** Returns the model's message, put together from the stream. */
+  /** Sends a request, and returns the model's message, assembled from the stream. */
   send(body: ChatBody): Promise<{ readonly message: ChatMessage; readonly headers: Headers }>;
 }
 
-/** A client of the gateway at `url`, which has no path. `send` rejects when the gateway answers with an error status. */
+/** Creates a client of the gateway at `url`, which has no path. `send` rejects when the gateway answers with an error status. */
 export function chatClient(url: string): ChatClient {
   return {
     async send(body) {
@@ -85,7 +86,7 @@ async function messageOf(chunks: AsyncIterable<Chunk>): Promise<ChatMessage> {
   return calls.length === 0 ? said : { ...said, tool_calls: calls };
 }
 
-/** The call whose result is read again, and what is looked for in it. */
+/** The call whose result the model recalls, and the query for it. */
 const recalled = { call: 'call_02', query: 'small-amount' } as const;
 
 const recallCall = 'call_recall';
@@ -110,27 +111,30 @@ export function demoScript(sample: ChatBody): (body: ChatBody) => ChatMessage {
   };
 }
 
-/** Behind the first paragraph. */
+/** Splits a text after its first paragraph. */
 function split(text: string): readonly [string, string] {
   const end = text.indexOf('\n\n');
   return [text.slice(0, end), text.slice(end)];
 }
 
-/** The id in the stub that stands where the result stood. */
+/** Returns the id in the stub of the folded result. */
 function memoryIdIn({ messages }: ChatBody): string | undefined {
   const result = messages.find((message) => message.tool_call_id === recalled.call);
   return /mem_[0-9a-z]{16}/.exec(result?.content ?? '')?.[0];
 }
 
 export type ScriptedProvider = {
-  /** `http://127.0.0.1:PORT` */
+  /** The URL, `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /** The bodies it got, in order. */
+  /** The bodies that it received, in order. */
   readonly received: readonly ChatBody[];
   close(): Promise<void>;
 };
 
-/** `answer` gives the model's message for a request. Errors of it are answered with 500. */
+/**
+ * Starts the scripted model: a server on the loopback that streams what `answer` returns for each request. It implements one wire format and
+ * checks nothing; the fake provider for tests (test/support/) does, but is not part of the command.
+ */
 export async function startScriptedProvider(
   answer: (body: ChatBody) => ChatMessage,
 ): Promise<ScriptedProvider> {
@@ -186,7 +190,7 @@ function callDeltas(
   return [opening, ...rest].map((call) => ({ tool_calls: [call] }));
 }
 
-/** A few words each, as models send them. */
+/** Splits a text into pieces of a few words, as models send them. */
 function piecesOf(text: string): readonly string[] {
   return text.match(/.{1,24}/gsu) ?? [];
 }

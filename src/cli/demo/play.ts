@@ -1,30 +1,30 @@
-/** Plays the sample turn by turn: an agent's client on one side, the scripted model on the other, the gateway between. */
+/** Plays the sample conversation turn by turn, with the gateway between client and scripted model, and formats what the demo prints. */
 import type { Receipt } from '../../receipts/receipt.ts';
 import type { ChatBody, ChatClient, ChatMessage, ScriptedProvider } from './model-and-client.ts';
 
-/** What one turn looked like from both ends. */
+/** A turn, as seen from both ends. */
 export type DemoTurn = {
   readonly turn: number;
   /** Messages in the client's request. */
   readonly messages: number;
   readonly tokensBefore: number;
-  /** Of what was sent. The recall tool is in it. */
+  /** Tokens of the sent request, including the recall tool. */
   readonly tokensAfter: number;
-  /** Stubs that were not there a turn before. */
+  /** Stubs that are new in this turn. */
   readonly folded: readonly Stub[];
   readonly recall: DemoRecall | undefined;
-  /** What the client got. */
+  /** The message that the client received. */
   readonly reply: ChatMessage;
   readonly ms: number;
 };
 
-/** `original` is what the client still holds in that place. */
+/** A stub in a sent request. `original` is the client's text in its place. */
 export type Stub = { readonly id: string; readonly text: string; readonly original: string };
 
 export type DemoRecall = {
   /** The arguments of the model's call. */
   readonly asked: string;
-  /** Of the gateway's answer. */
+  /** Tokens of the gateway's answer. */
   readonly tokens: number;
 };
 
@@ -32,7 +32,7 @@ type Stage = {
   readonly sample: ChatBody;
   readonly client: ChatClient;
   readonly provider: ScriptedProvider;
-  /** What the gateway wrote down of a request. */
+  /** Returns the receipt of a request. */
   readonly receipt: (id: string) => Promise<Receipt>;
 };
 
@@ -75,7 +75,7 @@ function stubsIn({ messages }: ChatBody, history: readonly ChatMessage[]): reado
   });
 }
 
-/** A second request within one turn is a continuation: the call and its answer stand at its end. */
+/** Finds a recall: a second request within one turn is a continuation, with the call and its answer at the end. */
 function recallIn(continuation: ChatBody | undefined, { recalls }: Receipt): DemoRecall | undefined {
   const call = continuation?.messages.at(-2)?.tool_calls?.[0];
   const [answered] = recalls;
@@ -88,12 +88,12 @@ const width = 110;
 type Fractions = { readonly trigger: number; readonly target: number };
 
 export function opening(window: number, { trigger, target }: Fractions): string {
-  return `A coding agent looks for a bug. The model is scripted; the client, the gateway and its memory are real.
+  return `A coding agent looks for a bug. The model is scripted; the client, the gateway and its store are real.
 Client: plain fetch, streaming.
 The model's window: ${count(window)} tokens; the gateway folds above ${count(window * trigger)}, down to ${count(window * target)}.
-"as it is" is what the client asked to send, "sent" what went out (from the first fold on with the tool read_memory), both in tokens.
+"client" is the size of the client's request, "sent" of the request that the gateway sent (with the tool read_memory), in tokens.
 
-turn  messages  as it is   sent  the agent
+turn  messages    client   sent  the agent
 `;
 }
 
@@ -117,7 +117,7 @@ export type DemoSum = {
   readonly tokensAfter: number;
   readonly largestBefore: number;
   readonly largestAfter: number;
-  /** Texts that were folded, and how many of them memory gave back as they were. */
+  /** Number of texts that were folded, and of those that were restored exactly. */
   readonly folded: number;
   readonly givenBack: number;
   readonly seconds: number;
@@ -126,14 +126,14 @@ export type DemoSum = {
 export function closing(sum: DemoSum, window: number): string {
   const saved = (100 * (sum.tokensBefore - sum.tokensAfter)) / sum.tokensBefore;
   return `
-${count(sum.tokensAfter)} tokens went out in ${sum.turns} turns instead of ${count(sum.tokensBefore)} (${saved.toFixed(1)} % less), the recall's second request among them.
-The largest request had ${count(sum.largestAfter)} instead of ${count(sum.largestBefore)}, in a window of ${count(window)}.
-Memory gave back ${sum.givenBack} of ${sum.folded} folded texts, each as it was. Took ${sum.seconds.toFixed(1)} s.
+${count(sum.tokensAfter)} tokens were sent in ${sum.turns} turns instead of ${count(sum.tokensBefore)} (${saved.toFixed(1)} % less), including the second request for the recall.
+The largest request had ${count(sum.largestAfter)} tokens instead of ${count(sum.largestBefore)}, in a window of ${count(window)}.
+The gateway restored ${sum.givenBack} of ${sum.folded} folded texts exactly. The demo took ${sum.seconds.toFixed(1)} s.
 
-Where to look next
-  leporello serve                 the same gateway, for your own agent: change its base URL
+Next steps
+  leporello serve                 run the gateway for your own agent: change its base URL
   leporello compact FILE          fold a recorded conversation, offline
-  leporello help                  everything else
+  leporello help                  show all commands
 `;
 }
 
@@ -142,15 +142,15 @@ function foldText(folded: readonly Stub[]): string {
   if (first === undefined) return '';
   const others = folded.length - 1;
   const more = others === 0 ? '' : `, and ${others} more like it`;
-  const head = `folded: ${count(first.original.length)} characters became this${more}:`;
+  const head = `folded: ${count(first.original.length)} characters were replaced by this stub${more}:`;
   return `${indent}${head}\n${wrapped(first.text, `${indent}| `)}`;
 }
 
 function recallText({ asked, tokens }: DemoRecall, reply: ChatMessage): string {
   const calls = reply.tool_calls?.length ?? 0;
   const sentence =
-    `recall: in the middle of this answer the model called read_memory ${asked}. The gateway answered it with ` +
-    `${count(tokens)} tokens and the stream went on. The client got ${count(reply.content?.length ?? 0)} characters of text and ` +
+    `recall: inside this answer the model called read_memory ${asked}. The gateway answered with ` +
+    `${count(tokens)} tokens, and the stream continued. The client got ${count(reply.content?.length ?? 0)} characters of text and ` +
     `${calls === 0 ? 'no call' : `${calls} calls`}; the answer ends:`;
   const last = (reply.content ?? '').split('\n\n').at(-2) ?? '';
   return `${wrapped(sentence, indent)}${last
@@ -159,7 +159,7 @@ function recallText({ asked, tokens }: DemoRecall, reply: ChatMessage): string {
     .join('')}`;
 }
 
-/** The call the agent makes, or the beginning of what it says. */
+/** Returns the call that the agent makes, or the beginning of its text. */
 function sayingOf({ content, tool_calls }: ChatMessage): string {
   const call = tool_calls?.[0]?.function;
   const text = call === undefined ? `"${content ?? ''}` : `${call.name} ${call.arguments}`;
@@ -167,7 +167,7 @@ function sayingOf({ content, tool_calls }: ChatMessage): string {
   return line.length > 70 ? `${line.slice(0, 69)}…` : line;
 }
 
-/** At blanks; a longer word stands on a line of its own. */
+/** Wraps a text at spaces; a longer word gets its own line. */
 function wrapped(text: string, prefix: string): string {
   const lines: string[] = [];
   let line = '';

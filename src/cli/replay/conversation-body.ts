@@ -1,6 +1,6 @@
 /**
- * A recorded conversation as the body of a request that holds all of it. Recordings lack what stands in front of the messages, or hold
- * the small one of a benchmark: so each gets its tools and a filler that make a prefix of one size.
+ * Converts a recorded conversation to the body of a request, and defines the prices of the replay. Recordings lack the system prompt and tools,
+ * or have the small ones of a benchmark, so each gets tools and a filler that make a prefix of the same size.
  */
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { createConversationCounter } from '../../tokens/count-conversation.ts';
@@ -8,10 +8,10 @@ import type { TokenCounter } from '../../tokens/token-counter.ts';
 import type { PriceOverrides } from '../../receipts/prices.ts';
 import type { CacheRates } from '../../replay/bill.ts';
 
-/** The model of conversations recorded without one. */
+/** Name of the model of conversations that were recorded without one. */
 export const replayedModel = 'replayed';
 
-/** One line of a file of conversations, in the form of Chat Completions. */
+/** A line of a file of conversations, in the format of Chat Completions. */
 export type ConversationRecord = {
   readonly id: string;
   readonly source: string;
@@ -26,8 +26,8 @@ export type RecordedMessage = {
 };
 
 /**
- * The body, with tools of `prefixTokens` tokens; of more only where the recorded ones are larger. `marks`: what the last tool says besides,
- * such as a mark for the provider's cache.
+ * Returns the body, with tools of `prefixTokens` tokens, or more if the recorded ones are larger. `marks` are further fields of the last tool,
+ * such as a cache mark.
  */
 export function conversationBody(
   { messages, tools }: Pick<ConversationRecord, 'messages' | 'tools'>,
@@ -40,7 +40,7 @@ export function conversationBody(
     const padded = [...offered, { ...toolNamed('filler', ' the'.repeat(filler)), ...marks }];
     return new TextEncoder().encode(JSON.stringify({ model: replayedModel, messages, tools: padded }));
   };
-  // From one on: the first makes a token with the quote in front of it.
+  // Starts at 1, because the first word of the filler forms a token with the quote in front of it.
   const missing = prefixTokens - preambleTokens(bodyWith(1), counter);
   return bodyWith(Math.max(0, missing + 1));
 }
@@ -71,10 +71,10 @@ export const priceTables: Readonly<Record<PriceTable, CacheRates>> = {
 
 export type PriceTable = 'anthropic' | 'openai' | 'uncached';
 
-/** The price of a token that Anthropic keeps for an hour. */
+/** Price of a token that Anthropic caches for an hour. */
 export const writtenForAnHour = 2;
 
-/** For engines: what the model of conversations that were recorded without one costs. */
+/** Returns price overrides for engines, for the model of conversations that were recorded without one. */
 export function pricesIn(table: PriceTable): PriceOverrides {
   const { read, write, output } = priceTables[table];
   const long = table === 'anthropic' ? { cacheWriteLong: writtenForAnHour } : {};

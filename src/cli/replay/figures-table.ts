@@ -1,6 +1,7 @@
-/** The figures of a replay as aligned text, a table for each source. Text alone. */
+/** Formats the figures of a replay as text, with one table for each source, and its progress as a bar. */
 import type { Figures, SourceFigures } from '../../replay/figures.ts';
 
+/** Returns all tables. */
 export function figuresTable(sources: readonly SourceFigures[]): string {
   return sources.map(tableOf).join('\n');
 }
@@ -9,13 +10,13 @@ function tableOf(figures: SourceFigures): string {
   return `${figures.source}: ${titleOf(figures)}\n${layOut(figuresRows(figures))}`;
 }
 
-/** How much was replayed. */
+/** Returns a line that says how much was replayed. */
 export function titleOf({ conversations, requests, policies }: SourceFigures): string {
   const needs = policies[0]?.needs ?? 0;
   return `${count(conversations)} conversation${conversations === 1 ? '' : 's'}, ${count(requests)} requests, ${count(needs)} values used again`;
 }
 
-/** The heads, and a row for each policy. */
+/** Returns the head of the table, and a row for each policy. */
 export function figuresRows({ policies }: SourceFigures): readonly (readonly string[])[] {
   const tables = Object.keys(policies[0]?.cost ?? {});
   const first = tables[0] ?? '';
@@ -52,10 +53,10 @@ function rowOf(figures: Figures, tables: readonly string[], first: string): read
   ];
 }
 
-/** What must not be, where it is. */
+/** Returns the number of requests over the window, with warnings for policies that failed. */
 function problemsOf({ overWindow, failed, unfit }: Figures): string {
-  const told = [failed > 0 ? `${failed} failed` : '', unfit > 0 ? `${unfit} unfit` : ''].filter(Boolean);
-  return [count(overWindow), ...told].join(', ');
+  const warnings = [failed > 0 ? `${failed} failed` : '', unfit > 0 ? `${unfit} unfit` : ''].filter(Boolean);
+  return [count(overWindow), ...warnings].join(', ');
 }
 
 function layOut(rows: readonly (readonly string[])[]): string {
@@ -79,7 +80,7 @@ function count(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-/** Returns the text that shows the bar anew. */
+/** Returns a function that draws the bar again. */
 export function createProgress(total: number): (done: number) => string {
   const started = performance.now();
   return function show(done) {

@@ -1,15 +1,16 @@
-/** The figures of a replay as one HTML file with charts, which needs nothing from anywhere. Text alone. */
+/** Formats the figures of a replay as one self-contained HTML file with SVG charts. */
 import type { Figures, SourceFigures } from '../../replay/figures.ts';
 import type { Played } from '../../replay/replay.ts';
 import { figuresRows, titleOf } from './figures-table.ts';
 
+/** The contents of a report. */
 export type Report = {
-  /** What was replayed, with which window and prefix. */
+  /** A sentence about the conversations and the window. */
   readonly subtitle: string;
   readonly figures: readonly SourceFigures[];
-  /** A session whose contexts are drawn. */
+  /** The conversation whose context is drawn over its requests. */
   readonly session: Played | undefined;
-  /** Tokens. */
+  /** The window in tokens. */
   readonly window: number;
 };
 
@@ -17,7 +18,7 @@ export function htmlReport({ subtitle, figures, session, window }: Report): stri
   const body = [
     '<h1>Replay</h1>',
     `<p>${escaped(subtitle)}</p>`,
-    `<p>Costs are relative to the full context, recalls (or tools run again) included. A value is one that a recorded call used and that stood earlier in its conversation.</p>`,
+    `<p>Costs are relative to the full context, and include recalls (or tools that run again). A value is a part of a recorded call that occurred earlier in the conversation.</p>`,
     session ? sessionSection(session, window) : '',
     ...figures.map(sourceSection),
   ].join('\n');
@@ -69,7 +70,7 @@ function sourceSection(source: SourceFigures): string {
 }
 
 function legend(name: string, at: number): string {
-  return `<span class="mark" style="background:${colourOf(at)}">${at + 1}</span> ${escaped(name)}`;
+  return `<span class="mark" style="background:${colorOf(at)}">${at + 1}</span> ${escaped(name)}`;
 }
 
 export type Point = { readonly name: string; readonly x: number; readonly y: number };
@@ -84,14 +85,14 @@ const right = 16;
 const top = 14;
 const bottom = 46;
 
-/** Told apart by people who do not see all colours, and by a number or a dash as well. */
-const colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7f5539', '#6a4c93'];
+/** Colors that people with color blindness can distinguish. Numbers and dashes distinguish the series too. */
+const colors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7f5539', '#6a4c93'];
 
-export function colourOf(index: number): string {
-  return colours[index % colours.length]!;
+function colorOf(index: number): string {
+  return colors[index % colors.length]!;
 }
 
-/** Points with their number in the list, which the legend explains. */
+/** Draws points, each with its number in the list, which the legend explains. */
 export function pointChart(points: readonly Point[], axes: { readonly x: Axis; readonly y: Axis }): string {
   const x = scale(
     points.map((point) => point.x),
@@ -105,16 +106,16 @@ export function pointChart(points: readonly Point[], axes: { readonly x: Axis; r
   );
   const marks = points.map(({ name, x: across, y: up }, index) => {
     const [cx, cy] = [x.at(across), y.at(up)];
-    const told = `${name}: ${axes.x.title} ${axes.x.show(across)}, ${axes.y.title} ${axes.y.show(up)}`;
+    const title = `${name}: ${axes.x.title} ${axes.x.show(across)}, ${axes.y.title} ${axes.y.show(up)}`;
     return (
-      `<g><title>${escaped(told)}</title><circle cx="${cx}" cy="${cy}" r="10" fill="${colourOf(index)}" fill-opacity="0.85"/>` +
+      `<g><title>${escaped(title)}</title><circle cx="${cx}" cy="${cy}" r="10" fill="${colorOf(index)}" fill-opacity="0.85"/>` +
       `<text x="${cx}" y="${cy + 4}" text-anchor="middle" fill="#fff" font-weight="600">${index + 1}</text></g>`
     );
   });
   return svg(`${axis(x, y, axes)}${marks.join('')}`, `${axes.y.title} against ${axes.x.title}`);
 }
 
-/** One line each; `limit` is drawn across. */
+/** Draws one line for each series, and `limit` as a horizontal line. */
 export function lineChart(
   lines: readonly Line[],
   axes: { readonly x: Axis; readonly y: Axis },
@@ -126,8 +127,8 @@ export function lineChart(
   const y = scale([0, most], height - bottom, top);
   const paths = lines.map(({ name, values }, index) => {
     const places = values.map((value, at) => `${x.at(at)},${y.at(value)}`).join(' ');
-    const dash = index < colours.length ? '' : ' stroke-dasharray="4 3"';
-    return `<polyline points="${places}" fill="none" stroke="${colourOf(index)}" stroke-width="1.6"${dash}><title>${escaped(name)}</title></polyline>`;
+    const dash = index < colors.length ? '' : ' stroke-dasharray="4 3"';
+    return `<polyline points="${places}" fill="none" stroke="${colorOf(index)}" stroke-width="1.6"${dash}><title>${escaped(name)}</title></polyline>`;
   });
   return svg(`${axis(x, y, axes)}${limit ? limitLine(limit, y) : ''}${paths.join('')}`, axes.y.title);
 }
@@ -142,18 +143,18 @@ function limitLine({ name, value }: { readonly name: string; readonly value: num
 
 type Scale = { at(value: number): number; readonly ticks: readonly number[] };
 
-/** From `start` to `end` in the picture, over round numbers that hold all values; tight: no more than the values. */
+/** Maps values to positions from `start` to `end`. `round` extends the range to round numbers; `tight` does not. */
 function scale(
   values: readonly number[],
   start: number,
   end: number,
   fit: 'round' | 'tight' = 'round',
 ): Scale {
-  const least = Math.min(...values);
-  const most = Math.max(...values);
-  const step = stepFor(most - least || Math.abs(most) || 1);
-  const from = fit === 'tight' ? least : Math.floor(least / step) * step;
-  const to = fit === 'tight' ? most : Math.max(from + step, Math.ceil(most / step) * step);
+  const min = Math.min(...values);
+  const max = Math.max(...values);
+  const step = stepFor(max - min || Math.abs(max) || 1);
+  const from = fit === 'tight' ? min : Math.floor(min / step) * step;
+  const to = fit === 'tight' ? max : Math.max(from + step, Math.ceil(max / step) * step);
   const ticks: number[] = [];
   for (let tick = Math.ceil(from / step) * step; tick <= to + step / 1000; tick += step) ticks.push(tick);
   return {
@@ -162,7 +163,7 @@ function scale(
   };
 }
 
-/** A round number that goes about five times into the range. */
+/** Returns a round number that divides the range into about five steps. */
 function stepFor(range: number): number {
   const rough = range / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -190,7 +191,7 @@ function svg(content: string, label: string): string {
   return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(label)}">${content}</svg>`;
 }
 
-/** Text for HTML and SVG: ids and names can hold anything. */
+/** Escapes text for HTML and SVG, because ids and names can contain anything. */
 export function escaped(text: string): string {
   return text
     .replaceAll('&', '&amp;')

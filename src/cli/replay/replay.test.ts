@@ -95,12 +95,12 @@ describe('leporello replay', () => {
     const broken = '{"messages":[{"content":1}]}';
     const { code, err } = await replays(put('runs.jsonl', `{"a":1}\n${recorded}\n${broken}\n`));
     expect(code).toBe(1);
-    expect(err).toContain("line 1: left out: it has no list 'messages', 'input' or 'contents'\n");
-    expect(err).toMatch(/line 3: left out: The body is not a Chat Completions request/);
+    expect(err).toContain("line 1: skipped: it has no list 'messages', 'input' or 'contents'\n");
+    expect(err).toMatch(/line 3: skipped: The body is not a Chat Completions request/);
     const nothing = await replays(put('none.jsonl', '{"messages":[{"role":"user","content":"Hi"}]}'));
     expect([nothing.code, nothing.err]).toEqual([
       1,
-      'leporello: there is no conversation with a reply of the model to replay.\n',
+      'leporello: the input contains no conversation with a reply of the model.\n',
     ]);
   });
 

@@ -1,4 +1,4 @@
-/** `leporello replay`: plays recorded conversations through the engine and beside other ways, and tells what each costs. */
+/** Implements `leporello replay`: replays recorded conversations with the engine and with other policies, and prints what each costs. */
 import { writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
@@ -22,7 +22,7 @@ import { configSchema } from '../config/schema.ts';
 import { layer, spellProblems } from '../config/layers.ts';
 import { setImmediate } from 'node:timers/promises';
 
-/** Resolves with the exit code: 1 when a line was not read, and when there was nothing to replay. */
+/** Runs the command. Resolves with the exit code, 1 when a line could not be read or there was nothing to replay. */
 export async function replay(args: ReplayArgs, terminal: Terminal): Promise<number> {
   const { config } = await loadConfig(args.settings, terminal);
   const engines = [
@@ -33,16 +33,16 @@ export async function replay(args: ReplayArgs, terminal: Terminal): Promise<numb
   const counter = await loadExactCounter('o200k_base');
   const policies = policiesFor(engines, window, counter);
   let code = 0;
-  const tell = (problem: string): void => {
+  const report = (problem: string): void => {
     code = 1;
     terminal.err(`${problem}\n`);
   };
   const options = { format, prefix, counter, maxBytes: config.limits.maxBodyBytes };
-  const sources = await readSources(args, terminal, options, tell);
-  const played = await playAll({ sources, policies, window, counter, terminal, tell });
+  const sources = await readSources(args, terminal, options, report);
+  const played = await playAll({ sources, policies, window, counter, terminal, report });
   if (played === 'interrupted') return 130;
   if (played.length === 0) {
-    tell('leporello: there is no conversation with a reply of the model to replay.');
+    report('leporello: the input contains no conversation with a reply of the model.');
     return code;
   }
   const figures = figuresOf(played, priceTables);
@@ -70,7 +70,7 @@ async function readSources(
   args: ReplayArgs,
   terminal: Terminal,
   options: SourceOptions,
-  tell: (problem: string) => void,
+  report: (problem: string) => void,
 ): Promise<readonly RecordingSource[]> {
   const sources: RecordingSource[] = [];
   for (const file of args.files) {
@@ -79,14 +79,16 @@ async function readSources(
       for await (const { bytes, number } of recordsOf(byteLines(input.chunks))) {
         if (isBlank(bytes)) continue;
         const place = `${file}, line ${number}`;
-        const read = orTold(place, tell, () => readSource(bytes, { place, file: basename(file) }, options));
+        const read = orReported(place, report, () =>
+          readSource(bytes, { place, file: basename(file) }, options),
+        );
         if (read?.status === 'ok') sources.push(read.source);
-        if (read?.status === 'bad') tell(`${place}: left out: ${read.reason}`);
+        if (read?.status === 'bad') report(`${place}: skipped: ${read.reason}`);
       }
     } catch (error) {
       const problem = systemProblem(error, file);
       if (problem === undefined) throw error;
-      tell(`leporello: ${problem}`);
+      report(`leporello: ${problem}`);
     } finally {
       input.close();
     }
@@ -104,17 +106,17 @@ function chosen(
     .flatMap(([, group]) => group.slice(0, limit));
 }
 
-type Run = {
+type ReplayRun = {
   readonly sources: readonly RecordingSource[];
   readonly policies: readonly Policy[];
   readonly window: number;
   readonly counter: TokenCounter;
   readonly terminal: Terminal;
-  readonly tell: (problem: string) => void;
+  readonly report: (problem: string) => void;
 };
 
-async function playAll(run: Run): Promise<readonly Played[] | 'interrupted'> {
-  const { sources, window, counter, terminal, tell } = run;
+async function playAll(run: ReplayRun): Promise<readonly Played[] | 'interrupted'> {
+  const { sources, window, counter, terminal, report } = run;
   const stop = new AbortController();
   const forget = terminal.onStop(() => stop.abort());
   const policies = run.policies.map((policy) => interruptible(policy, stop.signal));
@@ -122,7 +124,7 @@ async function playAll(run: Run): Promise<readonly Played[] | 'interrupted'> {
   const played: Played[] = [];
   try {
     for (const [at, source] of sources.entries()) {
-      const recording = orTold(source.id, tell, () => readRecording(source, counter));
+      const recording = orReported(source.id, report, () => readRecording(source, counter));
       if (recording && recording.steps.length > 0) {
         const one = await play(recording, policies, { window });
         played.push(one);
@@ -139,18 +141,18 @@ async function playAll(run: Run): Promise<readonly Played[] | 'interrupted'> {
   }
 }
 
-/** What our own errors say of a line is told, and the line left out. */
-function orTold<T>(line: string, tell: (problem: string) => void, read: () => T): T | undefined {
+/** Reads a line. A LeporelloError is reported, and the line is skipped. */
+function orReported<T>(line: string, report: (problem: string) => void, read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
     if (!LeporelloError.isInstance(error)) throw error;
-    tell(`${line}: left out: ${error.message}`);
+    report(`${line}: skipped: ${error.message}`);
     return undefined;
   }
 }
 
-/** The one with the most tokens in all its requests: a chart of a short one shows nothing. */
+/** Returns the conversation with the most tokens in all its requests, because the chart of a short one shows nothing. */
 function largest(played: readonly Played[]): Played | undefined {
   return played.toSorted((a, b) => tokensIn(b) - tokensIn(a))[0];
 }
@@ -168,10 +170,10 @@ async function write(path: string, text: string, { cwd }: Terminal): Promise<voi
   }
 }
 
-/** An engine by its settings, so that another one is data. */
+/** A named engine configuration. */
 export type EngineChoice = { readonly name: string; readonly settings: FoldSettings };
 
-/** `NAME=JSON`, the JSON as a configuration file holds it. Throws `bad-usage` or `bad-config`. */
+/** Parses `NAME=JSON`, where JSON is a configuration as in a file. Throws `bad-usage` or `bad-config`. */
 export function engineChoice(text: string): EngineChoice {
   const [, name, json] = /^([^={]+)=(\{.*)$/s.exec(text) ?? [];
   if (name === undefined || json === undefined) throw notUnderstood(text);
@@ -195,8 +197,11 @@ function notUnderstood(text: string, cause?: unknown): LeporelloError {
   });
 }
 
-/** What it sends rejects with an AbortError once `signal` is aborted. */
-export function interruptible(policy: Policy, signal: AbortSignal): Policy {
+/**
+ * Returns a policy that stops between two requests: its `send` rejects with an AbortError when `signal` is aborted. A replay never waits for
+ * anything, so without a turn of the event loop between requests no signal would be noticed.
+ */
+function interruptible(policy: Policy, signal: AbortSignal): Policy {
   return {
     ...policy,
     open(codec) {

@@ -1,6 +1,6 @@
 /**
- * Lines of a file as conversations to replay. A Chat Completions line without a model is a recorded conversation, as data sets hold
- * them, and gets a prefix; everything else is the body of a request, as it was sent. Pure.
+ * Reads lines of a file as conversations to replay. A Chat Completions line without a model is a recorded conversation of a data set, and
+ * gets a prefix; every other line is the body of a request as it was sent.
  */
 import { prefixLinks } from '../../conversation/prefix.ts';
 import { sha256 } from '../../store/digest.ts';
@@ -18,9 +18,9 @@ import { concatBytes, jsonBytes } from '../../conversation/splice.ts';
 
 export type SourceOptions = {
   readonly format: Format;
-  /** Bytes. */
+  /** Maximal bytes of a line. */
   readonly maxBytes: number;
-  /** Tokens in front of the messages of a recorded conversation. */
+  /** Tokens of the prefix of a recorded conversation. */
   readonly prefix: number;
   readonly counter: TokenCounter;
 };
@@ -29,7 +29,10 @@ export type ReadSource =
   | { readonly status: 'ok'; readonly source: RecordingSource }
   | { readonly status: 'bad'; readonly reason: string };
 
-/** Throws `not-this-format` for a recorded conversation that cannot be read. `place` names a line that has no id, and `file` what says nothing of its source. */
+/**
+ * Reads a line. `place` is the id of a line without one, and `file` the source of a line without one. Throws `not-this-format` for a recorded
+ * conversation that cannot be read.
+ */
 export function readSource(
   bytes: Uint8Array,
   { place, file }: { readonly place: string; readonly file: string },
@@ -52,7 +55,7 @@ export function readSource(
   };
 }
 
-/** Without the requests that others go on from: of a log of all requests of a conversation its last is the whole. */
+/** Returns the requests that no other request continues: of a log with all requests of a conversation, only the last. */
 export function wholeConversations(sources: readonly RecordingSource[]): readonly RecordingSource[] {
   const chains = sources.map(chainOf);
   const begun = new Set(chains.flatMap((links) => links.slice(0, -1)));
