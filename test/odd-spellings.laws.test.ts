@@ -68,10 +68,10 @@ const shapes: Readonly<Record<string, Shape>> = {
 
 /** The ways in which one member of an object can be spelled. `JSON.parse` reads all of them as the member alone. */
 const spellings: Readonly<Record<string, (key: string, value: string) => string>> = {
-  'stands twice': (key, value) => `"${key}":${value},"${key}":${value}`,
-  'stands twice, the first as null': (key, value) => `"${key}":null,"${key}":${value}`,
-  'stands twice, the first as another text': (key, value) => `"${key}":"other","${key}":${value}`,
-  'stands twice, once with an escape': (key, value) =>
+  'occurs twice': (key, value) => `"${key}":${value},"${key}":${value}`,
+  'occurs twice, the first as null': (key, value) => `"${key}":null,"${key}":${value}`,
+  'occurs twice, the first as another text': (key, value) => `"${key}":"other","${key}":${value}`,
+  'occurs twice, once with an escape': (key, value) =>
     `"${key}":0,"\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}":${value}`,
   'is spelled with an escape': (key, value) =>
     `"\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}" : ${value}`,

@@ -250,10 +250,10 @@ export interface StreamRelay {
   finish(): readonly Uint8Array[];
   /**
    * Returns the last bytes for a client whose recall could not be continued: an error as this format spells it within a stream.
-   * `said` is the body that the provider answered with: if it is an error, the client gets its type and message instead of
+   * `providerBody` is the body that the provider answered with: if it is an error, the client gets its type and message instead of
    * `problem`.
    */
-  fail(problem: GatewayProblem, said?: Uint8Array): readonly Uint8Array[];
+  fail(problem: GatewayProblem, providerBody?: Uint8Array): readonly Uint8Array[];
   /** Returns the usage of all rounds so far. */
   usage(): ReplyUsage | undefined;
 }

@@ -18,8 +18,8 @@ import { applySplices, type Insertion, type Splice } from '../conversation/splic
 import type { Codec, PlacedHiddenRecall } from './codec.ts';
 import {
   maybeSame,
-  nothingTaken,
-  takeRound,
+  nothingMatched,
+  matchRound,
   type PiecePosition,
   type ReplyPiece,
   type ReplyPieces,
@@ -87,8 +87,8 @@ export function hiddenRecallInserter(
 function readShown(reader: HiddenRecallReader, { rounds, closing }: HiddenRecall): VisibleRounds {
   const recallTool = rounds.at(-1)?.answers[0]?.call.name;
   return {
-    rounds: rounds.map(({ turn }) => shownOf(reader, turn, recallTool)),
-    closing: closing && shownOf(reader, closing, recallTool),
+    rounds: rounds.map(({ turn }) => visiblePieces(reader, turn, recallTool)),
+    closing: closing && visiblePieces(reader, closing, recallTool),
   };
 }
 
@@ -112,30 +112,30 @@ function placementOf(
   hiddenRecall: HiddenRecall,
 ): Placement | undefined {
   const shown = placer.shown(hiddenRecall);
-  const said = saidInCopy(placer, conversation, copy, hiddenRecall);
-  const taken = takenBy(shown, said);
+  const said = piecesOfCopy(placer, conversation, copy, hiddenRecall);
+  const matched = matchedBy(shown, said);
   const [first] = copy;
   const last = hiddenRecall.rounds.at(-1);
-  if (!first || !last || !taken) return undefined;
+  if (!first || !last || !matched) return undefined;
   const isBeside = shown.rounds.at(-1)!.calls.length > 0;
   const beside = isBeside
     ? placer.withClientResults(conversation, last, first.index + copy.length)
     : undefined;
-  if (isBeside && (!beside || !isAllTaken(said, taken))) return undefined;
+  if (isBeside && (!beside || !isAllMatched(said, matched))) return undefined;
   const whole = isBeside ? hiddenRecall.rounds.slice(0, -1) : hiddenRecall.rounds;
   const bytes = [...whole.flatMap((round) => placer.round(conversation, round)), ...(beside?.messages ?? [])];
   return {
-    edits: takenAway(said, isBeside ? everything(said) : taken),
+    edits: removalsOf(said, isBeside ? everything(said) : matched),
     added: bytes.map((message) => ({ before: first.index, bytes: message })),
     splices: beside?.splices ?? [],
   };
 }
 
 /** Returns how much of the copy the rounds cover; undefined when the copy is of another reply. */
-function takenBy({ rounds, closing }: VisibleRounds, said: ReplyPieces): MatchedPieces | undefined {
-  let taken: MatchedPieces | undefined = nothingTaken;
-  for (const round of rounds) taken = taken && takeRound(said, taken, round);
-  return taken && closing && !maybeSame(said, taken, closing) ? undefined : taken;
+function matchedBy({ rounds, closing }: VisibleRounds, said: ReplyPieces): MatchedPieces | undefined {
+  let matched: MatchedPieces | undefined = nothingMatched;
+  for (const round of rounds) matched = matched && matchRound(said, matched, round);
+  return matched && closing && !maybeSame(said, matched, closing) ? undefined : matched;
 }
 
 /** Returns the client's copy of one reply: the assistant messages from `at` on. Some clients make several messages of one reply. */
@@ -149,10 +149,10 @@ function copyAt({ messages }: Conversation, at: number): readonly Message[] {
  * True when nothing is left between the client's calls and their results. Blank texts do not count: some clients end a reply with
  * one.
  */
-function isAllTaken({ texts, calls, others }: ReplyPieces, taken: MatchedPieces): boolean {
-  const rest = texts.slice(taken.texts.piece).map(({ text }) => text);
-  const isAll = taken.calls.piece === calls.length && taken.others.piece === others.length;
-  return isAll && rest.join('').slice(taken.texts.offset).trim() === '';
+function isAllMatched({ texts, calls, others }: ReplyPieces, matched: MatchedPieces): boolean {
+  const rest = texts.slice(matched.texts.piece).map(({ text }) => text);
+  const isAll = matched.calls.piece === calls.length && matched.others.piece === others.length;
+  return isAll && rest.join('').slice(matched.texts.offset).trim() === '';
 }
 
 function everything({ texts, reasoning, calls, others }: ReplyPieces): MatchedPieces {
@@ -164,9 +164,9 @@ function endOf({ length }: readonly ReplyPiece[]): PiecePosition {
 }
 
 /** Removes from the copy what the rounds, which now precede it, already say. A text that continues behind the rounds keeps its rest. */
-function takenAway(said: ReplyPieces, taken: MatchedPieces): readonly Edit[] {
+function removalsOf(said: ReplyPieces, matched: MatchedPieces): readonly Edit[] {
   return (['texts', 'reasoning', 'calls', 'others'] as const).flatMap((kind): readonly Edit[] => {
-    const { piece, offset } = taken[kind];
+    const { piece, offset } = matched[kind];
     const whole = said[kind].slice(0, piece).map(({ place }) => dropped(place));
     const cut = offset > 0 ? said[kind][piece] : undefined;
     if (!cut) return whole;
@@ -201,14 +201,18 @@ type HiddenRecallReader = {
 type PieceReading = { readonly kind: keyof ReplyPieces } & Pick<ReplyPiece, 'text' | 'isWhole'>;
 
 /** Returns the pieces of a recorded turn that the client was shown: all but the calls of the recall tool. */
-function shownOf(reader: HiddenRecallReader, turn: Uint8Array, recallTool: string | undefined): ReplyPieces {
+function visiblePieces(
+  reader: HiddenRecallReader,
+  turn: Uint8Array,
+  recallTool: string | undefined,
+): ReplyPieces {
   const view = reader.readTurn(turn);
   return collect(view.messages, (message, part) =>
-    part.type === 'tool-call' && part.name === recallTool ? [] : sayingsOf(reader, view, message, part),
+    part.type === 'tool-call' && part.name === recallTool ? [] : piecesOf(reader, view, message, part),
   );
 }
 
-function saidInCopy(
+function piecesOfCopy(
   reader: HiddenRecallReader,
   conversation: Conversation,
   copy: readonly Message[],
@@ -216,31 +220,31 @@ function saidInCopy(
 ): ReplyPieces {
   return collect(copy, (message, part) => {
     const referred = reader.referred?.(conversation, message, part, hiddenRecall);
-    if (referred) return sayingsOfReferred(reader, referred);
-    return sayingsOf(reader, conversation, message, part).slice(0, 1);
+    if (referred) return piecesOfReferred(reader, referred);
+    return piecesOf(reader, conversation, message, part).slice(0, 1);
   });
 }
 
-function sayingsOfReferred(reader: HiddenRecallReader, turn: Uint8Array): readonly PieceReading[] {
+function piecesOfReferred(reader: HiddenRecallReader, turn: Uint8Array): readonly PieceReading[] {
   const view = reader.readTurn(turn);
   return view.messages.flatMap((message) =>
     message.parts.flatMap((part) =>
-      sayingsOf(reader, view, message, part)
+      piecesOf(reader, view, message, part)
         .slice(0, 1)
-        .map((saying) => ({ ...saying, isWhole: true })),
+        .map((piece) => ({ ...piece, isWhole: true })),
     ),
   );
 }
 
 function collect(
   messages: readonly Message[],
-  sayings: (message: Message, part: Part) => readonly PieceReading[],
+  pieces: (message: Message, part: Part) => readonly PieceReading[],
 ): ReplyPieces {
   const said: Record<keyof ReplyPieces, ReplyPiece[]> = { texts: [], reasoning: [], calls: [], others: [] };
   for (const message of messages) {
     message.parts.forEach((part, index) => {
       const place = { message: message.index, part: index };
-      for (const { kind, text, isWhole } of sayings(message, part)) said[kind].push({ text, isWhole, place });
+      for (const { kind, text, isWhole } of pieces(message, part)) said[kind].push({ text, isWhole, place });
     });
   }
   return said;
@@ -250,18 +254,18 @@ function collect(
 const known = new WeakMap<Part, readonly PieceReading[]>();
 
 /** Returns one piece, or several keys of the same reasoning. */
-function sayingsOf(
+function piecesOf(
   reader: HiddenRecallReader,
   conversation: Conversation,
   message: Message,
   part: Part,
 ): readonly PieceReading[] {
-  const sayings = known.get(part) ?? readSayings(reader, conversation, message, part);
-  known.set(part, sayings);
-  return sayings;
+  const pieces = known.get(part) ?? readPieces(reader, conversation, message, part);
+  known.set(part, pieces);
+  return pieces;
 }
 
-function readSayings(
+function readPieces(
   reader: HiddenRecallReader,
   { body }: Conversation,
   message: Message,

@@ -2,11 +2,11 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   maybeSame,
-  nothingTaken,
+  nothingMatched,
   type ReplyPiece,
   type ReplyPieces,
   type MatchedPieces,
-  takeRound,
+  matchRound,
 } from './match-copy.ts';
 
 type Words = { readonly [Kind in keyof ReplyPieces]?: readonly string[] };
@@ -23,9 +23,9 @@ function said({ texts = [], reasoning = [], calls = [], others = [] }: Words, is
 }
 
 /** Returns the rest of each kind behind the matched part, a cut piece as its rest; empty kinds are left out. */
-function rest(copy: ReplyPieces, taken: MatchedPieces): Words {
+function rest(copy: ReplyPieces, matched: MatchedPieces): Words {
   const left = (kind: keyof ReplyPieces) => {
-    const { piece, offset } = taken[kind];
+    const { piece, offset } = matched[kind];
     return copy[kind].slice(piece).map(({ text }, at) => (at === 0 ? text.slice(offset) : text));
   };
   const kinds = (['texts', 'reasoning', 'calls', 'others'] as const).map(
@@ -36,9 +36,9 @@ function rest(copy: ReplyPieces, taken: MatchedPieces): Words {
 
 /** Returns the rest of a copy behind the rounds, matched one after the other. */
 function behind(copy: Words, rounds: readonly Words[]): Words | undefined {
-  let taken: MatchedPieces | undefined = nothingTaken;
-  for (const round of rounds) taken = taken && takeRound(said(copy), taken, said(round));
-  return taken && rest(said(copy), taken);
+  let matched: MatchedPieces | undefined = nothingMatched;
+  for (const round of rounds) matched = matched && matchRound(said(copy), matched, said(round));
+  return matched && rest(said(copy), matched);
 }
 
 describe('the rest of a copy behind a round', () => {
@@ -113,8 +113,8 @@ describe('the rest of a copy behind a round', () => {
     ],
     ['cannot be cut', { texts: ['I look. Two.'] }, { texts: ['I look. '] }, undefined],
   ])('a piece that is there as a whole or not at all %s', (_, copy, round, left) => {
-    const taken = takeRound(said(copy, true), nothingTaken, said(round));
-    expect(taken && rest(said(copy, true), taken)).toEqual(left);
+    const matched = matchRound(said(copy, true), nothingMatched, said(round));
+    expect(matched && rest(said(copy, true), matched)).toEqual(left);
   });
 
   const blanks = fc.string({ unit: fc.constantFrom(' ', '\n', '\t', '\u00a0', '\u2028'), maxLength: 3 });
@@ -200,14 +200,14 @@ describe('what is left of a copy', () => {
       true,
     ],
   ])('%s', (_, copy, reply, isSame) => {
-    expect(maybeSame(said(copy), nothingTaken, said(reply))).toBe(isSame);
+    expect(maybeSame(said(copy), nothingMatched, said(reply))).toBe(isSame);
   });
 
   it('begins behind the matched part', () => {
     const copy = said({ texts: ['One. Two.'], calls: ['read {}', 'run {}'] });
-    const taken = takeRound(copy, nothingTaken, said({ texts: ['One. '], calls: ['read {}'] }))!;
-    expect(maybeSame(copy, taken, said({ texts: ['Two.'], calls: ['run {}'] }))).toBe(true);
-    expect(maybeSame(copy, taken, said({ texts: ['One.'], calls: ['run {}'] }))).toBe(false);
+    const matched = matchRound(copy, nothingMatched, said({ texts: ['One. '], calls: ['read {}'] }))!;
+    expect(maybeSame(copy, matched, said({ texts: ['Two.'], calls: ['run {}'] }))).toBe(true);
+    expect(maybeSame(copy, matched, said({ texts: ['One.'], calls: ['run {}'] }))).toBe(false);
   });
 });
 

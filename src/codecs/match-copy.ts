@@ -29,25 +29,25 @@ export type PiecePosition = { readonly piece: number; readonly offset: number };
 
 const start: PiecePosition = { piece: 0, offset: 0 };
 
-export const nothingTaken: MatchedPieces = { texts: start, reasoning: start, calls: start, others: start };
+export const nothingMatched: MatchedPieces = { texts: start, reasoning: start, calls: start, others: start };
 
 /**
  * Returns the position in the copy behind a round; undefined when the copy has other words or calls there. Reasoning and others
  * may be missing: many clients drop them.
  */
-export function takeRound(
+export function matchRound(
   copy: ReplyPieces,
   from: MatchedPieces,
   round: ReplyPieces,
 ): MatchedPieces | undefined {
   // A round without text matches none: an empty text in the copy may carry the signature of the next part.
   const texts =
-    round.texts.length === 0 ? from.texts : takeTexts(copy.texts, from.texts, textOf(round.texts));
-  const calls = takeCalls(copy.calls, from.calls, round.calls);
+    round.texts.length === 0 ? from.texts : matchTexts(copy.texts, from.texts, textOf(round.texts));
+  const calls = matchCalls(copy.calls, from.calls, round.calls);
   if (!texts || !calls) return undefined;
-  const takeIfThere = (kind: 'reasoning' | 'others') =>
-    round[kind].reduce((mark, { text }) => takeTexts(copy[kind], mark, text) ?? mark, from[kind]);
-  return { texts, reasoning: takeIfThere('reasoning'), calls, others: takeIfThere('others') };
+  const matchIfThere = (kind: 'reasoning' | 'others') =>
+    round[kind].reduce((mark, { text }) => matchTexts(copy[kind], mark, text) ?? mark, from[kind]);
+  return { texts, reasoning: matchIfThere('reasoning'), calls, others: matchIfThere('others') };
 }
 
 /** True when the rest of the copy may be this reply: one of the two begins like the other, since either may be cut off. */
@@ -73,7 +73,7 @@ function beginsWith(whole: ReplyWords, beginning: ReplyWords): boolean {
  * Returns the position behind the text in the copy. White space may be missing or added. The position is never within a whole
  * piece.
  */
-function takeTexts(
+function matchTexts(
   pieces: readonly ReplyPiece[],
   from: PiecePosition,
   text: string,
@@ -98,7 +98,7 @@ function takeTexts(
   return offset > 0 && pieces[piece]?.isWhole === true ? undefined : { piece, offset };
 }
 
-function takeCalls(
+function matchCalls(
   pieces: readonly ReplyPiece[],
   from: PiecePosition,
   calls: readonly ReplyPiece[],

@@ -27,7 +27,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     ['missing messages', '{"model":"m"}'],
     ['tools of the wrong type', requestBody(format, { tools: 'none' })],
     ['an empty body', ''],
-    ['a key that stands twice', `{"${messages}":[],"${messages}":[]}`],
+    ['a key that occurs twice', `{"${messages}":[],"${messages}":[]}`],
   ])('%s goes to the provider as it came, and so does its refusal', async (_, body) => {
     await using stack = await startStack(hello);
     const direct = await post(stack.provider.url, format, body);

@@ -35,7 +35,7 @@ type SystemTurn = {
 export const aroundSystem: (conversation: Conversation) => AroundSystem = memoized((conversation) => {
   const turns = turnsOf(conversation);
   const held = turns.flatMap((turn, index) =>
-    turn.firstSystem === undefined ? [] : heldIn(turn, index === turns.length - 1),
+    turn.firstSystem === undefined ? [] : keptIn(turn, index === turns.length - 1),
   );
   return {
     messages: new Set(held.flatMap(({ messages }) => messages)),
@@ -49,14 +49,14 @@ export const aroundSystem: (conversation: Conversation) => AroundSystem = memoiz
 
 type KeptAround = { readonly messages: readonly number[]; readonly parts: readonly string[] };
 
-function heldIn({ sides }: SystemTurn, isLast: boolean): readonly KeptAround[] {
+function keptIn({ sides }: SystemTurn, isLast: boolean): readonly KeptAround[] {
   return sides.map((side, index) => {
     const endsTurn = side.isAssistant && index === sides.length - 1 && !isLast;
     const stays = endsTurn || isWordOfUser(side);
     const lastPart = partsOf(side).at(-1);
     return {
       messages: stays ? side.messages.map((message) => message.index) : [],
-      parts: [...(stays && lastPart ? [lastPart.key] : []), ...heldPair(side, sides[index + 1])],
+      parts: [...(stays && lastPart ? [lastPart.key] : []), ...keptPair(side, sides[index + 1])],
     };
   });
 }
@@ -101,7 +101,7 @@ function isWordOfUser({ isAssistant, messages }: Side): boolean {
  * Returns a call with its result when one of the two sides holds more than calls or results: otherwise one would stay without the
  * other. A side of calls only and its side of results only are removed together or not at all.
  */
-function heldPair(asking: Side, answering: Side | undefined): readonly string[] {
+function keptPair(asking: Side, answering: Side | undefined): readonly string[] {
   if (!asking.isAssistant || !answering) return [];
   const [calls, results] = [partsOf(asking), partsOf(answering)];
   const isAlone =

@@ -74,7 +74,7 @@ function unanswered(turn: SpeakerTurn, next: SpeakerTurn | undefined): readonly 
     const call = `tool_use ${part.id}`;
     const found: Problem[] = [];
     if (seen.has(part.id))
-      found.push(problem('call-ids-differ', message, `${call} stands twice in one turn`));
+      found.push(problem('call-ids-differ', message, `${call} occurs twice in one turn`));
     seen.add(part.id);
     if (!answered.has(part.id))
       found.push(problem('calls-answered-next', message, `${call} has no tool_result in the next message`));
@@ -98,9 +98,9 @@ function results(turn: SpeakerTurn, previous: SpeakerTurn | undefined): readonly
       found.push(
         problem('results-answer-calls', message, `${result} answers no tool_use of the message before`),
       );
-    if (seen.has(part.callId)) found.push(problem('one-result-a-call', message, `${result} stands twice`));
+    if (seen.has(part.callId)) found.push(problem('one-result-a-call', message, `${result} occurs twice`));
     seen.add(part.callId);
-    if (other) found.push(problem('results-come-first', message, `${result} stands behind other content`));
+    if (other) found.push(problem('results-come-first', message, `${result} comes after other content`));
   }
   return found;
 }
@@ -127,12 +127,11 @@ function systemProblems({ body, messages }: Conversation): readonly Problem[] {
     if (isDirective(body, message)) continue;
     if (message.role === 'system') {
       if (before?.role !== 'system' && !mayPrecedeSystem(before)) {
-        const detail =
-          'a system message stands neither behind a user message nor behind a server tool result';
+        const detail = 'a system message follows neither a user message nor a server tool result';
         found.push({ rule: 'system-follows-user', message: message.index, detail });
       }
     } else if (before?.role === 'system' && message.role !== 'assistant') {
-      const detail = 'a system message stands in front of a user message';
+      const detail = 'a system message precedes a user message';
       found.push({ rule: 'system-precedes-assistant', message: before.index, detail });
     }
     before = message;

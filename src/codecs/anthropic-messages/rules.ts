@@ -39,8 +39,7 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
     return at !== lastAssistant(conversation) && droppable(part);
   }
   if (at === lastAssistant(conversation)) return false;
-  if (edit.kind === 'drop-message')
-    return !mustStand(message) && !aroundSystem(conversation).messages.has(at);
+  if (edit.kind === 'drop-message') return !mustStay(message) && !aroundSystem(conversation).messages.has(at);
   if (edit.kind === 'replace-input') return message.parts[edit.part]?.type === 'tool-call';
   const part = message.parts[edit.at.part];
   return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
@@ -51,12 +50,12 @@ function droppable(part: Part | undefined): boolean {
 }
 
 /** A server compaction block is the checked beginning of history: "one, first, unchanged". */
-function mustStand(message: Message): boolean {
+function mustStay(message: Message): boolean {
   return message.parts.some((part) => part.type === 'opaque' && part.kind === 'compaction');
 }
 
 /** Returns the index of the newest message that must stay unchanged in its place; -1 without one. Called for every edit. */
-const newestFixed = memoized(({ messages }: Conversation) => messages.findLastIndex(mustStand));
+const newestFixed = memoized(({ messages }: Conversation) => messages.findLastIndex(mustStay));
 
 /** Moves inserted messages so that none separates a system message from the assistant's reply. */
 function complete(

@@ -81,10 +81,10 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return { status: 'recall', reply };
     },
     finish: () => ending(relaying.round, 'end_turn', usage()),
-    fail(problem: GatewayProblem, said) {
-      const told = providerError(said);
+    fail(problem: GatewayProblem, providerBody) {
+      const reported = providerError(providerBody);
       const type = { type: jsonBytes('error') };
-      return [eventBytes('error', told ? withMembers(told.whole, type) : errorBody(problem))];
+      return [eventBytes('error', reported ? withMembers(reported.whole, type) : errorBody(problem))];
     },
     usage: () => usageFrom(usage()),
   };

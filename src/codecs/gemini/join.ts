@@ -48,7 +48,7 @@ export function joinNeighbours(body: Uint8Array, origins: readonly ContentOrigin
   const heads = new Map<number, number[]>();
   const gone = new Set<number>();
   const between: Insertion[] = [];
-  const apart = standApart(contents, origins);
+  const apart = separateContents(contents, origins);
   let head = { at: 0, others: [] as number[], answers: contents[0]?.answers === true };
   for (let at = 1; at < elements.length; at++) {
     const content = contents[at];
@@ -84,7 +84,7 @@ function isNewSeam(before: ContentOrigin | undefined, origin: ContentOrigin): bo
  * own, together with anything we inserted ahead of them: "the model was reading the trailing text as a continuation of the tool
  * result" (hermes-agent #79791).
  */
-function standApart(
+function separateContents(
   contents: readonly (WrittenContent | undefined)[],
   origins: readonly ContentOrigin[],
 ): readonly boolean[] {

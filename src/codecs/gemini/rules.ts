@@ -34,7 +34,7 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
     case 'drop-message':
       return true;
     case 'drop-part':
-      return mayGo(conversation, message, message.parts[edit.part]);
+      return mayDrop(conversation, message, message.parts[edit.part]);
     case 'replace-text': {
       const part = message.parts[edit.at.part];
       if (part?.type !== 'text' && part?.type !== 'tool-result') return false;
@@ -51,7 +51,7 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   }
 }
 
-function mayGo(conversation: Conversation, message: Message, part: Part | undefined): boolean {
+function mayDrop(conversation: Conversation, message: Message, part: Part | undefined): boolean {
   if (!part || part.type === 'opaque' || part.type === 'media') return false;
   const isFinished = message.index < currentTurn(conversation);
   if (part.type === 'reasoning') return isFinished;

@@ -149,8 +149,8 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return { status: 'recall', reply };
     },
     finish: () => ending('STOP'),
-    fail: (problem: GatewayProblem, said) => [
-      eventBytes(undefined, providerError(said)?.whole ?? errorBody(problem)),
+    fail: (problem: GatewayProblem, providerBody) => [
+      eventBytes(undefined, providerError(providerBody)?.whole ?? errorBody(problem)),
     ],
     usage: () => usageFrom(addUsage(earlierUsage, round.usage)),
   };

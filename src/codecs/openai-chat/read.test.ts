@@ -10,15 +10,15 @@ const message = (members: string) => read(`{"model":"m","messages":[{${members}}
 
 describe('how long the client asks to keep the prompt cached', () => {
   const mark = (ttl: string) => `"cache_control":{"type":"ephemeral","ttl":"${ttl}"}`;
-  const saying = (more: string) =>
+  const piece = (more: string) =>
     `"messages":[{"role":"user","content":[{"type":"text","text":"a",${more}}]}]`;
   it.each<[string, string, number | undefined, boolean]>([
     ['a day', '"messages":[],"prompt_cache_retention":"24h"', 24 * 60, false],
     ['half a day', '"messages":[],"prompt_cache_options":{"mode":"implicit","ttl":"12h"}', 12 * 60, false],
     ['as usual', '"messages":[],"prompt_cache_retention":"in_memory"', undefined, false],
     ['not at all', '"messages":[]', undefined, false],
-    ['a mark on a text', saying(mark('5m')), 5, false],
-    ['a mark on a text, an hour', saying(mark('1h')), 60, true],
+    ['a mark on a text', piece(mark('5m')), 5, false],
+    ['a mark on a text, an hour', piece(mark('1h')), 60, true],
     [
       'a mark on a tool',
       `"messages":[],"tools":[{"type":"function","function":{"name":"f"},${mark('1h')}}]`,

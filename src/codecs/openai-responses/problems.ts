@@ -32,7 +32,7 @@ function pairing(conversation: Conversation): readonly Problem[] {
       if (part.type === 'tool-call') {
         if (open.has(part.id))
           found.push(
-            problem('call-ids-differ', message, `call ${part.id} stands twice without an output between`),
+            problem('call-ids-differ', message, `call ${part.id} occurs twice without an output between`),
           );
         open.set(part.id, message);
       } else if (part.type === 'tool-result') {

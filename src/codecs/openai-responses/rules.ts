@@ -40,9 +40,9 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
         !isOfProgram(conversation, message)
       );
     case 'drop-part':
-      return message.parts[edit.part] !== undefined && mayGoAlone(conversation, message);
+      return message.parts[edit.part] !== undefined && mayDropAlone(conversation, message);
     case 'drop-message':
-      return mayGoWithGroup(conversation, message);
+      return mayDropWithGroup(conversation, message);
   }
 }
 
@@ -50,15 +50,15 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
  * True for a call or its output that is not bound to anything that stays: reasoning is removed with its only follower, not with
  * one of several.
  */
-function mayGoAlone(conversation: Conversation, message: Message): boolean {
+function mayDropAlone(conversation: Conversation, message: Message): boolean {
   const type = message.parts[0]?.type;
   if (type !== 'tool-call' && type !== 'tool-result') return false;
   const group = structureOf(conversation).groupOf.get(message.index);
-  return mayGoWithGroup(conversation, message) && (group === undefined || group.followers.length === 1);
+  return mayDropWithGroup(conversation, message) && (group === undefined || group.followers.length === 1);
 }
 
 /** Opaque items are kept unless a newer compaction item replaces them: "items before it may be dropped". */
-function mayGoWithGroup(conversation: Conversation, message: Message): boolean {
+function mayDropWithGroup(conversation: Conversation, message: Message): boolean {
   const { compaction, strays } = structureOf(conversation);
   if (strays.has(message.index) || isOfProgram(conversation, message)) return false;
   const isCarried = message.parts.some((part) => part.type === 'opaque');

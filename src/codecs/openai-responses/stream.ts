@@ -182,8 +182,8 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return { status: 'recall', reply };
     },
     finish: () => ending(currentReply()),
-    fail: (problem: GatewayProblem, said) => [
-      eventBytes('error', errorEvent(providerError(said)?.error ?? errorOf(problem), nextNumber)),
+    fail: (problem: GatewayProblem, providerBody) => [
+      eventBytes('error', errorEvent(providerError(providerBody)?.error ?? errorOf(problem), nextNumber)),
     ],
     usage: () => usageFrom(addUsage(earlierUsage, round.response?.['usage']), round.recorder.items()),
   };

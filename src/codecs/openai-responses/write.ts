@@ -47,7 +47,7 @@ export function continueWith(
  * that led to nothing: no request may hold it. `body` is a request of the same conversation.
  */
 export function roundItems(body: Uint8Array, { turn, answers }: RecallRound): readonly Uint8Array[] {
-  const items = itemsOf(turn).filter((item) => isKnownNextTime(body, item));
+  const items = itemsOf(turn).filter((item) => isUsableLater(body, item));
   return [...withoutStrayReasoning(items).map(({ bytes }) => bytes), ...answers.map(answerItem)];
 }
 
@@ -59,7 +59,7 @@ export function answerItem({ call, text }: RecallAnswer): Uint8Array {
  * False for reasoning that neither the provider keeps nor the item holds encrypted: it is gone. "Item with id 'rs_…' not found.
  * Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
  */
-function isKnownNextTime(sent: Uint8Array, item: OutputItem): boolean {
+function isUsableLater(sent: Uint8Array, item: OutputItem): boolean {
   if (!isReasoning(item) || stringIn(item.value, 'encrypted_content') !== undefined) return true;
   const store = memberBytes(sent, 'store');
   return store?.[0] !== 'f'.charCodeAt(0);
