@@ -52,7 +52,7 @@ async function measureAll(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   using network = await openPrivateNetwork(folder);
   say(
-    '| Client | Model | Base URL | MCP tools | Tools | Deferred | First request, bytes | Of it tools | Calls | All calls, bytes |',
+    '| Client | Model | Base URL | MCP tools | Tools | Deferred | First request, bytes | Tools, bytes | Calls | All calls, bytes |',
   );
   say('|---|---|---|---:|---:|---:|---:|---:|---:|---:|');
   const evidence = values.bodies ?? workshop;
