@@ -257,7 +257,7 @@ export function appendTool(conversation: Conversation, definition: Uint8Array): 
         : listSplices(tools, block.span.end - 1, () => false, [{ before: tools.length, bytes: definition }]);
     if (splice) return splice;
   }
-  throw new LeporelloError('bad-edit', 'The recall tool was to be added to a request that offers no tools.');
+  throw new LeporelloError('bad-edit', 'The recall tool cannot be added: the request offers no tools.');
 }
 
 /**

@@ -23,10 +23,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
   const turn =
     isRecord(message) && Array.isArray(message['content']) ? memberBytes(body, 'content') : undefined;
   if (!isRecord(message) || !turn) {
-    throw new LeporelloError(
-      'bad-response',
-      'The upstream response has no content array, as a message would.',
-    );
+    throw new LeporelloError('bad-response', "The upstream response has no 'content' array.");
   }
   return replyFrom({
     turn,

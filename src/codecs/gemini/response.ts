@@ -20,7 +20,10 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
   // A prompt that was blocked, and a candidate that was cut off before its first word, have no content.
   const turn = (candidate && candidateContent(body)) ?? emptyTurn;
   if (!candidate && blocked === undefined)
-    throw new LeporelloError('bad-response', 'The upstream response has no candidates, as a reply would.');
+    throw new LeporelloError(
+      'bad-response',
+      "The upstream response has no 'candidates' and no block reason.",
+    );
   return replyFrom({ turn, finish: stringOf(candidate, 'finishReason') ?? blocked, rawUsage, recallTool });
 }
 

@@ -110,10 +110,7 @@ function toolSplice(conversation: Conversation, tool: RecallTool): Splice {
     const [splice] = listSplices(list.elements, list.span.end - 1, () => false, [insertion]);
     if (splice) return { ...splice, span: shift(splice.span, block.span.start) };
   }
-  throw new LeporelloError(
-    'bad-edit',
-    'The recall tool was to be added to a request that offers no functions.',
-  );
+  throw new LeporelloError('bad-edit', 'The recall tool cannot be added: the request offers no functions.');
 }
 
 /** Finds the list that holds a declaration. */
@@ -122,7 +119,8 @@ function listAround(bytes: Uint8Array, declared: Part) {
   const entries = isOne ? [{ start: 0, end: bytes.length }] : scanArray(bytes, 0).elements;
   const entry = entries.find(({ start, end }) => start < declared.span.start && declared.span.end <= end);
   const list = namedMembers(bytes, entry)?.get('functionDeclarations');
-  if (!list) throw new LeporelloError('bad-edit', 'A function declaration stands in no list.');
+  if (!list)
+    throw new LeporelloError('bad-edit', "A function declaration is in no 'functionDeclarations' list.");
   return scanArray(bytes, list.value.start);
 }
 

@@ -29,7 +29,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
   const choices = isRecord(completion) ? completion['choices'] : undefined;
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   if (!isRecord(completion) || !isRecord(choice) || !isRecord(choice['message'])) {
-    throw new LeporelloError('bad-response', 'The upstream response has no choices, as a completion would.');
+    throw new LeporelloError('bad-response', "The upstream response has no 'choices' array.");
   }
   return replyFrom({
     turn: memberBytes(firstChoice(body)!, 'message')!,

@@ -34,10 +34,7 @@ import {
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const response = parseResponse(body);
   if (!isRecord(response) || !Array.isArray(response['output'])) {
-    throw new LeporelloError(
-      'bad-response',
-      'The upstream response has no output list, as a response would.',
-    );
+    throw new LeporelloError('bad-response', "The upstream response has no 'output' array.");
   }
   return replyFrom({ turn: memberBytes(body, 'output')!, response, recallTool });
 }
