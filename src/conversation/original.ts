@@ -10,13 +10,13 @@ import { concatBytes } from './splice.ts';
 const encoder = new TextEncoder();
 
 /** Returns the ids that can be recalled under these edits, each once. */
-export function memoriesOf(edits: readonly Edit[]): readonly string[] {
-  return [...new Set(edits.flatMap((edit) => memoryOf(edit) ?? []))];
+export function originalIdsOf(edits: readonly Edit[]): readonly string[] {
+  return [...new Set(edits.flatMap((edit) => originalIdOf(edit) ?? []))];
 }
 
 /** Returns the ids of all originals of these edits, each once, including those of the levels within a sub-goal. */
-export function allMemoriesOf(edits: readonly Edit[]): readonly string[] {
-  const ids = new Set(memoriesOf(edits));
+export function allOriginalIdsOf(edits: readonly Edit[]): readonly string[] {
+  const ids = new Set(originalIdsOf(edits));
   const add = (subgoal: FinishedSubgoal | undefined): void => {
     if (subgoal === undefined) return;
     ids.add(subgoal.memory);
@@ -27,11 +27,11 @@ export function allMemoriesOf(edits: readonly Edit[]): readonly string[] {
 }
 
 /** True when anything can be recalled under these edits. Called several times for every request. */
-export function leavesMemories(edits: readonly Edit[]): boolean {
-  return edits.some((edit) => memoryOf(edit) !== undefined);
+export function leavesOriginals(edits: readonly Edit[]): boolean {
+  return edits.some((edit) => originalIdOf(edit) !== undefined);
 }
 
-function memoryOf(edit: Edit): string | undefined {
+function originalIdOf(edit: Edit): string | undefined {
   return edit.kind === 'insert-message' ? edit.stretch?.memory : edit.memory;
 }
 
@@ -83,7 +83,7 @@ function grouped(groups: Map<string, number[]>, key: string): number[] {
 }
 
 /** Gives ids to the removals that have none yet. */
-export function withMemoryIds(
+export function withOriginalIds(
   conversation: Conversation,
   edits: readonly Edit[],
   idOf: (original: Uint8Array) => string,

@@ -4,7 +4,7 @@
  */
 import { LeporelloError } from '../errors.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { allMemoriesOf } from '../conversation/original.ts';
+import { allOriginalIdsOf } from '../conversation/original.ts';
 import { isUnanswered } from '../store/deadline-store.ts';
 import { memoryIdsIn } from '../store/ids.ts';
 import type { Demand } from '../triggers/trigger.ts';
@@ -80,7 +80,7 @@ export async function compactRequest(
   });
   const counted = workshop.options.mode === 'observe' ? opened.before : result.tokens;
   const edits = [...result.edits, ...result.shrinks];
-  const unfound = allMemoriesOf(result === start ? result.shrinks : edits);
+  const unfound = allOriginalIdsOf(result === start ? result.shrinks : edits);
   renewUsed(memory, opened.found, [...unfound, ...(input.isHistoryKept ? memoryIdsIn(request.body) : [])]);
   return {
     outcome:

@@ -1,7 +1,7 @@
 /** What a request went through, for its receipt: counts corrected by what providers reported, names and ids. Pure. */
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { memoriesOf } from '../conversation/original.ts';
+import { originalIdsOf } from '../conversation/original.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import type { Demand } from '../triggers/trigger.ts';
 import { compressionsOf, correctedSteps } from './corrected.ts';
@@ -44,7 +44,7 @@ export function foldReport(
     steps: correctedSteps(planned?.steps ?? [], correction),
     compressions: compressionsOf(kept, input, correction),
     shrunk: result.shrinks.length,
-    memories: memoriesOf([...result.edits, ...result.shrinks]),
+    memories: originalIdsOf([...result.edits, ...result.shrinks]),
     hiddenRecalls: asSent === conversation ? 0 : callsOf(asSent, recallTool),
     tokensBefore: correction.correct(before),
     tokensAfter: correction.correct(result.tokens),

@@ -2,7 +2,7 @@
 import type { RecallTool } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { memoriesOf, originalsOf } from '../conversation/original.ts';
+import { originalIdsOf, originalsOf } from '../conversation/original.ts';
 import type { FoldStep } from '../receipts/receipt.ts';
 import type { Prepared } from './prepared.ts';
 
@@ -31,7 +31,7 @@ export function searchedOf(folds: readonly Edit[], shrinks: readonly Edit[]): re
   const wentAgain = (edit: Edit) =>
     (edit.kind === 'replace-text' && gone.has(edit.at.message)) ||
     (edit.kind === 'replace-input' && gone.has(edit.message));
-  return memoriesOf([...shrinks, ...folds].filter((edit) => !wentAgain(edit))).toReversed();
+  return originalIdsOf([...shrinks, ...folds].filter((edit) => !wentAgain(edit))).toReversed();
 }
 
 export function originalFinder(conversation: Conversation, edits: readonly Edit[]): Prepared['original'] {

@@ -6,7 +6,7 @@ import type { ReadContext, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, TextPlace } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, withoutTakenIn } from '../conversation/edit.ts';
 import { placeKey } from '../conversation/pairing.ts';
-import { leavesMemories, withMemoryIds } from '../conversation/original.ts';
+import { leavesOriginals, withOriginalIds } from '../conversation/original.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, FoldOnly } from '../triggers/trigger.ts';
@@ -69,7 +69,7 @@ export async function draft(
   await shrinkInSlices(input, edits);
   const shrinks = shrinksOf(input, edits, { references });
   const all = [...edits, ...shrinks];
-  const offers = input.recallTool !== undefined && (input.isOffered || leavesMemories(all));
+  const offers = input.recallTool !== undefined && (input.isOffered || leavesOriginals(all));
   const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
   const body = codec.write(conversation, all, recallTool ? { recallTool } : {});
   const isAsItCame = all.length === 0;
@@ -253,7 +253,7 @@ async function tryEdits(
   if (completed.status === 'refused') return { refused: completed.reason };
   const already = new Set(sent.map(placeOf));
   const added = completed.edits.filter((edit) => edit.kind !== 'drop-part' || !already.has(placeOf(edit)));
-  const edits = withoutTakenIn([...sent, ...withMemoryIds(input.conversation, added, input.idOf)]);
+  const edits = withoutTakenIn([...sent, ...withOriginalIds(input.conversation, added, input.idOf)]);
   const next = await draft(input, edits, { references: false });
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };

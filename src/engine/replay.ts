@@ -1,7 +1,7 @@
 /** Finds the fold made on a conversation's prefix before, and keeps new ones: the same prefix is sent as the same bytes for ever. */
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { allMemoriesOf, originalsOf } from '../conversation/original.ts';
+import { allOriginalIdsOf, originalsOf } from '../conversation/original.ts';
 import type { Fold, FoundFold, FoldStore, Recorded, RecordOptions } from '../store/fold-store.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { isKnownSound, newFault, newProblems, noteSound } from './check.ts';
@@ -110,7 +110,7 @@ export function renewUsed(
   found: FoundFold | undefined,
   others: readonly string[],
 ): void {
-  if (found && !found.fold.foldingDisabled) foldStore.renew(tenant, links, found, allMemoriesOf);
+  if (found && !found.fold.foldingDisabled) foldStore.renew(tenant, links, found, allOriginalIdsOf);
   encryptedStore.renewOriginals(others);
 }
 

@@ -3,7 +3,7 @@
  * two requests are all it needs.
  */
 import { lastMessageOf } from '../conversation/edit.ts';
-import { leavesMemories } from '../conversation/original.ts';
+import { leavesOriginals } from '../conversation/original.ts';
 import { commonMessages, type SentRequest } from './last-sent.ts';
 import type { Draft } from './plan.ts';
 
@@ -20,7 +20,7 @@ export function unstableFrom(
   now: Sent,
   { edits, shrinks }: Pick<Draft, 'edits' | 'shrinks'>,
 ): number | undefined {
-  const isNeeded = () => leavesMemories(edits) || leavesMemories(shrinks);
+  const isNeeded = () => leavesOriginals(edits) || leavesOriginals(shrinks);
   // Where the client changed its tools or its model, all is written anew anyway.
   const isFlipped = last.offers !== now.offers && last.preamble === now.preamble;
   if (isFlipped && !(now.offers && isNeeded())) return 0;

@@ -34,7 +34,7 @@ export type RecallMissingResult = {
 };
 
 export async function recallMissing(request: RecallMissingInput): Promise<RecallMissingResult> {
-  const memories = memoriesOf(request);
+  const memories = originalIdsOf(request);
   let left = memories.found;
   let lost = memories.unknown;
   const exchange = openRounds(request);
@@ -61,7 +61,7 @@ export async function recallMissing(request: RecallMissingInput): Promise<Recall
 type Remembered = { readonly id: string; readonly value: Value };
 
 /** Finds the original of each value: the one folded last among those that contain it. `unknown` values are in none. */
-function memoriesOf({ prepared, missing }: RecallMissingInput): {
+function originalIdsOf({ prepared, missing }: RecallMissingInput): {
   readonly found: readonly Remembered[];
   readonly unknown: number;
 } {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
-import { originalsOf, withMemoryIds } from '../../src/conversation/original.ts';
+import { originalsOf, withOriginalIds } from '../../src/conversation/original.ts';
 import { pairCalls } from '../../src/conversation/pairing.ts';
 import { sha256 } from '../../src/store/digest.ts';
 import type { FoldView, Protection, Strategy } from '../../src/strategies/strategy.ts';
@@ -91,7 +91,7 @@ export function strategySuite(strategy: Strategy): void {
         fc.property(conversations, (body) => {
           const conversation = readChat(body);
           const view = foldView(conversation);
-          const edits = withMemoryIds(conversation, strategy.propose(view), view.idOf);
+          const edits = withOriginalIds(conversation, strategy.propose(view), view.idOf);
           const originals = originalsOf(conversation, edits);
           for (const edit of edits) {
             if (edit.kind === 'insert-message') continue;
