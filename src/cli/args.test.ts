@@ -17,7 +17,7 @@ function problem(argv: readonly string[]): string {
 }
 
 describe('parseArgs', () => {
-  it('knows help and version in every spelling', () => {
+  it('recognizes help and version in every spelling', () => {
     expect(['', '--help', '-h', 'help', '--json'].map(parse)).toEqual(
       Array.from({ length: 5 }, () => ({ command: 'help', topic: undefined })),
     );

@@ -45,11 +45,11 @@ describe('setGcFlag', () => {
   }
 
   // A busy machine collects more often either way.
-  it('spares this Node most of the full collections that bodies would cost', () => {
+  it('saves this Node most of the full collections that bodies would cause', () => {
     expect(fullCollections(withFlag)).toBeLessThanOrEqual(Math.max(4, fullCollections(load) / 2));
   });
 
-  it('is called by the command, without a word', () => {
+  it('is called by the command, without any output', () => {
     const { status, stderr } = spawnSync(process.execPath, ['src/cli/main.ts', '--version'], {
       encoding: 'utf8',
     });

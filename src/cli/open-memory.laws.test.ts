@@ -59,7 +59,7 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
 
   const everythingSaid = ({ written }: TestTerminal) => written.out() + written.err();
 
-  it('is served, read by recall, and needs no data folder where the secret is given', async () => {
+  it('is used by serve and recall, and needs no data folder when the secret is given', async () => {
     const shared = {
       ...env,
       LEPORELLO_DATA: '/dev/null/nowhere',
@@ -84,13 +84,13 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
     );
   });
 
-  it('is shown to a person by its place', async () => {
+  it('is named in the text for a terminal', async () => {
     const gateway = await serve(env, []);
     expect(gateway.terminal.written.out()).toContain(`   store: Redis at 127.0.0.1:${redis.port}\n`);
     await gateway.stop();
   });
 
-  it('may come later: until then requests are folded only in order to fit', async () => {
+  it('may be down at the start: until it is back, requests are folded only to fit the window', async () => {
     await redis.kill();
     const gateway = await serve();
     await gateway.terminal.shows('until it can');
@@ -113,7 +113,7 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
     await gateway.stop();
   });
 
-  it('that refuses us is told of without the password', async () => {
+  it('that refuses the login is reported without the password', async () => {
     const gateway = await serve({ ...env, LEPORELLO_MEMORY_REDIS_PASSWORD: 'hush' });
     expect(await gateway.outcome()).toBe('compacted');
     await gateway.stop();
@@ -121,7 +121,7 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
     expect(everythingSaid(gateway.terminal)).not.toContain('hush');
   });
 
-  it('is where compact keeps what it folds, and without it compact refuses', async () => {
+  it('stores the originals of compact, and compact fails without it', async () => {
     const terminal = testTerminal({ cwd: folder, env, input: [sample] });
     expect(await run(['compact', '-'], terminal)).toBe(0);
     const [id] = /mem_\w{16}/.exec(terminal.written.out())!;

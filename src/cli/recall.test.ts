@@ -42,7 +42,7 @@ async function recalls(argv: readonly string[], options: TestTerminalOptions = {
 describe('leporello recall', () => {
   const text = 'first line\nsecond: café\nthird: 12345678901234567890\n';
 
-  it('prints the text as it was, whoever it belonged to', async () => {
+  it('prints the original text, of any tenant', async () => {
     expect(await recalls([textId])).toEqual({ code: 0, out: text, err: '' });
   });
 
@@ -70,7 +70,7 @@ describe('leporello recall', () => {
     });
   });
 
-  it('prints the part that is asked for', async () => {
+  it('prints the requested part', async () => {
     const out = async (...argv: readonly string[]) => (await recalls(argv)).out;
     expect(await out(textId, '--lines', '2')).toBe('second: café\n[Line 2 of 3.]');
     expect(await out(textId, '--lines=-1')).toBe('third: 12345678901234567890\n\n[Line 3 of 3.]');
@@ -79,14 +79,14 @@ describe('leporello recall', () => {
     expect(await out(messagesId, '--path', '$[*].content')).toBe('"Hello"\n"Hi"');
   });
 
-  it('caps what it prints when asked, and says how to go on', async () => {
+  it('limits its output if asked, and says how to read the rest', async () => {
     const { out } = await recalls([longId, '--max-tokens', '100']);
     expect(out).toMatch(
       /^(?:one of many lines\n)+\[Lines 1-\d+ of 100\. For the rest: .*"lines":"\d+-100"\}\]$/,
     );
   });
 
-  it('ends its output with a line break for a person', async () => {
+  it('ends its output with a line break on a terminal', async () => {
     const isTty = { out: true };
     expect((await recalls([textId], { isTty })).out).toBe(text);
     expect((await recalls([messagesId, '--path', '$[1].n'], { isTty })).out).toBe('1.50\n');
@@ -94,7 +94,7 @@ describe('leporello recall', () => {
   });
 });
 
-describe('leporello recall, where there is nothing', () => {
+describe('leporello recall with a problem', () => {
   it.each<[string, () => readonly string[], RegExp]>([
     [
       'an unknown id',
@@ -125,7 +125,7 @@ describe('leporello recall, where there is nothing', () => {
     expect(err).toMatch(sentence);
   });
 
-  it('makes no folder and no secret', async () => {
+  it('creates no folder and no secret', async () => {
     await recalls([textId, '--data', 'elsewhere']);
     expect(readdirSync(folder)).toEqual(['data']);
     const secret = readFileSync(join(folder, 'data', 'secret'), 'utf8');

@@ -13,12 +13,12 @@ async function runs(...argv: readonly string[]) {
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
 
 describe('run', () => {
-  it('helps', async () => {
+  it('prints help', async () => {
     expect(await runs('--help')).toEqual({ code: 0, out: helpText(undefined), err: '' });
     expect(await runs('recall', '--help')).toEqual({ code: 0, out: helpText('recall'), err: '' });
   });
 
-  it('tells its version, also as JSON', async () => {
+  it('prints its version, also as JSON', async () => {
     expect(await runs('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
     expect(await runs('--version', '--json')).toEqual({
       code: 0,
@@ -27,7 +27,7 @@ describe('run', () => {
     });
   });
 
-  it('ends with 2 for what it does not understand', async () => {
+  it('ends with 2 for invalid arguments', async () => {
     expect(await runs('srve')).toEqual({
       code: 2,
       out: '',
@@ -52,7 +52,7 @@ describe('run', () => {
     );
   });
 
-  it('says nothing when nobody reads any more', async () => {
+  it('prints nothing when its output is closed', async () => {
     const terminal = testTerminal();
     const closed = {
       ...terminal,

@@ -18,7 +18,7 @@ describe('the guard against web pages', () => {
   );
 
   it.each(['evil.example:8787', 'localhost.evil.example', '', '0.0.0.0:8787'])(
-    'refuses what is addressed to %j, as after DNS rebinding',
+    'refuses requests addressed to %j, as after DNS rebinding',
     (host) => {
       expect(statusOf([['host', host]])).toBe(421);
     },
@@ -53,7 +53,7 @@ describe('the guard against web pages', () => {
     ['cross-site', 'document', undefined],
     ['none', 'document', undefined],
     ['same-origin', 'empty', undefined],
-  ])('answers what a browser loads from a %s page as %s with %s', (site, dest, status) => {
+  ])('answers a browser that loads it from a %s page as %s with %s', (site, dest, status) => {
     expect(
       statusOf([
         ['host', 'localhost:8787'],
@@ -63,7 +63,7 @@ describe('the guard against web pages', () => {
     ).toBe(status);
   });
 
-  it('lets everything through where no hosts are named', () => {
+  it('lets every request through when no hosts are named', () => {
     expect(
       refuseForeign(
         {

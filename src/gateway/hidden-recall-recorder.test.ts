@@ -41,19 +41,16 @@ function openRecorder(knows: 'first' | 'last', fails = false) {
 const unread = 'Memory was not read: the answer had ended. Go on with what is there.';
 
 describe('a reply without recalls', () => {
-  it.each(['first', 'last'] as const)(
-    'leaves nothing to be kept (the client knows the %s)',
-    async (knows) => {
-      const { recorder, kept } = openRecorder(knows);
-      await recorder.complete(replyOf('r1'));
-      await recorder.left();
-      expect(kept).toEqual([]);
-    },
-  );
+  it.each(['first', 'last'] as const)('stores nothing (the client knows the %s)', async (knows) => {
+    const { recorder, kept } = openRecorder(knows);
+    await recorder.complete(replyOf('r1'));
+    await recorder.left();
+    expect(kept).toEqual([]);
+  });
 });
 
 describe('a reply with recalls', () => {
-  it('can be gone on from where it ended', async () => {
+  it('can be continued from its end', async () => {
     const { recorder, kept } = openRecorder('first');
     recorder.answered(replyOf('r1', 'a'), answers('a'));
     recorder.answered(replyOf('r2', 'b'), answers('b'));
@@ -65,7 +62,7 @@ describe('a reply with recalls', () => {
     ]);
   });
 
-  it('can be gone on from as it is by a client that knows its end', async () => {
+  it('can be continued by a client that knows its last id', async () => {
     const { recorder, kept } = openRecorder('last');
     recorder.answered(replyOf('r1', 'a'), answers('a'));
     await recorder.complete(replyOf('r2'));
@@ -87,7 +84,7 @@ describe('a reply with recalls', () => {
     ]);
   });
 
-  it('may end in one that nobody answered', async () => {
+  it('may end in an unanswered recall', async () => {
     const { recorder, kept } = openRecorder('last');
     await recorder.complete(replyOf('r1', 'a'));
     expect(kept).toEqual([['r1', 'r1', [unread]]]);
@@ -104,14 +101,14 @@ describe('a reply with recalls', () => {
     expect(kept).toEqual([...ghost, ['r1', 'r1', ['answer a']]]);
   });
 
-  it('cannot be gone on from where the provider keeps none', async () => {
+  it('cannot be continued when the provider keeps no replies', async () => {
     const { recorder, kept } = openRecorder('first');
     recorder.answered(replyOf(undefined, 'a'), answers('a'));
     await recorder.complete(replyOf(undefined));
     expect(kept).toEqual([[1, 'turn undefined']]);
   });
 
-  it('costs no request when the store fails', async () => {
+  it('loses no request when the store fails', async () => {
     const { recorder, kept, problems } = openRecorder('first', true);
     recorder.answered(replyOf('r1', 'a'), answers('a'));
     await recorder.complete(replyOf('r2'));
@@ -123,16 +120,19 @@ describe('a reply with recalls', () => {
 });
 
 describe('a store that hangs', () => {
-  it.each(['complete', 'left', 'forget'] as const)('holds up no reply that ends with "%s"', async (end) => {
-    const stuck = () => new Promise<never>(() => {});
-    const note = { problem: (text: string) => expect.unreachable(text) };
-    const recorder = recordHiddenRecalls({ remember: stuck, keepReply: stuck }, note, 'first', 1);
-    recorder.answered(replyOf('r1', 'a'), answers('a'));
-    recorder.answered(replyOf('r2', 'b'), answers('b'));
-    await recorder[end](replyOf('r3'));
-  });
+  it.each(['complete', 'left', 'forget'] as const)(
+    'does not delay a reply that ends with "%s"',
+    async (end) => {
+      const stuck = () => new Promise<never>(() => {});
+      const note = { problem: (text: string) => expect.unreachable(text) };
+      const recorder = recordHiddenRecalls({ remember: stuck, keepReply: stuck }, note, 'first', 1);
+      recorder.answered(replyOf('r1', 'a'), answers('a'));
+      recorder.answered(replyOf('r2', 'b'), answers('b'));
+      await recorder[end](replyOf('r3'));
+    },
+  );
 
-  it('and fails after the reply is told of then', async () => {
+  it('reports a failure after the reply', async () => {
     const work = Promise.withResolvers<never>();
     const problems: string[] = [];
     const note = { problem: (text: string) => void problems.push(text) };

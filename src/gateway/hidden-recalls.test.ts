@@ -63,8 +63,8 @@ const told = (...words: readonly string[]): readonly Step[] => [
   { user: 'And now?' },
 ];
 
-describe('what was recorded of a reply comes back', () => {
-  it('with what the model said at last', async () => {
+describe('the hidden recalls of a reply come back', () => {
+  it("with the model's last text", async () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.complete(reply(text('Two errors.')));
@@ -96,7 +96,7 @@ describe('what was recorded of a reply comes back', () => {
     ]);
   });
 
-  it('with its own turn where the last recall stood beside a call of the client', async () => {
+  it("with its own turn when the last recall was next to a call of the client's tool", async () => {
     const { engine, recorder } = await openRecorder();
     const both = reply(text('Both. '), recall('m1'), readFile);
     recorder.answered(both, answersTo(both, 'all of it'));
@@ -113,7 +113,7 @@ describe('what was recorded of a reply comes back', () => {
     ]);
   });
 
-  it('as far as it came where the client left', async () => {
+  it('up to the point where the client disconnected', async () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.left();
@@ -124,7 +124,7 @@ describe('what was recorded of a reply comes back', () => {
     ]);
   });
 
-  it('never where the client was told of an error', async () => {
+  it('never after an error that the client saw', async () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.forget();
@@ -132,7 +132,7 @@ describe('what was recorded of a reply comes back', () => {
     expect(await sent(engine, told('I look. '))).toHaveLength(3);
   });
 
-  it('with its end where the client left after it', async () => {
+  it('with its end when the client disconnected after it', async () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.complete(reply(text('Two errors.')));
@@ -152,7 +152,7 @@ describe('a client that stops reading in the middle of a stream', () => {
     })(),
   });
 
-  it('and goes on finds what was recalled until then', async () => {
+  it('finds the recalls up to then when it continues', async () => {
     const { engine } = testEngine({ offerRecall: 'always' });
     const nothing = () => undefined;
     const stream = relayStream(

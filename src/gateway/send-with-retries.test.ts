@@ -86,7 +86,7 @@ describe('a continuation', () => {
     expect(statuses.at(-1)).toBe(status);
   });
 
-  it('fails as the upstream does, in the end', async () => {
+  it('fails with the last error of the upstream', async () => {
     const { exchange, done } = played([broke, broke, broke]);
     await expect(sendContinuation(exchange, body)).rejects.toBe(broke);
     expect(done).toEqual(['sent', 500, 'sent', 1_000, 'sent']);
@@ -104,7 +104,7 @@ describe('a continuation', () => {
   it.each([
     ['before it waits', 1, ['sent']],
     ['while it waits', 2, ['sent', 500]],
-  ])('is not sent again for a client that leaves %s', async (_, leavesAfter, steps) => {
+  ])('is not sent again for a client that disconnects %s', async (_, leavesAfter, steps) => {
     const { exchange, done } = played([broke, broke], leavesAfter);
     await expect(sendContinuation(exchange, body)).rejects.toMatchObject({ code: 'upstream-failed' });
     expect(done).toEqual(steps);
@@ -112,7 +112,7 @@ describe('a continuation', () => {
 });
 
 describe('a pause', () => {
-  it('ends with the signal, or was never begun', async () => {
+  it('ends with the signal, or never begins', async () => {
     const client = new AbortController();
     const pause = pauseUnless(client.signal, 1e9);
     client.abort();

@@ -41,7 +41,7 @@ const masked = (text: string) =>
   text.replaceAll(/ +[\d,.]+(?=  offload)|(?<=^total.*\d) +[\d,.]+$|(?<=after) +ms/gm, '  TIME');
 
 describe('leporello compact', () => {
-  it('folds one document, of many lines as it stands, and tells of it in a table', async () => {
+  it('folds one document of many lines, and prints a table', async () => {
     const env = { HOME: folder, LEPORELLO_SECRET: 'the ids in stubs count as tokens, too' };
     const argv = [put('body.json', sampleText), '--window', '8000'];
     const { code, out, err } = await compacts(argv, { env });
@@ -58,7 +58,7 @@ describe('leporello compact', () => {
     expect(out.endsWith('\n  ]\n}\n')).toBe(true);
   });
 
-  it('gives back the very bytes of what is not folded', async () => {
+  it('copies the exact bytes of a body that is not folded', async () => {
     expect(await compacts([put('body.json', sampleText), '--set', 'shrinks=false'])).toMatchObject({
       code: 0,
       out: sampleText,
@@ -69,7 +69,7 @@ describe('leporello compact', () => {
     expect(shown.out).toBe(`${small}\n`);
   });
 
-  it('takes a conversation a line, and keeps the line breaks', async () => {
+  it('reads one conversation per line, and keeps the line breaks', async () => {
     const { code, out, err } = await compacts([put('runs.jsonl', jsonl), '--window', '8000']);
     expect(code).toBe(0);
     const [large, second, rest] = out.split('\n');
@@ -78,7 +78,7 @@ describe('leporello compact', () => {
     expect(err).toMatch(/^id +outcome .*\nlarge +compacted +must-fit .*\nsmall +untouched +- .*\ntotal/);
   });
 
-  it('knows each format by what a body holds, and writes it back in the same', async () => {
+  it('detects each format from the body, and writes the same format', async () => {
     const codecs = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'];
     const bodies = codecs.map((codec) => readFileSync(`src/codecs/${codec}/fixtures/pi.json`, 'utf8'));
     const { code, out, err } = await compacts([put('bodies.jsonl', bodies.join('\n')), '--window', '700']);
@@ -98,7 +98,7 @@ describe('leporello compact', () => {
     ]);
   });
 
-  it('reads gzip and standard input alike, and writes gzip where asked', async () => {
+  it('reads gzip and standard input, and writes gzip if asked', async () => {
     const plain = await compacts([put('runs.jsonl', jsonl), '--window', '8000']);
     const packed = gzipSync(jsonl);
     const fromFile = await compacts([put('runs.bin', packed), '--window', '8000']);
@@ -109,14 +109,14 @@ describe('leporello compact', () => {
     expect(gunzipSync(readFileSync(join(folder, 'out.jsonl.gz'))).toString()).toBe(plain.out);
   });
 
-  it('gives the same bytes on every run, whatever ran before', async () => {
+  it('writes the same bytes on every run, whatever ran before', async () => {
     const file = put('runs.jsonl', jsonl);
     const first = await compacts([file, '--window', '8000']);
     await compacts([file, '--window', '9000', '--threshold', '3000']);
     expect((await compacts([file, '--window', '8000'])).out).toBe(first.out);
   });
 
-  it('passes on what it cannot read, says where and why, and ends with 1', async () => {
+  it('copies what it cannot read, says where and why, and ends with 1', async () => {
     const bad = [
       '{"messages":[{"role":"user"',
       '[]',
@@ -137,13 +137,13 @@ describe('leporello compact', () => {
     expect(err).toMatch(/\n6 bodies: 2 untouched, 4 bad; 0\.0 % of the tokens saved\n$/);
   });
 
-  it('says what is too large when nothing legal makes it fit', async () => {
+  it('says what is too large when a body cannot be made to fit', async () => {
     const { code, err } = await compacts([put('body.json', sampleText), '--window', '500']);
     expect(code).toBe(1);
     expect(err).toMatch(/^line 1: does not fit: \d+ tokens stay, 375 fit: tools \d+/);
   });
 
-  it('counts as the model that is asked for, in the format that is asked for', async () => {
+  it('counts with the given model, in the given format', async () => {
     const plain = put('plain.jsonl', `${small}\n`);
     const models = async (...flags: readonly string[]) => {
       const { err } = await compacts([plain, '--json', ...flags]);
@@ -166,7 +166,7 @@ describe('leporello compact', () => {
     expect(await models('--model', 'gpt-4', '--window', '99')).toEqual(['gpt-4', 'cl100k_base', 99]);
   });
 
-  it('gives receipts as JSON lines', async () => {
+  it('prints receipts as JSON lines', async () => {
     const { err } = await compacts([put('runs.jsonl', jsonl), '--window', '8000', '--json']);
     const [large, second, total] = err
       .trim()
@@ -183,14 +183,14 @@ describe('leporello compact', () => {
     expect(total).toMatchObject({ total: { bodies: 2, outcomes: { compacted: 1, untouched: 1 } } });
   });
 
-  it('may write over what it reads', async () => {
+  it('may overwrite its input', async () => {
     const file = put('runs.jsonl', jsonl);
     const { out } = await compacts([file, '--window', '8000']);
     expect(await compacts([file, '--window', '8000', '--out', file])).toMatchObject({ code: 0, out: '' });
     expect(readFileSync(file, 'utf8')).toBe(out);
   });
 
-  it('keeps every original where recall finds it, in another process', async () => {
+  it('stores every original so that recall finds it, in another process', async () => {
     const { out } = await compacts([put('body.json', sampleText), '--window', '11000', '--data', 'kept']);
     const folded = (JSON.parse(out) as typeof sample).messages.flatMap(({ role, content }) => {
       const id = role === 'tool' ? /^\[Folded .*(mem_\w{16})/s.exec(content ?? '')?.[1] : undefined;
@@ -210,7 +210,7 @@ describe('leporello compact', () => {
   });
 });
 
-describe('leporello compact, where it cannot go on', () => {
+describe('leporello compact with a problem', () => {
   it.each([
     [
       ['nowhere.json'],
@@ -245,7 +245,7 @@ describe('leporello compact, where it cannot go on', () => {
     );
   });
 
-  it('writes nothing of damaged gzip', async () => {
+  it('writes nothing for damaged gzip', async () => {
     const packed = gzipSync(jsonl.repeat(20));
     put('runs.gz', packed.subarray(0, packed.length - 200));
     const { code, err } = await compacts(['runs.gz', '--out', 'out.jsonl']);
@@ -256,7 +256,7 @@ describe('leporello compact, where it cannot go on', () => {
     expect(readdirSync(folder)).not.toContain('out.jsonl');
   });
 
-  it('stops when it is asked to, also while it waits for input', async () => {
+  it('stops on a signal, also while it waits for input', async () => {
     const input = new PassThrough();
     const terminal = testTerminal({ cwd: folder, env: { HOME: folder }, input });
     const ended = run(['compact', '-', '--out', 'out.jsonl', '--json'], terminal);
@@ -268,7 +268,7 @@ describe('leporello compact, where it cannot go on', () => {
     expect(readdirSync(folder).toSorted()).toEqual(['.leporello']);
   });
 
-  it('ends quietly when nobody reads its output', async () => {
+  it('ends quietly when its output is closed', async () => {
     const file = put('runs.jsonl', `${small}\n`.repeat(5_000));
     const child = spawn(process.execPath, ['src/cli/main.ts', 'compact', file, '--json'], {
       stdio: ['ignore', 'pipe', 'ignore'],

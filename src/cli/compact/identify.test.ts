@@ -40,11 +40,11 @@ describe('identify', () => {
     ['an input that is one text', { input: 'Hello' }, 'openai-responses -'],
     ['contents', { contents: [{ parts: [{ text: 'Hello' }] }] }, 'gemini -'],
     ['messages, whatever stands beside them', { input: 'Hello', messages: [user] }, 'openai-chat -'],
-  ])('tells the format by %s', (_, body, expected) => {
+  ])('detects the format by %s', (_, body, expected) => {
     expect(identified(body)).toBe(expected);
   });
 
-  it('takes the format that is asked for', () => {
+  it('uses the given format', () => {
     expect(identified({ messages: [user] }, 'anthropic')).toBe('anthropic-messages -');
     expect(identified({ system: '', messages: [result] }, 'chat')).toBe('openai-chat -');
     expect(identified({ messages: [], input: [] }, 'responses')).toBe('openai-responses -');

@@ -16,7 +16,7 @@ async function records(input: string): Promise<readonly (readonly [number, strin
 }
 
 describe('recordsOf', () => {
-  it('takes each line for a record when the first is an object by itself', async () => {
+  it('reads each line as a record when the first line is an object by itself', async () => {
     expect(await records('{"messages":[]}\nbad\n\n{}\n')).toEqual([
       [1, '{"messages":[]}', '\n'],
       [2, 'bad', '\n'],
@@ -25,7 +25,7 @@ describe('recordsOf', () => {
     ]);
   });
 
-  it('takes a document over many lines for one record', async () => {
+  it('reads a document over many lines as one record', async () => {
     const document = '{\n  "messages": [\n{"role":"user","content":"hi"}\n  ]\n}';
     expect(await records(`${document}\n`)).toEqual([[1, document, '\n']]);
     expect(await records(`\n \n${document}`)).toEqual([
@@ -35,7 +35,7 @@ describe('recordsOf', () => {
     ]);
   });
 
-  it('knows lines whose first ones are broken', async () => {
+  it('recognizes lines when the first ones are broken', async () => {
     expect(await records('{"messages":[{"ro\nnothing\n{"messages":[]}\n{"a":1}')).toEqual([
       [1, '{"messages":[{"ro', '\n'],
       [2, 'nothing', '\n'],
@@ -44,7 +44,7 @@ describe('recordsOf', () => {
     ]);
   });
 
-  it('takes what is no JSON at all for one record', async () => {
+  it('reads input that is not JSON as one record', async () => {
     expect(await records('a\nb\n')).toEqual([[1, 'a\nb', '\n']]);
     expect(await records('')).toEqual([]);
   });

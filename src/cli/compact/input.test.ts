@@ -16,7 +16,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (array: Uint8Array) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(array);
 
 describe('byteLines', () => {
-  it('cuts at line feeds and numbers the lines', async () => {
+  it('splits at line feeds and numbers the lines', async () => {
     const lines = await linesOf([bytes('a\n\nb\r'), bytes('\nc')]);
     expect(lines.map((line) => [line.number, text(line.bytes), text(line.end)])).toEqual([
       [1, 'a', '\n'],
@@ -26,17 +26,17 @@ describe('byteLines', () => {
     ]);
   });
 
-  it('takes a byte order mark off the first line alone', async () => {
+  it('removes a byte order mark only from the first line', async () => {
     const lines = await linesOf([bytes('\uFEFFa\n\uFEFFb\n')]);
     expect(lines.map((line) => text(line.bytes))).toEqual(['a', '\uFEFFb']);
   });
 
-  it('gives nothing for nothing', async () => {
+  it('yields nothing for empty input', async () => {
     expect(await linesOf([])).toEqual([]);
     expect(await linesOf([bytes('')])).toEqual([]);
   });
 
-  it('loses no byte, however the input is cut', async () => {
+  it('loses no byte, however the input is split', async () => {
     const piece = fc.constantFrom('\n', 'a', '\r\n', '{"k": 1}', 'ü');
     await fc.assert(
       fc.asyncProperty(fc.array(piece), fc.array(fc.nat(40)), async (pieces, cuts) => {

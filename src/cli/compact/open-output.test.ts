@@ -30,7 +30,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 const read = (file: string) => readFileSync(join(folder, file), 'utf8');
 
 describe('openOutput', () => {
-  it('writes to standard output where no file is named', async () => {
+  it('writes to standard output when no file is named', async () => {
     const terminal = testTerminal();
     const output = await openOutput(undefined, terminal);
     await output.write(bytes('a'));
@@ -38,7 +38,7 @@ describe('openOutput', () => {
     expect(terminal.written.out()).toBe('a');
   });
 
-  it('shows a file only when it is whole, with the rights of the one it replaces', async () => {
+  it('shows a file only when it is complete, with the permissions of the file it replaces', async () => {
     writeFileSync(join(folder, 'out'), 'old', { mode: 0o600 });
     const output = await open('out');
     await output.write(bytes('new'));
@@ -49,7 +49,7 @@ describe('openOutput', () => {
     expect(readdirSync(folder)).toEqual(['out']);
   });
 
-  it('leaves nothing behind when it is given up', async () => {
+  it('leaves nothing behind when it is discarded', async () => {
     writeFileSync(join(folder, 'out'), 'old');
     const output = await open('out');
     await output.write(bytes('new'));
@@ -58,7 +58,7 @@ describe('openOutput', () => {
     expect(read('out')).toBe('old');
   });
 
-  it('writes through a link', async () => {
+  it('writes through a symbolic link', async () => {
     writeFileSync(join(folder, 'real'), 'old');
     symlinkSync('real', join(folder, 'link'));
     const output = await open('link');
@@ -67,14 +67,14 @@ describe('openOutput', () => {
     expect([readlinkSync(join(folder, 'link')), read('real')]).toEqual(['real', 'new']);
   });
 
-  it('gzips where the name says so', async () => {
+  it('compresses a file whose name ends in .gz', async () => {
     const output = await open('out.gz');
     for (let i = 0; i < 1_000; i++) await output.write(bytes('line\n'));
     await output.commit();
     expect(gunzipSync(readFileSync(join(folder, 'out.gz'))).toString()).toBe('line\n'.repeat(1_000));
   });
 
-  it('writes into a pipe as it is', async () => {
+  it('writes into a pipe directly', async () => {
     execFileSync('mkfifo', [join(folder, 'pipe')]);
     const reading = readLater(join(folder, 'pipe'), 'utf8');
     const output = await open('pipe');

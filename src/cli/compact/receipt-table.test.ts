@@ -62,13 +62,13 @@ total                                                                  14,800  9
 4 bodies: 1 untouched, 1 compacted, 1 bad, 1 failed; 33.1 % of the tokens saved
 `;
 
-  it('aligns its columns, and tells what a person must know', () => {
+  it('aligns its columns, and prints notes', () => {
     const table = receiptTable();
     const shown = receipts.map((receipt) => table.add(receipt)).join('') + table.end();
     expect(shown).toBe(expected);
   });
 
-  it('shows rows as they come once the first have set the widths', () => {
+  it('prints rows at once after the first rows have set the widths', () => {
     const table = receiptTable(1);
     const [first, second] = receipts.map((receipt) => table.add(receipt));
     expect(first).toBe(
@@ -77,13 +77,13 @@ total                                                                  14,800  9
     expect(second).toContain('compacted  must-fit  13,000  8,100  1,234.6  shrunk 3, replayed 2');
   });
 
-  it('says so when there was nothing', () => {
+  it('says that there was no input', () => {
     expect(receiptTable().end()).toBe('0 bodies\n');
   });
 });
 
 describe('receiptLines', () => {
-  it('gives each receipt, and the total, as a line of JSON', () => {
+  it('prints each receipt, and the total, as a line of JSON', () => {
     const view = receiptLines();
     const lines = receipts.map((receipt) => view.add(receipt));
     expect(JSON.parse(lines[0]!)).toEqual({

@@ -18,7 +18,7 @@ async function load(env: Readonly<Record<string, string>>) {
 }
 
 describe('loadConfig', () => {
-  it('finds the data folder: from the file beside it, else from where one stands, ~ at home', async () => {
+  it('resolves the data folder from the folder of the file, the working directory, or the home folder for ~', async () => {
     mkdirSync(join(folder, 'deep'), { recursive: true });
     writeFileSync(join(folder, 'deep', 'config.json'), '{"data": "kept"}');
     const place = { env: { HOME: '/home/ada' }, cwd: folder };
@@ -30,7 +30,7 @@ describe('loadConfig', () => {
     expect((await load({ LEPORELLO_DATA: '~' })).dataDir).toBe('/home/ada');
   });
 
-  it('names variables that are nobody it knows', async () => {
+  it('names unknown variables', async () => {
     const { unknownVariables } = await load({
       LEPORELLO_SERVICE_HOST: '10.0.0.1',
       LEPORELLO_SERVICE_PORT: '',

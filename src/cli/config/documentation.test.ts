@@ -51,7 +51,7 @@ describe('docs/configuration.md', () => {
 describe('help', () => {
   const known = new Set([...options.map(({ variable }) => variable), 'LEPORELLO_CONFIG', 'LEPORELLO_SECRET']);
 
-  it.each([undefined, ...commandNames])('names only variables that there are (%s)', (topic) => {
+  it.each([undefined, ...commandNames])('names only existing variables (%s)', (topic) => {
     const named = helpText(topic).match(/LEPORELLO_[A-Z_]+/g) ?? [];
     expect(named.filter((variable) => !known.has(variable))).toEqual([]);
   });

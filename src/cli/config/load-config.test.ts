@@ -48,7 +48,7 @@ async function problems(sources: Sources): Promise<readonly string[]> {
 }
 
 describe('loadConfig', () => {
-  it('gives the defaults where nothing is said', async () => {
+  it('returns the defaults when nothing is set', async () => {
     expect(await load({})).toEqual({
       config: {
         port: 8787,
@@ -90,7 +90,7 @@ describe('loadConfig', () => {
     });
   });
 
-  it('lets flags come before variables, variables before the file, the file before defaults', async () => {
+  it('lets flags override variables, variables the file, and the file the defaults', async () => {
     const file = { port: 1, host: '::1', logLevel: 'warn', triggers: { tokenBudget: { trigger: 50_000 } } };
     const env = {
       LEPORELLO_PORT: '2',
@@ -132,7 +132,7 @@ describe('loadConfig', () => {
     });
   });
 
-  it('hands a preset on, with what is set beside it', async () => {
+  it('passes a preset with the options that override it', async () => {
     const textFolds = async (sources: Parameters<typeof load>[0]) => {
       const { preset, subgoals } = gatewaySettings((await load(sources)).config);
       return { preset, subgoals };
@@ -147,7 +147,7 @@ describe('loadConfig', () => {
     });
   });
 
-  it('turns a trigger on by one of its options, also where the file turns it off', async () => {
+  it('turns a trigger on with one of its options, even if the file turns it off', async () => {
     const { config } = await load({
       file: { triggers: { tokenBudget: false } },
       env: { LEPORELLO_TRIGGERS_TOKEN_BUDGET_TRIGGER: '50000' },
@@ -155,7 +155,7 @@ describe('loadConfig', () => {
     expect(config.triggers.tokenBudget).toEqual({ trigger: 50_000, target: 40_000, buffer: 1_000 });
   });
 
-  it('keeps memory in Redis where one of its options is set, or all of them are left to the defaults', async () => {
+  it('uses Redis when one of its options is set, or with all defaults', async () => {
     const redis = { host: '127.0.0.1', port: 6379, database: 0, tls: false, timeoutMs: 400 };
     const variables = {
       LEPORELLO_MEMORY_REDIS_HOST: 'cache.internal',
@@ -172,7 +172,7 @@ describe('loadConfig', () => {
     expect(await problems({ env: { LEPORELLO_PORT: '', LEPORELLO_CONFIG: '' } })).toEqual([]);
   });
 
-  it('takes the file from LEPORELLO_CONFIG, and a byte order mark with it', async () => {
+  it('reads the file of LEPORELLO_CONFIG, and skips a byte order mark', async () => {
     settingsOf({ file: '\uFEFF{"port": 5}' });
     const env = { HOME: '/home/ada', LEPORELLO_CONFIG: 'config.json' };
     const { config } = await loadConfig({ file: undefined, values: [] }, { env, cwd: folder });

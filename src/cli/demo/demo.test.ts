@@ -9,7 +9,7 @@ import { testTerminal } from '../../../test/support/test-terminal.ts';
 const masked = (text: string) => text.replace(/The demo took [\d.]+ s\./, 'The demo took TIME.');
 
 describe('leporello demo', () => {
-  it('shows what went out, what was folded and a recall', async () => {
+  it('shows what was sent, what was folded and a recall', async () => {
     const terminal = testTerminal();
     expect(await run(['demo'], terminal)).toBe(0);
     expect(terminal.written.err()).toBe('');
@@ -60,7 +60,7 @@ describe('leporello demo', () => {
     `);
   });
 
-  it('gives each turn and the sum as JSON', async () => {
+  it('prints each turn and the sum as JSON', async () => {
     const terminal = testTerminal();
     await run(['demo', '--json'], terminal);
     const lines = terminal.written
@@ -96,7 +96,7 @@ describe('leporello demo', () => {
     rmdirSync(folder);
   });
 
-  it('stops between turns when it is asked to', async () => {
+  it('stops between turns on a signal', async () => {
     const terminal = testTerminal();
     const ended = run(['demo'], terminal);
     await terminal.shows('read_log');

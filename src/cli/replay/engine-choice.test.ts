@@ -13,7 +13,7 @@ function problem(text: string): string {
 }
 
 describe('engineChoice', () => {
-  it('reads a name, and a configuration as a file holds it', () => {
+  it('reads a name, and a configuration as in a file', () => {
     const { name, settings } = engineChoice('no budget={"triggers":{"tokenBudget":false}}');
     expect(name).toBe('no budget');
     expect(settings.triggers?.tokenBudget).toBe(false);

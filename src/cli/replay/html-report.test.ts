@@ -35,7 +35,7 @@ const axes = {
 };
 
 describe('figuresTable', () => {
-  it('aligns the figures of a source, and tells what must not be', () => {
+  it('aligns the figures of a source, and prints warnings', () => {
     expect(figuresTable([source])).toBe(
       `a <b>: 1 conversation, 2,000 requests, 1,000 values used again
   policy  cheap   dear  cheap without recalls  worst, cheap  mean tokens    peak  visible  recalls/100   lost  stable  over window
@@ -47,7 +47,7 @@ describe('figuresTable', () => {
 });
 
 describe('charts', () => {
-  it('have round ticks that hold all points', () => {
+  it('have round ticks that contain all points', () => {
     const svg = pointChart(
       [
         { name: 'a & b', x: 0.52, y: 100 },
@@ -76,7 +76,7 @@ describe('charts', () => {
     expect(svg).toContain('<title>a &amp; b: cost 0.5, visible 100 %</title><circle cx="101.1" cy="14"');
   });
 
-  it('are drawn of nothing, and of one value', () => {
+  it('are drawn without values, and with one value', () => {
     for (const svg of [
       lineChart([], axes),
       lineChart([{ name: 'one', values: [5] }], axes),
@@ -87,7 +87,7 @@ describe('charts', () => {
 });
 
 describe('htmlReport', () => {
-  it('is one page that asks for nothing, with every name as text', () => {
+  it('is a self-contained page, with every name as text', () => {
     const session = {
       id: 'run/<1>',
       source: 'a',

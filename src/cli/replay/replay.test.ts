@@ -33,7 +33,7 @@ async function replays(...argv: readonly string[]) {
 }
 
 describe('leporello replay', () => {
-  it('plays recorded conversations under each policy, and tells what each took', async () => {
+  it('replays recorded conversations with each policy, and prints the costs', async () => {
     const file = put('runs.jsonl.gz', gzipSync(`${recorded}\n`));
     const { code, out, err } = await replays(file, '--window', '9000', '--prefix', '1000');
     expect([code, err]).toEqual([0, '']);
@@ -49,7 +49,7 @@ describe('leporello replay', () => {
     ]);
   });
 
-  it('has the engine fit where the full context does not, and lose nothing', async () => {
+  it('fits the window with the engine when the full context does not, and loses nothing', async () => {
     const file = put('runs.jsonl', `${recorded}\n`);
     const early = 'early={"triggers":{"tokenBudget":{"trigger":6000,"target":4000}}}';
     const { out } = await replays(file, '--window', '9000', '--prefix', '1000', '--engine', early, '--json');
@@ -62,7 +62,7 @@ describe('leporello replay', () => {
     expect(other!.peakTokens).toBeLessThan(usual!.peakTokens);
   });
 
-  it('takes a log of requests for the conversations they were, in the format they were sent', async () => {
+  it('reads a log of requests as conversations, in the format in which they were sent', async () => {
     const bodyOf = (count: number) =>
       JSON.stringify({ model: 'm', messages: sample.messages.slice(0, count), tools: [] });
     const file = put('log.jsonl', [3, 9, 15].map(bodyOf).join('\n'));
@@ -81,7 +81,7 @@ describe('leporello replay', () => {
     expect(bad.err).toMatch(/^leporello: --html is no\/such\/report.html, which cannot be written: ENOENT/);
   });
 
-  it('plays only what is asked for', async () => {
+  it('replays only the selected sources', async () => {
     const other = recorded.replace('samples', 'others');
     const file = put(
       'runs.jsonl',
@@ -91,7 +91,7 @@ describe('leporello replay', () => {
     expect(JSON.parse(out)).toMatchObject([{ source: 'others', conversations: 1 }]);
   });
 
-  it('tells of lines it cannot read, and of nothing to replay', async () => {
+  it('reports lines that it cannot read, and an input without conversations', async () => {
     const broken = '{"messages":[{"content":1}]}';
     const { code, err } = await replays(put('runs.jsonl', `{"a":1}\n${recorded}\n${broken}\n`));
     expect(code).toBe(1);
@@ -104,7 +104,7 @@ describe('leporello replay', () => {
     ]);
   });
 
-  it('replays what it could read of a damaged file', async () => {
+  it('replays the readable part of a damaged file', async () => {
     const whole = gzipSync(`${recorded}\n`);
     const { code, err } = await replays(put('cut.jsonl.gz', whole.subarray(0, whole.length - 9)));
     expect(code).toBe(1);
@@ -129,7 +129,7 @@ describe('leporello replay', () => {
     expect(terminal.written.err()).toMatch(/leporello: interrupted\.\n$/);
   });
 
-  it('does not start with an engine or a file it does not understand', async () => {
+  it('does not start with an invalid engine or file', async () => {
     expect(await replays('none.jsonl')).toMatchObject({ code: 2 });
     expect(await replays('none.jsonl', '--engine', 'x')).toMatchObject({ code: 2 });
   });

@@ -29,7 +29,7 @@ function preambleTokens(body: Uint8Array): number {
 }
 
 describe('conversationBody', () => {
-  it('puts tools of so many tokens in front: those recorded, else those that are called, and a filler', () => {
+  it('adds tools of a number of tokens: the recorded ones, or those that are called, and a filler', () => {
     const body = conversationBody({ messages }, 500, counter);
     expect(preambleTokens(body)).toBe(500);
     const recorded = conversationBody(
@@ -45,19 +45,19 @@ describe('conversationBody', () => {
     ]);
   });
 
-  it('takes no tool away where there are more', () => {
+  it('keeps all tools when there are more', () => {
     expect(preambleTokens(conversationBody({ messages }, 5, counter))).toBeGreaterThan(20);
   });
 });
 
 describe('readSource', () => {
-  it('gives a recorded conversation a prefix, and its source', () => {
+  it('adds a prefix and a source to a recorded conversation', () => {
     const read = readSource(bytes({ id: 'run/1', source: 'bench', messages }), where, options);
     expect(read).toMatchObject({ status: 'ok', source: { id: 'run/1', source: 'bench', format: chat } });
     if (read.status === 'ok') expect(preambleTokens(read.source.body)).toBe(500);
   });
 
-  it('takes a request as it was sent', () => {
+  it('reads a request as it was sent', () => {
     const body = bytes({ model: 'm', messages });
     expect(readSource(body, where, options)).toEqual({
       status: 'ok',
@@ -72,7 +72,7 @@ describe('readSource', () => {
     expect(read.status === 'ok' && read.source.format.codec).toBe(anthropicMessages);
   });
 
-  it('says why a line is none', () => {
+  it('says why a line cannot be used', () => {
     expect(readSource(bytes({ a: 1 }), where, options)).toEqual({
       status: 'bad',
       reason: "it has no list 'messages', 'input' or 'contents'",
@@ -81,7 +81,7 @@ describe('readSource', () => {
 });
 
 describe('wholeConversations', () => {
-  it('leaves out what others go on from, and what stands twice', () => {
+  it('leaves out requests that others continue, and duplicates', () => {
     const sourceOf = (id: string, steps: readonly Step[]) => ({
       id,
       source: 's',

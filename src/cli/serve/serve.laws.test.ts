@@ -106,7 +106,7 @@ describe('leporello serve', () => {
     expect(terminal.written.err()).not.toMatch(/private words|sk-secret|in-the-query/);
   });
 
-  it('folds as the configuration says, and keeps its memory for the next start', async () => {
+  it('folds as configured, and keeps its store for the next start', async () => {
     writeFileSync(
       join(folder, 'config.json'),
       JSON.stringify({
@@ -136,7 +136,7 @@ describe('leporello serve', () => {
     expect(await second.ended).toBe(0);
   });
 
-  it('is of one tenant on a loopback host: a new token is the same user, and receipts need none', async () => {
+  it('has one tenant on a loopback host: a new token is the same user, and receipts need no token', async () => {
     const { url, terminal, ended } = await start();
     for (const token of ['token-a', 'token-b']) {
       await fetch(`${url}/v1/chat/completions`, {
@@ -151,7 +151,7 @@ describe('leporello serve', () => {
     expect(await ended).toBe(0);
   });
 
-  it('shows how to point clients at it, and short lines of log, to a person', async () => {
+  it('prints how to connect clients, and short log lines, on a terminal', async () => {
     provider = await startFakeProvider({ script: [hello] });
     const terminal = testTerminal({
       cwd: folder,
@@ -182,7 +182,7 @@ describe('leporello serve', () => {
     );
   });
 
-  it('lets requests under way finish when it is stopped, and takes no new ones', async () => {
+  it('lets requests in progress finish when it is stopped, and accepts no new ones', async () => {
     const goesOn = Promise.withResolvers<void>();
     const slow: Reply = {
       type: 'turn',
@@ -238,7 +238,7 @@ describe('leporello serve', () => {
   });
 });
 
-describe('leporello serve, where something is not as it should be', () => {
+describe('leporello serve with a problem', () => {
   it('serves without a data folder, and says what is lost and why', async () => {
     writeFileSync(join(folder, 'file'), '');
     const { url, told, terminal, ended } = await start([
@@ -261,7 +261,7 @@ describe('leporello serve, where something is not as it should be', () => {
     });
   });
 
-  it('serves beside a store that is damaged, too', async () => {
+  it('serves with a damaged store, too', async () => {
     mkdirSync(join(folder, 'data'));
     writeFileSync(
       join(folder, 'data', 'memory.sqlite'),
@@ -277,7 +277,7 @@ describe('leporello serve, where something is not as it should be', () => {
     expect(readFileSync(join(folder, 'data', 'memory.sqlite'), 'utf8')).toMatch(/^this is no database/);
   });
 
-  it('does not start with a secret that is no good', async () => {
+  it('does not start with an invalid secret', async () => {
     const terminal = testTerminal({ cwd: folder, env: { HOME: folder, LEPORELLO_SECRET: 'short' } });
     expect(await run(['serve', '--port', '0'], terminal)).toBe(2);
     expect(terminal.written.err()).toMatch(
@@ -285,7 +285,7 @@ describe('leporello serve, where something is not as it should be', () => {
     );
   });
 
-  it('warns of addresses that others can reach, and of variables that mean nothing', async () => {
+  it('warns of addresses that others can reach, and of unknown variables', async () => {
     const { terminal, ended } = await start(['--host', '0.0.0.0'], {
       env: { LEPORELLO_SERVICE_HOST: '10.0.0.1' },
     });
@@ -330,14 +330,14 @@ describe('the process leporello serve', () => {
     return { child, url: (JSON.parse(line) as { readonly url: string }).url };
   }
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('ends by itself, with 0, after %s', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 after %s', async (signal) => {
     const { child, url } = await spawned();
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     child.kill(signal);
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  it('goes on when nobody reads what it prints', async () => {
+  it('continues when its output is closed', async () => {
     const { child, url } = await spawned();
     child.stdout.destroy();
     child.stderr.destroy();

@@ -85,7 +85,7 @@ const requestOf = (codec: Codec, body: Uint8Array): EngineRequest => ({ codec, b
 
 describe('a thread that folds large bodies', () => {
   it.each(requests)(
-    'sends %s as the engine of this thread does, and answers recalls',
+    'sends %s as the engine of the main thread does, and answers recalls',
     async (_, codec, body) => {
       const { engine, local } = open();
       const here = await local.prepare(requestOf(codec, body));
@@ -117,7 +117,7 @@ describe('a thread that folds large bodies', () => {
     },
   );
 
-  it('folds by itself, keeps the originals in the store of this thread, and gives the very body back where nothing changes', async () => {
+  it('folds, stores the originals in the store of the main thread, and returns the same body when nothing changes', async () => {
     const { engine, encryptedStore } = open();
     const folded = await engine.prepare(requestOf(openaiChat, chat));
     expect(folded.report.trigger).toBe('token-budget');
@@ -134,7 +134,7 @@ describe('a thread that folds large bodies', () => {
     expect((await engine.prepare(requestOf(openaiChat, other))).outcome.status).toBe('untouched');
   });
 
-  it('leaves bodies below its size to this thread', async () => {
+  it('leaves smaller bodies to the main thread', async () => {
     const { engine } = open({ fromBytes: chat.length + 1 });
     const here = await engine.prepare(requestOf(openaiChat, chat));
     expect(here.lookUpOriginal).toBeUndefined();
@@ -158,7 +158,7 @@ describe('a thread that folds large bodies', () => {
     expect(new TextDecoder().decode(next.body)).toContain('"previous_response_id":"resp_2"');
   });
 
-  it('leaves a conversation alone, and learns, as the engine of this thread does', async () => {
+  it('disables folding for a conversation, and calibrates, as the engine of the main thread does', async () => {
     const { engine } = open();
     const request = requestOf(openaiChat, chat);
     await engine.leaveAlone(request);
@@ -167,7 +167,7 @@ describe('a thread that folds large bodies', () => {
     await engine.learn(request, prepared.prompt?.counted ?? 9_000);
   });
 
-  it('sends a request unfolded that is not begun in time, but one that may not fit its window', async () => {
+  it('sends a request unfolded that does not begin in time, unless it may not fit its window', async () => {
     const { engine } = open();
     // The first request keeps the thread busy until it is started.
     const [late, large] = await Promise.all([
@@ -190,7 +190,7 @@ describe('a thread that folds large bodies', () => {
 });
 
 describe('a thread that ends', () => {
-  it('sends what it had to fold as it came, and the next request starts another', async () => {
+  it('sends its requests unfolded, and the next request starts another thread', async () => {
     const { engine, warnings } = open({ heapMb: 24 });
     const many: Step[] = Array.from({ length: 60_000 }, (_, at): Step => ({ user: `${at}` }));
     const large = chatBody(many, { tools: ['run'], model: 'gpt-4o' });
@@ -206,7 +206,7 @@ describe('a thread that ends', () => {
     expect(warnings).toHaveLength(2);
   });
 
-  it('at the end of the gateway does so, too, and originals come from the store', async () => {
+  it('does the same when the gateway ends, and originals come from the store', async () => {
     const { engine, thread } = open();
     const folded = await engine.prepare(requestOf(openaiChat, chat));
     const [id] = folded.searched;
@@ -219,7 +219,7 @@ describe('a thread that ends', () => {
     await expect(folded.remember({ rounds: [], closing: undefined })).rejects.toThrow('ended');
   });
 
-  it('cannot be started with settings that are no data', () => {
+  it('cannot be started with settings that cannot be copied', () => {
     const models = { '*': { tokenizer: { name: 'own', count: (text: string) => text.length } } } as never;
     const { local, encryptedStore, keptReplies } = open();
     const log = { info: () => {}, warn: () => {}, error: () => {} };

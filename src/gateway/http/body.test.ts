@@ -13,19 +13,19 @@ async function* chunksOf(...parts: Uint8Array[]): AsyncGenerator<Uint8Array> {
 }
 
 describe('peeking into a body', () => {
-  it('gives the text of a short one, and the body again', async () => {
+  it('returns the text of a short body, and the body again', async () => {
     const { text, body } = await peekBody(chunks(['a\xc3', 'b']), 10);
     expect(text).toBe('a\xc3b');
     expect(await readBody(body, 100)).toEqual(bytes('a\xc3b'));
   });
 
-  it('gives a long one whole, but no text', async () => {
+  it('returns a long body completely, but no text', async () => {
     const { text, body } = await peekBody(chunks(['12345', '67890', 'abc', 'def']), 8);
     expect(text).toBeUndefined();
     expect(await readBody(body, 100)).toEqual(bytes('1234567890abcdef'));
   });
 
-  it('gives one that broke off as far as it came, and the same error', async () => {
+  it('returns the beginning of a broken body, and the same error', async () => {
     const { text, body } = await peekBody(chunks(['123'], new Error('cut')), 100);
     expect(text).toBeUndefined();
     const iterator = body[Symbol.asyncIterator]();
@@ -33,7 +33,7 @@ describe('peeking into a body', () => {
     await expect(iterator.next()).rejects.toThrow('cut');
   });
 
-  it('ends what it looked at when its reader ends, begun or not', async () => {
+  it('ends the source when its reader ends, even before the first chunk', async () => {
     let ended = 0;
     const source = {
       [Symbol.asyncIterator]: () => ({
@@ -52,7 +52,7 @@ describe('readBody', () => {
     expect(await readBody(chunksOf(bytes('ab'), bytes(''), bytes('c')), 3)).toEqual(bytes('abc'));
   });
 
-  it('gives a single chunk back without copying it', async () => {
+  it('returns a single chunk without copying it', async () => {
     const only = bytes('abc');
     expect(await readBody(chunksOf(only), 3)).toBe(only);
   });

@@ -26,7 +26,7 @@ function endless() {
 }
 
 describe('the fetch handler', () => {
-  it('hands over method, target, headers and body, and gives status, headers and body back', async () => {
+  it('passes method, target, headers and body, and returns status, headers and body', async () => {
     let seen: [GatewayRequest, string] | undefined;
     const handle = createFetchHandler(async (request) => {
       seen = [request, text(await readBody(request.body, 100))];
@@ -63,7 +63,7 @@ describe('the fetch handler', () => {
     ]);
   });
 
-  it('takes chunks only as they are read and ends the body when the reader goes', async () => {
+  it('pulls chunks only as they are read, and ends the body when the reader stops', async () => {
     const { body, taken, ended } = endless();
     let signal: AbortSignal | undefined;
     const handle = createFetchHandler(async (request) => {
@@ -78,7 +78,7 @@ describe('the fetch handler', () => {
     expect(signal?.aborted).toBe(true);
   });
 
-  it('passes the abort of the request on', async () => {
+  it('forwards the abort of the request', async () => {
     const gone = new AbortController();
     const handle = createFetchHandler(async ({ signal }) => {
       gone.abort();
@@ -88,7 +88,7 @@ describe('the fetch handler', () => {
     expect(response.headers.get('x-aborted')).toBe('true');
   });
 
-  it('sends no body for HEAD and 204, and ends the one there was', async () => {
+  it("sends no body for HEAD and 204, and ends the handler's body", async () => {
     for (const [method, status] of [
       ['HEAD', 200],
       ['GET', 204],
@@ -102,7 +102,7 @@ describe('the fetch handler', () => {
     expect((await whole(new Request('http://h/'))).status).toBe(204);
   });
 
-  it('makes a failure of the handler a 500, and one of the body a broken stream', async () => {
+  it('turns a failure of the handler into a 500, and a failure of the body into a broken stream', async () => {
     const failing = createFetchHandler(async () => {
       throw new Error('secret');
     });
@@ -137,14 +137,14 @@ describe('the fetch handler', () => {
   });
 });
 
-describe('fetch handler and fetch upstream, one on the other', () => {
+describe('fetch handler and fetch upstream together', () => {
   const upstreamOf = (handler: Handler) => {
     const handle = createFetchHandler(handler);
     return fetchUpstream((url, init) => handle(new Request(url, init)));
   };
   const signal = new AbortController().signal;
 
-  it('carry a streamed request and a streamed response in step', async () => {
+  it('stream a request and a response at the same time', async () => {
     const upstream = upstreamOf(async ({ body }) => ({ status: 200, headers: [], body }));
     const { body, taken, ended } = endless();
     const request = { method: 'POST', url: 'http://h/v1', headers: [], body, signal };

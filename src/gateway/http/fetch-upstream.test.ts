@@ -47,7 +47,7 @@ describe('fetchUpstream', () => {
     expect(await send(chunksOf('hel', 'lo'))).toEqual({ ...seen, kept: [auth] });
   });
 
-  it('gives redirects, errors and repeated headers back as they are', async () => {
+  it('returns redirects, errors and repeated headers unchanged', async () => {
     const url = await provider(async () => ({
       status: 302,
       headers: [
@@ -67,7 +67,7 @@ describe('fetchUpstream', () => {
     expect(await readBody(body, 0)).toEqual(new Uint8Array(0));
   });
 
-  it('drops the headers of a packing that fetch has undone', async () => {
+  it('drops the headers of a compression that fetch has undone', async () => {
     const url = await provider(async () => ({
       status: 200,
       headers: [['content-encoding', 'gzip']],
@@ -79,7 +79,7 @@ describe('fetchUpstream', () => {
     expect(headers.map(([name]) => name)).not.toContain('content-length');
   });
 
-  it('is cancelled by leaving the loop and by the signal', async () => {
+  it('is canceled by leaving the loop and by the signal', async () => {
     const ended: Promise<void>[] = [];
     const url = await provider(async ({ signal }) => {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -102,7 +102,7 @@ describe('fetchUpstream', () => {
     await Promise.all(ended);
   });
 
-  it('says which origin failed or was late', async () => {
+  it('says which origin failed or took too long', async () => {
     await expect(upstream.send(get('http://127.0.0.1:1/v1?key=secret'))).rejects.toMatchObject({
       code: 'upstream-failed',
       message: expect.stringMatching(/^http:\/\/127\.0\.0\.1:1 could not be reached/),

@@ -32,11 +32,11 @@ describe('headers to the upstream', () => {
     expect(headersToUpstream(headers, 'same')).toEqual(headers);
   });
 
-  it('lose what belongs to this hop and what the connection header names', () => {
+  it('lose hop-by-hop headers, and those that the connection header names', () => {
     expect(headersToUpstream([...hops, ['accept', '*/*']], 'same')).toEqual([['accept', '*/*']]);
   });
 
-  it('lose the host, a used expectation and our own headers', () => {
+  it("lose the host, an answered expectation and the gateway's own headers", () => {
     const headers: HeaderList = [
       ['host', 'gateway.test'],
       ['expect', '100-continue'],
@@ -59,7 +59,7 @@ describe('headers to the upstream', () => {
 });
 
 describe('headers to the client', () => {
-  it('keep every set-cookie and lose the hop', () => {
+  it('keep every set-cookie and lose hop-by-hop headers', () => {
     const headers: HeaderList = [
       ['set-cookie', 'a=1'],
       ...hops,
@@ -89,11 +89,11 @@ describe('reading and replacing', () => {
     ['a', '3'],
   ];
 
-  it('gives the first value, or nothing', () => {
+  it('returns the first value, or nothing', () => {
     expect([headerOf(headers, 'a'), headerOf(headers, 'c')]).toEqual(['1', undefined]);
   });
 
-  it('puts new headers in place of all of their name', () => {
+  it('replaces all headers of the same names', () => {
     expect(withHeaders(headers, [['a', '9']])).toEqual([
       ['b', '2'],
       ['a', '9'],

@@ -32,7 +32,7 @@ const echo: Handler = async ({ body }) => ({ status: 200, headers: [], body: awa
 describe('an upload', () => {
   const head = 'POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 10\r\n\r\n';
 
-  it('is taken as long as bytes arrive, however long it takes in all', async () => {
+  it('is accepted as long as bytes arrive, however long it takes', async () => {
     const socket = await dial(echo, 1_500);
     socket.write(head);
     for (const byte of 'slow bytes') {
@@ -65,7 +65,7 @@ describe('an upload', () => {
         return echo(request).catch(() => failed);
       },
     ],
-  ])('that stops is ended with 408, where the handler %s', async (_, handler) => {
+  ])('that stalls is answered with 408 when the handler %s', async (_, handler) => {
     const socket = await dial(handler, 20);
     socket.write(`${head}slow`);
     expect(await answer(socket, '}}')).toMatch(refusal);
@@ -74,7 +74,7 @@ describe('an upload', () => {
     expect(errors).toEqual([]);
   });
 
-  it('that nobody reads yet is not late', async () => {
+  it('that is not read yet does not time out', async () => {
     const ready = Promise.withResolvers<void>();
     const late: Handler = async (request) => {
       await ready.promise;

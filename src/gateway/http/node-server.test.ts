@@ -112,7 +112,7 @@ describe('a request', () => {
     });
   });
 
-  it('has no body where none was sent', async () => {
+  it('has no body when none was sent', async () => {
     const bodies: unknown[] = [];
     const url = await serve(async ({ body }) => {
       bodies.push(body);
@@ -123,7 +123,7 @@ describe('a request', () => {
     expect(bodies).toEqual([undefined, undefined]);
   });
 
-  it('is not read faster than the handler takes it', async () => {
+  it('is not read faster than the handler reads it', async () => {
     const ready = gate();
     const size = 64 * 1024 * 1024;
     await serve(async ({ body }) => {
@@ -169,7 +169,7 @@ describe('an answer before the body is read', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*connection: close\r\n[^]*too large$/);
   });
 
-  it('keeps the connection where little is left to read', async () => {
+  it('keeps the connection when little is left to read', async () => {
     await serve(tooLarge);
     const socket = await dial();
     const body = 'x'.repeat(200_000);
@@ -181,7 +181,7 @@ describe('an answer before the body is read', () => {
 });
 
 describe('a response', () => {
-  it('goes out with status, repeated headers and bytes as they are', async () => {
+  it('is sent with status, repeated headers and bytes unchanged', async () => {
     await serve(async () => ({
       status: 429,
       headers: [
@@ -197,7 +197,7 @@ describe('a response', () => {
     );
   });
 
-  it('sends its head before the first chunk is there', async () => {
+  it('sends its headers before the first chunk', async () => {
     const ready = gate();
     async function* body(): AsyncGenerator<Uint8Array> {
       await ready.opened;
@@ -224,7 +224,7 @@ describe('a response', () => {
     expect(ended).toBe(true);
   });
 
-  it('is not produced faster than the client reads, and ends when the client goes', async () => {
+  it('is not produced faster than the client reads, and ends when the client disconnects', async () => {
     let chunks = 0;
     const ended = gate();
     let signal: AbortSignal | undefined;
@@ -253,7 +253,7 @@ describe('a response', () => {
     expect(errors).toEqual([]);
   });
 
-  it('that is silent is ended when the client goes', async () => {
+  it('that is silent is ended when the client disconnects', async () => {
     const asked = gate();
     const ended = gate();
     const body: AsyncIterable<Uint8Array> = {
@@ -278,7 +278,7 @@ describe('a response', () => {
 });
 
 describe('a failure', () => {
-  it('of the handler is a 500 that says nothing of the request', async () => {
+  it('of the handler is a 500 that reveals nothing of the request', async () => {
     const url = await serve(async () => {
       throw new Error('secret');
     });
@@ -290,7 +290,7 @@ describe('a failure', () => {
     expect(errors).toEqual([['handler', 'secret']]);
   });
 
-  it('to write the head is a 500 too', async () => {
+  it('to write the headers is also a 500', async () => {
     const url = await serve(async () => ({ status: 200, headers: [['x', 'a\nb']], body: undefined }));
     expect((await fetch(url)).status).toBe(500);
     expect(errors).toEqual([['handler', 'Invalid character in header content ["x"]']]);
@@ -322,7 +322,7 @@ describe('upgrades', () => {
 });
 
 describe('closing', () => {
-  it('ends idle connections, refuses new ones and lets requests under way finish', async () => {
+  it('ends idle connections, refuses new ones and lets requests in progress finish', async () => {
     const asked = gate();
     const ready = gate();
     const url = await serve(async ({ target }) => {
@@ -343,7 +343,7 @@ describe('closing', () => {
     await closed;
   });
 
-  it('closes the connection of a stream that had begun before, once it is through', async () => {
+  it('closes the connection of a stream that began before, when it ends', async () => {
     const ready = gate();
     async function* body(): AsyncGenerator<Uint8Array> {
       yield utf8.encode('first ');
@@ -370,7 +370,7 @@ describe('closing', () => {
     await closed;
   });
 
-  it('cuts what is left when the grace is over', async () => {
+  it('cuts the remaining connections after the grace period', async () => {
     const asked = gate();
     const gone = gate();
     const url = await serve(async ({ signal }) => {
@@ -385,7 +385,7 @@ describe('closing', () => {
     await gone.opened;
   });
 
-  it('rejects when the port is taken', async () => {
+  it('rejects when the port is in use', async () => {
     await serve(async () => empty);
     const again = serveNode(async () => empty, { port: server!.port, host: '127.0.0.1' });
     await expect(again).rejects.toMatchObject({ code: 'EADDRINUSE' });

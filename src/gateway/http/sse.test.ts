@@ -24,14 +24,14 @@ async function split(...chunks: (string | Uint8Array)[]): Promise<Seen[]> {
 const message = (raw: string, data: string, event?: string): Seen => ({ raw, event, data });
 
 describe('splitEvents', () => {
-  it('cuts after each blank line and reads event and data', async () => {
+  it('splits after each blank line and reads event and data', async () => {
     expect(await split('data: {"a":1}\n\nevent: ping\ndata: x\ndata: y\n\n')).toEqual([
       message('data: {"a":1}\n\n', '{"a":1}'),
       message('event: ping\ndata: x\ndata: y\n\n', 'x\ny', 'ping'),
     ]);
   });
 
-  it('takes every line ending, mixed ones too', async () => {
+  it('accepts every line ending, also mixed ones', async () => {
     expect(await split('data: a\r\n\r\ndata: b\r\rdata: c\n\r\ndata: d\r\n\rdata: e\r\n\n')).toEqual([
       message('data: a\r\n\r\n', 'a'),
       message('data: b\r\r', 'b'),
@@ -48,7 +48,7 @@ describe('splitEvents', () => {
     ]);
   });
 
-  it('passes comments and stray blank lines on as events without data', async () => {
+  it('yields comments and stray blank lines as events without data', async () => {
     expect(await split(': ping\n\n\ndata: a\n\n')).toEqual([
       message(': ping\n\n', ''),
       message('\n', ''),
@@ -56,7 +56,7 @@ describe('splitEvents', () => {
     ]);
   });
 
-  it('takes a byte order mark at the start only', async () => {
+  it('skips a byte order mark only at the start', async () => {
     expect(await split('\uFEFFdata: a\n\n\uFEFFdata: b\n\n')).toEqual([
       message('\uFEFFdata: a\n\n', 'a'),
       message('\uFEFFdata: b\n\n', ''),
@@ -67,7 +67,7 @@ describe('splitEvents', () => {
     ]);
   });
 
-  it('yields what comes after the last blank line', async () => {
+  it('yields the bytes after the last blank line', async () => {
     expect(await split('data: a\n\nevent: e\ndata: b')).toEqual([
       message('data: a\n\n', 'a'),
       message('event: e\ndata: b', 'b', 'e'),
@@ -116,7 +116,7 @@ describe('splitEvents', () => {
     expect(ended).toBe(true);
   });
 
-  it('reads one event of 4 MB that comes in chunks of 16 bytes', async () => {
+  it('reads an event of 4 MB that arrives in chunks of 16 bytes', async () => {
     const data = 'x'.repeat(4_000_000);
     const all = utf8.encode(`data: ${data}\n\n`);
     const chunks = Array.from({ length: Math.ceil(all.length / 16) }, (_, i) =>
@@ -139,7 +139,7 @@ describe('an event that is too long', () => {
     return seen;
   };
 
-  it('goes on unread, piece by piece, and what follows it is read', async () => {
+  it('is relayed unread, piece by piece, and the next event is read', async () => {
     expect(
       await splitAt(12, 'data: a\n\ndata: 45678', '9012', '3', '45\n', '\nevent: e\n', 'data: b\n\n'),
     ).toEqual([
@@ -156,7 +156,7 @@ describe('an event that is too long', () => {
     ]);
   });
 
-  it('is as long as allowed when it is read, however it is cut', async () => {
+  it('is read up to the allowed length, however it is split', async () => {
     const event = 'data: 4567890\n\n';
     for (const chunks of [[event], Array.from(event), [event.slice(0, 9), event.slice(9)]]) {
       expect(await splitAt(event.length, ...chunks)).toEqual([message(event, '4567890')]);
@@ -164,7 +164,7 @@ describe('an event that is too long', () => {
     }
   });
 
-  it('that never ends is passed on as it comes, and none of it is kept', async () => {
+  it('that never ends is relayed as it arrives, and none of it is kept', async () => {
     const chunk = new Uint8Array(1024 * 1024).fill(120);
     let given = 0;
     async function* endless(): AsyncGenerator<Uint8Array> {
@@ -200,7 +200,7 @@ const piece = fc.constantFrom(
 );
 
 describe('any chunking', () => {
-  it('gives the same events, and their bytes joined are the input', async () => {
+  it('yields the same events, and their bytes together are the input', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 24 }), fc.array(fc.nat(12)), async (pieces, sizes) => {
         const input = utf8.encode(pieces.join(''));

@@ -68,7 +68,7 @@ async function* broken(): AsyncGenerator<Uint8Array> {
 }
 
 describe('a request', () => {
-  it('goes out with its method, path, repeated headers and bytes as they are', async () => {
+  it('is sent with its method, path, repeated headers and bytes unchanged', async () => {
     const url = await provider(async ({ method, target, headers, body }) => {
       const seen = { method, target, headers, body: text(await readBody(body, 100)) };
       return { status: 200, headers: [], body: utf8.encode(JSON.stringify(seen)) };
@@ -101,7 +101,7 @@ describe('a request', () => {
     expect(text(await readBody((await upstream().send(get(url))).body, 10))).toBe('/');
   });
 
-  it('gets an early answer although its body is still being sent', async () => {
+  it('gets an early answer while its body is still being sent', async () => {
     const url = await provider(async () => ({ status: 401, headers: [], body: utf8.encode('no') }));
     const { promise, resolve } = Promise.withResolvers<void>();
     async function* body(): AsyncGenerator<Uint8Array> {
@@ -115,7 +115,7 @@ describe('a request', () => {
 });
 
 describe('a response', () => {
-  it('comes with its status, repeated headers and bytes as they are', async () => {
+  it('arrives with its status, repeated headers and bytes unchanged', async () => {
     const packed = gzipSync('packed');
     const url = await provider(async () => ({
       status: 529,
@@ -159,7 +159,7 @@ describe('a response', () => {
     expect(sockets.size).toBe(1);
   });
 
-  it('is cancelled by leaving the loop', async () => {
+  it('is canceled by leaving the loop', async () => {
     const { handler, ended } = endless();
     const response = await upstream().send(get(await provider(handler)));
     for await (const chunk of response.body) {
@@ -169,7 +169,7 @@ describe('a response', () => {
     await ended;
   });
 
-  it('is cancelled by ending an iteration that never began', async () => {
+  it('is canceled by ending an iteration that never began', async () => {
     const { handler, ended, isAborted } = endless();
     const response = await upstream().send(get(await provider(handler)));
     await response.body[Symbol.asyncIterator]().return?.();
@@ -177,7 +177,7 @@ describe('a response', () => {
     expect(isAborted()).toBe(true);
   });
 
-  it('is cancelled by the signal, read or unread', async () => {
+  it('is canceled by the signal, read or unread', async () => {
     const { handler, ended } = endless();
     const controller = new AbortController();
     const response = await upstream().send(get(await provider(handler), { signal: controller.signal }));
@@ -221,7 +221,7 @@ describe('an interim response', () => {
     ['without a reason', [`HTTP/1.1 100\r\n\r\n${final}`]],
     ['several times', [goOn + goOn, `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${goOn}`, final]],
     ['of another kind', [`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${final}`]],
-  ])('that nobody asked for is skipped %s', async (_, packets) => {
+  ])('that was not requested is skipped %s', async (_, packets) => {
     const { url, sockets } = await rawProvider(packets);
     const pool = upstream();
     for (let i = 0; i < 3; i += 1) {
@@ -255,7 +255,7 @@ describe('decode', () => {
     ['identity', utf8.encode(plain)],
   ];
 
-  it.each(packings)('unpacks %s', async (encoding, body) => {
+  it.each(packings)('decompresses %s', async (encoding, body) => {
     const headers: HeaderList = [
       ['content-encoding', encoding],
       ['x-kept', '1'],
@@ -269,7 +269,7 @@ describe('decode', () => {
     expect(names.includes('content-encoding')).toBe(encoding === 'identity');
   });
 
-  it('leaves an unknown encoding and an empty response alone', async () => {
+  it('does not change an unknown encoding or an empty response', async () => {
     const url = await provider(async ({ target }) => ({
       status: target === '/none' ? 204 : 200,
       headers: [['content-encoding', target === '/odd' ? 'odd' : 'gzip']],
@@ -286,7 +286,7 @@ describe('decode', () => {
     expect((await readBody(head.body, 10)).length).toBe(0);
   });
 
-  it('fails on a broken packing, and ends the upstream when the reader stops', async () => {
+  it('fails on broken compression, and ends the upstream when the reader stops', async () => {
     const url = await provider(async () => ({
       status: 200,
       headers: [['content-encoding', 'gzip']],
@@ -316,7 +316,7 @@ describe('a failure', () => {
     });
   });
 
-  it('to be a URL is one of the upstream, too', async () => {
+  it('of an invalid URL is also an upstream failure', async () => {
     await expect(upstream().send(get('ftp://x/'))).rejects.toMatchObject({ code: 'upstream-failed' });
     await expect(upstream().send(get('/v1'))).rejects.toMatchObject({ code: 'upstream-failed' });
   });
@@ -328,7 +328,7 @@ describe('a failure', () => {
     });
   });
 
-  it('to go on in time is a deadline', async () => {
+  it('to continue in time is a deadline', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     async function* body(): AsyncGenerator<Uint8Array> {
       yield utf8.encode('part');
@@ -340,7 +340,7 @@ describe('a failure', () => {
     resolve();
   });
 
-  it('within the body comes after what was read', async () => {
+  it('within the body follows the bytes that were read', async () => {
     const url = await provider(async () => ({ status: 200, headers: [], body: broken() }));
     const response = await upstream().send(get(url));
     let seen = '';
@@ -351,7 +351,7 @@ describe('a failure', () => {
     expect(seen).toBe('part');
   });
 
-  it('by the signal gives its reason back where that is one of ours', async () => {
+  it('by the signal throws its reason if that is a LeporelloError', async () => {
     const url = await provider(() => new Promise(() => undefined));
     const late = new LeporelloError('deadline', 'Too late.');
     await expect(upstream().send(get(url, { signal: AbortSignal.abort(late) }))).rejects.toBe(late);
@@ -363,7 +363,7 @@ describe('a failure', () => {
 });
 
 describe('close', () => {
-  it('can be had at once, whatever is under way', async () => {
+  it('can happen at once, with requests in progress', async () => {
     const url = await provider(() => new Promise(() => {}));
     const pool = undiciUpstream();
     const asked = pool.send(get(url));

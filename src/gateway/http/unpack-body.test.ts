@@ -17,7 +17,7 @@ describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (
   };
 
   it.each([[], [''], ['identity'], ['Identity, identity'], ['identity', '']])(
-    'that is not packed comes back itself: %j',
+    'that is not compressed is returned itself: %j',
     async (...values) => {
       onRuntime();
       expect(await unpackBody(headers(...values.flat()), plain, 10)).toEqual({
@@ -35,7 +35,7 @@ describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (
     ['deflate', deflateSync(plain)],
     ['br', brotliCompressSync(plain)],
     ...(hasZlib ? [['zstd', zstdCompressSync(plain)] as [string, Uint8Array]] : []),
-  ])('is unpacked from %s, and its own bytes are kept', async (coding, wire) => {
+  ])('is decompressed from %s, and its own bytes are kept', async (coding, wire) => {
     onRuntime();
     const arrived = await unpackBody(headers(coding), wire, plain.length);
     expect(arrived.wire).toBe(wire);
@@ -43,7 +43,7 @@ describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (
     expect(arrived.unread).toBe(undefined);
   });
 
-  it('that is larger than allowed once unpacked is refused, and so is a bomb', async () => {
+  it('that is larger than allowed when decompressed is refused, and so is a decompression bomb', async () => {
     onRuntime();
     const refused = { code: 'body-too-large' };
     await expect(unpackBody(headers('gzip'), gzipSync(plain), plain.length - 1)).rejects.toMatchObject(
@@ -63,13 +63,16 @@ describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (
     ['x\u00e9', plain, 'the gateway cannot read this content-encoding (x?)'],
     ['toString', plain, 'the gateway cannot read this content-encoding (tostring)'],
     ['gzip, br', brotliCompressSync(gzipSync(plain)), 'the body is compressed more than once (gzip, br)'],
-  ])('that cannot be unpacked comes back as it is, with the reason: %s', async (coding, wire, unread) => {
-    onRuntime();
-    expect(await unpackBody(headers(coding), wire, 1e6)).toEqual({ wire, body: wire, unread });
-  });
+  ])(
+    'that cannot be decompressed is returned unchanged, with the reason: %s',
+    async (coding, wire, unread) => {
+      onRuntime();
+      expect(await unpackBody(headers(coding), wire, 1e6)).toEqual({ wire, body: wire, unread });
+    },
+  );
 });
 
-it('a zstd body with a window that no client of HTTP may use is not unpacked', async () => {
+it('a zstd body with a window that HTTP does not allow is not decompressed', async () => {
   const params = { [constants.ZSTD_c_windowLog]: 27, [constants.ZSTD_c_enableLongDistanceMatching]: 1 };
   const wire = zstdCompressSync(new Uint8Array(20 * 1024 * 1024), { params });
   expect((await unpackBody(headers('zstd'), wire, 64 * 1024 * 1024)).unread).toBe(

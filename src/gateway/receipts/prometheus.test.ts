@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createBoundedNames } from './prometheus.ts';
 
-it('names that clients send are labels once somebody answered to them, and no more than so many', () => {
+it('names that clients send become labels when a provider has accepted them, up to a limit', () => {
   const names = createBoundedNames(2);
   expect([
     names.labelOf('made-up', false),

@@ -3,7 +3,7 @@ import { carriesToken, credentialOf, isFrom } from './credentials.ts';
 import type { HeaderList } from '../http/http.ts';
 
 describe('the credential of a request', () => {
-  it('is the key alone, however it is sent', () => {
+  it('is only the key, however it is sent', () => {
     const sent = [
       [['authorization', 'Bearer k']],
       [['authorization', 'bearer  k']],
@@ -15,7 +15,7 @@ describe('the credential of a request', () => {
     expect(credentialOf([], '/v1/x?alt=sse&key=k')).toBe('k');
   });
 
-  it('is all of them where there are several, so that users behind one shared key stay apart', () => {
+  it('is all of them if there are several, so that users of one shared key stay separate', () => {
     const shared = ['authorization', 'Bearer proxy'] as const;
     expect(credentialOf([shared, ['x-api-key', 'alice']], '/')).toBe('alice\nproxy');
     expect(credentialOf([shared, ['x-api-key', 'proxy']], '/')).toBe('proxy');
@@ -25,7 +25,7 @@ describe('the credential of a request', () => {
     expect(credentialOf([['host', 'x']], '/v1/x')).toBeUndefined();
   });
 
-  it('is no cookie, which a load balancer may change within a conversation', () => {
+  it('is not a cookie, which a load balancer may change within a conversation', () => {
     expect(
       credentialOf(
         [
@@ -67,7 +67,7 @@ describe("the gateway's own token", () => {
     [[], `/v1/models/${token}`],
   ];
 
-  it.each(carried)('is found wherever a request holds it: %j %s', (headers, target) => {
+  it.each(carried)('is found anywhere in a request: %j %s', (headers, target) => {
     expect(carriesToken(asked(headers, target), token)).toBe(true);
   });
 
@@ -80,7 +80,7 @@ describe("the gateway's own token", () => {
     expect(carriesToken(asked(headers, '/v1/models?key=%zz&a=%'), token)).toBe(false);
   });
 
-  it('lets its bearer in beside other credentials', () => {
+  it('is accepted next to other credentials', () => {
     expect(
       isFrom(
         asked([

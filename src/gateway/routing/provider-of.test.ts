@@ -267,7 +267,7 @@ describe('with upstreams of its own', () => {
   });
 });
 
-describe('a refusal says what came and what would make it certain, in the format of the client', () => {
+describe("a refusal says what was sent and what would make the provider certain, in the client's format", () => {
   it.each<readonly [string, keyof typeof heads, string]>([
     [
       `POST ${vertex}:generateContent`,

@@ -12,7 +12,7 @@ const route = (method: string, target: string, headers: readonly (readonly [stri
 };
 
 describe('routes', () => {
-  it('know model calls with and without their version, query kept', () => {
+  it('recognize model calls with and without a version, and keep the query', () => {
     expect(route('POST', '/v1/chat/completions')).toEqual([
       'model',
       'openai-chat',
@@ -47,7 +47,7 @@ describe('routes', () => {
     ]);
   });
 
-  it('know models that are named in the path', () => {
+  it('recognize models that are named in the path', () => {
     const base = 'https://three.example/v1beta/models/gemini-3-pro';
     expect(route('POST', '/v1beta/models/gemini-3-pro:generateContent')).toEqual([
       'model',
@@ -73,7 +73,7 @@ describe('routes', () => {
     expect(route('GET', '/v1beta/models')).toEqual(['pass', 'gemini', 'https://three.example/v1beta/models']);
   });
 
-  it('pass everything else under /v1 to the provider whose client asks', () => {
+  it("pass everything else under /v1 to the client's provider", () => {
     expect(route('GET', '/v1/models')).toEqual(['pass', 'openai-chat', 'https://one.example/v1/models']);
     expect(route('GET', '/v1/models', [['anthropic-version', '2023-06-01']])).toEqual([
       'pass',
@@ -105,7 +105,7 @@ describe('routes', () => {
     ]);
   });
 
-  it('know their own paths and nothing else', () => {
+  it("recognize the gateway's own paths and nothing else", () => {
     expect(route('GET', '/healthz')[0]).toBe('own');
     expect(route('GET', '/_leporello/receipts?limit=3')[0]).toBe('own');
     expect(route('GET', '/')[0]).toBe('refused');
@@ -121,14 +121,14 @@ describe('routes', () => {
     ]);
   });
 
-  it('spell bytes above 0x7F and backslashes so that each transport sends the same', () => {
+  it('encode bytes above 0x7F and backslashes so that each transport sends the same', () => {
     expect(route('GET', '/v1/models/\u00c3\u00a9\\b?a=\u65e5')[2]).toBe(
       'https://one.example/v1/models/%C3%A9%5Cb?a=%E6%97%A5',
     );
     expect(route('GET', '/v1/models/\ud800')[2]).toBe('https://one.example/v1/models/%EF%BF%BD');
   });
 
-  it('fold calls of Vertex AI where geminiUrl is one', () => {
+  it('fold calls of Vertex AI when geminiUrl is a Vertex AI endpoint', () => {
     const path = '/v1/projects/p/locations/us-central1/publishers/google/models/gemini-3-pro:generateContent';
     expect(route('POST', path)).toEqual(['model', 'gemini', `https://three.example${path}`]);
     const express = '/v1beta1/publishers/google/models/gemini-3-pro:streamGenerateContent?alt=sse';
@@ -144,14 +144,14 @@ describe('routes', () => {
     ['https://host.example/api/v1', 'https://host.example/api/v1/chat/completions'],
     ['https://host.example/api/paas/v4/', 'https://host.example/api/paas/v4/chat/completions'],
     ['https://host.example/v1beta', 'https://host.example/v1beta/chat/completions'],
-  ])('let the version stand once behind %s', (openai, url) => {
+  ])('have the version only once after %s', (openai, url) => {
     const found = routeOf('POST', '/v1/chat/completions', [], { ...urls, openai });
     expect('url' in found && found.url).toBe(url);
   });
 });
 
 describe('the session of a request', () => {
-  it('is what its client calls it', () => {
+  it('is the name that its client gives it', () => {
     expect(
       sessionOf([
         ['x-claude-code-session-id', 'a'],
@@ -162,8 +162,8 @@ describe('the session of a request', () => {
   });
 });
 
-describe('a request of our own', () => {
-  it('goes where the conversation goes, complete and not streamed, to the model that is asked', () => {
+describe("a request of the gateway's own", () => {
+  it("goes to the conversation's provider, not streamed, for the given model", () => {
     const models = 'https://three.example/v1beta/models';
     expect(promptUrl('https://one.example/v1/responses?a=b', 'small')).toBe(
       'https://one.example/v1/responses?a=b',

@@ -25,16 +25,16 @@ const jwt = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toStr
 const bearer = (token: string) => ['authorization', `Bearer ${token}`] as const;
 
 describe('the tenant of a request', () => {
-  it('is its credential, the same label as ever', () => {
+  it('is its credential, with a stable label', () => {
     expect(labelOf('credential', [bearer('k')])).toBe(encryptedStore.tenantOf('k'));
     expect(labelOf('credential', [])).toBe(encryptedStore.tenantOf(undefined));
   });
 
-  it('is one for all, where a label says so', () => {
+  it('is the same for all requests with a label', () => {
     expect(labelOf('me', [bearer('k'), ['via', '1.1 proxy']])).toBe('me');
   });
 
-  it('is local for all that comes straight from this machine', () => {
+  it('is local for all requests sent directly from this machine', () => {
     for (const headers of [[], [bearer('a')], [['x-api-key', 'b']]] as const)
       expect(labelOf('local', headers)).toBe('local');
     expect(labelOf('local', [bearer('a'), ['x-forwarded-for', '203.0.113.9']])).toBe(
@@ -42,7 +42,7 @@ describe('the tenant of a request', () => {
     );
   });
 
-  it('is what a header says, and never what a credential of the same text is', () => {
+  it('is the value of a header, and differs from a credential with the same text', () => {
     const rule = { header: 'X-User' };
     const alice = labelOf(rule, [['x-user', ' alice '], bearer('a')]);
     expect(alice).toBe(labelOf(rule, [bearer('b'), ['x-user', 'alice']]));
@@ -51,7 +51,7 @@ describe('the tenant of a request', () => {
     expect(alice).not.toBe(encryptedStore.tenantOf('alice'));
   });
 
-  it('is unknown where the header is missing, empty or there twice', () => {
+  it('is unknown when the header is missing, empty or repeated', () => {
     const problem = (came: string) => ({
       label: undefined,
       problem: `The request has ${came}: the proxy in front of this gateway must set one, to name the tenant, and remove any other.`,
@@ -66,7 +66,7 @@ describe('the tenant of a request', () => {
     ).toEqual(problem('2 headers x-user'));
   });
 
-  it('is what a claim says, by its issuer, unverified', () => {
+  it('is the value of a claim, by its issuer, unverified', () => {
     const rule = { claim: 'sub' };
     const alice = labelOf(rule, [bearer(jwt({ iss: 'a', sub: 'alice', exp: 1 }))]);
     expect(tenantOf(rule, [bearer(jwt({ iss: 'a', sub: 'alice', exp: 2 }))])).toEqual({
@@ -96,7 +96,7 @@ describe('the tenant of a request', () => {
     'a.%%%.c',
     `a.${btoa('null')}.c`,
     `a.${btoa('{')}.c`,
-  ])('is the credential where %s has no such claim', (token) => {
+  ])('is the credential when %s has no such claim', (token) => {
     expect(tenantOf({ claim: 'sub' }, [bearer(token)])).toEqual({
       label: encryptedStore.tenantOf(token),
       isVerified: true,
@@ -104,7 +104,7 @@ describe('the tenant of a request', () => {
   });
 });
 
-describe('a setting that is no tenant', () => {
+describe('an invalid tenant setting', () => {
   it.each([
     [
       'Me',
