@@ -2,7 +2,8 @@
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { allOriginalIdsOf, originalsOf } from '../conversation/original.ts';
-import type { Fold, FoundFold, FoldStore, Recorded, RecordOptions } from '../store/fold-store.ts';
+import type { Fold } from '../store/fold-records.ts';
+import type { FoundFold, FoldStore, Recorded, RecordOptions } from '../store/fold-store.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { isKnownSound, newFault, newProblems, noteSound } from './check.ts';
 import { type Draft, draft, type PlanInput } from './plan.ts';

@@ -9,7 +9,7 @@ import { type Conversation, inputOf, type Message, type Part } from '../conversa
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
 import { lastAssistant } from '../conversation/turns.ts';
-import type { Fold } from '../store/fold-store.ts';
+import type { Fold } from '../store/fold-records.ts';
 import { type ToolResultPart, type ShrinkSettings, shrinkResult } from '../strategies/shrink-results.ts';
 import { callLabel } from '../strategies/lib/tool-calls.ts';
 import { type ArrivedText, type Repeats, withReferences } from './repeats.ts';

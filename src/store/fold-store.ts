@@ -7,33 +7,8 @@ import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
 import { sha256 } from './digest.ts';
 import { nextTurn, type FirstSealed, type Sealed, type EncryptedStore } from './encrypted-store.ts';
-import { decodeRecord, encodeRecord } from './versioned-record.ts';
-
-/** A recorded set of edits over the first `length` messages. It is complete: it includes the edits of earlier folds. */
-export type Fold = {
-  /** Messages of the conversation as its client sent it. */
-  readonly length: number;
-  readonly edits: readonly Edit[];
-  /** The provider rejected this conversation with edits and accepted it without: it is not folded for a while. */
-  readonly foldingDisabled: boolean;
-  /** When the provider did so, in milliseconds since the epoch; undefined when it did not, or when that is unknown. */
-  readonly foldingDisabledSince?: number | undefined;
-  /** The store does not have this fold: it failed or did not answer before the request had to be sent. Never written to a store. */
-  readonly isUnsaved?: boolean | undefined;
-  /** The prefix whose places the edits name; undefined when there are no edits. */
-  readonly over?: Prefix | undefined;
-  /** Index of the first message whose tool results were made smaller on arrival; undefined when that need not be remembered. */
-  readonly shrinksFrom?: number | undefined;
-  /** When the request was sent that this fold was made for, in milliseconds since the epoch. */
-  readonly at?: number | undefined;
-  /** Token limit of the request that this fold was made for; undefined when it had none. */
-  readonly limit?: number | undefined;
-  /** A digest of the fold that identifies it. */
-  readonly id: string;
-};
-
-/** A prefix of a conversation, hidden recalls included: how many messages it has, and its hash. */
-export type Prefix = { readonly messages: number; readonly link: string };
+import { encodeFold, type Fold, foldKeys, parseFold, parseSentWith, type SentWith } from './fold-records.ts';
+import { encodeRecord } from './versioned-record.ts';
 
 /** A fold, and how many messages of the conversation match it: all of the fold's messages, or fewer when the newest ones differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };
@@ -127,11 +102,6 @@ const newestLinks = 64;
 /** The number of older prefixes that one call of the store asks for. */
 const linksAtOnce = 2_000;
 
-/** Says which fold a request without a fold of its own was sent with, or that it was sent without any. */
-type SentWith = Pick<Fold, 'at' | 'limit'> & {
-  readonly with?: { readonly matched: number; readonly id: string } | undefined;
-};
-
 /** The records of one prefix as this process knows them; empty when the store has none. */
 type KnownLink = {
   /** The fold made on exactly this prefix. */
@@ -178,12 +148,12 @@ export function createFoldStore({
         remember(tenant, link, { fold });
       }
       const inTheWay = await write({
-        keys: [keyOf.fold(link), ...prefixes.map(keyOf.prefixFold)],
+        keys: [foldKeys.fold(link), ...prefixes.map(foldKeys.prefixFold)],
         content: encodeFold(fold),
         ttlMs,
         unless: [
-          ...(yieldsTo ? [keyOf.fold(link)] : []),
-          ...(yieldsTo === 'all' ? [keyOf.sentWith(link)] : []),
+          ...(yieldsTo ? [foldKeys.fold(link)] : []),
+          ...(yieldsTo === 'all' ? [foldKeys.sentWith(link)] : []),
         ],
       });
       if (inTheWay) {
@@ -203,28 +173,32 @@ export function createFoldStore({
     },
     async markSent(tenant, links, found, { write = writeAlone(tenant), ...sent }) {
       const link = links.at(-1)!;
-      const unless = [keyOf.fold(link), keyOf.sentWith(link)];
+      const unless = [foldKeys.fold(link), foldKeys.sentWith(link)];
       if (found && isOfAnotherBranch(found, tenant, links)) {
         const fold: Fold = { ...found.fold, ...sent };
         remember(tenant, link, { fold });
-        await write({ keys: [keyOf.fold(link)], content: encodeFold(fold), ttlMs, unless });
+        await write({ keys: [foldKeys.fold(link)], content: encodeFold(fold), ttlMs, unless });
         return;
       }
       const sentWith: SentWith = { with: found && { matched: found.matched, id: found.fold.id }, ...sent };
       remember(tenant, link, { sentWith });
       if (!isShared()) return;
-      const record = { keys: [keyOf.sentWith(link)], content: encodeRecord(sentWith), ttlMs: sentRecordMs };
+      const record = {
+        keys: [foldKeys.sentWith(link)],
+        content: encodeRecord(sentWith),
+        ttlMs: sentRecordMs,
+      };
       await write({ ...record, unless });
     },
     renew(tenant, links, { fold, matched }, originals) {
       const kind = matched < fold.length ? 'prefixFold' : 'fold';
-      encryptedStore.renewSealed(tenant, keyOf[kind](links[matched]!), ttlMs, {
+      encryptedStore.renewSealed(tenant, foldKeys[kind](links[matched]!), ttlMs, {
         writtenAt: fold.at,
         // The fold may also be recorded under these prefixes of the conversation.
         along: () =>
           links
             .slice(Math.max(matched - maxLinks + 1, 1), matched + 1)
-            .flatMap((link) => [keyOf.fold(link), keyOf.prefixFold(link)]),
+            .flatMap((link) => [foldKeys.fold(link), foldKeys.prefixFold(link)]),
         originals: () => originals(fold.edits),
       });
     },
@@ -300,7 +274,7 @@ export function createFoldStore({
       newest.length > 0
         ? encryptedStore.getSealedMany(
             tenant,
-            newest.flatMap((link) => kinds.map((kind) => keyOf[kind](link))),
+            newest.flatMap((link) => kinds.map((kind) => foldKeys[kind](link))),
           )
         : [],
       loadNewestOf(tenant, older),
@@ -323,7 +297,7 @@ export function createFoldStore({
       if (from > 0) await nextTurn();
       const first = await encryptedStore.getSealedFirst(
         tenant,
-        piece.flatMap((link) => [keyOf.prefixFold(link), keyOf.fold(link)]),
+        piece.flatMap((link) => [foldKeys.prefixFold(link), foldKeys.fold(link)]),
       );
       const place = first ? Math.floor(first.at / 2) : piece.length;
       for (const link of piece.slice(0, place)) remember(tenant, link, {});
@@ -362,38 +336,6 @@ export function createFoldStore({
 
 const kinds = ['fold', 'sentWith', 'prefixFold'] as const;
 
-/** The keys in the store. */
-const keyOf = {
-  fold: (link: string) => `fold/${link}`,
-  sentWith: (link: string) => `sent/${link}`,
-  prefixFold: (link: string) => `near/${link}`,
-};
-
 function keyIn(tenant: string, link: string): string {
   return `${tenant}/${link}`;
-}
-
-/** Fields that records on disk call by an older name. */
-const namesOnDisk: readonly (readonly [name: keyof Fold, onDisk: string])[] = [
-  ['foldingDisabled', 'alone'],
-  ['foldingDisabledSince', 'aloneSince'],
-];
-
-/** Encodes a fold, with or without its id. Fields keep their order, since the id is a digest of the bytes. */
-function encodeFold(fold: Omit<Fold, 'id'>): Uint8Array {
-  return encodeRecord(renamed(fold, new Map<string, string>(namesOnDisk)));
-}
-
-function parseFold(record: Uint8Array | undefined): Fold | undefined {
-  const stored = record && (decodeRecord(record, 'A fold') as object | undefined);
-  if (stored === undefined) return undefined;
-  return renamed(stored, new Map(namesOnDisk.map(([name, onDisk]) => [onDisk, name]))) as Fold;
-}
-
-function renamed(record: object, names: ReadonlyMap<string, string>): object {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [names.get(name) ?? name, value]));
-}
-
-function parseSentWith(record: Uint8Array | undefined): SentWith | undefined {
-  return record && (decodeRecord(record, 'The record of a sent request') as SentWith | undefined);
 }
