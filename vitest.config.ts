@@ -16,11 +16,20 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'fast',
-          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          name: 'src',
+          include: ['src/**/*.test.ts'],
           exclude: laws,
           // The files of one worker share the modules they import: loading them again for each file takes a third of the time.
           isolate: false,
+          env: { FIXED_SEED: 'yes' },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'test',
+          include: ['test/**/*.test.ts'],
+          exclude: laws,
           env: { FIXED_SEED: 'yes' },
         },
       },

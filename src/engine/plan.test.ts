@@ -3,7 +3,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import type { Trigger } from '../triggers/trigger.ts';
+import type { FoldOnly, Trigger } from '../triggers/trigger.ts';
 
 const long = (what: string) => `${what} of a long file\n`.repeat(150);
 const write = (at: number): Step => ({
@@ -92,5 +92,44 @@ describe('a fold that brings the recall tool', () => {
   it('has to make up for it, with all of its steps together', async () => {
     expect(await folded(2)).toEqual({ memories: 0, saves: false, recallTool: undefined });
     expect(await folded(2, 4, 6)).toEqual({ memories: 3, saves: true, recallTool: 'read_memory' });
+  });
+});
+
+describe('a fold that no limit forces', () => {
+  /** Returns how many tokens the fold of one result saves when this many are asked for; 0 when no fold is made. */
+  async function saved(asked: number, only?: FoldOnly): Promise<number> {
+    const wish: Trigger = {
+      name: 'wish',
+      demand: ({ tokens }) => ({
+        trigger: 'wish',
+        goal: { unit: 'tokens', target: tokens - asked },
+        atMost: undefined,
+        force: false,
+        ...(only && { only }),
+      }),
+    };
+    const stubOneResult: Strategy = {
+      name: 'stub one result',
+      reach: 'history',
+      propose: ({ edits, idOf }) => {
+        const memory = idOf(new TextEncoder().encode('result'));
+        const at = { message: 2, part: 0, text: 0 };
+        return edits.length > 0 ? [] : [{ kind: 'replace-text', at, stub: memory, memory }];
+      },
+    };
+    const { engine } = testEngine({ window: 1_000_000, triggers: [wish], strategies: [stubOneResult] });
+    const body = chatBody(steps, { tools: ['write_file'], model: 'gpt-4o' });
+    const { report } = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
+    return (report.tokensBefore ?? 0) - (report.tokensAfter ?? 0);
+  }
+
+  it.each([
+    ['a quarter of what is asked', 0.25, undefined],
+    ['half of it when the demand names messages', 0.5, { smaller: new Set([2]), gone: new Set<number>() }],
+  ])('must save %s', async (_, share, only) => {
+    const won = await saved(1, only);
+    expect(won).toBeGreaterThan(300);
+    expect(await saved(Math.floor((won / share) * 0.98), only)).toBe(won);
+    expect(await saved(Math.ceil((won / share) * 1.02), only)).toBe(0);
   });
 });

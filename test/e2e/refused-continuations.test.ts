@@ -161,6 +161,24 @@ describe.each(formats)('a continuation of %s that is refused', (format) => {
   });
 });
 
+it.each(['chat', 'messages'] as const)(
+  'a continuation of %s that failed leaves no recall in the next request of a client that kept the text so far',
+  async (format) => {
+    const refusal: Reply = { type: 'error', status: 400 };
+    const script: Script = ({ index }) => [looking, refusal, found][index]!;
+    await using stack = await startStack(script, offering);
+    await (await postStream(stack.url, format)).text();
+    const messages = [
+      { role: 'user', content: 'Go' },
+      { role: 'assistant', content: 'One moment. ' },
+      { role: 'user', content: 'And now?' },
+    ];
+    await (await postStream(stack.url, format, { messages })).text();
+    const sent = new TextDecoder().decode(stack.provider.requests[2]!.body);
+    expect(JSON.parse(sent)).toMatchObject({ messages });
+  },
+);
+
 describe('the official SDK', () => {
   const chatRequest = JSON.parse(requestBody('chat')) as OpenAI.ChatCompletionCreateParamsNonStreaming;
   const responsesRequest = JSON.parse(requestBody('responses')) as Omit<

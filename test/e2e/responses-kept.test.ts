@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
-import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
+import type { JsonObject, Reply, ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import { longBody, post, requestBody } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';
 
@@ -235,6 +235,20 @@ describe.each([false, true])(
       expect(sentTo(stack, 2)['previous_response_id']).toBe('resp_1');
       expect(stack.provider.requests.length).toBe(3);
       expect((await receiptsOf(stack))[0]).toMatchObject({ model: 'gpt-4o', outcome: { status: 'failed' } });
+    });
+
+    // A client that got no part of the stream does not know the id of the reply.
+    it.runIf(streamed)('is taken after a continuation that failed: the recall is answered then', async () => {
+      const bye = plays({ parts: [recall] }, { parts: [] }, { parts: [text('Bye.')] });
+      const script = (asked: ScriptRequest): Reply =>
+        asked.index === 1 ? { type: 'error', status: 400 } : bye(asked);
+      await using stack = await startStack(script, small);
+      const client = clientOf(stack.url);
+      await expect(ask(client, long, streamed)).rejects.toThrow();
+      const { model, tools } = long;
+      const next = { model: model!, tools: tools!, previous_response_id: 'resp_0', input: 'Thank you.' };
+      expect((await ask(client, next, streamed)).output_text).toBe('Bye.');
+      expect(outline(sentTo(stack, 2).input)).toEqual(['output of call_0_0: job 0: step 0', '"Thank you."']);
     });
 
     it('goes out as it came where nobody knows better in time, and the receipt says so', async () => {
