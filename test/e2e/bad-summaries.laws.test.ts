@@ -51,12 +51,12 @@ const cases: readonly Case[] = [
   {
     what: 'says nothing',
     answer: () => says(''),
-    problem: /^\S+ returned an empty answer; an extract stands in/,
+    problem: /^\S+ returned an empty answer; an extractive summary is used instead/,
   },
   {
     what: 'says much more than was to be summarised',
     answer: () => says('It went on and on. '.repeat(5_000)),
-    problem: /^\S+ wrote \d{5} tokens, more than the maximum of 2250; an extract stands in/,
+    problem: /^\S+ wrote \d{5} tokens, more than the maximum of 2250; an extractive summary is used instead/,
   },
   {
     what: 'says so much that nobody reads it to the end',
@@ -72,7 +72,7 @@ const cases: readonly Case[] = [
   {
     what: 'answers 200 with an error for a text',
     answer: () => says('Error: the model is overloaded, try again later.'),
-    problem: /^\S+ refused, or returned an error; an extract stands in/,
+    problem: /^\S+ refused, or returned an error; an extractive summary is used instead/,
   },
   {
     what: 'answers 200 with an error and no reply',

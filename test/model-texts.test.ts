@@ -1,0 +1,228 @@
+/**
+ * Keeps every text that Leporello writes for a model in one golden file, so that a change of a word is seen in review: stubs, the recall
+ * tool and its answers, marks of shortened results, summaries, prompts and trajectories. Update it with `npm test -- test/model-texts.test.ts -u`.
+ */
+import { expect, it } from 'vitest';
+import * as markers from '../src/arrival/markers.ts';
+import { shrink } from '../src/arrival/shrink.ts';
+import { openBudget } from '../src/gateway/recall-loop.ts';
+import type { Prepared } from '../src/engine/prepared.ts';
+import { extract } from '../src/outline/extract.ts';
+import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.ts';
+import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';
+import { resolveRecall } from '../src/recall/resolve.ts';
+import { recallToolFor } from '../src/recall/tool.ts';
+import * as stubs from '../src/strategies/lib/stub.ts';
+import { spellRecord } from '../src/strategies/lib/summary-record.ts';
+import { answering, openScene, work } from './support/trajectory-scene.ts';
+
+const memory = 'mem_0123456789abcdef';
+const count = (text: string): number => Math.ceil(text.length / 4);
+const original = Array.from({ length: 60 }, (_, at) => `line ${at + 1}: the value is ${at * 7}`).join('\n');
+
+const steps: readonly SummaryStep[] = [
+  { type: 'said', by: 'user', text: 'Fix the login. Never touch the database schema.' },
+  { type: 'called', tool: 'read_file', input: '{"path":"src/login.ts"}', result: 'export {}', failed: false },
+  {
+    type: 'called',
+    tool: 'run',
+    input: '{"command":"npm test"}',
+    result: 'Error: 2 tests failed',
+    failed: true,
+  },
+  {
+    type: 'said',
+    by: 'assistant',
+    text: 'I decided to compare the tokens in constant time. The tests pass now.',
+  },
+];
+const request: SummaryRequest = { steps, earlier: [], known: [], budget: { aim: 400, max: 800 }, count };
+
+it('every text that a model may read is in the golden file', async () => {
+  const sections: readonly (readonly [string, readonly string[]])[] = [
+    ['The recall tool', toolTexts()],
+    ['Stubs, with the recall tool', stubTexts('read_memory')],
+    ['Stubs, without it', stubTexts(undefined)],
+    ['Answers of the recall tool', await recallTexts()],
+    ['Marks in shortened results', markerTexts()],
+    ['Results, shortened on arrival', arrivalTexts()],
+    ['An extractive summary', [extract(request) ?? '']],
+    ['Prompts for a summary', await promptTexts()],
+    ['A trajectory', await trajectoryTexts()],
+  ];
+  const file = sections
+    .map(([title, texts]) => [`## ${title}`, ...texts.map((text) => `~~~\n${text}\n~~~`)].join('\n\n'))
+    .join('\n\n');
+  await expect(`# Texts that a model may read\n\n${file}\n`).toMatchFileSnapshot('golden/model-texts.md');
+});
+
+function toolTexts(): readonly string[] {
+  const tools = [recallToolFor([]), recallToolFor(['read_memory'], 'id')];
+  return tools.map((tool) => JSON.stringify(tool, undefined, 2));
+}
+
+function stubTexts(recallTool: string | undefined): readonly string[] {
+  const folded = { text: original, memory, recallTool };
+  const messages = {
+    messages: 12,
+    calls: new Map([
+      ['read_file', 3],
+      ['an odd "name"', 1],
+    ]),
+    values: ['"src/login.ts"', '"npm test"'],
+    said: ['"I decided to compare…"'],
+    memory,
+    recallTool,
+  };
+  return [
+    stubs.resultStub(folded),
+    stubs.resultStub({ ...folded, text: '' }),
+    stubs.argumentStub({ ...folded, path: '$.content' }),
+    stubs.messagesStub(messages),
+    stubs.messagesStub({ ...messages, calls: new Map(), values: [], said: [] }),
+    stubs.clipStub({ characters: 900, fromLine: 10, toLine: 40, memory, recallTool }),
+    stubs.clipStub({ characters: 900, fromLine: 10, toLine: 10, memory, recallTool }),
+    stubs.shrunkNote({ characters: 9_000, memory, recallTool }),
+    stubs.itemsNote({ items: 4, of: 9, memory, recallTool }),
+    stubs.itemsNote({ items: 9, of: 9, memory, recallTool, isReworded: true }),
+    spellRecord(
+      { messages: 12, calls: 4, memories: [{ id: memory, messages: 12 }], body: 'The body of the summary.' },
+      recallTool,
+    ),
+    spellRecord(
+      {
+        messages: 30,
+        calls: 9,
+        memories: [
+          { id: memory, messages: 12 },
+          { id: 'mem_fedcba9876543210', messages: 18 },
+        ],
+        body: 'The body of the summary.',
+      },
+      recallTool,
+    ),
+  ];
+}
+
+async function recallTexts(): Promise<readonly string[]> {
+  const message = JSON.stringify([{ role: 'user', content: 'Fix the login.' }]);
+  const stored: Readonly<Record<string, string>> = {
+    [memory]: JSON.stringify(original),
+    mem_messages: message,
+    mem_arguments: '{"path":"src/login.ts","content":"a"}',
+  };
+  const answer = (argumentsJson: string, options: { maxTokens?: number; all?: readonly string[] } = {}) =>
+    resolveRecall({
+      argumentsJson,
+      lookup: (id) => stored[id],
+      all: [memory],
+      maxTokens: 120,
+      countTokens: count,
+      ...options,
+    }).then((text) => `${argumentsJson}\n→ ${text}`);
+  const budget = openBudget({
+    prepared: { room: 300 } as Prepared,
+    recall: { maxRounds: 1, maxTokens: 1_000 },
+  });
+  budget.spend('x'.repeat(200));
+  return [
+    ...(await Promise.all([
+      answer(JSON.stringify({ id: memory })),
+      answer(JSON.stringify({ id: memory, lines: '58-60' })),
+      answer(JSON.stringify({ id: memory, lines: '7' })),
+      answer(JSON.stringify({ id: memory, lines: '900' })),
+      answer(JSON.stringify({ id: memory, lines: 'some' })),
+      answer(JSON.stringify({ id: memory, query: 'value 133' })),
+      answer(JSON.stringify({ id: memory, query: 'zebra' })),
+      answer(JSON.stringify({ query: 'value 133' })),
+      answer(JSON.stringify({ query: 'zebra' })),
+      answer(JSON.stringify({ query: 'zebra' }), { all: [] }),
+      answer('{"id":"mem_messages"}'),
+      answer('{"id":"mem_arguments","path":"$.path"}'),
+      answer('{"id":"mem_arguments","path":"$.nothing"}'),
+      answer('{"id":"mem_arguments","path":"path["}'),
+      answer('{"id":"mem_unknown"}'),
+      answer('{}'),
+      answer('not JSON'),
+      answer(JSON.stringify({ id: memory }), { maxTokens: 20 }),
+    ])),
+    String(budget.forEach(1, 1)),
+    String(budget.forEach(2, 1)),
+  ];
+}
+
+function markerTexts(): readonly string[] {
+  return [
+    markers.FIFTH_NUMBERED,
+    markers.MAIN_TEXT,
+    markers.groupedByFile(undefined),
+    markers.groupedByFile('/home/me/project'),
+    markers.TABLES,
+    markers.nextLinesBegin(12, 'src/'),
+    markers.andEnd('.ts'),
+    markers.nextLineTimes(30),
+    markers.leftOut(147, 'lines', ': 147 x INFO request # served'),
+    markers.leftOut(9, 'rows'),
+    markers.sameNumbered({ from: 10, to: 40 }, 'the result of read_file'),
+    markers.sameLines(20, 'export function', 'the result of run'),
+    markers.sameText('the result of run'),
+  ];
+}
+
+function arrivalTexts(): readonly string[] {
+  const time = (at: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, at)).toISOString();
+  const rows = Array.from({ length: 12 }, (_, id) => ({ id, name: `user ${id}`, active: id % 2 === 0 }));
+  const range = (length: number) => Array.from({ length }, (_, at) => at);
+  const bytes = Uint8Array.from(range(3_000), (at) => (at * at * 31 + at * 7) % 251);
+  const samples = [
+    range(14)
+      .map((at) => `${String(at + 1).padStart(6)}→const value${at} = ${at};`)
+      .join('\n'),
+    JSON.stringify(rows, undefined, 2),
+    range(400)
+      .map((at) => `${time(at)} INFO request ${at} served in ${at % 9} ms`)
+      .join('\n'),
+    range(20)
+      .map((at) => `src/store/redis.ts:${at + 10}:  client.get(${at})`)
+      .join('\n'),
+    `downloading\r${range(60).join('%\r')}%\rfinished     \n`,
+    `<!DOCTYPE html><html><head><title>Page</title><script>${'let a = 1;'.repeat(400)}</script></head><body><main><h1>Title</h1><p>${'The main text. '.repeat(30)}</p></main></body></html>`,
+    `{"image":"data:image/png;base64,${Buffer.from(bytes).toString('base64')}","width":4}`,
+  ];
+  return samples.map((sample) => shrink(sample, { lossless: false })?.text ?? '(not shortened)');
+}
+
+async function promptTexts(): Promise<readonly string[]> {
+  const prompts: SummaryPrompt[] = [];
+  const ask = async (prompt: SummaryPrompt) => {
+    prompts.push(prompt);
+    return 'The login is fixed.';
+  };
+  const options = { ask, model: 'a-model', maxInputTokens: 8_000 };
+  await createModelSummarizer(options).summarize(request);
+  await createModelSummarizer(options).summarize({ ...request, earlier: ['- The login was broken.'] });
+  await createModelSummarizer({ ...options, isPlain: true }).summarize({
+    ...request,
+    guidance: 'Keep prices.',
+  });
+  return prompts.map(({ system, text }) => `${system}\n\n---\n\n${text}`);
+}
+
+async function trajectoryTexts(): Promise<readonly string[]> {
+  const prompts: SummaryRequest[] = [];
+  const summarizer = answering('It went well.');
+  const trajectory = await openScene({
+    summarizer: {
+      ...summarizer,
+      summarize: (asked, signal) => {
+        prompts.push(asked);
+        return summarizer.summarize(asked, signal);
+      },
+    },
+  });
+  await work(trajectory, 'auth', 4);
+  trajectory.startSubgoal('Look again');
+  trajectory.addAction({ action: 'npm test', observation: '' });
+  const record = await trajectory.recall('{"id":"s1"}');
+  return [trajectory.context().text, ...prompts.map(({ guidance }) => guidance ?? ''), record];
+}
