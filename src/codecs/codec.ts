@@ -224,7 +224,7 @@ export type ModelReply = {
  * The candidates for hidden recalls of the reply whose copy begins at message `at`, newest first: several replies to one request
  * may have been recorded.
  */
-export type PlacedHiddenRecall = { readonly at: number; readonly turns: readonly HiddenRecall[] };
+export type PlacedHiddenRecall = { readonly at: number; readonly candidates: readonly HiddenRecall[] };
 
 export type StreamOptions = {
   /** Name of the recall tool in this request; undefined when it was not injected. */

@@ -95,10 +95,10 @@ function readShown(reader: HiddenRecallReader, { rounds, closing }: HiddenRecall
 function placeFirst(
   placer: Placer,
   conversation: Conversation,
-  { at, turns }: PlacedHiddenRecall,
+  { at, candidates }: PlacedHiddenRecall,
 ): Placement | undefined {
   const copy = copyAt(conversation, at);
-  for (const hiddenRecall of turns) {
+  for (const hiddenRecall of candidates) {
     const placement = placementOf(placer, conversation, copy, hiddenRecall);
     if (placement) return placement;
   }
@@ -117,17 +117,20 @@ function placementOf(
   const [first] = copy;
   const last = hiddenRecall.rounds.at(-1);
   if (!first || !last || !matched) return undefined;
-  const isBeside = shown.rounds.at(-1)!.calls.length > 0;
-  const beside = isBeside
+  const hasClientCalls = shown.rounds.at(-1)!.calls.length > 0;
+  const withResults = hasClientCalls
     ? placer.withClientResults(conversation, last, first.index + copy.length)
     : undefined;
-  if (isBeside && (!beside || !isAllMatched(said, matched))) return undefined;
-  const whole = isBeside ? hiddenRecall.rounds.slice(0, -1) : hiddenRecall.rounds;
-  const bytes = [...whole.flatMap((round) => placer.round(conversation, round)), ...(beside?.messages ?? [])];
+  if (hasClientCalls && (!withResults || !isAllMatched(said, matched))) return undefined;
+  const plainRounds = hasClientCalls ? hiddenRecall.rounds.slice(0, -1) : hiddenRecall.rounds;
+  const bytes = [
+    ...plainRounds.flatMap((round) => placer.round(conversation, round)),
+    ...(withResults?.messages ?? []),
+  ];
   return {
-    edits: removalsOf(said, isBeside ? everything(said) : matched),
+    edits: removalsOf(said, hasClientCalls ? everything(said) : matched),
     added: bytes.map((message) => ({ before: first.index, bytes: message })),
-    splices: beside?.splices ?? [],
+    splices: withResults?.splices ?? [],
   };
 }
 

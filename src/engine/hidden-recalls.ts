@@ -20,7 +20,9 @@ export function withHiddenRecalls(
   added = 0,
 ): Conversation {
   if (found.length === 0) return conversation;
-  const hiddenRecalls = found.map(({ reply, turns }) => ({ at: reply.at + added, turns })).toReversed();
+  const hiddenRecalls = found
+    .map(({ reply, turns }) => ({ at: reply.at + added, candidates: turns }))
+    .toReversed();
   const whole = inserted(request, conversation, hiddenRecalls);
   return (
     whole ?? inserted(request, conversation, validOnes(request, conversation, hiddenRecalls)) ?? conversation

@@ -39,7 +39,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
     const client = view(codec, body);
     const at = view(codec, first).messages.length;
     const turns = [...others, { rounds: hiddenRecalls, closing }];
-    const after = view(codec, codec.insertHiddenRecalls(client, [{ at, turns }]));
+    const after = view(codec, codec.insertHiddenRecalls(client, [{ at, candidates: turns }]));
     return { client, after, model: view(codec, sent), hiddenRecall: turns.at(-1)! };
   }
 

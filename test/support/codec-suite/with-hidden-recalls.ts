@@ -45,7 +45,7 @@ export function withHiddenRecalls(
   const messages: unknown[] = [];
   const hiddenRecalls: PlacedHiddenRecall[] = [];
   for (const step of steps) {
-    if ('hiddenRecall' in step) hiddenRecalls.push({ at: messages.length, turns: [step.hiddenRecall] });
+    if ('hiddenRecall' in step) hiddenRecalls.push({ at: messages.length, candidates: [step.hiddenRecall] });
     messages.push(...('hiddenRecall' in step ? step.copy : step));
   }
   const conversation = view(codec, jsonBytes({ ...fields, [key]: messages }));
