@@ -11,7 +11,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Kind, Shrunk, ShrinkOptions } from '../src/arrival/kind.ts';
-import { LONGEST, shrink } from '../src/arrival/shrink.ts';
+import { MAX_LENGTH, shrink } from '../src/arrival/shrink.ts';
 import { loadExactCounter } from '../src/tokens/exact.ts';
 import { hostileTexts } from './content/hostile.ts';
 import { readResults, type RecordedResult } from './content/recorded-results.ts';
@@ -56,7 +56,7 @@ async function main(): Promise<void> {
     'what losing adds, by what was done': added(lossless, lossy),
     'worth its code': worth(lossless, lossy),
     'speed on recorded texts': speed(lossless),
-    [`hostile texts of ${LONGEST / 1e6} MB, ms`]: hostile(),
+    [`hostile texts of ${MAX_LENGTH / 1e6} MB, ms`]: hostile(),
   };
   const checked = [...lossless, ...fifth].filter(({ shrunk }) => shrunk !== undefined);
   const losses = checked.flatMap(({ text, tool, shrunk }) => {
@@ -198,7 +198,7 @@ function speed(outcomes: readonly Outcome[]): readonly Row[] {
 function hostile(): readonly Row[] {
   return hostileTexts
     .map(({ name, make }) => {
-      const text = make(LONGEST).slice(0, LONGEST);
+      const text = make(MAX_LENGTH).slice(0, MAX_LENGTH);
       const timed = (lossless: boolean): number => {
         const start = performance.now();
         shrink(text, { lossless, lineNumbers: 'every-fifth' });

@@ -16,8 +16,8 @@ import {
 /** Minimum UTF-16 units that a reference must save. */
 const MIN_GAIN = 120;
 /** UTF-16 units of the line by which lines without numbers are found; longer beginnings are never looked up. */
-const LONGEST_QUOTE = 60;
-const SHORTEST_QUOTE = 12;
+const MAX_QUOTE = 60;
+const MIN_QUOTE = 12;
 
 /** A text with references. */
 export type Referring = {
@@ -87,7 +87,7 @@ function referBlocks(own: readonly string[], lines: TextLines, earlier: Earlier)
 
 /** True if a block could be found by its first line. */
 function canBegin(line: string, number: number): boolean {
-  return number !== -1 || quoteOf(line).trim().length >= SHORTEST_QUOTE;
+  return number !== -1 || quoteOf(line).trim().length >= MIN_QUOTE;
 }
 
 type ReferredBlock = ShownMatch & { readonly note: string; readonly characters: number };
@@ -148,7 +148,7 @@ function rangeOf({ numbers }: TextLines, at: number, length: number): Numbered {
 }
 
 function quoteOf(line: string): string {
-  return line.length > LONGEST_QUOTE ? line.slice(0, LONGEST_QUOTE).replace(/[\uD800-\uDBFF]$/, '') : line;
+  return line.length > MAX_QUOTE ? line.slice(0, MAX_QUOTE).replace(/[\uD800-\uDBFF]$/, '') : line;
 }
 
 /** Number of lookups that read through the text. Building an index costs about as much. */
@@ -190,7 +190,7 @@ type Beginnings = { first(begins: string): number };
 
 /** Sorts lines by text, so that lines with the same beginning are adjacent; the first of them has the smallest index. */
 function indexBeginnings(lines: readonly string[]): Beginnings {
-  const heads = lines.map((line) => line.slice(0, LONGEST_QUOTE));
+  const heads = lines.map((line) => line.slice(0, MAX_QUOTE));
   const order = Int32Array.from(heads.keys()).sort((one, other) =>
     heads[one]! < heads[other]! ? -1 : heads[one]! > heads[other]! ? 1 : one - other,
   );

@@ -129,7 +129,7 @@ export function createJsonWriter(omission?: Omission): JsonWriter {
  */
 function columnsOf(rows: readonly JsonNode[]): readonly Column[] | undefined {
   if (!rows.every(isObject)) return undefined;
-  const widest = rows.reduce((most, row) => (row.keys.length > most.keys.length ? row : most), rows[0]!);
+  const widest = rows.reduce((max, row) => (row.keys.length > max.keys.length ? row : max), rows[0]!);
   const places = new Map(widest.keys.map((key, at) => [key, at]));
   if (places.size === 0 || places.size !== widest.keys.length) return undefined;
   const values: JsonNode[][] = widest.keys.map(() => []);

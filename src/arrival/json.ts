@@ -98,7 +98,7 @@ function endsLine(text: string, at: number): boolean {
 const restOfLine = /[ \t\r]*(?:\n|$)/y;
 
 /** Shorter arrays are kept completely: their rows are read one by one. */
-const FEWEST = 100;
+const MIN_ROWS = 100;
 const FIRST = 8;
 const LAST = 4;
 
@@ -108,7 +108,7 @@ const LAST = 4;
  */
 const rowOmission: Omission = {
   keep(rows) {
-    if (rows.length < FEWEST || !rows.every(isObject)) return undefined;
+    if (rows.length < MIN_ROWS || !rows.every(isObject)) return undefined;
     const kept = new Set<number>();
     for (let at = 0; at < FIRST; at++) kept.add(at);
     for (let at = rows.length - LAST; at < rows.length; at++) kept.add(at);

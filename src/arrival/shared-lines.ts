@@ -1,6 +1,6 @@
 /**
  * Shrinks listings, logs and test runs. Without loss: if successive lines share a beginning, it is written once above them (and so is a
- * common end), and a repeated line is written once with its count. Lines keep their order. Beginnings are cut behind a space or another
+ * common end), and a repeated line is written once with its count. Lines keep their order. Beginnings are cut after a space or another
  * sign, never inside a word, a number or a path, since the next call will name those. Lossy drafts also cut folders off long listings, or
  * leave out log lines that are like others.
  */
@@ -11,8 +11,8 @@ import { andEnd, leftOut, nextLineTimes, nextLinesBegin, withoutSmallGaps } from
 const MIN_GAIN = 30;
 /** Minimum length of a listing, in UTF-16 units, for cutting off folders. */
 const LONG = 8_000;
-const SHORTEST_BEGINNING = 8;
-const SHORTEST_ENDING = 6;
+const MIN_BEGINNING = 8;
+const MIN_ENDING = 6;
 const MIN_LINES = 3;
 
 export function sharedLines(text: string): RecognizedKind {
@@ -130,14 +130,14 @@ function best(
 
 /** True if a beginning has enough text. Indentation alone says nothing, and cutting it off would hide it. */
 function isTelling(beginning: string): boolean {
-  return beginning.trim().length >= SHORTEST_BEGINNING;
+  return beginning.trim().length >= MIN_BEGINNING;
 }
 
 function commonLength(one: string | undefined, other: string | undefined): number {
   if (one === undefined || other === undefined) return 0;
-  const most = Math.min(one.length, other.length);
+  const max = Math.min(one.length, other.length);
   let length = 0;
-  while (length < most && one.charCodeAt(length) === other.charCodeAt(length)) length++;
+  while (length < max && one.charCodeAt(length) === other.charCodeAt(length)) length++;
   return length;
 }
 
@@ -162,7 +162,7 @@ function commonEnding(rests: readonly string[], cutBehind: ReadonlySet<string>):
   let start = first.length - length;
   while (start < first.length && !cutBehind.has(first[start]!)) start++;
   const ending = first.slice(start);
-  return ending.length >= SHORTEST_ENDING && ending.length * rests.length > MIN_GAIN + andEnd(ending).length
+  return ending.length >= MIN_ENDING && ending.length * rests.length > MIN_GAIN + andEnd(ending).length
     ? ending
     : '';
 }
@@ -248,9 +248,9 @@ function writeDigest(
 function tally(templates: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const template of templates) counts.set(template, (counts.get(template) ?? 0) + 1);
-  const most = [...counts].sort((one, other) => other[1] - one[1]);
-  const named = most.slice(0, NAMED).map(([template, count]) => `${count} x ${clip(template, 80)}`);
-  return named.join('; ') + (most.length > NAMED ? `; ${most.length - NAMED} others` : '');
+  const sorted = [...counts].sort((one, other) => other[1] - one[1]);
+  const named = sorted.slice(0, NAMED).map(([template, count]) => `${count} x ${clip(template, 80)}`);
+  return named.join('; ') + (sorted.length > NAMED ? `; ${sorted.length - NAMED} others` : '');
 }
 
 /** Matches variable values: ids, addresses, times, numbers. Words are not variable: a line with other words has another template. */
@@ -261,8 +261,8 @@ function templateOf(line: string): string {
   return clip(line, 300).replace(value, '#').replace(/\s+/g, ' ');
 }
 
-/** Cuts a text to `most` UTF-16 units, never inside a character. */
-function clip(text: string, most: number): string {
-  const isHalf = /[\ud800-\udbff]/.test(text.charAt(most - 1));
-  return text.slice(0, isHalf ? most - 1 : most);
+/** Cuts a text to `max` UTF-16 units, never inside a character. */
+function clip(text: string, max: number): string {
+  const isHalf = /[\ud800-\udbff]/.test(text.charAt(max - 1));
+  return text.slice(0, isHalf ? max - 1 : max);
 }

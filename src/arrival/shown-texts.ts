@@ -123,8 +123,8 @@ export function createShownTexts(): ShownTexts {
 }
 
 /** Yields the last elements of a list, last one first. */
-function* newestOf(texts: readonly OrderedShownText[] = [], most: number): Generator<OrderedShownText> {
-  const oldest = Math.max(0, texts.length - most);
+function* newestOf(texts: readonly OrderedShownText[] = [], max: number): Generator<OrderedShownText> {
+  const oldest = Math.max(0, texts.length - max);
   for (let at = texts.length - 1; at >= oldest; at--) yield texts[at]!;
 }
 
@@ -166,9 +166,9 @@ function keyAt(hashes: Uint32Array, at: number): number {
 
 /** Returns the number of equal lines. Either all have successive numbers in both texts, or none has a number. */
 function sameFrom(text: TextLines, at: number, { lines: source, literal }: ShownText, start: number): number {
-  const most = rangeAt(literal, start).end - start;
+  const max = rangeAt(literal, start).end - start;
   let length = 0;
-  while (length < most && at + length < text.hashes.length && isSame(length)) length++;
+  while (length < max && at + length < text.hashes.length && isSame(length)) length++;
   return length;
 
   function isSame(by: number): boolean {
@@ -229,7 +229,7 @@ export function readLines(text: string): TextLines {
   };
 }
 
-/** Returns the offset after a line's number and the sign behind it; -1 if there is no number. */
+/** Returns the offset after a line's number and the sign after it; -1 if there is no number. */
 function behindNumber(text: string, start: number, end: number): number {
   let at = start;
   while (at < end && text.charCodeAt(at) === SPACE) at++;

@@ -23,8 +23,8 @@ import { sharedLines } from './shared-lines.ts';
 import { renderTerminal } from './terminal.ts';
 
 /** Limits in UTF-16 units. Shorter texts are not worth a marker; longer ones fit no model and would block the event loop. */
-export const SHORTEST = 200;
-export const LONGEST = 1_000_000;
+export const MIN_LENGTH = 200;
+export const MAX_LENGTH = 1_000_000;
 
 /**
  * Returns a smaller text with the same content; undefined if the text is too short, too long, of an unknown kind, shrunk before, or if too
@@ -34,7 +34,7 @@ export const LONGEST = 1_000_000;
  * shrink('     1→package cli\n     2→\n     3→import "os"\n...', { lossless: true })?.text; // '1→package cli\n2→\n3→import "os"\n...'
  */
 export function shrink(text: string, options: ShrinkOptions): Shrunk | undefined {
-  if (text.length < SHORTEST || text.length > LONGEST || isShrunk(text)) return undefined;
+  if (text.length < MIN_LENGTH || text.length > MAX_LENGTH || isShrunk(text)) return undefined;
   const sizeOf = remembered(options.count ?? lengthOf);
   const steps: (ShrinkDraft & { kind: Kind })[] = [];
   const now = (): string => steps.at(-1)?.text ?? text;
@@ -117,14 +117,14 @@ function detect(text: string): RecognizedKind | undefined {
 const beginsLikeJson = /^\s*[[{]/;
 
 /** Minimum length of removed base64, in UTF-16 units. Tokens, signatures and hashes that a model may have to repeat are shorter. */
-const SHORTEST_BLOB = 1_000;
+const MIN_BLOB = 1_000;
 
 export /** Removes long runs of base64: images, archives and keys are of no use to a model as letters. Lossy. */
 function withoutBlobs(text: string): readonly ShrinkDraft[] {
   if (text.includes('-----BEGIN')) return [];
   let characters = 0;
   const rest = text.replace(run, (blob) => {
-    if (blob.length < SHORTEST_BLOB || !isEncoded(blob)) return blob;
+    if (blob.length < MIN_BLOB || !isEncoded(blob)) return blob;
     characters += blob.length;
     return leftOut(blob.length, 'characters of base64', `: ${blob.slice(0, 16)}...`);
   });

@@ -204,7 +204,7 @@ function linesOf(step: string, index: number, mark: string): readonly StepLine[]
   }));
 }
 
-/** Long lines are taken as several; of very long ones the beginning. */
+/** Splits long lines; of very long ones only the beginning is kept. */
 function piecesOf(line: string): readonly string[] {
   const pieces = line.slice(0, maxLine * maxLines).match(piece) ?? [];
   return pieces.map((text) => text.trim().toWellFormed()).filter((text) => text !== '');
@@ -213,14 +213,14 @@ function piecesOf(line: string): readonly string[] {
 const piece = new RegExp(`.{1,${maxLine}}`, 'gsu');
 const trouble =
   /\b(errors?|fail(?:ed|s|ure)?|exception|denied|not found|undefined|panic|fatal|refused|timed? ?out)\b/i;
-/** What a step may be known by: a path, a file, a digest, a long number. */
+/** Matches names that identify a step: a path, a file, a digest, a long number. */
 const named = /[\w.-]+\/[\w./-]+|\b[\w-]+\.[a-z]{1,4}\b|\b[0-9a-f]{7,}\b|\b\d{4,}\b/g;
 const artifact =
   /[\w.-]+\/[\w./-]+|\b\w+\.[a-z]{1,4}\b|\b[0-9a-f]{7,}\b|\b\d[\d.,:]*\b|["'`][^"'`]{2,40}["'`]/g;
 
 function worthOf(text: string, at: number, of: number): number {
   const place = (at === 0 ? 3 : 0) + (at === of - 1 ? 1 : 0);
-  // What has a name of its own was worth one.
+  // A line with a name of its own is worth more.
   const name = text.startsWith('[') ? 4 : 0;
   return place + name + (trouble.test(text) ? 4 : 0) + Math.min(text.match(artifact)?.length ?? 0, 3);
 }

@@ -46,15 +46,15 @@ async function writeProse(
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const aim = isPlain ? budget.aim : Math.max(100, Math.floor(budget.aim * proseShare));
-  const most = Math.min(maxOutputTokens, 2 * aim + forReasoning);
+  const maxReply = Math.min(maxOutputTokens, 2 * aim + forReasoning);
   const room =
-    maxInputTokens - most - aroundTranscript - earlier.reduce((sum, body) => sum + count(body), aim);
+    maxInputTokens - maxReply - aroundTranscript - earlier.reduce((sum, body) => sum + count(body), aim);
   let soFar = earlier;
   for (const transcript of transcriptsOf(steps, room, count)) {
     signal?.throwIfAborted();
     const words = Math.floor(aim * 0.7);
     const reply = await ask(
-      summaryPrompt({ transcript, earlier: soFar, words, maxOutputTokens: most, guidance, isPlain }),
+      summaryPrompt({ transcript, earlier: soFar, words, maxOutputTokens: maxReply, guidance, isPlain }),
       signal,
     );
     soFar = [checked(reply, model, count, 3 * aim)];
@@ -167,9 +167,9 @@ const maxSaid = 8_000;
 const maxInput = 2_000;
 const maxResult = 2_000;
 
-function shortened(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const head = text.slice(0, Math.floor(most * 0.7)).toWellFormed();
-  const tail = text.slice(text.length - Math.floor(most * 0.3)).toWellFormed();
-  return `${head}\n[… ${text.length - most} characters …]\n${tail}`;
+function shortened(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const head = text.slice(0, Math.floor(max * 0.7)).toWellFormed();
+  const tail = text.slice(text.length - Math.floor(max * 0.3)).toWellFormed();
+  return `${head}\n[… ${text.length - max} characters …]\n${tail}`;
 }

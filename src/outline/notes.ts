@@ -1,5 +1,5 @@
 /**
- * Takes notes of steps, read once in order: what the user demanded, what the model concluded, what failed, how the plan stands, and which
+ * Takes notes of steps, read once in order: what the user demanded, what the model concluded, what failed, the status of the plan, and which
  * values calls used. Lists keep their order without duplicates. Pure.
  */
 import { argumentsIn, isRecord, type JsonRecord } from '../conversation/json-record.ts';
@@ -49,7 +49,7 @@ export function emptyNotes(): Notes {
 }
 
 /** Longer user messages, in UTF-16 units, were not typed: pages, plans, logs. */
-const longestTyped = 4_000;
+const maxTyped = 4_000;
 /** Maximum entries of each list, newest kept, so that notes stay small whatever is read. */
 const maxKept = 400;
 
@@ -57,7 +57,7 @@ const maxKept = 400;
 export function note(notes: Notes, step: SummaryStep): void {
   if (step.type === 'called') noteCall(notes, step);
   else if (step.by === 'assistant') noteModel(notes, step.text);
-  else if (step.by === 'user' && step.text.length <= longestTyped) noteUser(notes, step.text);
+  else if (step.by === 'user' && step.text.length <= maxTyped) noteUser(notes, step.text);
   else notePasted(notes, step);
 }
 

@@ -4,9 +4,9 @@
  */
 
 /** Longer lines are split into sentences. */
-const longestLine = 320;
+const maxLine = 320;
 /** Longer sentences are cut. */
-const longestSentence = 600;
+const maxSentence = 600;
 
 /** Of longer texts only both ends are read. */
 const maxRead = 200_000;
@@ -75,9 +75,9 @@ function withoutBullet(line: string): string {
 }
 
 function partsOf(line: string): readonly string[] {
-  if (line.length <= longestLine) return [line];
+  if (line.length <= maxLine) return [line];
   return line
     .split(/(?<=[.!?])\s+(?=[^\s\p{Ll}])/u)
     .filter((sentence) => sentence !== '')
-    .map((sentence) => clipped(sentence, longestSentence));
+    .map((sentence) => clipped(sentence, maxSentence));
 }

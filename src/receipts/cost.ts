@@ -67,7 +67,7 @@ export type Money = {
   readonly paid: Bill;
   /** The part of `paid` for recalls: the prompts of further rounds, and the output of all rounds but the last. */
   readonly recalls: number;
-  /** The part of `paid` that this request's own fold added: tokens behind the fold were sent again and not read from the cache. */
+  /** The part of `paid` that this request's own fold added: tokens after the fold were sent again and not read from the cache. */
   readonly fold: number;
   /** Estimated cost of the request as the client sent it. */
   readonly untouched: Bill;

@@ -23,9 +23,9 @@ export type Candidate = { readonly value: Value; readonly within: readonly Value
 /** A `word` must not be inside a longer word; a `line` may be anywhere. */
 export type Value = { readonly kind: 'word' | 'line'; readonly text: string };
 
-const longestWhole = 300;
-const shortestWhole = 6;
-const shortestLine = 20;
+const maxWhole = 300;
+const minWhole = 6;
+const minLine = 20;
 
 /** Returns the distinct candidates in a call's arguments, in order. None for arguments that are not JSON. */
 export function candidatesOf(argumentsJson: string): readonly Candidate[] {
@@ -79,7 +79,7 @@ function candidatesIn(leaf: string): readonly Candidate[] {
   const [only] = lines;
   if (only !== undefined && lines.length === 1) return oneLine(only);
   return lines
-    .filter((line) => line.length >= shortestLine)
+    .filter((line) => line.length >= minLine)
     .map((text) => ({ value: { kind: 'line', text }, within: [] }));
 }
 
@@ -87,7 +87,7 @@ function oneLine(text: string): readonly Candidate[] {
   const words = wordsIn(text);
   const within = words.map((word): Value => ({ kind: 'word', text: word }));
   if (words.length === 1 && words[0] === text) return [{ value: within[0]!, within: [] }];
-  const isWhole = text.length >= shortestWhole && text.length <= longestWhole && /\s/.test(text);
+  const isWhole = text.length >= minWhole && text.length <= maxWhole && /\s/.test(text);
   if (isWhole) return [{ value: { kind: 'line', text }, within }];
   return within.map((value) => ({ value, within: [] }));
 }

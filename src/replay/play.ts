@@ -8,7 +8,7 @@
  *   value that `read_memory` does not return is lost.
  * - Otherwise by running the tool again: the call and its whole result are appended and become part of the client's conversation, where
  *   the policy sees them in every later request. The value counts as lost all the same: in practice the file may have changed, and nothing
- *   told the model to ask.
+ *   made the model ask.
  * Each of these is a round trip with a short reply. The query is what the recording used; of several originals that contain it, the newest
  * is read. A real model may ask for less or more, and may pick the wrong original.
  */

@@ -16,7 +16,7 @@ const maxTokens = 8_000;
 const minTokens = 200;
 
 /** Maximum characters of a query: no model would write all lines of a file. A single value may be longer. */
-const longestQuery = 400;
+const maxQuery = 400;
 
 export type RecallMissingInput = {
   readonly recording: Recording;
@@ -85,14 +85,16 @@ function originalText(prepared: Prepared, id: string): string {
 
 /** Returns the first of each group, then the second of each, and so on, so that a query covers every group. */
 function inTurn(groups: readonly (readonly Remembered[])[]): readonly Remembered[] {
-  const most = Math.max(...groups.map(({ length }) => length));
-  return Array.from({ length: most }, (_, at) => groups.flatMap((group) => group.slice(at, at + 1))).flat();
+  const longest = Math.max(...groups.map(({ length }) => length));
+  return Array.from({ length: longest }, (_, at) =>
+    groups.flatMap((group) => group.slice(at, at + 1)),
+  ).flat();
 }
 
 function queryOf(values: readonly Remembered[]): string {
   let query = values[0]!.value.text;
   for (const { value } of values.slice(1)) {
-    if (query.length + value.text.length < longestQuery) query += ` ${value.text}`;
+    if (query.length + value.text.length < maxQuery) query += ` ${value.text}`;
   }
   return query;
 }
@@ -107,10 +109,10 @@ function openRounds({ recording, step, sent, prepared }: RecallMissingInput) {
     bodies,
     /** Asks once and returns the answer; an empty text if the window has no space for it. */
     async ask(asked: { readonly id?: string; readonly query: string }): Promise<string> {
-      const most = Math.min(maxTokens, room);
-      if (most < minTokens) return '';
+      const max = Math.min(maxTokens, room);
+      if (max < minTokens) return '';
       const argumentsJson = JSON.stringify(asked);
-      const { text, tokens } = await answerRecall(prepared, argumentsJson, most);
+      const { text, tokens } = await answerRecall(prepared, argumentsJson, max);
       const call = {
         id: `recall_${step.at}_${rounds.length}`,
         name: prepared.recallTool ?? '',

@@ -18,7 +18,9 @@ export function itemsOf(text: string): ItemList | undefined {
  */
 function textItems(text: string): ItemList | undefined {
   if (isCode(text.replaceAll(tagLine, ''))) return undefined;
-  const starts = ways.map((way) => way(text)).find((found) => found.length >= FEWEST && covers(text, found));
+  const starts = ways
+    .map((way) => way(text))
+    .find((found) => found.length >= MIN_ITEMS && covers(text, found));
   if (!starts) return undefined;
   const pieces = starts.map((start, at) => text.slice(start, starts[at + 1] ?? text.length));
   const items = pieces.map(itemOf);
@@ -35,7 +37,7 @@ function textItems(text: string): ItemList | undefined {
   };
 }
 
-const FEWEST = 3;
+const MIN_ITEMS = 3;
 
 /** Matches markup around documents, which looks like code. */
 const tagLine = /^<\/?[a-z][^>\n]{0,300}>[ \t]*\n/gim;
@@ -74,7 +76,7 @@ function alike(text: string, pattern: RegExp): readonly number[] {
     if (known) known.push(match.index);
     else places.set(name, [match.index]);
   }
-  return [...places.values()].find((found) => found.length >= FEWEST) ?? [];
+  return [...places.values()].find((found) => found.length >= MIN_ITEMS) ?? [];
 }
 
 /** Returns the offsets of `1. `, `[1] `, `Result 1:` or `Document [1]`. Only successive numbers count, so numbers inside items do not. */

@@ -11,7 +11,7 @@ export function jsonItems(text: string): ItemList | undefined {
   const documents = documentsOf(text);
   if (!documents) return undefined;
   const nodes = documents.length === 1 ? longestArray(documents[0]!) : documents;
-  if (!nodes || nodes.length < FEWEST) return undefined;
+  if (!nodes || nodes.length < MIN_ITEMS) return undefined;
   const items = nodes.map(itemOf);
   return {
     items,
@@ -23,7 +23,7 @@ export function jsonItems(text: string): ItemList | undefined {
   };
 }
 
-const FEWEST = 3;
+const MIN_ITEMS = 3;
 
 /** Reads one document, or several on lines of their own; undefined if the text contains anything else. */
 function documentsOf(text: string): readonly JsonNode[] | undefined {
@@ -51,11 +51,11 @@ function longestArray(root: JsonNode): readonly JsonNode[] | undefined {
       return;
     }
     const size = compact(node).length;
-    if (node.items.length >= FEWEST && size > maxSize) {
+    if (node.items.length >= MIN_ITEMS && size > maxSize) {
       longest = node.items;
       maxSize = size;
     }
-    if (depth === 0 && node.items.length < FEWEST) for (const item of node.items) look(item, depth + 1);
+    if (depth === 0 && node.items.length < MIN_ITEMS) for (const item of node.items) look(item, depth + 1);
   };
   look(root, 0);
   return longest;

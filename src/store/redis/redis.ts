@@ -138,7 +138,7 @@ function serverIn(options: RedisOptions): RedisServer {
  */
 const graceMs = 60_000;
 
-/** What the record says is what counts; the server's own expiry only takes the room back. */
+/** Returns how long the server keeps a record. The expiry in the record decides; the server's own expiry only frees the space. */
 function staysFor(expiresAt: number | undefined, now: number): RecordLifetime {
   if (expiresAt === undefined || expiresAt === Number.POSITIVE_INFINITY) return 'ever';
   return expiresAt <= now ? 'gone' : Math.ceil(expiresAt - now) + graceMs;
