@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openMemory as openStored } from '../src/cli/open-memory.ts';
+import { openStore as openStored } from '../src/cli/open-store.ts';
 import { run } from '../src/cli/run.ts';
 import type { Terminal } from '../src/cli/terminal.ts';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
@@ -71,7 +71,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
         // Bodies are large: a list of the lines that differ says more than their difference.
         expect(first.lines.flatMap((line, at) => (line === again.lines[at] ? [] : at))).toEqual([]);
 
-        const open = await openMemory(join(folder, `${flag}-${window}`));
+        const open = await openStore(join(folder, `${flag}-${window}`));
         let folded = 0;
         for (const [at, line] of first.lines.entries()) {
           const { tokensAfter, unfit, outcome, memories, model } = first.receipts[at]!;
@@ -134,7 +134,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
 });
 
 /** The data folder as a later process finds it. */
-async function openMemory(dataDir: string) {
+async function openStore(dataDir: string) {
   const { store, secret: bytes } = await openStored(dataDir, { LEPORELLO_SECRET: secret });
   const encryptedStore = createEncryptedStore({ store, secret: bytes });
   return {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
-import { openMemory } from './open-memory.ts';
+import { openStore } from './open-store.ts';
 import { run } from './run.ts';
 import { testTerminal, type TestTerminalOptions } from '../../test/support/test-terminal.ts';
 
@@ -17,7 +17,7 @@ const messages = '[{"role":"user","content":"Hello"},{"role":"assistant","conten
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'leporello-recall-'));
-  const memory = await openMemory(join(folder, 'data'), {});
+  const memory = await openStore(join(folder, 'data'), {});
   const encryptedStore = createEncryptedStore(memory);
   const keep = async (original: string): Promise<string> => {
     const bytes = new TextEncoder().encode(original);

@@ -14,7 +14,7 @@ import { selectPath } from '../recall/json-path.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import type { RecallArgs } from './args.ts';
 import { loadConfig } from './config/load-config.ts';
-import { type Redis, spellRedis, storeFile } from './open-memory.ts';
+import { type Redis, spellRedis, storeFile } from './open-store.ts';
 import type { Environment, Terminal } from './terminal.ts';
 
 /** Runs the command. Resolves with the exit code, 1 when there is no such original or part. */
@@ -101,10 +101,10 @@ function whyPartIsMissing({ part }: RecallArgs, original: string): string | unde
   if (chosen?.status === 'missed') return chosen.why;
   const within = chosen?.text ?? text;
   const range = parseRange(part.lines ?? '1-');
-  const stretch = range && locate(within, range);
-  if (stretch === undefined)
+  const located = range && locate(within, range);
+  if (located === undefined)
     return `There are no lines ${part.lines}: the text has ${countLines(within)} lines.`;
-  if (part.query === undefined || findPassages([{ text: within, within: stretch }], part.query).length > 0)
+  if (part.query === undefined || findPassages([{ text: within, within: located }], part.query).length > 0)
     return undefined;
   return `Nothing matches ${JSON.stringify(part.query)}: use fewer or other words.`;
 }

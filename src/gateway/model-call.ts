@@ -6,7 +6,7 @@ import type { EngineRequest } from '../engine/request.ts';
 import { type Prepared, unprepared } from '../engine/prepared.ts';
 import { LeporelloError } from '../errors.ts';
 import { answer, problemResponse, upstreamProblem } from './http/responses.ts';
-import { sendPrepared, type SentRequest } from './send-with-retries.ts';
+import { sendPrepared, type AnsweredRequest } from './send-with-retries.ts';
 import { pauseUnless } from './waiting.ts';
 import { headerOf, headersToUpstream, withHeaders } from './http/headers.ts';
 import { type GatewayRequest, type GatewayResponse, type HeaderList, splitUrl } from './http/http.ts';
@@ -58,7 +58,7 @@ async function forward(call: ModelCall): Promise<GatewayResponse> {
   const { options, route } = call;
   const prepared = await prepare(call);
   const preparedAt = options.clock();
-  let sent: SentRequest;
+  let sent: AnsweredRequest;
   try {
     sent = await sendPrepared({
       codec: route.codec,
@@ -109,7 +109,7 @@ const bypassWaitMs = 500;
 
 async function respond(
   call: ModelCall,
-  { prepared, response }: SentRequest,
+  { prepared, response }: AnsweredRequest,
   receipt: OpenReceipt,
 ): Promise<GatewayResponse> {
   const { options, route, send } = call;
@@ -146,7 +146,7 @@ async function respond(
 /** Adds to the provider's "too long" error which part of the request is too large, for a request that could not be folded into the window. */
 async function explained(
   { route: { codec } }: ModelCall,
-  { response }: SentRequest,
+  { response }: AnsweredRequest,
   receipt: OpenReceipt,
   unfit: string,
 ): Promise<GatewayResponse> {
@@ -170,9 +170,9 @@ function writeAhead(
   { summary, report }: Prepared,
   { id, session }: OpenReceipt,
 ): void {
-  const { summaries: desk } = options;
-  if (!desk || !summary || route.kind !== 'model') return;
-  const model = desk.modelFor(report.model);
+  const { summaries: summarizer } = options;
+  if (!summarizer || !summary || route.kind !== 'model') return;
+  const model = summarizer.modelFor(report.model);
   const begun = {
     tenant: engineRequest.tenant,
     at: options.clock(),
@@ -184,7 +184,7 @@ function writeAhead(
   };
   const url = promptUrl(route.url, model);
   const headers = unpackedHeaders(request);
-  desk.start({
+  summarizer.start({
     job: summary,
     codec: engineRequest.codec,
     model,

@@ -19,11 +19,11 @@ import { addedUsage, noUsage } from '../receipts/usage.ts';
 import { type HiddenRecallRecorder, recordHiddenRecalls } from './hidden-recall-recorder.ts';
 import type { UpstreamResponse } from './http/http.ts';
 import { peekBody, peekBytes } from './http/body.ts';
-import { type Continuing, sendContinuation } from './send-with-retries.ts';
+import { type ContinuationDeps, sendContinuation } from './send-with-retries.ts';
 import { splitEvents } from './http/sse.ts';
 
 /** A model call with everything needed to continue it. */
-export type Exchange = Continuing & {
+export type Exchange = ContinuationDeps & {
   readonly codec: Codec;
   readonly prepared: Prepared;
   readonly recall: RecallLimits;

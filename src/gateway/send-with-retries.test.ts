@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
 import type { HeaderList, UpstreamResponse } from './http/http.ts';
-import { type Continuing, sendContinuation } from './send-with-retries.ts';
+import { type ContinuationDeps, sendContinuation } from './send-with-retries.ts';
 import { pauseUnless } from './waiting.ts';
 
 type Answer = UpstreamResponse | LeporelloError | Error;
@@ -21,7 +21,7 @@ function answer(status: number, headers: HeaderList = []): UpstreamResponse {
 function played(answers: readonly Answer[], leavesAfter = Number.POSITIVE_INFINITY) {
   const done: (string | number)[] = [];
   const statuses: number[] = [];
-  const exchange: Continuing = {
+  const exchange: ContinuationDeps = {
     send: async () => {
       done.push('sent');
       const next = answers[done.filter((step) => step === 'sent').length - 1]!;

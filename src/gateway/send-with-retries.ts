@@ -27,20 +27,20 @@ export type PendingRequest = {
 };
 
 /** The request that was finally sent, and the answer to it. */
-export type SentRequest = { readonly prepared: Prepared; readonly response: UpstreamResponse };
+export type AnsweredRequest = { readonly prepared: Prepared; readonly response: UpstreamResponse };
 
 /** Maximal number of further folds of one request that the provider finds too long. Each must be smaller than the one before. */
 const maxRefolds = 10;
 
 /** Sends the request, again if necessary. Rejects with the errors of `Upstream.send`. */
-export async function sendPrepared(sending: PendingRequest): Promise<SentRequest> {
+export async function sendPrepared(sending: PendingRequest): Promise<AnsweredRequest> {
   const sent = await sendUntilFinal(sending);
   // A client may continue a reply only after all instances know the request it answered. Already true by now, unless the store hangs.
   await waitAtMost(sent.prepared.known);
   return sent;
 }
 
-async function sendUntilFinal(sending: PendingRequest): Promise<SentRequest> {
+async function sendUntilFinal(sending: PendingRequest): Promise<AnsweredRequest> {
   let { prepared } = sending;
   let refusal = await refusalOf(await sending.send(prepared.body));
   for (let refold = 0; refold < maxRefolds; refold++) {
@@ -92,7 +92,7 @@ async function sendOriginal(
   sending: PendingRequest,
   refused: Prepared,
   refusedWith: number,
-): Promise<SentRequest> {
+): Promise<AnsweredRequest> {
   const response = await sending.send(sending.body);
   if (response.status < 400) await waitAtMost(sending.leaveAlone());
   const reason = `the provider answered ${refusedWith} to the folded request`;
@@ -101,7 +101,7 @@ async function sendOriginal(
   return { prepared: { ...original, identity }, response };
 }
 
-export type Continuing = {
+export type ContinuationDeps = {
   /** Rejects with the errors of `Upstream.send`. */
   readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
   /** Resolves after `ms` milliseconds, or as soon as the client disconnects. */
@@ -125,7 +125,10 @@ const retryableStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503,
  * Sends the request that continues after a recall, and returns the last answer. A temporary failure is retried: without the recall there
  * would have been no second request, so the client should not see it fail. Rejects with the errors of `Upstream.send`.
  */
-export async function sendContinuation(exchange: Continuing, body: Uint8Array): Promise<UpstreamResponse> {
+export async function sendContinuation(
+  exchange: ContinuationDeps,
+  body: Uint8Array,
+): Promise<UpstreamResponse> {
   for (let retries = 0; ; retries++) {
     const answer = await attempt(exchange, body);
     const pauseMs = retries < maxRetries && !exchange.hasLeft() ? pauseAfter(answer, retries) : undefined;
@@ -141,7 +144,7 @@ export async function sendContinuation(exchange: Continuing, body: Uint8Array): 
 
 /** Returns the response, or the upstream's failure as a value. Throws any other error. */
 async function attempt(
-  { send, note }: Continuing,
+  { send, note }: ContinuationDeps,
   body: Uint8Array,
 ): Promise<UpstreamResponse | LeporelloError> {
   try {

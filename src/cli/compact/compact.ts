@@ -14,12 +14,12 @@ import {
   recordsOf,
   systemProblem,
 } from './input.ts';
-import { identify, type Wire } from '../compact/identify.ts';
+import { identify, type WireFormat } from '../compact/identify.ts';
 import { openOutput, type Output } from '../compact/open-output.ts';
 import { type BodyReceipt, receiptLines, receiptTable, type ReceiptView } from '../compact/receipt-table.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
-import { openMemory } from '../open-memory.ts';
+import { openStore } from '../open-store.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** Tenant of the originals of offline runs. */
@@ -32,7 +32,7 @@ export async function compact(args: CompactArgs, terminal: Terminal): Promise<nu
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const input = await openInput(args.file, terminal);
   try {
-    const memory = await openMemory(dataDir, terminal.env, config.memory.redis);
+    const memory = await openStore(dataDir, terminal.env, config.memory.redis);
     try {
       const settings = gatewaySettings(config, args.window);
       const encryptedStore = withoutFolds(
@@ -131,7 +131,7 @@ function isGood({ outcome, report }: BodyReceipt): boolean {
 }
 
 /** Returns a codec that sets the model of the conversation. The body keeps its bytes. */
-function withModel({ codec, usualModel }: Wire, model: string | undefined): Codec {
+function withModel({ codec, usualModel }: WireFormat, model: string | undefined): Codec {
   return {
     ...codec,
     read(body, reading) {

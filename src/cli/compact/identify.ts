@@ -7,12 +7,12 @@ import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import type { Format } from '../args.ts';
 
 /** An identified record, or the reason why it cannot be used. */
-export type Identified =
-  | { readonly status: 'ok'; readonly id: string | undefined; readonly wire: Wire }
+export type IdentifiedRecord =
+  | { readonly status: 'ok'; readonly id: string | undefined; readonly wire: WireFormat }
   | { readonly status: 'bad'; readonly reason: string };
 
 /** A wire format, as files use it. */
-export type Wire = {
+export type WireFormat = {
   readonly codec: Codec;
   /** The field that holds the messages. */
   readonly list: string;
@@ -22,7 +22,7 @@ export type Wire = {
   readonly usualModel: string;
 };
 
-const wires: Readonly<Record<Exclude<Format, 'auto'>, Wire>> = {
+const wires: Readonly<Record<Exclude<Format, 'auto'>, WireFormat>> = {
   chat: { codec: openaiChat, list: 'messages', mayBeText: false, usualModel: 'gpt-4o' },
   responses: { codec: openaiResponses, list: 'input', mayBeText: true, usualModel: 'gpt-5' },
   anthropic: {
@@ -35,7 +35,7 @@ const wires: Readonly<Record<Exclude<Format, 'auto'>, Wire>> = {
 };
 
 /** Identifies a record by its bytes. */
-export function identify(bytes: Uint8Array, format: Format, maxBytes: number): Identified {
+export function identify(bytes: Uint8Array, format: Format, maxBytes: number): IdentifiedRecord {
   if (bytes.length > maxBytes) {
     const reason = `it has ${bytes.length} bytes, more than limits.maxBodyBytes (${maxBytes})`;
     return { status: 'bad', reason };
@@ -66,7 +66,7 @@ function formatOf(body: Readonly<Record<string, unknown>>): Exclude<Format, 'aut
   return holdsMessages(body, wires.responses) ? 'responses' : undefined;
 }
 
-function holdsMessages(body: Readonly<Record<string, unknown>>, { list, mayBeText }: Wire): boolean {
+function holdsMessages(body: Readonly<Record<string, unknown>>, { list, mayBeText }: WireFormat): boolean {
   return Array.isArray(body[list]) || (mayBeText && typeof body[list] === 'string');
 }
 

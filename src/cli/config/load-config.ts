@@ -7,7 +7,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
 import type { SettingArgs } from '../args.ts';
-import { layer, type Layered, spellProblems } from './layers.ts';
+import { mergeSources, type MergedConfig, spellProblems } from './merge-sources.ts';
 import { type Config, configSchema } from './schema.ts';
 import type { Environment } from '../terminal.ts';
 
@@ -25,16 +25,16 @@ export type ConfigPlace = { readonly env: Environment; readonly cwd: string };
 export async function loadConfig(settings: SettingArgs, { env, cwd }: ConfigPlace): Promise<LoadedConfig> {
   const named = settings.file ?? (env['LEPORELLO_CONFIG'] || undefined);
   const file = named === undefined ? undefined : await readConfig(named, resolve(cwd, named));
-  const layered = layer({ flags: settings.values, env, file });
-  const parsed = configSchema.safeParse(layered.value);
+  const merged = mergeSources({ flags: settings.values, env, file });
+  const parsed = configSchema.safeParse(merged.value);
   if (!parsed.success) {
-    throw new LeporelloError('bad-config', spellProblems(parsed.error.issues, layered).join('\n'));
+    throw new LeporelloError('bad-config', spellProblems(parsed.error.issues, merged).join('\n'));
   }
-  const base = layered.originOf(['data']).type === 'file' && named ? dirname(resolve(cwd, named)) : cwd;
+  const base = merged.originOf(['data']).type === 'file' && named ? dirname(resolve(cwd, named)) : cwd;
   return {
     config: parsed.data,
-    dataDir: dataDirOf(parsed.data.data, base, env, layered),
-    unknownVariables: layered.unknownVariables,
+    dataDir: dataDirOf(parsed.data.data, base, env, merged),
+    unknownVariables: merged.unknownVariables,
   };
 }
 
@@ -74,12 +74,12 @@ function placeIn(text: string, cause: unknown): string {
 }
 
 /** Returns the data folder. A leading `~` is replaced by this user's home here, because no shell does it for files and services. */
-function dataDirOf(data: string, base: string, env: Environment, layered: Layered): string | undefined {
+function dataDirOf(data: string, base: string, env: Environment, merged: MergedConfig): string | undefined {
   const inHome = /^~(?:[/\\](.*))?$/s.exec(data);
   if (inHome === null) return resolve(base, data);
   const home = homeOf(env);
   if (home !== undefined) return join(home, inHome[1] ?? '');
-  if (layered.originOf(['data']).type === 'default') return undefined;
+  if (merged.originOf(['data']).type === 'default') return undefined;
   throw new LeporelloError(
     'bad-config',
     `data is ${JSON.stringify(data)}, but this user has no home folder. Set HOME, or set data to an absolute path.`,

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { GatewaySettings } from '../../gateway/assemble.ts';
-import { layer } from './layers.ts';
+import { mergeSources } from './merge-sources.ts';
 import { configSchema } from './schema.ts';
 import { gatewaySettings } from './to-settings.ts';
 
 /** The gateway's settings of a configuration file and of variables. */
 function settingsOf(file: object, env: Readonly<Record<string, string>> = {}): GatewaySettings {
-  const { value } = layer({ flags: [], env, file: { path: 'config.json', value: file } });
+  const { value } = mergeSources({ flags: [], env, file: { path: 'config.json', value: file } });
   return gatewaySettings(configSchema.parse(value));
 }
 

@@ -11,7 +11,7 @@ import type { Receipt } from '../../receipts/receipt.ts';
 import type { DemoArgs } from '../args.ts';
 import { chatClient, demoScript, sampleBody, startScriptedProvider } from './model-and-client.ts';
 import { closing, type DemoSum, type DemoTurn, opening, playDemo, turnText } from './play.ts';
-import { storeFile } from '../open-memory.ts';
+import { storeFile } from '../open-store.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The window in tokens, small so that a short conversation fills it. */

@@ -73,8 +73,8 @@ function legend(name: string, at: number): string {
   return `<span class="mark" style="background:${colorOf(at)}">${at + 1}</span> ${escaped(name)}`;
 }
 
-export type Point = { readonly name: string; readonly x: number; readonly y: number };
-export type Line = { readonly name: string; readonly values: readonly number[] };
+export type ChartPoint = { readonly name: string; readonly x: number; readonly y: number };
+export type ChartLine = { readonly name: string; readonly values: readonly number[] };
 
 type Axis = { readonly title: string; readonly show: (value: number) => string };
 
@@ -93,7 +93,10 @@ function colorOf(index: number): string {
 }
 
 /** Draws points, each with its number in the list, which the legend explains. */
-export function pointChart(points: readonly Point[], axes: { readonly x: Axis; readonly y: Axis }): string {
+export function pointChart(
+  points: readonly ChartPoint[],
+  axes: { readonly x: Axis; readonly y: Axis },
+): string {
   const x = scale(
     points.map((point) => point.x),
     left,
@@ -117,7 +120,7 @@ export function pointChart(points: readonly Point[], axes: { readonly x: Axis; r
 
 /** Draws one line for each series, and `limit` as a horizontal line. */
 export function lineChart(
-  lines: readonly Line[],
+  lines: readonly ChartLine[],
   axes: { readonly x: Axis; readonly y: Axis },
   limit?: { readonly name: string; readonly value: number },
 ): string {

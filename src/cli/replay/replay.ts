@@ -19,7 +19,7 @@ import { readSource, type SourceOptions, wholeConversations } from './sources.ts
 import type { Terminal } from '../terminal.ts';
 import type { FoldSettings } from '../../engine/default-engine.ts';
 import { configSchema } from '../config/schema.ts';
-import { layer, spellProblems } from '../config/layers.ts';
+import { mergeSources, spellProblems } from '../config/merge-sources.ts';
 import { setImmediate } from 'node:timers/promises';
 
 /** Runs the command. Resolves with the exit code, 1 when a line could not be read or there was nothing to replay. */
@@ -183,10 +183,10 @@ export function engineChoice(text: string): EngineChoice {
   } catch (cause) {
     throw notUnderstood(text, cause);
   }
-  const layered = layer({ flags: [], env: {}, file: { path: `--engine ${name}`, value } });
-  const parsed = configSchema.safeParse(layered.value);
+  const merged = mergeSources({ flags: [], env: {}, file: { path: `--engine ${name}`, value } });
+  const parsed = configSchema.safeParse(merged.value);
   if (!parsed.success)
-    throw new LeporelloError('bad-config', spellProblems(parsed.error.issues, layered).join('\n'));
+    throw new LeporelloError('bad-config', spellProblems(parsed.error.issues, merged).join('\n'));
   return { name, settings: gatewaySettings(parsed.data) };
 }
 

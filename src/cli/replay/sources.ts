@@ -68,7 +68,7 @@ export function wholeConversations(sources: readonly RecordingSource[]): readonl
   });
 }
 
-/** Nothing goes on from bodies that cannot be read; they are told of when they are replayed. */
+/** Returns the prefix hashes of a source. A body that cannot be read has only its own hash; the replay reports it. */
 function chainOf({ body, source, format: { codec } }: RecordingSource): readonly string[] {
   try {
     const conversation = codec.read(body, { digest: sha256, outlines: new Map() });

@@ -28,11 +28,11 @@ export function createLog(terminal: Pick<Terminal, 'err' | 'isTty'>, level: stri
   );
 }
 
-type Fields = Readonly<Record<string, string | number | undefined>>;
+type LogFields = Readonly<Record<string, string | number | undefined>>;
 
 /** Formats a line for a terminal: `14:03:11  warn  message  key=value`, or a request in its own format. */
 function readable(line: string): string {
-  const { level, time, msg, ...fields } = JSON.parse(line) as Fields;
+  const { level, time, msg, ...fields } = JSON.parse(line) as LogFields;
   const clock = String(time).slice(11, 19);
   const mark = level === 'info' ? '' : `${level}  `;
   const said =
@@ -41,7 +41,7 @@ function readable(line: string): string {
 }
 
 /** Formats a request: `POST /v1/messages  200  compacted 12301 > 6002 tokens  8 ms`. */
-function requestLine({ method, path, status, outcome, tokensBefore, tokensAfter, ms }: Fields): string {
+function requestLine({ method, path, status, outcome, tokensBefore, tokensAfter, ms }: LogFields): string {
   const hasTwoCounts = outcome === 'compacted' || outcome === 'observed';
   const counted = hasTwoCounts ? `${tokensBefore} > ${tokensAfter}` : tokensBefore;
   const tokens = counted === undefined ? '' : ` ${counted} tokens`;

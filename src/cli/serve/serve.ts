@@ -9,7 +9,7 @@ import type { ServeArgs } from '../args.ts';
 import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings, isLoopback } from '../config/to-settings.ts';
-import { openMemoryOrDoWithout, spellRedis } from '../open-memory.ts';
+import { openStoreOrFallBack, spellRedis } from '../open-store.ts';
 import { createLog, type Log, withRequestLog } from './log.ts';
 import type { Terminal } from '../terminal.ts';
 import { LeporelloError } from '../../errors.ts';
@@ -18,7 +18,7 @@ import { LeporelloError } from '../../errors.ts';
 export async function serve(args: ServeArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir, unknownVariables } = await loadConfig(args.settings, terminal);
   const log = createLog(terminal, config.logLevel);
-  const memory = await openMemoryOrDoWithout(dataDir, terminal.env, config.memory.redis);
+  const memory = await openStoreOrFallBack(dataDir, terminal.env, config.memory.redis);
   const upstream = undiciUpstream();
   const { foldThreadBytes } = config.limits;
   const thread = foldThreadBytes === 0 ? undefined : foldThread({ fromBytes: foldThreadBytes });
@@ -138,10 +138,10 @@ function fieldsOf(error: unknown): Readonly<Record<string, unknown>> {
   return { error: error.name, ...code, at: at.slice(0, 5).map((line) => line.trim()) };
 }
 
-type Place = { readonly host: string; readonly port: number };
+type ListenAddress = { readonly host: string; readonly port: number };
 
 /** Explains why the gateway cannot listen, and what to do. Errors of another kind are returned unchanged. */
-export function listenProblem(cause: unknown, { host, port }: Place): unknown {
+export function listenProblem(cause: unknown, { host, port }: ListenAddress): unknown {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   const sentence = sentenceFor(code, host, port);
   return sentence === undefined ? cause : new LeporelloError('bad-config', sentence, { cause });

@@ -6,8 +6,8 @@ import { LeporelloError } from '../../errors.ts';
 
 /** A message channel to the other thread. */
 export type Channel = {
-  post(message: Message): void;
-  listen(listener: (message: Message) => void): void;
+  post(message: ThreadMessage): void;
+  listen(listener: (message: ThreadMessage) => void): void;
 };
 
 /** The functions that one side offers, by name. */
@@ -28,7 +28,7 @@ export type Calls<Offered extends Functions> = {
 };
 
 type Failure = { readonly code: LeporelloError['code'] | undefined; readonly message: string };
-export type Message =
+export type ThreadMessage =
   | { readonly type: 'call'; readonly id: number; readonly name: string; readonly args: readonly unknown[] }
   | { readonly type: 'result'; readonly id: number; readonly result: unknown }
   | { readonly type: 'failure'; readonly id: number; readonly failure: Failure };
@@ -39,7 +39,7 @@ export function openCalls<Offered extends Functions>(channel: Channel, offered: 
   let next = 0;
   let ended: LeporelloError | undefined;
 
-  async function answer({ id, name, args }: Message & { readonly type: 'call' }): Promise<void> {
+  async function answer({ id, name, args }: ThreadMessage & { readonly type: 'call' }): Promise<void> {
     try {
       const result: unknown = await offered[name]!(...(args as never[]));
       channel.post({ type: 'result', id, result });

@@ -220,7 +220,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
         const stored = await encryptedStore.recall(tenant, id);
         return stored.status === 'found' ? stored.original : undefined;
       },
-      remember: (ghost) => remote.remember(kept.handle, ghost),
+      remember: (recall) => remote.remember(kept.handle, recall),
       async keepReply(knownAs, reply) {
         // Stored here too, because a request that is sent unfolded asks only this thread.
         await Promise.all([
@@ -262,12 +262,12 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     unfolded: (request, outcome, waitMs) => local.unfolded(request, outcome, waitMs),
     async leaveAlone(request) {
       if (!isLarge(request)) return local.leaveAlone(request);
-      // Then the next refusal is met anew.
+      // If this fails, folding is not disabled, and a later refusal is handled again.
       await inThread((remote) => remote.leaveAlone(requestData(request, store))).catch(() => undefined);
     },
     async learn(request, reported) {
       if (!isLarge(request)) return local.learn(request, reported);
-      // Then it teaches nothing.
+      // If this fails, the counter is not calibrated with this request.
       await inThread((remote) => remote.learnFrom(requestData(request, store), reported)).catch(
         () => undefined,
       );

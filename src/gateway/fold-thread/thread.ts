@@ -36,10 +36,10 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
   readonly isStoreShared: boolean;
 };
 
-type Functional = 'original' | 'lookUpOriginal' | 'remember' | 'keepReply' | 'counter' | 'known' | 'learn';
+type NotCopied = 'original' | 'lookUpOriginal' | 'remember' | 'keepReply' | 'counter' | 'known' | 'learn';
 
 /** The parts of a prepared request that can be copied back. The rest stays in the thread and is requested with `handle`. */
-export type ThreadPrepared = Omit<Prepared, Functional | 'body' | 'summary'> & {
+export type ThreadPrepared = Omit<Prepared, NotCopied | 'body' | 'summary'> & {
   readonly handle: number;
   /** The body to send; undefined for the client's own body. */
   readonly body: Uint8Array | undefined;
@@ -114,7 +114,7 @@ function openThread(data: ThreadData) {
     },
     known: (handle: number): Promise<void> => held.get(handle)?.known ?? Promise.resolve(),
     learn: (handle: number, reported: number): void => held.get(handle)?.learn(reported),
-    remember: (handle: number, ghost: HiddenRecall): Promise<void> => heldBy(handle).remember(ghost),
+    remember: (handle: number, recall: HiddenRecall): Promise<void> => heldBy(handle).remember(recall),
     keepReply: (handle: number, knownAs: string, reply: KeptReply): Promise<void> =>
       heldBy(handle).keepReply(knownAs, reply),
     claimSummary: (handle: number, forMs: number): Promise<boolean> => summaryBy(handle).claim(forMs),
@@ -158,7 +158,7 @@ function requestOf({ format, route, endsAt, ...request }: ThreadRequest): Engine
   return { ...request, codec, leftMs: () => endsAt - performance.timeOrigin - performance.now() };
 }
 
-function dataOf(handle: number, prepared: Prepared, came: Uint8Array): ThreadPrepared {
+function dataOf(handle: number, prepared: Prepared, clientBody: Uint8Array): ThreadPrepared {
   const { body, summary, counter } = prepared;
   const { outcome, mayGoAsItCame, report, problem, identity, recallTool, searched, room, prompt } = prepared;
   return {
@@ -172,7 +172,7 @@ function dataOf(handle: number, prepared: Prepared, came: Uint8Array): ThreadPre
     room,
     prompt,
     handle,
-    body: body === came ? undefined : body,
+    body: body === clientBody ? undefined : body,
     isCounted: counter !== undefined,
     summary: summary && { key: summary.key, earlier: summary.earlier(), tokens: summary.tokens },
   };

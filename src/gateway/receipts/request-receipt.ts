@@ -218,14 +218,14 @@ export function createCostTracker(): CostTracker {
     costOf({ tenant, prepared, prices, at, rounds: [first, ...further] }) {
       if (!first) return undefined;
       const { identity, report } = prepared;
-      const standing = { tenant, links: identity.links, beginning: identity.beginning };
+      const prefix = { tenant, links: identity.links, beginning: identity.beginning };
       const request = {
         at,
         rounds: [first, ...further] as const,
         difference: differenceOf(prepared),
-        ...earlierRequests.find(standing),
+        ...earlierRequests.find(prefix),
       };
-      earlierRequests.note(standing, earlierRequestOf(request));
+      earlierRequests.note(prefix, earlierRequestOf(request));
       return computeMoney(request, (promptTokens) => prices.priceOf(report.model, promptTokens));
     },
   };

@@ -84,8 +84,8 @@ function tenantInHeader(
   const [value = ''] = values;
   if (values.length === 1 && value !== '')
     return { label: encryptedStore.tenantOf(value, 'header'), isVerified: true };
-  const came = values.length > 1 ? `${values.length} headers ${name}` : `no header ${name}`;
-  const problem = `The request has ${came}: the proxy in front of this gateway must set one, to name the tenant, and remove any other.`;
+  const sent = values.length > 1 ? `${values.length} headers ${name}` : `no header ${name}`;
+  const problem = `The request has ${sent}: the proxy in front of this gateway must set one, to name the tenant, and remove any other.`;
   return { label: undefined, problem };
 }
 

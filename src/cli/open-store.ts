@@ -15,7 +15,7 @@ import type { Environment } from './terminal.ts';
 export type Redis = Config['memory']['redis'];
 
 /** An open store with its secret. */
-export type Memory = { readonly store: Store; readonly secret: Uint8Array };
+export type OpenedStore = { readonly store: Store; readonly secret: Uint8Array };
 
 /** Returns the path of the store in a data folder. */
 export function storeFile(dataDir: string): string {
@@ -28,13 +28,13 @@ export function spellRedis({ host, port }: Exclude<Redis, false>): string {
 }
 
 /** Opens secret and store. Rejects with `bad-config` (secret) or `store-failed`, also when the store can be read but not written. */
-export async function openMemory(
+export async function openStore(
   dataDir: string | undefined,
   env: Environment,
   redis: Redis = false,
-): Promise<Memory> {
+): Promise<OpenedStore> {
   const secret = await secretIn(dataDir, env, redis);
-  const store = await openStore(dataDir, redis);
+  const store = await openConfiguredStore(dataDir, redis);
   const problem = await whyUnwritable(store);
   if (problem === undefined) return { secret, store };
   await store.close().catch(() => undefined);
@@ -45,17 +45,17 @@ export async function openMemory(
  * Opens secret and store, with fallbacks, so that the gateway can always serve. If the data folder cannot be used, the store is in memory, and
  * `lost` says why. If Redis is down, it is used as soon as it is back, and `away` says why it cannot be used now. Rejects with `bad-config`.
  */
-export async function openMemoryOrDoWithout(
+export async function openStoreOrFallBack(
   dataDir: string | undefined,
   env: Environment,
   redis: Redis = false,
-): Promise<Memory & { readonly lost?: string; readonly away?: string }> {
+): Promise<OpenedStore & { readonly lost?: string; readonly away?: string }> {
   // Not inside `try`: a missing client library is a configuration error, not a reason to fall back.
   const server = redis === false ? undefined : await redisStore(redis);
   let secret: Uint8Array | undefined;
   try {
     secret = await secretIn(dataDir, env, redis);
-    const store = server ?? (await openStore(dataDir, redis));
+    const store = server ?? (await openConfiguredStore(dataDir, redis));
     const problem = await whyUnwritable(store);
     if (problem === undefined) return { secret, store };
     if (server) return { secret, store, away: problem.message };
@@ -76,7 +76,7 @@ function secretIn(dataDir: string | undefined, env: Environment, redis: Redis): 
   return loadSecret({ dataDir: dataDir ?? (isNeeded ? missingHome() : ''), env });
 }
 
-function openStore(dataDir: string | undefined, redis: Redis): Promise<Store> {
+function openConfiguredStore(dataDir: string | undefined, redis: Redis): Promise<Store> {
   return redis === false ? sqliteStore({ file: storeFile(dataDir ?? missingHome()) }) : redisStore(redis);
 }
 

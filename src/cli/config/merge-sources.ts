@@ -22,7 +22,7 @@ export type ConfigSources = {
 };
 
 /** The merged value, not yet checked. */
-export type Layered = {
+export type MergedConfig = {
   readonly value: Readonly<Record<string, unknown>>;
   originOf(path: readonly PropertyKey[]): Origin;
   /** Unknown variables with the prefix `LEPORELLO_`. */
@@ -36,7 +36,7 @@ const otherVariables = ['LEPORELLO_CONFIG', 'LEPORELLO_SECRET'];
 const ownVariables = ['LEPORELLO_LEASH'];
 
 /** Merges the sources: flags override variables, and variables override the file. Throws `bad-config`. */
-export function layer({ flags, env, file }: ConfigSources): Layered {
+export function mergeSources({ flags, env, file }: ConfigSources): MergedConfig {
   const value = structuredClone((file?.value ?? {}) as Record<string, unknown>);
   const set: { readonly key: string; readonly origin: Origin }[] = [];
   const lay = (option: Option, text: string, origin: Origin): void => {
@@ -131,13 +131,13 @@ function withoutPrefix(name: string): string {
 type Issue = z.core.$ZodIssue;
 
 /** Explains each problem in one or two sentences, in the order of the schema: key, value, origin and allowed values. */
-export function spellProblems(issues: readonly Issue[], layered: Layered): readonly string[] {
+export function spellProblems(issues: readonly Issue[], merged: MergedConfig): readonly string[] {
   return issues
     .flatMap(flattened)
     .flatMap((issue) =>
       issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) => spellUnknown([...issue.path, key], layered))
-        : [spellBad(issue, layered)],
+        ? issue.keys.map((key) => spellUnknown([...issue.path, key], merged))
+        : [spellBad(issue, merged)],
     );
 }
 
@@ -149,11 +149,11 @@ function flattened(issue: Issue): readonly Issue[] {
   return inner.map((one) => ({ ...one, path: [...issue.path, ...one.path] })).flatMap(flattened);
 }
 
-function spellBad(issue: Issue, layered: Layered): string {
+function spellBad(issue: Issue, merged: MergedConfig): string {
   const { description, fallback } = describeAt(issue.path);
   const allowed = issue.code === 'custom' ? issue.message : description?.allowed;
-  const value = description?.secret ? 'not allowed' : shown(valueAt(layered.value, issue.path) ?? fallback);
-  const origin = layered.originOf(issue.path);
+  const value = description?.secret ? 'not allowed' : shown(valueAt(merged.value, issue.path) ?? fallback);
+  const origin = merged.originOf(issue.path);
   const sentence = `${issue.path.join('.')} is ${value} (${spellOrigin(origin)}), but must be ${allowed ?? 'an object'}.`;
   return origin.type === 'variable' && value.startsWith('"tcp://') ? `${sentence} ${serviceLinks}` : sentence;
 }
@@ -162,12 +162,12 @@ function spellBad(issue: Issue, layered: Layered): string {
 const serviceLinks =
   'Kubernetes sets this variable for a Service of that name: set enableServiceLinks: false in the pod, or use a flag.';
 
-function spellUnknown(path: readonly PropertyKey[], layered: Layered): string {
+function spellUnknown(path: readonly PropertyKey[], merged: MergedConfig): string {
   const parent = path.slice(0, -1);
   const { keys } = describeAt(parent);
   const meant = nearest(String(path.at(-1)), keys);
   const hint = meant === undefined ? '' : ` Did you mean ${[...parent, meant].join('.')}?`;
-  const origin = spellOrigin(layered.originOf(path));
+  const origin = spellOrigin(merged.originOf(path));
   return `${path.join('.')} (${origin}) is not an option.${hint} Known there: ${keys.join(', ')}.`;
 }
 
