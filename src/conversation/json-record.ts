@@ -3,7 +3,7 @@
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** Returns undefined for a text that is not the JSON of an object. */
-export function argumentsIn(json: string): JsonRecord | undefined {
+export function parseRecord(json: string): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(json);
     return isRecord(value) ? value : undefined;

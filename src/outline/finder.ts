@@ -2,7 +2,7 @@
  * Finds sub-goals in a conversation that names none. A sub-goal begins where the user speaks, where the next item of a plan is started, where
  * the model announces what it does next, where calls turn to another topic, and after seven calls at the latest. Linear. Pure.
  */
-import { argumentsIn, type JsonRecord } from '../conversation/json-record.ts';
+import { parseRecord, type JsonRecord } from '../conversation/json-record.ts';
 import { planItems } from './notes.ts';
 
 /** One text or call, in no particular wire format. */
@@ -182,5 +182,5 @@ function idOf(item: JsonRecord): string | undefined {
 function fieldsOf(json: string): JsonRecord | undefined {
   // Most calls are not about a plan, and some are long.
   if (!json.includes('"status"') && !json.includes('"subject"')) return undefined;
-  return argumentsIn(json);
+  return parseRecord(json);
 }

@@ -2,7 +2,7 @@
  * Takes notes of steps, read once in order: what the user demanded, what the model concluded, what failed, the status of the plan, and which
  * values calls used. Lists keep their order without duplicates. Pure.
  */
-import { argumentsIn, isRecord, type JsonRecord } from '../conversation/json-record.ts';
+import { parseRecord, isRecord, type JsonRecord } from '../conversation/json-record.ts';
 import { clipped, endsOf, isBinding, isStrict, nameOf, plain, sentencesOf } from './sentences.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { createValues, type Values } from './values.ts';
@@ -144,7 +144,7 @@ const maxItems = 40;
  */
 function planIn(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
   if (!argumentsJson.includes('"status"')) return undefined;
-  const list = planItems(argumentsIn(argumentsJson) ?? {});
+  const list = planItems(parseRecord(argumentsJson) ?? {});
   if (list === undefined) return undefined;
   const plan = new Map<string, string[]>();
   for (const item of list.slice(-maxItems)) {

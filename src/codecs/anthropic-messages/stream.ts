@@ -11,7 +11,7 @@ import {
   type StreamRelay,
   awaitsRecall,
 } from '../codec.ts';
-import { isRecord } from '../../conversation/json-record.ts';
+import { isRecord, parseRecord, type JsonRecord } from '../../conversation/json-record.ts';
 import {
   addUsage,
   eventBytes,
@@ -49,8 +49,7 @@ type AnthropicRound = {
   ending: StreamEvent[];
 };
 
-type Data = Readonly<Record<string, unknown>>;
-type EventHandler = (relaying: AnthropicRelay, event: StreamEvent, data: Data) => readonly Uint8Array[];
+type EventHandler = (relaying: AnthropicRelay, event: StreamEvent, data: JsonRecord) => readonly Uint8Array[];
 
 const encoder = new TextEncoder();
 
@@ -64,7 +63,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   const usage = () => addUsage(relaying.earlierUsage, relaying.round.usage);
   return {
     take(event) {
-      const data = parseData(event.data);
+      const data = parseRecord(event.data);
       const type = stringIn(data, 'type');
       const handler = type !== undefined && Object.hasOwn(handlers, type) ? handlers[type] : undefined;
       return handler && data ? handler(relaying, event, data) : [event.raw];
@@ -124,7 +123,7 @@ const handlers: Readonly<Record<string, EventHandler>> = {
   },
 };
 
-function startBlock(relaying: AnthropicRelay, event: StreamEvent, data: Data): readonly Uint8Array[] {
+function startBlock(relaying: AnthropicRelay, event: StreamEvent, data: JsonRecord): readonly Uint8Array[] {
   const { round, recallTool } = relaying;
   if (recallTool === undefined) return [event.raw];
   const index = numberAt(data, 'index');
@@ -141,7 +140,7 @@ function startBlock(relaying: AnthropicRelay, event: StreamEvent, data: Data): r
   return [reindexed(round, event, index)];
 }
 
-function passBlock({ round }: AnthropicRelay, event: StreamEvent, data: Data): readonly Uint8Array[] {
+function passBlock({ round }: AnthropicRelay, event: StreamEvent, data: JsonRecord): readonly Uint8Array[] {
   const index = numberAt(data, 'index');
   return round.held.has(index) ? [] : [reindexed(round, event, index)];
 }
@@ -166,7 +165,7 @@ function isPlain(round: AnthropicRound): boolean {
 /** Returns the events that end the message for the client. */
 function ending(round: AnthropicRound, stop: string | null, usage: unknown): readonly Uint8Array[] {
   return round.ending.map((event) =>
-    stringIn(parseData(event.data), 'type') === 'message_delta'
+    stringIn(parseRecord(event.data), 'type') === 'message_delta'
       ? closingDelta(event, usage, stop)
       : event.raw,
   );
@@ -195,13 +194,4 @@ function newRound(number: number): AnthropicRound {
     stopped: false,
     ending: [],
   };
-}
-
-function parseData(data: string): Data | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

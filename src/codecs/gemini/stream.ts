@@ -5,7 +5,7 @@
  * came in pieces is joined; every part with more than text keeps its bytes ("don't merge one part with a signature with
  * another").
  */
-import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
+import { isRecord, type JsonRecord, parseRecord } from '../../conversation/json-record.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import {
   type GatewayProblem,
@@ -127,7 +127,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 
   return {
     take(event) {
-      const chunk = parseChunk(event.data);
+      const chunk = parseRecord(event.data);
       if (chunk && isRecord(chunk['error'])) {
         // The client takes this as the end.
         round = { ...round, begun: true, failed: true, ending: [] };
@@ -176,15 +176,6 @@ function withParts(candidate: Uint8Array, parts: Uint8Array): Uint8Array {
   return withMembers(candidate, {
     content: withMembers(isObject ? content : jsonBytes({ role: 'model' }), { parts }),
   });
-}
-
-function parseChunk(data: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 interface ContentRecorder {

@@ -130,15 +130,6 @@ function joined(before: unknown, piece: unknown): unknown {
 const OPEN_BRACKET = '['.charCodeAt(0);
 const OPEN_BRACE = '{'.charCodeAt(0);
 
-export function parseChunk(data: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 export function firstChoice(chunk: JsonRecord): JsonRecord | undefined {
   const choices = chunk['choices'];
   const first: unknown = Array.isArray(choices) ? choices[0] : undefined;

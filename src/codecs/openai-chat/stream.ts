@@ -11,7 +11,7 @@ import {
   type StreamRelay,
   awaitsRecall,
 } from '../codec.ts';
-import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
+import { isRecord, type JsonRecord, parseRecord } from '../../conversation/json-record.ts';
 import { addUsage, eventBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
 import { clientFinish, errorBody, isComplete, replyFrom, usageFrom } from './response.ts';
@@ -20,7 +20,6 @@ import {
   closedChoice,
   firstChoice,
   hasText,
-  parseChunk,
   withCalls,
   type CallKey,
   callsOf,
@@ -104,7 +103,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 
 function take(relaying: ChatRelay, event: StreamEvent): readonly Uint8Array[] {
   if (event.data === '[DONE]') return keepOrSend(relaying, event);
-  const chunk = parseChunk(event.data);
+  const chunk = parseRecord(event.data);
   if (chunk && isRecord(chunk['error'])) {
     // The client takes this as the end.
     relaying.round = { ...relaying.round, begun: true, failed: true, ending: [] };
@@ -223,7 +222,7 @@ function show(
 /** Returns the end of the message for the client, who has already received what the last chunk said. */
 function ending(relaying: ChatRelay, finish: string | null, usage: unknown): readonly Uint8Array[] {
   return relaying.round.ending.map((event) => {
-    const chunk = parseChunk(event.data);
+    const chunk = parseRecord(event.data);
     if (!chunk) return event.raw;
     const closed = changeChoice(encoder.encode(event.data), (choice) => closedChoice(choice, finish));
     return underFirstId(relaying, event, closed, isRecord(chunk['usage']) ? { usage: jsonBytes(usage) } : {});

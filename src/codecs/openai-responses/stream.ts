@@ -12,7 +12,7 @@
  * ends with the private call: a request that continues it by `previous_response_id` must name the last response instead
  * (`continueReply` in write.ts).
  */
-import { isRecord, type JsonRecord } from '../../conversation/json-record.ts';
+import { isRecord, type JsonRecord, parseRecord } from '../../conversation/json-record.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import {
   type GatewayProblem,
@@ -138,7 +138,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     const items = [...earlierItems, ...visibleItems(reply)];
     const usage = addUsage(earlierUsage, reply.rawUsage);
     return round.ending.map((event) => {
-      const data = parseData(event.data);
+      const data = parseRecord(event.data);
       if (!data) return event.raw;
       const response = objectBytes(encoder.encode(event.data), 'response');
       const whole = withMembers(response, {
@@ -152,7 +152,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 
   return {
     take(event) {
-      const data = parseData(event.data);
+      const data = parseRecord(event.data);
       const type = stringIn(data, 'type');
       if (event.data === '[DONE]' && !isPlain()) {
         // Some servers end with this mark; clients read nothing behind it.
@@ -222,15 +222,6 @@ function outputOf(event: StreamEvent): readonly OutputItem[] {
 }
 
 const OPEN_BRACKET = '['.charCodeAt(0);
-
-function parseData(data: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 interface ItemRecorder {
   /** Starts an item of which only the head is known. */

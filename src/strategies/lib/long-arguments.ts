@@ -2,7 +2,7 @@
  * Finds the long texts in the arguments of calls: file contents, patches, commands. Each is found by its place in the bytes, so that the rest
  * keeps its spelling.
  */
-import { argumentsIn } from '../../conversation/json-record.ts';
+import { parseRecord } from '../../conversation/json-record.ts';
 import {
   type Conversation,
   decodeLiteral,
@@ -44,7 +44,7 @@ export function longArguments(
   if (call.input.end - call.input.start - 2 < minBytes) return undefined;
   const input = inputOf(body, message, call);
   // A model wrote the arguments: they may be invalid JSON, or contain half a character, which cannot be encoded.
-  if (!input.isWellFormed() || argumentsIn(input) === undefined) return undefined;
+  if (!input.isWellFormed() || parseRecord(input) === undefined) return undefined;
   const json = new TextEncoder().encode(input);
   const values = [...longValues(json, json.indexOf('{'.charCodeAt(0)), '$', minBytes, maxDepth)];
   return values.length > 0 ? { json, values } : undefined;

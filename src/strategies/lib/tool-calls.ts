@@ -1,5 +1,5 @@
 /** Classifies calls by the name of the tool and by the arguments: does a call show a file, is it a search, and what is it called in references. */
-import { argumentsIn } from '../../conversation/json-record.ts';
+import { parseRecord } from '../../conversation/json-record.ts';
 
 /**
  * True if a call shows a file unchanged. An agent may edit the file by quoting its lines, so these must not be rewritten. Decided by the call
@@ -21,7 +21,7 @@ const printsFile =
 const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
 
 function commandIn(input: string): string | undefined {
-  const { command, cmd, script } = argumentsIn(input) ?? {};
+  const { command, cmd, script } = parseRecord(input) ?? {};
   const found = command ?? cmd ?? script;
   if (typeof found === 'string') return found;
   // Some clients send the words of a command: ["bash", "-lc", "cat a.ts"].
@@ -59,7 +59,7 @@ const MAX_LABEL = 48;
 const telling = /path|file|command|cmd|query|pattern|url|id$/i;
 
 function firstText(input: string): string | undefined {
-  const fields = argumentsIn(input);
+  const fields = parseRecord(input);
   if (!fields) return undefined;
   const texts = Object.entries(fields).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].trim() !== '',
