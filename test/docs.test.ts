@@ -1,0 +1,114 @@
+/**
+ * Checks the code in the README and the docs: each TypeScript block compiles against the package, each shell block is valid shell and names
+ * only scripts, commands and files that exist, each link leads to a file. docs.laws.test.ts runs the shell blocks.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { expect, it } from 'vitest';
+import * as root from '../src/index.ts';
+import { readManifest, sourceOf, subpathsOf } from './architecture/manifest.ts';
+import { codeBlocks, documents } from './support/code-blocks.ts';
+
+const manifest = readManifest();
+
+/** Declares the names that blocks use and that belong to the reader's program. */
+const ofTheReader = `
+  import type { NeutralStep, Store, Trajectory, Leporello } from 'leporello';
+  declare global {
+    const call: { arguments: string };
+    const output: string;
+    const steps: readonly NeutralStep[];
+    const myTools: readonly object[];
+    const bodyOf: (messages: readonly object[], tools: readonly object[]) => Uint8Array<ArrayBuffer>;
+    let messages: readonly object[];
+    const result: string, question: string, model: string;
+    const ask: (prompt: { system: string; text: string }) => Promise<string>;
+    const maxInputTokens: number;
+    const store: Store;
+    const secret: Uint8Array<ArrayBuffer>;
+    const trajectory: Trajectory;
+    const leporello: Leporello;
+  }`;
+
+it('TypeScript blocks compile against the package', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'leporello-docs-'));
+  try {
+    const paths = subpathsOf(manifest).map(({ subpath, default: target }) => [
+      subpath.replace('.', 'leporello'),
+      [resolve(sourceOf(target))],
+    ]);
+    const compilerOptions = {
+      paths: Object.fromEntries(paths) as object,
+      typeRoots: [resolve('node_modules/@types')],
+      // Names of a block may be those of the reader's program.
+      skipLibCheck: true,
+    };
+    const config = { extends: resolve('tsconfig.json'), compilerOptions, include: ['**/*.ts'] };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(folder, 'reader.d.ts'), ofTheReader);
+    const blocks = codeBlocks('ts');
+    expect(blocks.length).toBeGreaterThan(4);
+    for (const { path, line, code } of blocks) {
+      const file = join(folder, dirname(path), `${path.split('/').at(-1)}-line-${line}.ts`);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, `${missingImport(code)}${code}\nexport {};\n`);
+    }
+    const tsc = [resolve('node_modules/typescript/bin/tsc'), '-p', folder, '--noUnusedLocals', 'false'];
+    const { stdout, status } = spawnSync(process.execPath, tsc, { cwd: folder, encoding: 'utf8' });
+    expect({ stdout, status }).toEqual({ stdout: '', status: 0 });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+/** Imports exports of the package that a block uses without an import, as the second block on a page does. */
+function missingImport(code: string): string {
+  const names = Object.keys(root).filter(
+    (name) => new RegExp(`\\b${name}\\b`).test(code) && !new RegExp(`import .*\\b${name}\\b`).test(code),
+  );
+  return names.length === 0 ? '' : `import { ${names.join(', ')} } from 'leporello'; `;
+}
+
+it('shell blocks are valid shell', () => {
+  const problems = codeBlocks('sh').flatMap(({ path, line, code }) => {
+    const { status, stderr } = spawnSync('sh', ['-n'], {
+      input: withoutPlaceholders(code),
+      encoding: 'utf8',
+    });
+    return status === 0 ? [] : [`${path}:${line}: ${stderr}`];
+  });
+  expect(problems).toEqual([]);
+});
+
+it('npm scripts and files that documents name exist', () => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  const problems = documents().flatMap(({ path, text: whole }) => {
+    // Blocks that are no shell are examples of what agents work on.
+    const text = whole.replaceAll(/^```(?!sh\n).*?^```/gms, '');
+    const named = [...text.matchAll(/`npm (?:run )?([a-z:]+)/g)].map(([, name]) => name!);
+    const builtIn = ['install', 'ci', 'pack', 'run'];
+    const noScript = named.filter((name) => !(name in scripts) && !builtIn.includes(name));
+    const files = [
+      ...text.matchAll(/(?<![\w./])(?:src|test|bench|scripts|examples)\/[\w./-]+\.(?:ts|mjs)\b/g),
+    ].map(([file]) => file);
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)].map(([, to]) =>
+      join(dirname(path), to!),
+    );
+    return [
+      ...noScript.map((name) => `${path}: there is no script ${name}`),
+      ...[...files, ...links]
+        .filter((file) => !existsSync(file))
+        .map((file) => `${path}: ${file} is missing`),
+    ];
+  });
+  expect(problems).toEqual([]);
+});
+
+function withoutPlaceholders(code: string): string {
+  return code.replaceAll(/<[^<>\n]+>/g, 'placeholder');
+}
