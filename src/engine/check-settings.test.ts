@@ -96,7 +96,7 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
   ],
   [
     { summaries: true },
-    'summaries is true, but must be false or an object with kind, mostTokens, model and deadlineMs.',
+    'summaries is true, but must be false or an object with kind, maxTokens, model and deadlineMs.',
   ],
   [{ summaries: {} }, 'summaries.kind is missing, but must be "extractive" or "model".'],
   [
@@ -104,8 +104,8 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
     'summaries.deadlineMs is 0, but must be a number above 0.',
   ],
   [
-    { summaries: { kind: 'extractive', mostTokens: 5 } },
-    'summaries.mostTokens is 5, but must be a whole number of at least 100.',
+    { summaries: { kind: 'extractive', maxTokens: 5 } },
+    'summaries.maxTokens is 5, but must be a whole number of at least 100.',
   ],
   [{ preset: 'fast' }, 'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".'],
   [{ subgoals: { ratio: 20 } }, 'subgoals.ratio is 20, but must be a number from 1.5 to 15, or "adaptive".'],
@@ -261,7 +261,7 @@ describe('settings that are allowed', () => {
       compressionBytesThreshold: 0,
       pins: { tools: ['read'] },
       shrinks: { lossless: true, lineNumbers: 'every-fifth', repeats: false, without: ['json'] },
-      summaries: { kind: 'model', mostTokens: 500, model: 'small', deadlineMs: 500 },
+      summaries: { kind: 'model', maxTokens: 500, model: 'small', deadlineMs: 500 },
       preset: 'cost',
       subgoals: { preset: 'debugging', ratio: 'adaptive', levels: 'always', minActions: 0 },
       models: {

@@ -81,7 +81,7 @@ const shrinks = object<ShrinkSettings>({
 const summaries = object<SummarySettings>(
   {
     kind: oneOf('extractive', 'model'),
-    mostTokens: wholeNumber(100),
+    maxTokens: wholeNumber(100),
     model: someText,
     deadlineMs: positiveNumber,
   },

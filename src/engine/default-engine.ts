@@ -20,7 +20,7 @@ import { defaultTriggers, type TriggerOptions } from '../triggers/default-trigge
 import { createEngine, type Engine } from './engine.ts';
 import type { CachePrices, EngineMode, EngineOptions, ModelWindow, OfferRecall } from './options.ts';
 import type { AheadOptions } from './summary-ahead.ts';
-import { defaultMostTokens } from '../strategies/summarize-history.ts';
+import { defaultMaxTokens } from '../strategies/summarize-history.ts';
 import type { Pins } from './protection.ts';
 
 /** What a user can set of folding. Everything has a default. */
@@ -150,6 +150,6 @@ function aheadOf(
   if (!summaries || summaries.kind !== 'model') return undefined;
   return {
     ready: createReadySummaries({ encryptedStore }),
-    mostTokens: summaries.mostTokens ?? defaultMostTokens,
+    maxTokens: summaries.maxTokens ?? defaultMaxTokens,
   };
 }

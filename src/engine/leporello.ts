@@ -160,12 +160,12 @@ const leporelloCheck = object<LeporelloOptions>({
 /** What comes back as it was folded must stand by itself: no reference to a result that may go, no mark for one request's cache. */
 function keptSettings(options: FoldSettings): FoldSettings {
   const { summaries, ...settings } = options;
-  const mostTokens = summaries ? summaries.mostTokens : undefined;
+  const maxTokens = summaries ? summaries.maxTokens : undefined;
   return {
     ...settings,
     shrinks: false,
     cacheMarks: false,
     subgoals: false,
-    summaries: { kind: 'extractive', mostTokens },
+    summaries: { kind: 'extractive', maxTokens },
   };
 }

@@ -18,7 +18,7 @@ import type { SummaryNotes } from './summary-notes.ts';
 export type AheadOptions = {
   readonly ready: ReadySummaries;
   /** Tokens that a summary aims at, at most. */
-  readonly mostTokens: number;
+  readonly maxTokens: number;
 };
 
 /** A summary that will be needed. */
@@ -66,7 +66,7 @@ const mostForRules = 2_000;
  * written yet.
  */
 export function summaryJob(
-  { ready: summaries, mostTokens, notes }: AheadOptions & { readonly notes: SummaryNotes },
+  { ready: summaries, maxTokens, notes }: AheadOptions & { readonly notes: SummaryNotes },
   memory: Pick<FoldMemory, 'tenant' | 'links' | 'whole' | 'same'>,
   input: PlanInput,
   draft: Draft,
@@ -111,7 +111,7 @@ export function summaryJob(
         steps: summarySteps(view.conversation, messages, view.recallTool),
         earlier: before ? [before.body] : [],
         known: [],
-        budget: { aim: mostTokens, max: mostTokens + mostForRules },
+        budget: { aim: maxTokens, max: maxTokens + mostForRules },
         count,
       };
       const body = await noted({ notes, tenant, link }, () => summarizer.summarize(request, signal));

@@ -19,11 +19,11 @@ import {
 import { summarySteps } from './lib/summary-steps.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 
-export const defaultMostTokens = 1_500;
+export const defaultMaxTokens = 1_500;
 
 export type SummaryOptions = {
   /** Maximum tokens that a summary aims at. Default 1,500. */
-  readonly mostTokens?: number | undefined;
+  readonly maxTokens?: number | undefined;
 };
 
 /** A summary has a tenth of its messages' tokens if their calls differ, and a fifteenth if they repeat each other. */
@@ -43,20 +43,20 @@ const idTokens = 22;
  * Creates a strategy that replaces messages by a summary. It belongs before `drop-oldest` in the list.
  *
  * @example
- * const strategies = [createSummarizeHistory({ mostTokens: 3_000 }), ...defaultStrategies];
+ * const strategies = [createSummarizeHistory({ maxTokens: 3_000 }), ...defaultStrategies];
  */
-export function createSummarizeHistory({ mostTokens = defaultMostTokens }: SummaryOptions = {}): Strategy {
+export function createSummarizeHistory({ maxTokens = defaultMaxTokens }: SummaryOptions = {}): Strategy {
   return {
     name: 'summarize-history',
     reach: 'history',
-    propose: (view) => propose(view, mostTokens),
+    propose: (view) => propose(view, maxTokens),
   };
 }
 
-function propose(view: FoldView, mostTokens: number): readonly Edit[] {
+function propose(view: FoldView, maxTokens: number): readonly Edit[] {
   const summaries = placedSummaries(view);
-  const isAdded = isAddedTo(view, summaries, mostTokens);
-  const plan: SummaryPlan = { view, mostTokens, isAdded, summaries, earlier: isAdded ? [] : summaries };
+  const isAdded = isAddedTo(view, summaries, maxTokens);
+  const plan: SummaryPlan = { view, maxTokens, isAdded, summaries, earlier: isAdded ? [] : summaries };
   let edits: readonly Edit[] = [];
   let wanted = view.excess.amount;
   for (let round = 0; round < maxRounds; round++) {
@@ -75,7 +75,7 @@ const maxRounds = 3;
 
 type SummaryPlan = {
   readonly view: FoldView;
-  readonly mostTokens: number;
+  readonly maxTokens: number;
   /** True if the new summary is added to existing ones instead of including them. */
   readonly isAdded: boolean;
   readonly summaries: readonly PlacedSummary[];
@@ -85,12 +85,12 @@ type SummaryPlan = {
 
 /** Returns the edits, and how much less they save than requested; undefined if there is no space for a useful summary. */
 function summarize(
-  { view, mostTokens, isAdded, summaries, earlier }: SummaryPlan,
+  { view, maxTokens, isAdded, summaries, earlier }: SummaryPlan,
   chosen: Chosen,
 ): { readonly edits: readonly Edit[]; readonly lacking: number } | undefined {
   const steps = summarySteps(view.conversation, chosen.dropped, view.recallTool);
   const ratio = isAdded ? maxSummaryRatio : ratioOf(steps);
-  const budget = budgetOf(view, chosen, Math.min(mostTokens, said(earlier) + chosen.tokens / ratio));
+  const budget = budgetOf(view, chosen, Math.min(maxTokens, said(earlier) + chosen.tokens / ratio));
   if (!budget) return undefined;
   const ahead = writtenAhead(view, chosen.dropped);
   const read = ahead.body === undefined ? [] : [ahead.body];
@@ -171,9 +171,9 @@ function summaryEdit(view: FoldView, { earlier, dropped, steps, body }: Summariz
  * True if the new summary is added to the existing ones. A fold of only idle content is made to save money: everything before it, summaries
  * included, stays in the cache, until the summaries together are too long.
  */
-function isAddedTo({ excess }: FoldView, summaries: readonly PlacedSummary[], mostTokens: number): boolean {
+function isAddedTo({ excess }: FoldView, summaries: readonly PlacedSummary[], maxTokens: number): boolean {
   return (
-    excess.amount === Number.POSITIVE_INFINITY && sum(summaries, ({ tokens }) => tokens) <= 2 * mostTokens
+    excess.amount === Number.POSITIVE_INFINITY && sum(summaries, ({ tokens }) => tokens) <= 2 * maxTokens
   );
 }
 
@@ -200,7 +200,7 @@ type Chosen = {
 };
 
 /** Chooses the oldest units that may be dropped, until they save as much as requested, summary included. */
-function choose({ view, earlier, summaries, mostTokens }: SummaryPlan, wanted: number): Chosen | undefined {
+function choose({ view, earlier, summaries, maxTokens }: SummaryPlan, wanted: number): Chosen | undefined {
   const isInTokens = view.excess.unit === 'tokens';
   const remaining = remainingTokens(view);
   const tokensBefore = sum(earlier, (one) => one.tokens);
@@ -212,10 +212,7 @@ function choose({ view, earlier, summaries, mostTokens }: SummaryPlan, wanted: n
   const saved = () => {
     if (!isInTokens) return dropped.length + earlier.length - 1;
     return (
-      tokens +
-      tokensBefore -
-      Math.min(mostTokens, said(earlier) + tokens / minSummaryRatio) -
-      frameOf(earlier)
+      tokens + tokensBefore - Math.min(maxTokens, said(earlier) + tokens / minSummaryRatio) - frameOf(earlier)
     );
   };
   for (const unit of freeUnits(view)) {

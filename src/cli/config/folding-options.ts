@@ -143,7 +143,7 @@ export const summaries = switchable(
       about:
         'extractive takes sentences of the conversation, at the fold; model has a model of the same provider write the summary, ahead of the fold.',
     }),
-    mostTokens: whole(100, 1_500, "Tokens of a summary at most; the user's requirements may take more."),
+    maxTokens: whole(100, 1_500, "Tokens of a summary at most; the user's requirements may take more."),
     model: described(z.string().min(1).optional(), {
       allowed: 'the name of a model',
       about: "Model that writes summaries, with the request's credential.",
@@ -151,7 +151,7 @@ export const summaries = switchable(
     }),
     deadlineMs: whole(1_000, 60_000, 'Milliseconds that a model may take for a summary.'),
   }),
-  'kind, mostTokens, model and deadlineMs',
+  'kind, maxTokens, model and deadlineMs',
   'Replaces old messages by a summary instead of a stub; false uses stubs.',
 );
 
