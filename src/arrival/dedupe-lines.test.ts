@@ -4,20 +4,20 @@ import { takenAtWord, type Told, unpadded } from '../../test/support/taken-at-wo
 import { refer } from './dedupe-lines.ts';
 import { createShownTexts, type ShownTexts, readLines } from './shown-texts.ts';
 
-/** Lays texts out one after the other. */
+/** Shows texts one after the other. */
 function openTalk() {
   const shown: ShownTexts = createShownTexts();
-  const came: Told[] = [];
+  const results: Told[] = [];
   const sent: Told[] = [];
   return {
-    came,
+    results,
     sent,
     add({ label, text }: Told): string {
       const lines = readLines(text);
-      came.push({ label, text });
+      results.push({ label, text });
       const referring = refer(text.split('\n'), lines, {
         shown,
-        linesOf: ({ order }) => came[order]!.text.split('\n'),
+        linesOf: ({ order }) => results[order]!.text.split('\n'),
       });
       const whole = [{ start: 0, end: lines.hashes.length }];
       shown.add({ label, lines, literal: referring?.literal ?? whole });
@@ -26,7 +26,7 @@ function openTalk() {
     },
     takeBack(size: number) {
       shown.truncate(size);
-      came.length = size;
+      results.length = size;
       sent.length = size;
     },
   };
@@ -38,7 +38,7 @@ const numbered = (lines: readonly string[], from: number) =>
   lines.map((line, at) => `${from + at}→${line}`).join('\n');
 const plain = (from: number, to: number) => code(from, to).join('\n');
 
-/** All texts but the last stand above it. */
+/** Returns the last text as it is sent after the others. */
 function last(...texts: readonly (readonly [label: string, text: string])[]): string {
   const talk = openTalk();
   return texts.map(([label, text]) => talk.add({ label, text })).at(-1)!;
@@ -100,7 +100,7 @@ describe('lines of an earlier result', () => {
   });
 });
 
-/** Few lines, so that they come again, some of them empty and some that look like numbers. */
+/** Few lines, so that they repeat; some are empty, and some look like numbers. */
 const line = fc.oneof(
   { weight: 6, arbitrary: fc.nat(30).map((n) => `  some line of a program that comes again ${n}`) },
   { weight: 1, arbitrary: fc.constantFrom('', '}', '12→twelve', '  7\tseven', '[next 3 lines begin: x]') },
@@ -111,7 +111,7 @@ const line = fc.oneof(
 );
 const stretch = fc.record({ from: fc.nat(60), length: fc.integer({ min: 1, max: 30 }) });
 const program = fc.array(line, { minLength: 90, maxLength: 90 });
-const told = fc.record({
+const resultArbitrary = fc.record({
   label: fc.constantFrom('Read(a.ts)', 'Read(b.ts)', 'run'),
   stretches: fc.array(stretch, { minLength: 1, maxLength: 3 }),
   numberedFrom: fc.option(fc.nat(50), { nil: undefined }),
@@ -119,7 +119,7 @@ const told = fc.record({
 });
 
 const talks = fc
-  .record({ lines: program, results: fc.array(told, { minLength: 2, maxLength: 12 }) })
+  .record({ lines: program, results: fc.array(resultArbitrary, { minLength: 2, maxLength: 12 }) })
   .map(({ lines, results }) =>
     results.map(({ label, stretches, numberedFrom, padding }): Told => {
       const own = stretches.flatMap(({ from, length }) => lines.slice(from, from + length));
@@ -150,9 +150,9 @@ describe('every reference', () => {
           talk.takeBack(Math.min(size, talk.sent.length));
         }
         for (const text of texts.slice(talk.sent.length)) talk.add(text);
-        const anew = openTalk();
-        for (const text of texts) anew.add(text);
-        expect(talk.sent).toEqual(anew.sent);
+        const fresh = openTalk();
+        for (const text of texts) fresh.add(text);
+        expect(talk.sent).toEqual(fresh.sent);
       }),
       { numRuns: 100 },
     );
@@ -162,7 +162,7 @@ describe('every reference', () => {
 describe('very many texts', () => {
   const short = 'ok\nall good\nnothing to do here\nstill nothing\ndone';
 
-  // Each of these takes hours where a text is compared with all those before it.
+  // Each of these tests would take hours if a text were compared with all earlier ones.
   it('that are equal and too short for a reference stay', () => {
     const talk = openTalk();
     for (let at = 0; at < 20_000; at++) talk.add({ label: 'run(test)', text: short });

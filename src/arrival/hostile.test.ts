@@ -1,4 +1,4 @@
-/** Nothing is timed: where a shrinker was quadratic in one of these texts, the test would not end. */
+/** Nothing is timed: if a kind were quadratic in one of these texts, the test would not end. */
 import { describe, expect, it } from 'vitest';
 import { hostileTexts } from '../../bench/content/hostile.ts';
 import { MAX_LENGTH, shrink } from './shrink.ts';

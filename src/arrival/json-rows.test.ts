@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { json } from './json.ts';
 
-/** What is left where rows may go; undefined where none went. */
+/** Returns the text without omitted rows; undefined if none were omitted. */
 function made(value: unknown): string | undefined {
   const drafts = json(JSON.stringify(value))?.drafts({ lossless: false }) ?? [];
   return drafts.find((draft) => !draft.isLossless)?.text;
@@ -15,7 +15,7 @@ const row = (id: number, more: object = {}) => ({
   ...more,
 });
 
-/** The first members of the rows that are left. */
+/** Returns the first members of the kept rows. */
 function idsIn(text: string): readonly string[] {
   return [...text.matchAll(/^(\d+),|^\[(\d+) rows like these left out\]$/gm)].map(
     ([, id, gone]) => id ?? `(${gone})`,

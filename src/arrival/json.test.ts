@@ -5,14 +5,14 @@ import { json } from './json.ts';
 
 const tables = '[JSON; tables: [rows]{columns}: row lines]';
 
-/** Without white space; as tables, where there are any. */
+/** Returns the text without white space, and as tables if there are any. */
 function made(text: string): readonly string[] | undefined {
   return json(text)
     ?.drafts({ lossless: true })
     .map((draft) => draft.text);
 }
 
-/** Long enough to be what a text is about. */
+/** Makes the text long enough to be recognized. */
 const note = 'n'.repeat(100);
 
 describe('JSON', () => {
@@ -138,7 +138,7 @@ const scalar = fc.oneof(
     '[1]',
   ),
   fc.string({ maxLength: 6, unit: 'binary' }),
-  // Numbers that a reader of doubles would spell otherwise.
+  // Numbers that `JSON.parse` would spell differently.
   fc.constantFrom('#1.0#', '#1e400#', '#12345678901234567890#', '#-0#', '#1E+2#'),
 );
 const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
@@ -149,7 +149,7 @@ const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
     fc.dictionary(key, tie('value'), { maxKeys: 4 }),
   ),
 }));
-/** Objects of the same members, some of them missing here and there. */
+/** Objects with the same members, some of them missing. */
 const rows = fc.uniqueArray(key, { minLength: 1, maxLength: 4 }).chain((keys) =>
   fc.array(
     fc.record(Object.fromEntries(keys.map((each) => [each, anyValue])), { requiredKeys: keys.slice(1) }),
@@ -172,7 +172,7 @@ function numbersSpelled(text: string): string {
   return text.replace(/"#([^"#]*)#"/g, '$1');
 }
 
-/** As JavaScript's own reader sees it, but that numbers are their spelling and members stay in order. */
+/** Parses JSON like `JSON.parse`, but keeps the spelling of numbers and the order of members. */
 function read(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
     if (typeof value === 'number') return { number: context?.source };

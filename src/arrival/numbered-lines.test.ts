@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { undoNumberedLines, withoutPadding } from '../../bench/content/undo.ts';
 import { numberedLines } from './numbered-lines.ts';
 
-/** What the shrinker makes of it, smallest last. */
+/** Returns the smaller versions, smallest last. */
 function made(text: string, lineNumbers?: 'every-fifth'): readonly string[] | undefined {
   return numberedLines(text)
     ?.drafts({ lossless: true, lineNumbers })
     .map((draft) => draft.text);
 }
 
-/** As agents' file readers print it. */
+/** Prints a file as agents' file readers do. */
 function listing(lines: readonly string[], first = 1, mark = '→'): string {
   return lines.map((line, at) => `${String(first + at).padStart(6)}${mark}${line}`).join('\n');
 }

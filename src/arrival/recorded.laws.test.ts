@@ -1,4 +1,4 @@
-/** Every tool result of the recorded conversations, where they are: what real tools print comes back too. */
+/** Checks every tool result of the recorded conversations, if they exist: the output of real tools can be restored, too. */
 import { describe, expect, it } from 'vitest';
 import { readResults } from '../../bench/content/recorded-results.ts';
 import { lossOf } from '../../bench/content/verify.ts';

@@ -100,7 +100,7 @@ describe('the output of grep', () => {
     );
     fc.assert(
       fc.property(fc.array(row, { minLength: 3, maxLength: 12 }), (rows) => {
-        // A path of which only context is shown is not known to be one.
+        // A path with only context lines is not recognized.
         const found = rows.concat(
           ['src/a.ts', 'src/a-1-b.ts', '/home/x/lib.rs', 'C:\\x\\y.cs', 'Makefile', 'a/2-b/c.py'].map(
             (each): Found => ({ path: each, number: '1', mark: ':', text: 'x' }),

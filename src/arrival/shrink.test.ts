@@ -8,7 +8,7 @@ const lossless: ShrinkOptions = { lossless: true };
 const listing = (lines: number): string =>
   Array.from({ length: lines }, (_, at) => `${String(at + 1).padStart(6)}→line ${at}`).join('\n');
 
-/** A token counter of sorts: words and signs. */
+/** A simple token counter: words and signs. */
 const count = (text: string): number => text.match(/\s?\w+|\S/gu)?.length ?? 0;
 
 describe('a tool result', () => {
@@ -99,7 +99,7 @@ describe('a tool result', () => {
   });
 });
 
-/** Some of everything, also in one text. */
+/** Texts of every kind, also mixed. */
 const name = fc.constantFrom('src/a.ts', '/home/ada/cli/src/b-2-c.ts', 'Makefile', 'lib/données/😀.json');
 const word = fc.constantFrom(
   'fold',

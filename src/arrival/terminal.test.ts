@@ -70,12 +70,12 @@ describe('text with control codes', () => {
   });
 });
 
-/** What stands behind the last sign of a line cannot be seen. */
+/** Removes trailing blanks, which are not visible. */
 function withoutEnds(text: string): string {
   return text.replace(/ +$/gm, '');
 }
 
-/** A terminal in the plainest way: a grid of signs. Undefined where the cursor leaves it. */
+/** A simple terminal: a grid of signs. Undefined if the cursor leaves it. */
 function emulate(text: string): string | undefined {
   const grid: string[][] = [[]];
   let row = 0;

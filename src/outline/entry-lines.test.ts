@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { tellingLines } from './entry-lines.ts';
 
-/** One token for four characters. */
+/** Counts one token per four characters. */
 const count = (text: string) => Math.ceil(text.length / 4);
 
 const steps = [

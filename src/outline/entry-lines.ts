@@ -25,12 +25,12 @@ export function wantedTokens(before: number, ratio: number | undefined): number 
 }
 
 /** Returns the tokens left for the text after the first line. */
-export function roomOf(sizes: EntrySizes): number {
-  return Math.max(0, Math.min(Math.max(sizes.wanted - sizes.head, minText), maxRoom(sizes)));
+export function textBudgetOf(sizes: EntrySizes): number {
+  return Math.max(0, Math.min(Math.max(sizes.wanted - sizes.head, minText), maxText(sizes)));
 }
 
 /** Returns the maximum tokens of the text: with more, nothing would be saved. */
-function maxRoom({ before, head }: EntrySizes): number {
+function maxText({ before, head }: EntrySizes): number {
   return Math.max(0, before - head - 4);
 }
 
@@ -46,13 +46,13 @@ export function entryLines(
     const words = tellingLines(steps, room - taken, count, mark);
     return [begun, words].filter((part) => part !== '').join('\n');
   };
-  let room = roomOf(sizes);
+  let room = textBudgetOf(sizes);
   let text = extended(room);
   // Whole lines may leave some of the budget unused.
-  for (let round = 0; round < 3 && room < maxRoom(sizes); round++) {
+  for (let round = 0; round < 3 && room < maxText(sizes); round++) {
     const missing = min - tokensOf(text);
     if (missing <= 0) break;
-    room = Math.min(room + Math.ceil(missing) + 16, maxRoom(sizes));
+    room = Math.min(room + Math.ceil(missing) + 16, maxText(sizes));
     text = extended(room);
   }
   return text;

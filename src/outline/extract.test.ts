@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { extract, extractiveSummarizer } from './extract.ts';
 import type { SummaryRequest, SummaryStep } from './summarizer.ts';
 
-/** Tokens that can be reckoned by head. */
+/** Counts tokens in a way that is easy to check. */
 const count = (text: string) => Math.ceil(text.length / 4);
 
 function summaryOf(steps: readonly SummaryStep[], change: Partial<SummaryRequest> = {}): string | undefined {

@@ -19,21 +19,20 @@ const todo = (content: string): NeutralStep => ({
 const times = (count: number, step: NeutralStep): readonly NeutralStep[] =>
   Array.from({ length: count }, () => step);
 
-/** As `start-end by: goal`. */
-const told = (steps: readonly NeutralStep[]): readonly string[] =>
+/** Writes sub-goals as `start-end by: goal`. */
+const subgoalsIn = (steps: readonly NeutralStep[]): readonly string[] =>
   findSubgoals(steps).map(({ start, end, by, goal }) => `${start}-${end} ${by}: ${goal}`);
 
 describe('a sub-goal begins', () => {
   it('where the user speaks', () => {
-    expect(told([user('Mend it\nplease'), call('read', 'a.ts'), user('And test it'), call('run')])).toEqual([
-      '0-2 user: Mend it',
-      '2-4 user: And test it',
-    ]);
+    expect(
+      subgoalsIn([user('Mend it\nplease'), call('read', 'a.ts'), user('And test it'), call('run')]),
+    ).toEqual(['0-2 user: Mend it', '2-4 user: And test it']);
   });
 
   it('where an item of a plan is started, however short the previous sub-goal', () => {
     expect(
-      told([
+      subgoalsIn([
         user('Mend it'),
         call('read', 'a.ts'),
         todo('Mend the clock'),
@@ -56,26 +55,26 @@ describe('a sub-goal begins', () => {
       model('All tests pass. Now let me add the limit:'),
       call('read', 'src/a.ts'),
     ];
-    expect(told(steps)).toEqual(['0-7 user: Mend it', '7-9 words: Now let me add the limit:']);
+    expect(subgoalsIn(steps)).toEqual(['0-7 user: Mend it', '7-9 words: Now let me add the limit:']);
   });
 
   it('where another tool is used, or calls name only new things, after three calls', () => {
     const reads = times(3, call('read', 'src/a.ts'));
-    expect(told([user('Mend it'), ...reads, call('edit', 'src/a.ts')])).toEqual([
+    expect(subgoalsIn([user('Mend it'), ...reads, call('edit', 'src/a.ts')])).toEqual([
       '0-4 user: Mend it',
       '4-5 tool: edit a.ts',
     ]);
-    expect(told([user('Mend it'), ...reads, ...times(3, call('read', 'lib/b.ts'))])).toEqual([
+    expect(subgoalsIn([user('Mend it'), ...reads, ...times(3, call('read', 'lib/b.ts'))])).toEqual([
       '0-4 user: Mend it',
       '4-7 topic: read b.ts',
     ]);
-    expect(told([user('Mend it'), ...reads, call('read', 'lib/b.ts'), call('read', 'lib/a.ts')])).toEqual([
-      '0-6 user: Mend it',
-    ]);
+    expect(
+      subgoalsIn([user('Mend it'), ...reads, call('read', 'lib/b.ts'), call('read', 'lib/a.ts')]),
+    ).toEqual(['0-6 user: Mend it']);
   });
 
   it('after seven calls at the latest', () => {
-    expect(told(times(16, call('read', 'src/a.ts')))).toEqual([
+    expect(subgoalsIn(times(16, call('read', 'src/a.ts')))).toEqual([
       '0-7 length: read a.ts',
       '7-14 length: read a.ts',
       '14-16 length: read a.ts',
@@ -83,7 +82,7 @@ describe('a sub-goal begins', () => {
   });
 
   it('with the last name announced before its first call', () => {
-    expect(told([user('Mend it'), model('Sure.'), todo('Read'), call('read', 'a.ts')])).toEqual([
+    expect(subgoalsIn([user('Mend it'), model('Sure.'), todo('Read'), call('read', 'a.ts')])).toEqual([
       '0-4 plan: Read',
     ]);
   });

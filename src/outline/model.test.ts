@@ -25,7 +25,7 @@ const request = (change: Partial<SummaryRequest> = {}): SummaryRequest => ({
   ...change,
 });
 
-/** A model that gives these replies, and the prompts it was given. */
+/** A model with these replies, and the prompts it received. */
 function scripted(...replies: readonly string[]) {
   const asked: SummaryPrompt[] = [];
   const summarizer = createModelSummarizer({

@@ -144,8 +144,8 @@ function summaryPrompt(asked: {
     earlier.length === 0
       ? 'Write the summary of this transcript'
       : 'Write one summary that takes the summary so far in and goes on with this transcript';
-  const told = guidance === undefined ? '' : `\n\n${guidance}`;
-  const text = `${before}${fenced('transcript', transcript)}${task}, in ${words} words at most.${told}`;
+  const guidanceText = guidance === undefined ? '' : `\n\n${guidance}`;
+  const text = `${before}${fenced('transcript', transcript)}${task}, in ${words} words at most.${guidanceText}`;
   return { system: isPlain ? plainSystem : system, text, maxOutputTokens };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type AnsweredRequest, earlierRequestOf, type Difference, baselineUsageOf } from './baseline-cost.ts';
 
-/** A counter that counts twice what the provider counts, and was never corrected. */
+/** A counter that counts twice as much as the provider, without correction. */
 const difference: Difference = {
   counted: 200_000,
   tokensBefore: 200_000,
@@ -23,7 +23,7 @@ const earlier = {
   lifetimeMs: 300_000,
 } as const;
 
-/** The provider counts 40,000 tokens of what was sent. */
+/** The provider counts 40,000 tokens for the sent request. */
 const lengthOf = (change: Partial<AnsweredRequest>): number =>
   baselineUsageOf({
     at: 60_000,
@@ -52,7 +52,7 @@ describe('the length of the baseline request', () => {
       { earlier: { ...earlier, edits: 0, counted: undefined } },
     ];
     for (const change of unknown) expect(lengthOf(change)).toBe(100_000);
-    // The provider counts half of what was expected: half of the 120,000 that were folded away. Twice as much does not make it more.
+    // The provider counts half of the expected tokens, so half of the 120,000 folded tokens count. Twice as much does not increase it.
     const twice = { ...difference, tokensBefore: 50_000, tokensAfter: 20_000 };
     expect(lengthOf({ earlier: undefined, difference: twice })).toBe(70_000);
   });

@@ -9,7 +9,7 @@ import {
 } from './baseline-cost.ts';
 import type { Usage } from './usage.ts';
 
-/** A thousand tokens cost a cent, a tenth of it from the cache, a quarter more into it, five for the model's words. */
+/** A thousand tokens cost a cent; a tenth of it from the cache, a quarter more into the cache, five cents as output. */
 const priceOf = () => ({ input: 10, cacheRead: 1, cacheWrite: 12.5, cacheWriteLong: 20, output: 50 });
 
 const minute = 60_000;
@@ -22,7 +22,7 @@ const asItCame: AnsweredRequest = {
   continues: false,
 };
 
-/** 94,000 tokens came; a fold of three edits makes 40,000 of them. */
+/** The client's request has 94,000 tokens; a fold of three edits reduces it to 40,000. */
 const replayed: Difference = {
   counted: 94_000,
   tokensBefore: 94_000,
@@ -33,7 +33,7 @@ const replayed: Difference = {
   tokensKept: undefined,
 };
 
-/** The request before: 36,000 tokens sent of 90,000, all of them cached. */
+/** The earlier request: 36,000 of 90,000 tokens were sent, all of them cached. */
 const folded: EarlierRequest = {
   at: 8 * minute,
   prompt: 36_000,
@@ -88,7 +88,7 @@ describe('a request that replays a fold', () => {
       paid: { uncached: 0, cacheRead: 0.036, cacheWrite: 0.05, output: 0.05, total: 0.136 },
       recalls: 0,
       fold: 0,
-      // 94,000 tokens, of which 90,000 were there.
+      // 94,000 tokens, 90,000 of them cached.
       untouched: { uncached: 0, cacheRead: 0.09, cacheWrite: 0.05, output: 0.05, total: 0.19 },
       untouchedUsage: { input: 94_000, cacheRead: 90_000, cacheWrite: 4_000, output: 1_000 },
       net: 0.054,
@@ -140,7 +140,7 @@ describe('a request that replays a fold', () => {
 
 describe('a request that folds', () => {
   const whole: EarlierRequest = { ...folded, prompt: 90_000, edits: 0 };
-  /** Of 94,000 tokens 40,000 are sent; the first 10,000 stay as they were. */
+  /** 40,000 of 94,000 tokens are sent; the first 10,000 are unchanged. */
   const fold: Partial<AnsweredRequest> = {
     rounds: [{ input: 40_000, cacheRead: 10_000, cacheWrite: 30_000, output: 1_000 }],
     difference: { ...replayed, tokensKept: 10_000 },
@@ -152,7 +152,7 @@ describe('a request that folds', () => {
     expect(money(fold)).toEqual({
       paid: { uncached: 0, cacheRead: 0.01, cacheWrite: 0.375, output: 0.05, total: 0.435 },
       recalls: 0,
-      // 40,000 less 10,000 kept less 4,000 new: 26,000 written for 12.5 instead of read for 1.
+      // 40,000 minus 10,000 unchanged minus 4,000 new: 26,000 written at 12.5 instead of read at 1.
       fold: 0.299,
       untouched: { uncached: 0, cacheRead: 0.09, cacheWrite: 0.05, output: 0.05, total: 0.19 },
       untouchedUsage: { input: 94_000, cacheRead: 90_000, cacheWrite: 4_000, output: 1_000 },
@@ -166,7 +166,7 @@ describe('a request that folds', () => {
         ...fold,
         rounds: [{ input: 40_000, cacheRead: 10_000, cacheWrite, cacheWriteLong, output: 0 }],
       })?.fold;
-    // 26,000 tokens for 10, 12.5 or 20 instead of 1.
+    // 26,000 tokens at 10, 12.5 or 20 instead of 1.
     expect([write(0, 0), write(30_000, 0), write(30_000, 30_000)]).toEqual([0.234, 0.299, 0.494]);
   });
 
@@ -209,7 +209,7 @@ describe('a request that folds', () => {
 
   it('is assumed to have been cached completely if the previous request is unknown', () => {
     expect(money({ ...fold, earlier: undefined, continues: false })).toMatchObject({
-      // 40,000 less 10,000 kept.
+      // 40,000 minus 10,000 unchanged.
       fold: 0.345,
       untouchedUsage: { input: 94_000, cacheRead: 94_000 },
     });

@@ -14,7 +14,7 @@ const request = (at: number): EarlierRequest => ({
 
 const none = { earlier: undefined, continues: false };
 
-/** `a` stands for a conversation of no messages: the first link is nobody's own. */
+/** `a` is a conversation without messages: all conversations share the first hash. */
 const standing = (links: string, tenant = 't1') => ({ tenant, links: links.split(''), beginning: links[1] });
 
 describe('the earlier request', () => {

@@ -4,7 +4,7 @@ import { createConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { costOf, createBill } from './bill.ts';
 
-/** A token a character. */
+/** Counts one token per character. */
 const characters: TokenCounter = {
   name: 'characters',
   exact: true,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { argumentLeaves, candidatesOf, holds, placeOf, type Value } from './needs.ts';
 
-/** What a call's arguments may have taken from earlier: `whole`, or `whole > what within it`. */
+/** Writes candidates as `whole`, or `whole > values inside`. */
 function told(input: unknown): readonly string[] {
   return candidatesOf(JSON.stringify(input)).map(({ value, within }) =>
     within.length === 0 ? value.text : `${value.text} > ${within.map(({ text }) => text).join(' | ')}`,

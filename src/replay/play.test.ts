@@ -13,7 +13,7 @@ import { cutResults, fullContext, keepLast, enginePolicy } from './policies.ts';
 import { play } from './play.ts';
 import { readRecording } from './recording.ts';
 
-/** A token a character. */
+/** Counts one token per character. */
 const characters: TokenCounter = {
   name: 'characters',
   exact: true,
@@ -32,7 +32,7 @@ const looked = (name: string, marked: string): Step => ({
   ],
 });
 
-/** Looks at four things, and then uses what stood in the first of them, twice. */
+/** Reads four files, and then uses a value of the first one twice. */
 const steps: readonly Step[] = [
   { user: 'Look at all, then send what is due.' },
   looked('one', 'order_4711'),
@@ -117,7 +117,7 @@ describe('play', () => {
   it('keeps the whole result of a tool that is run again, also if the policy cuts results', async () => {
     const { tally, contexts } = await play(recording, cutResults(5), options);
     expect(tally).toMatchObject({ missing: 1, recalls: 1, stable: 7 });
-    // The result, its call and the stub of the cut one.
+    // The result, its call, and the stub of the cut result.
     expect(contexts[5]! - contexts[4]!).toBeGreaterThan(1_600);
   });
 

@@ -15,7 +15,7 @@ const body = chatBody([
   { calls: [{ name: 'read', result: 'the last result' }] },
 ]);
 
-/** The results as they are sent. */
+/** Returns the results as they are sent. */
 async function resultsUnder(policy: Policy, rerun: readonly number[] = []): Promise<readonly string[]> {
   const request = { conversation: readChat(body), rerun: new Set(rerun), at: 0 };
   const sent = await policy.open(openaiChat).send(request);

@@ -156,7 +156,7 @@ it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a deadline of %d ms is r
   );
 });
 
-/** A store that takes calls and answers none, until it has recovered. */
+/** A store that accepts calls and answers none until it recovers. */
 function hanging(): Store & { readonly asked: readonly string[]; recover(): void } {
   const asked: string[] = [];
   const whole = inMemoryStore();
@@ -182,7 +182,7 @@ function hanging(): Store & { readonly asked: readonly string[]; recover(): void
   };
 }
 
-/** The store with a deadline, and a clock that the test moves on. */
+/** A store with a deadline, and a clock that the test advances. */
 function onTestTime(behind: Store, deadlineMs: number) {
   let now = 0;
   let timers: { readonly at: number; readonly act: () => void }[] = [];
@@ -204,7 +204,7 @@ function onTestTime(behind: Store, deadlineMs: number) {
   };
 }
 
-/** What became of a promise so far: `open`, `done`, or the error it rejected with. */
+/** The state of a promise: `open`, `done`, or the error it rejected with. */
 function settled(promise: Promise<unknown>) {
   let state = 'open';
   promise.then(

@@ -22,7 +22,7 @@ async function keepOne(
   return id;
 }
 
-/** An in-memory store that also remembers every entry that was put into it. */
+/** An in-memory store that remembers every written entry. */
 function watchedStore(): { readonly store: Store; readonly written: StoreEntry[] } {
   const store = inMemoryStore();
   const written: StoreEntry[] = [];
@@ -87,7 +87,7 @@ describe('the store contains nothing readable', () => {
 });
 
 describe('a record of the first version', () => {
-  // If this fails, an update loses the memories of running gateways: keep reading the old form as well.
+  // If this fails, an update loses the originals of running gateways: keep reading the old format.
   it('has the same id and is read by this version', async () => {
     const store = inMemoryStore();
     const encryptedStore = createEncryptedStore({ store, secret });

@@ -31,7 +31,7 @@ async function keepOne(
   return id;
 }
 
-/** An in-memory store that also remembers every entry that was put into it. */
+/** An in-memory store that remembers every written entry. */
 function watchedStore(): { readonly store: Store; readonly written: StoreEntry[] } {
   const store = inMemoryStore();
   const written: StoreEntry[] = [];

@@ -9,7 +9,7 @@ const secret = new Uint8Array(32).fill(1);
 const open = (store: Store = inMemoryStore()): FoldStore =>
   createFoldStore({ encryptedStore: createEncryptedStore({ store, secret }) });
 
-/** Links of a conversation of messages named by letters: two conversations share links as far as they share letters. */
+/** Returns prefix hashes of a conversation whose messages are letters: conversations share hashes as far as they share letters. */
 const links = (letters: string): readonly string[] =>
   Array.from({ length: letters.length + 1 }, (_, at) => `l-${letters.slice(0, at)}`);
 
@@ -47,7 +47,7 @@ describe('the fold store', () => {
     await foldStore.record('t', links('abcdef'), fold(0, 1), { from: 2 });
     for (const shorter of ['abcde', 'abcd', 'abc', 'ab', 'a', ''])
       expect(await newest(foldStore, shorter)).toBeUndefined();
-    // Nor does a look at a shorter one hide the fold from the longer.
+    // Looking up a shorter prefix does not hide the fold from a longer one.
     expect((await newest(foldStore, 'abcdefg'))?.matched).toBe(6);
   });
 
@@ -110,7 +110,7 @@ describe('the fold store', () => {
     const found = await foldStore.find('t', links(`abcdef${'x'.repeat(300)}`));
     expect(asked).toEqual(['the first of 484', '192 keys']);
     expect(found.folds.map(({ matched, fold: { length } }) => [matched, length])).toEqual([[6, 6]]);
-    // What is known of it is not asked again.
+    // Known prefixes are not read again.
     expect((await newest(foldStore, `abcdef${'x'.repeat(302)}`))?.matched).toBe(6);
     expect(asked.slice(2)).toEqual(['the first of 2', '9 keys']);
   });
@@ -180,9 +180,9 @@ describe('the fold store', () => {
           sentAs: { limit: 9 },
           lastSent: { matched: 5, at: 1 },
         });
-        // Nor does what goes on from it take that fold over.
+        // A request that continues it does not use that fold either.
         expect((await foldStore.find('t', links('abcdXyz'))).folds).toEqual([]);
-        // What begins anew behind the fold does.
+        // A new branch after the fold does.
         expect((await newest(foldStore, 'abcdY'))?.fold).toEqual(made(5, 0));
       }
     });

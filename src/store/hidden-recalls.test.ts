@@ -13,7 +13,7 @@ const open = (store: Store = inMemoryStore(), ttlMs?: number): HiddenRecalls =>
 
 const encoder = new TextEncoder();
 
-/** A round in which the model asked for `id`, spelled as no JavaScript object would be. */
+/** A recall of `id`, in a spelling that JSON.stringify would not produce. */
 const recallOf = (id: string, closing?: string): HiddenRecall => ({
   rounds: [
     {
@@ -29,16 +29,16 @@ const recallOf = (id: string, closing?: string): HiddenRecall => ({
   closing: closing === undefined ? undefined : encoder.encode(`{"text":"${closing}"}`),
 });
 
-/** The copy of a reply to the prefix of link `before`; another copy has another link behind it. */
+/** The copy of a reply to the prefix `before`; another copy ends with another hash. */
 const reply = (before: string, copy = 'copy'): Reply => ({ before, through: `${before} ${copy}` });
 
-/** What is found for each of these replies of one conversation. */
+/** Returns the recalls of each of these replies of one conversation. */
 async function find(hiddenRecalls: HiddenRecalls, tenant: string, replies: readonly Reply[]) {
   const found = await hiddenRecalls.find(tenant, replies.toReversed());
   return replies.map((one) => found.find(({ reply: other }) => other === one)?.turns ?? []);
 }
 
-/** A store that counts what is asked for and fails at what `broken` holds. */
+/** A store that counts reads, and fails for keys in `broken`. */
 function watched() {
   const store = inMemoryStore();
   const broken = new Set<'getMany' | 'putUnless'>();
@@ -152,7 +152,7 @@ describe('hidden recalls', () => {
     expect(await look(replies.slice(1))).toEqual([]);
     expect(await look(replies)).toEqual([]);
     expect(looked).toEqual(['d', 'c']);
-    // A client that left was back before its reply was recorded.
+    // A client that disconnected returned before its reply was recorded.
     await hiddenRecalls.record('t', 'b', recallOf('mem_1'));
     expect(await look(replies)).toEqual(['b']);
     expect(await look(replies)).toEqual(['b']);

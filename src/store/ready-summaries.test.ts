@@ -4,10 +4,10 @@ import { createReadySummaries } from './ready-summaries.ts';
 import { createEncryptedStore } from './encrypted-store.ts';
 
 const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32).fill(3) });
-/** A process of its own over the same store. */
+/** Another process with the same store. */
 const open = () => createReadySummaries({ encryptedStore });
 
-/** Links of a chain whose messages are named by these letters. */
+/** Returns prefix hashes of a conversation whose messages are these letters. */
 const chain = (letters: string) =>
   Array.from({ length: letters.length + 1 }, (_, at) => `link-${letters.slice(0, at)}`);
 
@@ -59,7 +59,7 @@ describe('ready summaries', () => {
       expect(await other.claim('u', links, { foundBy: 4, known: 0 }, 60_000)).toBe(true);
       pass(59_999);
       expect(await other.claim('t', links, { foundBy: 4, known: 0 }, 60_000)).toBe(false);
-      // It may have crashed.
+      // The other instance may have crashed.
       pass(1);
       expect(await other.claim('t', links, { foundBy: 6, known: 0 }, 60_000)).toBe(true);
     });
@@ -92,7 +92,7 @@ describe('ready summaries', () => {
       pass(60_000);
       expect(await other.claim('t', links, { foundBy: 6, known: 0 }, 60_000)).toBe(false);
       expect(await other.find('t', links)).toEqual([{ ...ready, matched: 4 }]);
-      // What is new behind it is.
+      // A later summary is.
       expect(await other.claim('t', links, { foundBy: 6, known: 4 }, 60_000)).toBe(true);
     });
   });

@@ -4,7 +4,7 @@ import { createRenewals } from './renewals.ts';
 
 const day = 24 * 60 * 60 * 1_000;
 
-/** Renewals over a store that notes what it is asked, at times that the test sets. */
+/** Renewals with a store that records its calls, at times that the test sets. */
 function renewing({ fails = false } = {}) {
   let now = 100 * day;
   const touched: string[] = [];
@@ -19,7 +19,7 @@ function renewing({ fails = false } = {}) {
     renewals: createRenewals(store, () => now),
     state,
     setDay: (to: number) => void (now = to * day),
-    /** What the store was asked since the last call. */
+    /** Returns the calls of the store since the last time. */
     async asked() {
       await new Promise((resolve) => setImmediate(resolve));
       return touched.splice(0);

@@ -14,7 +14,7 @@ const hits = ['lamps', 'ropes', 'sails'].map((about) => ({
   ),
 }));
 
-/** The results of a batch in which tools were called, after `amount` tokens were asked for. */
+/** Returns the results of a batch of calls after `amount` tokens had to be saved. */
 function compressed(calls: readonly { name: string; result: string }[], amount: number, question = 'Go') {
   const conversation = readChat(chatBody([{ user: question }, { calls }]));
   const view = foldView(conversation, {
@@ -45,14 +45,14 @@ describe('compress-items', () => {
   });
 
   it('reports how much smaller the shortened items are', () => {
-    const told: Compression[] = [];
+    const reported: Compression[] = [];
     const calls = [{ name: 'web_search', result: JSON.stringify(hits) }];
     const view = foldView(readChat(chatBody([{ user: 'Go' }, { calls }])), {
       idOf: () => 'mem_0123456789abcdef',
-      reportCompression: (_text, compression) => told.push(compression),
+      reportCompression: (_text, compression) => reported.push(compression),
     });
     compressItems.propose(view);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       {
         id: 'mem_0123456789abcdef',
         level: 'items',

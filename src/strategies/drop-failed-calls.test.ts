@@ -10,7 +10,7 @@ const tools = ['read_file'];
 const good = { name: 'read_file', result: 'text' };
 const bad = { name: 'open_file', result: "Error: tool 'open_file' not found. Available tools: read_file" };
 
-/** The source of the wording, the tool that was called, and the result as the client sends it. */
+/** The source of the wording, the called tool, and the result as the client sends it. */
 const said: readonly (readonly [source: string, name: string, result: string])[] = [
   [
     'AI SDK, ai/dist/index.js (NoSuchToolError)',

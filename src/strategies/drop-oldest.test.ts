@@ -49,7 +49,7 @@ describe('drop-oldest', () => {
   });
 
   it('drops no more than requested', () => {
-    // One message would be replaced by one stub: that saves nothing, so the pair behind it goes as well.
+    // Replacing one message by one stub saves nothing, so the next pair is dropped, too.
     expect((messagesAfter(1) as unknown[]).length).toBe(5);
   });
 

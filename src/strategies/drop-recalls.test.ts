@@ -9,7 +9,7 @@ import { foldView, strategySuite, written } from '../../test/support/strategy-su
 import { dropRecalls } from './drop-recalls.ts';
 import type { FoldView } from './strategy.ts';
 
-// The conversations of the suite hold calls of a tool of this name.
+// The conversations of the suite contain calls of a tool with this name.
 strategySuite({
   ...dropRecalls,
   propose: (view) => dropRecalls.propose({ ...view, recallTool: 'run' }),
@@ -18,7 +18,7 @@ strategySuite({
 const recall = (result: string) => ({ name: 'read_memory', input: '{"id":"mem_a"}', result });
 const read = { name: 'read_file', result: 'ok' };
 
-/** The edits in few words: `4` for a message, `4.1` for a part of one. */
+/** Writes the edits: `4` for a message, `4.1` for a part of one. */
 const places = (edits: readonly Edit[]) =>
   edits.map((edit) =>
     edit.kind === 'drop-part'
@@ -108,7 +108,7 @@ describe('drop-recalls', () => {
   });
 });
 
-/** What is proposed, and what the format makes of it. */
+/** Returns the proposed edits, and the resulting body. */
 function inFormat(codec: Codec, body: object, amount = 1_000_000) {
   const conversation = codec.read(jsonBytes(body), freshReading());
   const mayEdit = (edit: Edit) => codec.rules.mayEdit(conversation, edit);
@@ -140,7 +140,7 @@ describe('drop-recalls with signed reasoning before calls', () => {
   it.each([
     ['a call of the client', [thinking, use('a', 'read_memory'), use('b', 'read_file')], ['a', 'b']],
     ['words', [thinking, { type: 'text', text: 'I look.' }, use('a', 'read_memory')], ['a']],
-  ])('leaves recalls beside %s, which it led to as well', (_, content, ids) => {
+  ])('keeps recalls with %s of the same reasoning', (_, content, ids) => {
     expect(inFormat(anthropicMessages, turns(content, ...ids))).toEqual([]);
   });
 });

@@ -24,7 +24,7 @@ strategySuite(createFoldSubgoals({ minActions: 0, levels: 'always', ratio: 'adap
 
 const listing = (name: string, lines: number) => `export const ${name} = 1;\n`.repeat(lines);
 
-/** A plan's item, and as many calls about one module. */
+/** An item of a plan, and as many calls about one module. */
 function work(name: string, calls: number, lines = 60): readonly Step[] {
   const plan = JSON.stringify({ todos: [{ content: `Mend ${name}`, status: 'in_progress' }] });
   return [
@@ -152,8 +152,8 @@ describe('a fold of sub-goals', () => {
   it('makes phases of sub-goals and overviews of phases, and every message can be recalled level by level', async () => {
     const prepared = await prepare(testEngine(options).engine, long);
     expect(prepared.report.tokensAfter).toBeLessThan(6_000);
-    const told = prepared.report.compressions.slice(0, 3);
-    expect(told.map(({ level, by, target }) => `${level} ${by} ${target}`)).toEqual([
+    const reported = prepared.report.compressions.slice(0, 3);
+    expect(reported.map(({ level, by, target }) => `${level} ${by} ${target}`)).toEqual([
       'overview extractive 10',
       'phase extractive 10',
       'subgoal extractive 10',

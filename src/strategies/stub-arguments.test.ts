@@ -13,7 +13,7 @@ const write = (input: string, result = 'ok'): Step => ({ calls: [{ name: 'write_
 const long = write(JSON.stringify({ path: 'src/app.ts', content: file }));
 const newest = write('{}');
 
-/** The arguments that would be sent, by message. */
+/** Returns the arguments that would be sent, by message. */
 function sentInputs(steps: readonly Step[], change: Parameters<typeof foldView>[1] = {}) {
   const conversation = readChat(chatBody(steps));
   const after = written(conversation, stubArguments.propose(foldView(conversation, change)));

@@ -29,7 +29,7 @@ const steps: readonly Step[] = [
 ];
 const last = chatMessages(steps).length - 1;
 
-/** A view that keeps the newest user message and batch, with ids told from one another by the size of what they stand for. */
+/** A view that protects the newest user message and batch, with ids that contain the size of the original. */
 function viewOf(body: Uint8Array, from: number, change: Partial<FoldView> = {}): FoldView {
   return foldView(readChat(body), {
     protects: { message: (index) => index >= from, part: () => false, recalled: () => false },
@@ -74,11 +74,11 @@ describe('summarize-history', () => {
 
   it('reports the compression: its size, its target and its author', () => {
     const toldWith = (change: Partial<FoldView>) => {
-      const told = new Map<string, unknown>();
-      const tell = (text: string, compression: unknown) => told.set(text, compression);
-      const view = viewOf(chatBody(steps), last - 2, { reportCompression: tell, ...change });
+      const reported = new Map<string, unknown>();
+      const report = (text: string, compression: unknown) => reported.set(text, compression);
+      const view = viewOf(chatBody(steps), last - 2, { reportCompression: report, ...change });
       const [edit] = strategy.propose(view);
-      return told.get((edit as { readonly text: string }).text);
+      return reported.get((edit as { readonly text: string }).text);
     };
     expect(toldWith({})).toEqual({
       id: 'mem_0000000000007470',
@@ -100,7 +100,7 @@ describe('summarize-history', () => {
     expect(toldWith({ ready: { ...ready, upTo: 4 } })).toMatchObject({ by: 'both', problem: undefined });
     expect(toldWith({ ready: { ...ready, upTo: 20 } })).toMatchObject({
       by: 'extractive',
-      problem: 'the summary that was ready is of more than goes now',
+      problem: 'the summary that was ready covers more than is dropped now',
     });
   });
 

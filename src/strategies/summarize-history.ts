@@ -252,7 +252,7 @@ function writtenAhead({ ready, notReady }: FoldView, dropped: readonly Message[]
   const covered = dropped.length - rest.length;
   if (covered * 2 >= ready.upTo - ready.from) return { body: ready.body, rest };
   // It covers messages that were folded before, or more than are dropped now.
-  const problem = covered === 0 ? notReady?.() : 'the summary that was ready is of more than goes now';
+  const problem = covered === 0 ? notReady?.() : 'the summary that was ready covers more than is dropped now';
   return { body: undefined, problem };
 }
 
@@ -260,8 +260,8 @@ function writtenAhead({ ready, notReady }: FoldView, dropped: readonly Message[]
 function wordsOf(ahead: WrittenAhead, body: string): Pick<Compression, 'by' | 'problem'> {
   if (ahead.body === undefined) return { by: 'extractive', problem: ahead.problem };
   const prose = proseOf(ahead.body);
-  const stands = new Set(proseOf(body));
-  if (prose.length > 0 && !prose.some((line) => stands.has(line)))
-    return { by: 'extractive', problem: 'no room was left for the words that were ready' };
+  const kept = new Set(proseOf(body));
+  if (prose.length > 0 && !prose.some((line) => kept.has(line)))
+    return { by: 'extractive', problem: 'no space was left for the summary that was ready' };
   return { by: ahead.rest.length === 0 ? 'summarizer' : 'both', problem: undefined };
 }

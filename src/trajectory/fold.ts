@@ -2,7 +2,7 @@
  * Makes one summary: asks the summarizer, checks its answer, and uses the local summarizer if the answer cannot be used. Never rejects. No I/O
  * except by the summarizer.
  */
-import { entryLines, roomOf, wantedTokens, type EntrySizes } from '../outline/entry-lines.ts';
+import { entryLines, textBudgetOf, wantedTokens, type EntrySizes } from '../outline/entry-lines.ts';
 import { extract } from '../outline/extract.ts';
 import { levelName, maxRatio, ratioFor, subgoalLength } from '../outline/levels.ts';
 import { looksFailed, type Summarizer, type SummaryRequest } from '../outline/summarizer.ts';
@@ -54,7 +54,7 @@ export async function fold(
 
   async function wordsOf(): Promise<SummaryWords> {
     const { summarizer, timeoutMs } = options;
-    const room = roomOf(sizes);
+    const room = textBudgetOf(sizes);
     const request = { earlier: [], known: [], budget: { aim: room, max: room }, count: measure.count };
     const local = (): SummaryWords => {
       // Summaries contain little but names, for which the lines themselves are best.

@@ -1,4 +1,4 @@
-/** What holds for every trajectory, whatever the agent does, whatever the summarizer says, and whether one waits for it or not. */
+/** Properties of every trajectory, for any actions, any summarizer, and with or without waiting. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../store/in-memory.ts';
@@ -60,7 +60,7 @@ function textOf(one: SummaryStep): string {
   return one.type === 'said' ? one.text : `${one.tool} ${one.input} ${one.result}`;
 }
 
-/** All but the first are wrong, each in its own way. */
+/** All but the first misbehave, each in a different way. */
 const answers: Readonly<Record<string, (request: SummaryRequest) => Promise<string | undefined>>> = {
   obeys: async ({ steps: told, budget }) =>
     told

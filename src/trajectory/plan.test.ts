@@ -33,7 +33,7 @@ function stateOf(entries: TrajectoryState['entries'], open?: Subgoal, actions = 
   return { ...state, counts: { ...state.counts, a: actions }, entries, open };
 }
 
-/** The work as `level: ids`. */
+/** Writes the work as `level: ids`. */
 function told(
   state: TrajectoryState,
   preset: 'production' | 'long-horizon',

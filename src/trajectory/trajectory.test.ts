@@ -6,7 +6,7 @@ import type { SummaryRequest, SummaryStep, Summarizer } from '../outline/summari
 import { openTrajectory, type Trajectory } from './trajectory.ts';
 import { answering, openScene, work } from '../../test/support/trajectory-scene.ts';
 
-/** Says which steps it was given, and fills its room with what they say. */
+/** Writes which steps it received, and fills its budget with their text. */
 const listing: Summarizer = {
   name: 'listing',
   summarize: async ({ steps, budget }) =>

@@ -7,7 +7,7 @@ const none: ReadonlyMap<string, number> = new Map();
 const prose = (about: string) =>
   `About ${about}. ` + 'It is said that this goes on for some time without any news. '.repeat(12).trim();
 
-/** The text with the second item in 30 % of its size. */
+/** Returns the text with the second item at 30 % of its size. */
 function secondShorter(text: string): string | undefined {
   const list = itemsOf(text);
   const shorter = list?.items[1]!.shorter(0.3, sayBy(none));

@@ -11,7 +11,7 @@ import type { Store, StoreEntry } from '../store.ts';
 describe.skipIf(isRedisMissing)('failures of Redis', () => {
   let redis: RedisProcess;
   let port: number;
-  /** To look at what lies in the server. */
+  /** Reads the content of the server. */
   let raw: Redis;
   const stores: Store[] = [];
 
@@ -37,7 +37,7 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
   }
 
   describe('a server that cannot be used', () => {
-    /** What a read and a write of such a store say; undefined for one that works. */
+    /** Returns the errors of a read and a write; undefined for one that works. */
     async function said(options: RedisOptions): Promise<readonly (string | undefined)[]> {
       const store = await redisStore(options);
       const read = await store.get('a').catch((error: Error) => error);
@@ -51,7 +51,7 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
       });
     }
 
-    /** The time of a test that waits would run out. */
+    /** A test that waits would time out. */
     const patient = { timeoutMs: 10 * 60_000 };
     const failed = 'The Redis store at 127.0.0.1:PORT failed:';
 
@@ -182,7 +182,7 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
     it('is not reported as slow while this thread is busy', async () => {
       const store = await open({ port, prefix: 'busy:', timeoutMs: 60 });
       await eventually(() => store.putMany([entry('a', [1])]));
-      // Again where the machine itself was too slow. A timer that does not wait for what has arrived is late each time, never now and then.
+      // Retried if the machine itself was too slow. A timer that does not read what has arrived fails every time, not sometimes.
       const answeredBetween = async () => {
         busyFor(150);
         const answer = store.get('a');
@@ -197,7 +197,7 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
       await store.putMany([entry('a', [1])]);
       for (let i = 0; i < 5; i += 1) {
         await raw.call('CLIENT', 'KILL', 'TYPE', 'normal');
-        // By now the end of the connection may be known or not.
+        // The client may or may not know by now that the connection has ended.
         expect([undefined, 1]).toContain((await store.get('a').catch(() => undefined))?.[0]);
         expect(await eventually(() => store.get('a'))).toEqual(bytes(1));
       }

@@ -14,7 +14,7 @@ import type { Store, StoreEntry } from '../store.ts';
 describe.skipIf(isRedisMissing)('the store in Redis', () => {
   let redis: RedisProcess;
   let port: number;
-  /** To look at what lies in the server. */
+  /** Reads the content of the server. */
   let raw: Redis;
   const stores: Store[] = [];
   let prefixes = 0;
@@ -217,7 +217,7 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
   });
 });
 
-/** Half of the slots each. */
+/** Each node has half of the slots. */
 async function joinCluster(one: RedisProcess, two: RedisProcess): Promise<void> {
   const [first, second] = [new Redis(one.port), new Redis(two.port)];
   await first.cluster('ADDSLOTSRANGE', 0, 8_191);
@@ -231,7 +231,7 @@ async function joinCluster(one: RedisProcess, two: RedisProcess): Promise<void> 
   second.disconnect();
 }
 
-/** Runs in a process of its own, with the URL of redis.ts as its argument. */
+/** Runs in another process, with the URL of redis.ts as its argument. */
 function program(code: string, env: Readonly<Record<string, string>> = {}) {
   const source = pathToFileURL('src/store/redis/redis.ts').href;
   return spawnSync(process.execPath, ['--input-type=module', '--eval', code, source], {

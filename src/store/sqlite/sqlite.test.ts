@@ -62,7 +62,7 @@ describe('the file of the sqlite store', () => {
       await store.putMany([{ key: `k${now}`, value: new Uint8Array(2_000), expiresAt: now + 100 }]);
     }
     await store.close();
-    // 3,000 entries of 2 kB passed through; 100 of them are alive at a time.
+    // 3,000 entries of 2 kB were written; 100 of them are alive at a time.
     expect(statSync(file).size).toBeLessThan(1_000_000);
   });
 
@@ -205,7 +205,7 @@ describe('a sqlite store and other processes', () => {
     expect((await store.getMany(keys)).filter((value) => value?.length !== 3_000)).toEqual([]);
   });
 
-  /** Writes batches of 20 entries of 3 kB and says the number of each once it is acknowledged. */
+  /** Writes batches of 20 entries of 3 kB, and prints the number of each acknowledged one. */
   function spawnWriter(file: string, name: string, batches: number) {
     return spawnProgram(`
       import { writeSync } from 'node:fs';
@@ -274,7 +274,7 @@ describe('a read-only sqlite store', () => {
     }
   }
 
-  /** Root may write everything: where the tests run as root, the program becomes the user nobody first. */
+  /** Root may write everything: if the tests run as root, the program first becomes the user nobody. */
   function runUnprivileged(program: string): string[] {
     const become = `if (process.getuid?.() === 0) {
       process.setgroups([]);
@@ -335,7 +335,7 @@ function spawnProgram(program: string) {
   return spawn(process.execPath, programArguments(program), { stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** The exit code, or the signal that ended it. */
+/** Returns the exit code, or the signal that ended the process. */
 function ended(child: ReturnType<typeof spawnProgram>): Promise<number | string | null> {
   return new Promise((done) => child.once('close', (code, signal) => done(signal ?? code)));
 }

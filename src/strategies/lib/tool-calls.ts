@@ -56,7 +56,7 @@ export function callLabel({ name, input }: { readonly name: string; readonly inp
 const MAX_LABEL = 48;
 
 /** Names of arguments that say what a call was about. */
-const telling = /path|file|command|cmd|query|pattern|url|id$/i;
+const descriptive = /path|file|command|cmd|query|pattern|url|id$/i;
 
 function firstText(input: string): string | undefined {
   const fields = parseRecord(input);
@@ -64,7 +64,7 @@ function firstText(input: string): string | undefined {
   const texts = Object.entries(fields).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].trim() !== '',
   );
-  const found = (texts.find(([key]) => telling.test(key)) ?? texts[0])?.[1];
+  const found = (texts.find(([key]) => descriptive.test(key)) ?? texts[0])?.[1];
   return found === undefined ? undefined : shortened(found);
 }
 
