@@ -1,6 +1,6 @@
 /** Edits and reads the JSON of responses and stream events. An edit leaves every other byte unchanged. */
 import { isRecord } from '../conversation/json-record.ts';
-import { ScanError, parseSpan, scanObject, skipSpace } from '../conversation/json-scan.ts';
+import { ScanError, parseSpan, scanObject, skipSpace, scanArray } from '../conversation/json-scan.ts';
 import { applySplices, concatBytes, listSplices, type Splice } from '../conversation/splice.ts';
 import { LeporelloError } from '../errors.ts';
 
@@ -57,6 +57,18 @@ export function jsonList(items: readonly Uint8Array[]): Uint8Array {
 export function memberBytes(json: Uint8Array, key: string): Uint8Array | undefined {
   const member = scanObject(json, skipSpace(json, 0)).members.findLast((candidate) => candidate.key === key);
   return member && json.subarray(member.value.start, member.value.end);
+}
+
+/** An element of an array, as bytes and as a value. */
+export type JsonElement = { readonly bytes: Uint8Array; readonly value: unknown };
+
+/** Returns the elements of a JSON array; none for any other value. */
+export function elementsOf(array: Uint8Array): readonly JsonElement[] {
+  if (array[0] !== '['.charCodeAt(0)) return [];
+  return scanArray(array, 0).elements.map((span) => ({
+    bytes: array.subarray(span.start, span.end),
+    value: parseSpan(array, span),
+  }));
 }
 
 /** Returns the bytes of a member that is an object; those of an empty object for anything else. */

@@ -1,5 +1,4 @@
 /** Reads and rewrites complete Anthropic Messages responses, and spells our own errors in Anthropic's shape. */
-import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
@@ -13,6 +12,7 @@ import {
   setMembers,
   stringIn,
   parseResponse,
+  elementsOf,
 } from '../event-json.ts';
 import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
 
@@ -165,14 +165,6 @@ function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
   return elementsOf(reply.turn)
     .filter(({ value }) => !isPrivate(value))
     .map(({ bytes }) => bytes);
-}
-
-/** Returns the blocks of a content array, each as bytes and as a value. */
-export function elementsOf(turn: Uint8Array) {
-  return scanArray(turn, 0).elements.map((span) => ({
-    bytes: turn.subarray(span.start, span.end),
-    value: parseSpan(turn, span),
-  }));
 }
 
 function callFrom(bytes: Uint8Array, block: unknown): readonly ToolCall[] {

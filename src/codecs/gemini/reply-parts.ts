@@ -1,26 +1,13 @@
 /** Reads the parts of a model's content in a response, as bytes and values, and hides private calls. */
-import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { isRecord } from '../../conversation/json-record.ts';
-import { memberBytes, withMembers } from '../event-json.ts';
+import { memberBytes, withMembers, elementsOf, type JsonElement } from '../event-json.ts';
 import { stringOf, valueOf } from './names.ts';
 
-export type PartBytes = { readonly bytes: Uint8Array; readonly value: unknown };
-
 /** Returns the parts of a content object; none when it has no list of them. */
-export function partsOf(content: Uint8Array): readonly PartBytes[] {
+export function partsOf(content: Uint8Array): readonly JsonElement[] {
   const list = memberBytes(content, 'parts');
-  return list && list[0] === OPEN_BRACKET ? elementsOf(list) : [];
-}
-
-const OPEN_BRACKET = '['.charCodeAt(0);
-
-/** Returns the elements of an array, each as bytes and as a value. */
-function elementsOf(array: Uint8Array): readonly PartBytes[] {
-  return scanArray(array, 0).elements.map((span) => ({
-    bytes: array.subarray(span.start, span.end),
-    value: parseSpan(array, span),
-  }));
+  return list ? elementsOf(list) : [];
 }
 
 /** Returns the call in a part; undefined without one. Its id is optional. */
@@ -44,7 +31,7 @@ export function saidIn(part: unknown): { readonly text: string; readonly isThoug
  * and without one the provider refuses the turn when the client sends it back: if the first is private, the client's first call
  * takes over its signature.
  */
-export function hideRecalls(recallTool: string | undefined): (part: PartBytes) => PartBytes | undefined {
+export function hideRecalls(recallTool: string | undefined): (part: JsonElement) => JsonElement | undefined {
   let signature: string | undefined;
   let isFirst = true;
   return (part) => {

@@ -5,10 +5,18 @@ import { scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
 import { isRecord } from '../../conversation/json-record.ts';
-import { addUsage, jsonList, memberBytes, numberAt, withMembers, parseResponse } from '../event-json.ts';
+import {
+  addUsage,
+  jsonList,
+  memberBytes,
+  numberAt,
+  withMembers,
+  parseResponse,
+  type JsonElement,
+} from '../event-json.ts';
 import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
 import { stringOf, valueOf } from './names.ts';
-import { callIn, hideRecalls, type PartBytes, partsOf, saidIn } from './reply-parts.ts';
+import { callIn, hideRecalls, partsOf, saidIn } from './reply-parts.ts';
 
 const decoder = new TextDecoder();
 
@@ -162,13 +170,13 @@ export function overflowIn(status: number, body: string): Overflow | undefined {
   return readOverflow(status, body, overflowWordings);
 }
 
-function visibleParts(reply: ModelReply): readonly PartBytes[] {
+function visibleParts(reply: ModelReply): readonly JsonElement[] {
   const hide = hideRecalls(reply.recalls[0]?.name);
   return partsOf(reply.turn).flatMap((part) => hide(part) ?? []);
 }
 
 /** Calls without an id get one from their position, which is never written. */
-function callFrom({ bytes, value }: PartBytes, index: number): ToolCall {
+function callFrom({ bytes, value }: JsonElement, index: number): ToolCall {
   const { id, name } = callIn(value)!;
   const call = memberBytes(bytes, 'functionCall') ?? memberBytes(bytes, 'function_call');
   // The arguments as the model spelled them: JavaScript cannot hold all of its numbers.

@@ -25,9 +25,10 @@ import {
   setMembers,
   stringIn,
   withMembers,
+  type JsonElement,
 } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
-import { callIn, hideRecalls, partsOf, saidIn, type PartBytes } from './reply-parts.ts';
+import { callIn, hideRecalls, partsOf, saidIn } from './reply-parts.ts';
 import {
   candidateContent,
   changeCandidate,
@@ -43,7 +44,7 @@ import {
 type GeminiRound = {
   readonly number: number;
   readonly recorder: ContentRecorder;
-  readonly hide: (part: PartBytes) => PartBytes | undefined;
+  readonly hide: (part: JsonElement) => JsonElement | undefined;
   recalled: boolean;
   usage: unknown;
   finish: string | undefined;
@@ -94,7 +95,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   }
 
   /** Returns the chunk without private calls and without an end, under the id of the first response. */
-  function show(event: StreamEvent, data: Uint8Array, visible: readonly PartBytes[]): Uint8Array {
+  function show(event: StreamEvent, data: Uint8Array, visible: readonly JsonElement[]): Uint8Array {
     const parts = jsonList(visible.map(({ bytes }) => bytes));
     const open = changeCandidate(data, (candidate) =>
       setMembers(withParts(candidate, parts), { finishReason: undefined, finishMessage: undefined }),
@@ -179,7 +180,7 @@ function withParts(candidate: Uint8Array, parts: Uint8Array): Uint8Array {
 }
 
 interface ContentRecorder {
-  add(parts: readonly PartBytes[]): void;
+  add(parts: readonly JsonElement[]): void;
   /** Returns the content as JSON bytes. */
   turn(): Uint8Array;
 }

@@ -1,20 +1,9 @@
 /** Reads the items of a response: their text and calls, and which of them the client may see. */
-import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import type { ModelReply, ToolCall } from '../codec.ts';
 import { isRecord } from '../../conversation/json-record.ts';
-import { stringIn } from '../event-json.ts';
+import { stringIn, elementsOf, type JsonElement } from '../event-json.ts';
 
-/** An output item, as bytes and as a value. */
-export type OutputItem = { readonly bytes: Uint8Array; readonly value: unknown };
-
-export function itemsOf(turn: Uint8Array): readonly OutputItem[] {
-  return scanArray(turn, 0).elements.map((span) => ({
-    bytes: turn.subarray(span.start, span.end),
-    value: parseSpan(turn, span),
-  }));
-}
-
-export function textOfItems(items: readonly OutputItem[]): string {
+export function textOfItems(items: readonly JsonElement[]): string {
   return items
     .flatMap(({ value }) => {
       const content = isRecord(value) && value['type'] === 'message' ? value['content'] : undefined;
@@ -33,7 +22,7 @@ export function isPrivate(value: unknown, recallTool: string | undefined): boole
 }
 
 /** Returns the calls that wait for an answer, whatever their type: the provider answers its own calls in the same output. */
-export function callsOfItems(items: readonly OutputItem[]): readonly ToolCall[] {
+export function callsOfItems(items: readonly JsonElement[]): readonly ToolCall[] {
   const outputs = new Set(
     items.map(({ value }) => `${stringIn(value, 'type')} ${stringIn(value, 'call_id')}`),
   );
@@ -53,7 +42,7 @@ export function callsOfItems(items: readonly OutputItem[]): readonly ToolCall[] 
  * True when the provider ran tools of its own, listed those of an MCP server, or compacted the conversation within the call: then
  * it read prompts that nobody sent.
  */
-export function didProviderWork(items: readonly OutputItem[]): boolean {
+export function didProviderWork(items: readonly JsonElement[]): boolean {
   const others = items.filter(({ value }) => !/^(?:message|reasoning)$/.test(stringIn(value, 'type') ?? ''));
   return others.length > callsOfItems(items).length;
 }
@@ -66,7 +55,7 @@ function argumentsOf(value: unknown): string {
 }
 
 /** Leaves out reasoning that no item of another kind follows: the provider would refuse it in the next request. */
-export function withoutStrayReasoning(items: readonly OutputItem[]): readonly OutputItem[] {
+export function withoutStrayReasoning(items: readonly JsonElement[]): readonly JsonElement[] {
   return items.filter((item, index) => {
     const next = items[index + 1];
     return !isReasoning(item) || (next !== undefined && !isReasoning(next));
@@ -77,8 +66,8 @@ export function withoutStrayReasoning(items: readonly OutputItem[]): readonly Ou
  * Returns the items of a reply that the client may see: all but the private calls, and the reasoning that led to nothing else. A
  * client that sent such reasoning back would be refused: "reasoning … without its required following item".
  */
-export function visibleItems(reply: ModelReply): readonly OutputItem[] {
-  const items = itemsOf(reply.turn);
+export function visibleItems(reply: ModelReply): readonly JsonElement[] {
+  const items = elementsOf(reply.turn);
   const recallTool = reply.recalls[0]?.name;
   if (recallTool === undefined) return items;
   return items.filter((item, index) =>
@@ -86,7 +75,7 @@ export function visibleItems(reply: ModelReply): readonly OutputItem[] {
   );
 }
 
-function ledToRecallsOnly(items: readonly OutputItem[], index: number, recallTool: string): boolean {
+function ledToRecallsOnly(items: readonly JsonElement[], index: number, recallTool: string): boolean {
   const behind = items.slice(index + 1);
   const start = behind.findIndex((item) => !isReasoning(item));
   if (start < 0) return true;
@@ -95,6 +84,6 @@ function ledToRecallsOnly(items: readonly OutputItem[], index: number, recallToo
   return rest.slice(0, end < 0 ? undefined : end).every(({ value }) => isPrivate(value, recallTool));
 }
 
-export function isReasoning({ value }: OutputItem): boolean {
+export function isReasoning({ value }: JsonElement): boolean {
   return stringIn(value, 'type') === 'reasoning';
 }

@@ -15,6 +15,8 @@ import {
   setMembers,
   stringIn,
   parseResponse,
+  elementsOf,
+  type JsonElement,
 } from '../event-json.ts';
 import {
   contextLengthWordings,
@@ -22,14 +24,7 @@ import {
   type Overflow,
   type OverflowWording,
 } from '../provider-errors.ts';
-import {
-  callsOfItems,
-  didProviderWork,
-  itemsOf,
-  textOfItems,
-  visibleItems,
-  type OutputItem,
-} from './output.ts';
+import { callsOfItems, didProviderWork, textOfItems, visibleItems } from './output.ts';
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const response = parseResponse(body);
@@ -45,7 +40,7 @@ export function replyFrom(given: {
   readonly response: unknown;
   readonly recallTool: string | undefined;
 }): ModelReply {
-  const items = itemsOf(given.turn);
+  const items = elementsOf(given.turn);
   const calls = callsOfItems(items);
   const isRecall = (call: ToolCall) => call.name === given.recallTool;
   const rawUsage = isRecord(given.response) ? given.response['usage'] : undefined;
@@ -93,7 +88,7 @@ export function writeResponse(
  * `input_tokens` includes cached tokens, read and written, and the prompts of all rounds that the provider ran within the call.
  * `items` are those of the reply: they show whether there were such rounds.
  */
-export function usageFrom(raw: unknown, items: readonly OutputItem[]): ReplyUsage | undefined {
+export function usageFrom(raw: unknown, items: readonly JsonElement[]): ReplyUsage | undefined {
   if (!isRecord(raw)) return undefined;
   const details = recordAt(raw, 'input_tokens_details');
   return {

@@ -34,9 +34,11 @@ import {
   setMembers,
   stringIn,
   withMembers,
+  elementsOf,
+  type JsonElement,
 } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
-import { isPrivate, itemsOf, visibleItems, type OutputItem } from './output.ts';
+import { isPrivate, visibleItems } from './output.ts';
 import { errorEvent, errorOf, replyFrom, usageFrom } from './response.ts';
 
 /** The state of one upstream response. */
@@ -60,7 +62,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   let nextNumber = 0;
   let firstId: string | undefined;
   let earlierUsage: unknown;
-  const earlierItems: OutputItem[] = [];
+  const earlierItems: JsonElement[] = [];
 
   function isPlain(): boolean {
     return round.number === 0 && !round.recorder.anyHeld();
@@ -216,27 +218,25 @@ function newRound(number: number, recallTool: string | undefined): ResponsesRoun
 }
 
 /** Returns the items in the response that an event carries. */
-function outputOf(event: StreamEvent): readonly OutputItem[] {
+function outputOf(event: StreamEvent): readonly JsonElement[] {
   const output = memberBytes(objectBytes(encoder.encode(event.data), 'response'), 'output');
-  return output?.[0] === OPEN_BRACKET ? itemsOf(output) : [];
+  return output ? elementsOf(output) : [];
 }
-
-const OPEN_BRACKET = '['.charCodeAt(0);
 
 interface ItemRecorder {
   /** Starts an item of which only the head is known. */
   begin(index: number, head: unknown): void;
-  finish(index: number, item: OutputItem): void;
+  finish(index: number, item: JsonElement): void;
   /** True for a private call: its events are held back from the client. */
   isHeld(index: number): boolean;
   anyHeld(): boolean;
   isFinished(index: number): boolean;
   /** Returns the finished items, in order of their index. */
-  items(): readonly OutputItem[];
+  items(): readonly JsonElement[];
 }
 
 function recordItems(recallTool: string | undefined): ItemRecorder {
-  const finished = new Map<number, OutputItem>();
+  const finished = new Map<number, JsonElement>();
   const held = new Set<number>();
 
   function begin(index: number, head: unknown): void {

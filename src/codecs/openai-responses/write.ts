@@ -13,11 +13,19 @@ import {
   type MessageWriter,
 } from '../write-body.ts';
 import type { ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
-import { jsonList, memberBytes, setMembers, stringIn, withMembers } from '../event-json.ts';
+import {
+  jsonList,
+  memberBytes,
+  setMembers,
+  stringIn,
+  withMembers,
+  elementsOf,
+  type JsonElement,
+} from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
 import { memoized } from '../memoize.ts';
-import { isReasoning, itemsOf, withoutStrayReasoning, type OutputItem } from './output.ts';
+import { isReasoning, withoutStrayReasoning } from './output.ts';
 import { read } from './read.ts';
 import { itemText } from './structure.ts';
 
@@ -47,7 +55,7 @@ export function continueWith(
  * that led to nothing: no request may hold it. `body` is a request of the same conversation.
  */
 export function roundItems(body: Uint8Array, { turn, answers }: RecallRound): readonly Uint8Array[] {
-  const items = itemsOf(turn).filter((item) => isUsableLater(body, item));
+  const items = elementsOf(turn).filter((item) => isUsableLater(body, item));
   return [...withoutStrayReasoning(items).map(({ bytes }) => bytes), ...answers.map(answerItem)];
 }
 
@@ -59,7 +67,7 @@ export function answerItem({ call, text }: RecallAnswer): Uint8Array {
  * False for reasoning that neither the provider keeps nor the item holds encrypted: it is gone. "Item with id 'rs_…' not found.
  * Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
  */
-function isUsableLater(sent: Uint8Array, item: OutputItem): boolean {
+function isUsableLater(sent: Uint8Array, item: JsonElement): boolean {
   if (!isReasoning(item) || stringIn(item.value, 'encrypted_content') !== undefined) return true;
   const store = memberBytes(sent, 'store');
   return store?.[0] !== 'f'.charCodeAt(0);
@@ -159,7 +167,7 @@ export const insertHiddenRecalls = hiddenRecallInserter(
 /** Items by id, each as a turn. When the provider keeps the history, a client may send references in place of what the model said. */
 const saidBefore = memoized(({ rounds, closing }: HiddenRecall): ReadonlyMap<string, Uint8Array> => {
   const turns = [...rounds.map(({ turn }) => turn), ...(closing ? [closing] : [])];
-  const items = turns.flatMap(itemsOf);
+  const items = turns.flatMap(elementsOf);
   return new Map(items.map(({ bytes, value }) => [stringIn(value, 'id') ?? '', jsonList([bytes])]));
 });
 
