@@ -26,7 +26,7 @@ export interface BackgroundSummarizer {
 }
 
 /** A summary to write. */
-export type SummaryOrder = {
+type SummaryOrder = {
   readonly job: SummaryJob;
   readonly codec: Codec;
   /** The model that `modelFor` returned. */
@@ -38,7 +38,7 @@ export type SummaryOrder = {
 };
 
 /** The result of writing a summary. */
-export type SummaryEnd = {
+type SummaryEnd = {
   /** The tokens of the summary, or the reason why there is none. */
   readonly result: { readonly tokens: number } | { readonly reason: string };
   /** Number of calls of the model, answered or not. */
@@ -155,7 +155,7 @@ const maxReplyBytes = 4 * 1024 * 1024;
  * Asks a model for a summary, in the wire format of the conversation. Rejects with `upstream-failed` when the provider does not answer 200,
  * and with `bad-response` when its answer cannot be read.
  */
-export async function askForSummary(
+async function askForSummary(
   prompt: Prompt,
   codec: Codec,
   send: (body: Uint8Array) => Promise<UpstreamResponse>,
@@ -179,10 +179,9 @@ type SummaryReceiptDeps = {
 };
 
 /** The facts of a summary that are known when it starts. */
-export type BegunSummary = Pick<
-  SummaryReceipt,
-  'at' | 'path' | 'session' | 'behind' | 'model' | 'tokensBefore'
-> & { readonly tenant: string };
+type BegunSummary = Pick<SummaryReceipt, 'at' | 'path' | 'session' | 'behind' | 'model' | 'tokensBefore'> & {
+  readonly tenant: string;
+};
 
 /** Writes the receipt of a summary: its calls and their cost, whether a fold uses the summary or not. */
 export async function addSummaryReceipt(

@@ -249,7 +249,7 @@ export type RecallLimits = {
  * Limits what the model may still recall in one request: the number of rounds, and the tokens, so that answers never make the request
  * exceed the window. When the budget is spent the model is told so once, and continues without further recalls.
  */
-export interface RecallBudget {
+interface RecallBudget {
   /** Returns how many tokens each of `calls` answers may have, or a text for the model when no more can be recalled. */
   forEach(round: number, calls: number): number | string;
   /** Subtracts a text by which the request grows. */

@@ -65,7 +65,7 @@ export function mergeSources({ flags, env, file }: ConfigSources): MergedConfig 
 }
 
 /** Names an origin in a sentence. */
-export function spellOrigin(origin: Origin): string {
+function spellOrigin(origin: Origin): string {
   switch (origin.type) {
     case 'flag':
     case 'variable':

@@ -19,7 +19,7 @@ export type ChatMessage = {
   readonly tool_call_id?: string;
 };
 
-export type ChatCall = {
+type ChatCall = {
   readonly id: string;
   readonly type: string;
   readonly function: { readonly name: string; readonly arguments: string };

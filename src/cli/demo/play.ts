@@ -19,9 +19,9 @@ export type DemoTurn = {
 };
 
 /** A stub in a sent request. `original` is the client's text in its place. */
-export type Stub = { readonly id: string; readonly text: string; readonly original: string };
+type Stub = { readonly id: string; readonly text: string; readonly original: string };
 
-export type DemoRecall = {
+type DemoRecall = {
   /** The arguments of the model's call. */
   readonly asked: string;
   /** Tokens of the gateway's answer. */

@@ -9,7 +9,7 @@ import type { PriceOverrides } from '../../receipts/prices.ts';
 import type { CacheRates } from '../../replay/bill.ts';
 
 /** Name of the model of conversations that were recorded without one. */
-export const replayedModel = 'replayed';
+const replayedModel = 'replayed';
 
 /** A line of a file of conversations, in the format of Chat Completions. */
 export type ConversationRecord = {
@@ -69,7 +69,7 @@ export const priceTables: Readonly<Record<PriceTable, CacheRates>> = {
   uncached: { read: 1, write: 1, output: 5 },
 };
 
-export type PriceTable = 'anthropic' | 'openai' | 'uncached';
+type PriceTable = 'anthropic' | 'openai' | 'uncached';
 
 /** Price of a token that Anthropic caches for an hour. */
 export const writtenForAnHour = 2;

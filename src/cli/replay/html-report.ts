@@ -73,8 +73,8 @@ function legend(name: string, at: number): string {
   return `<span class="mark" style="background:${colorOf(at)}">${at + 1}</span> ${escaped(name)}`;
 }
 
-export type ChartPoint = { readonly name: string; readonly x: number; readonly y: number };
-export type ChartLine = { readonly name: string; readonly values: readonly number[] };
+type ChartPoint = { readonly name: string; readonly x: number; readonly y: number };
+type ChartLine = { readonly name: string; readonly values: readonly number[] };
 
 type Axis = { readonly title: string; readonly show: (value: number) => string };
 
@@ -195,7 +195,7 @@ function svg(content: string, label: string): string {
 }
 
 /** Escapes text for HTML and SVG, because ids and names can contain anything. */
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

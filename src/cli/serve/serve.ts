@@ -141,7 +141,7 @@ function fieldsOf(error: unknown): Readonly<Record<string, unknown>> {
 type ListenAddress = { readonly host: string; readonly port: number };
 
 /** Explains why the gateway cannot listen, and what to do. Errors of another kind are returned unchanged. */
-export function listenProblem(cause: unknown, { host, port }: ListenAddress): unknown {
+function listenProblem(cause: unknown, { host, port }: ListenAddress): unknown {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   const sentence = sentenceFor(code, host, port);
   return sentence === undefined ? cause : new LeporelloError('bad-config', sentence, { cause });
@@ -189,7 +189,7 @@ export function clientHelp(url: string): string {
 }
 
 /** Returns the URL for clients of a gateway that listens on this address. */
-export function urlFor(host: string, port: number): string {
+function urlFor(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -5,7 +5,7 @@
 import { LeporelloError } from '../../errors.ts';
 
 /** A message channel to the other thread. */
-export type Channel = {
+type Channel = {
   post(message: ThreadMessage): void;
   listen(listener: (message: ThreadMessage) => void): void;
 };

@@ -90,7 +90,7 @@ function toHeaders(list: HeaderList): Headers {
 }
 
 /** The part of fetch that the gateway uses. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export type FetchUpstreamOptions = {
   /** Milliseconds from sending the request to the response's headers. Default: 15 minutes. */

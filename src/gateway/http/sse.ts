@@ -6,7 +6,7 @@ import { createParser } from 'eventsource-parser';
 import type { StreamEvent } from '../../codecs/codec.ts';
 
 /** An event, or (`isPiece`) a piece of an event that is too long to be read. */
-export type SplitEvent = StreamEvent & { readonly isPiece?: true };
+type SplitEvent = StreamEvent & { readonly isPiece?: true };
 
 /** Bytes of the longest event that is read. The longest events that providers send are images of a few megabytes. */
 const maxEventBytes = 16 * 1024 * 1024;

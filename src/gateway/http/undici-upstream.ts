@@ -121,7 +121,7 @@ type EncodedBody = { readonly headers: HeaderList; readonly body: Readable };
  * Decompresses a response, for upstreams that compress although they were asked not to. Drops the headers that describe the compression. A
  * body without an encoding, or with an unknown one, is returned unchanged. Destroying the returned stream destroys the given one.
  */
-export function decoded(headers: HeaderList, body: Readable): EncodedBody {
+function decoded(headers: HeaderList, body: Readable): EncodedBody {
   const applied = headers
     .filter(([name]) => name === 'content-encoding')
     .flatMap(([, value]) => value.toLowerCase().split(','))
@@ -155,7 +155,7 @@ let isSubscribed = false;
  * Returns undici's connector, changed to skip an unrequested `100 Continue`, as HTTP requires of clients (RFC 9110, section 15.2). undici
  * skips all other interim responses, but treats a 100 as a server error and closes the connection. So undici is shown 102 instead of 100.
  */
-export function connectorThatSkips100(options: buildConnector.BuildOptions): buildConnector.connector {
+function connectorThatSkips100(options: buildConnector.BuildOptions): buildConnector.connector {
   // One subscription for the process: undici publishes every request there, just before it writes the first byte.
   if (!isSubscribed) subscribe('undici:client:sendHeaders', onRequest);
   isSubscribed = true;

@@ -83,7 +83,7 @@ function addFold(series: Series, { outcome, steps, trigger = 'none', compression
 
 export type Series = ReturnType<typeof seriesIn>;
 
-export function seriesIn(registry: Registry) {
+function seriesIn(registry: Registry) {
   const registers = [registry];
   const counter = <T extends string>(name: string, help: string, ...labelNames: readonly T[]) =>
     new Counter({ name: `leporello_${name}`, help, labelNames, registers });
@@ -154,7 +154,7 @@ const ratios = [1, 1.5, 2, 3, 5, 7.5, 10, 15, 20, 30, 50, 100];
  * Names from clients as labels of metrics. Each label value is a series that is kept for ever, so the number of names is bounded, and only
  * names that a provider has accepted count.
  */
-export interface BoundedNames {
+interface BoundedNames {
   /** Returns the name itself, `other`, or `unknown` without a name. `isReal`: a provider has accepted the name. */
   labelOf(name: string | undefined, isReal: boolean): string;
 }

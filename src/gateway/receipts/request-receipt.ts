@@ -201,7 +201,7 @@ export interface CostTracker {
 }
 
 /** A request that has ended. */
-export type EndedRequest = {
+type EndedRequest = {
   readonly tenant: string;
   readonly prepared: Prepared;
   readonly prices: PriceList;
