@@ -12,7 +12,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createDefaultEngine } from '../src/engine/default-engine.ts';
+import { createDefaultEngine } from '../src/library/default-engine.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import { createEncryptedStore } from '../src/store/encrypted-store.ts';
 import { type HostileCase, hostileCases } from './hostile/bodies.ts';

@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
-import type { FoldSettings } from '../src/engine/default-engine.ts';
+import type { FoldSettings } from '../src/library/default-engine.ts';
 import { sqliteStore } from '../src/store/sqlite/sqlite.ts';
 import { asAnthropic } from '../test/support/as-anthropic.ts';
 import { loadExactCounter } from '../src/tokens/exact.ts';

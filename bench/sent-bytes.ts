@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../src/codecs/codec.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
-import { createDefaultEngine, type FoldSettings } from '../src/engine/default-engine.ts';
+import { createDefaultEngine, type FoldSettings } from '../src/library/default-engine.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import { createEncryptedStore } from '../src/store/encrypted-store.ts';
 import { asAnthropic } from '../test/support/as-anthropic.ts';

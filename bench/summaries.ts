@@ -15,7 +15,7 @@
  * (6) The planted demands are ours, and words like never and always are in most of them.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import type { FoldSettings } from '../src/engine/default-engine.ts';
+import type { FoldSettings } from '../src/library/default-engine.ts';
 import { summarySteps } from '../src/strategies/lib/summary-steps.ts';
 import { loadExactCounter } from '../src/tokens/exact.ts';
 import { longHorizon, readConversations } from './replay/data.ts';

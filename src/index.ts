@@ -1,16 +1,16 @@
 /** Public entry `leporello`: the engine and its parts. Other entries: `leporello/codecs/*`, `leporello/stores/*` and `leporello/gateway`. */
 export type { Codec, RecallTool } from './codecs/codec.ts';
-export type { FoldSettings } from './engine/default-engine.ts';
-export type { CompressedResult, ResultRequest } from './engine/compress-result.ts';
+export type { FoldSettings } from './library/default-engine.ts';
+export type { CompressedResult, ResultRequest } from './library/compress-result.ts';
 export { createEngine, type Engine } from './engine/engine.ts';
-export type { EngineOptions } from './engine/options.ts';
+export type { EngineOptions } from './engine/types.ts';
 export {
   type Compacted,
   createLeporello,
   type Leporello,
   type LeporelloOptions,
-} from './engine/leporello.ts';
-export type { Prepared } from './engine/prepared.ts';
+} from './library/leporello.ts';
+export type { Prepared } from './engine/types.ts';
 export type { Conversation, Message, Part } from './conversation/conversation.ts';
 export type { Edit } from './conversation/edit.ts';
 export { type ErrorCode, LeporelloError } from './errors.ts';

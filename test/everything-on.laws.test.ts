@@ -9,7 +9,7 @@ import type { Codec } from '../src/codecs/codec.ts';
 import { geminiFor } from '../src/codecs/gemini/index.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../src/codecs/openai-responses/index.ts';
-import { createDefaultEngine, type FoldSettings } from '../src/engine/default-engine.ts';
+import { createDefaultEngine, type FoldSettings } from '../src/library/default-engine.ts';
 import { scanArray } from '../src/conversation/json-scan.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import { createEncryptedStore } from '../src/store/encrypted-store.ts';

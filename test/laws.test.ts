@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../src/codecs/codec.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
-import type { Prepared } from '../src/engine/prepared.ts';
+import type { Prepared } from '../src/engine/types.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import type { Store } from '../src/store/store.ts';
 import { defaultStrategies, strategiesFor } from '../src/strategies/default-strategies.ts';

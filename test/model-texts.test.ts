@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import * as markers from '../src/arrival/markers.ts';
 import { shrink } from '../src/arrival/shrink.ts';
 import { openBudget } from '../src/gateway/recall-loop.ts';
-import type { Prepared } from '../src/engine/prepared.ts';
+import type { Prepared } from '../src/engine/types.ts';
 import { extract } from '../src/outline/extract.ts';
 import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.ts';
 import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';

@@ -9,7 +9,7 @@ import type { Codec } from '../src/codecs/codec.ts';
 import { geminiFor } from '../src/codecs/gemini/index.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../src/codecs/openai-responses/index.ts';
-import type { Refusal } from '../src/engine/request.ts';
+import type { Refusal } from '../src/engine/types.ts';
 import { strategiesFor } from '../src/strategies/default-strategies.ts';
 import { testEngine } from './support/test-engine.ts';
 

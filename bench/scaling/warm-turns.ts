@@ -1,7 +1,7 @@
 /** One conversation measured: turn after turn through an engine that saw the turn before, beside what anyone does with a body. */
 import type { Codec } from '../../src/codecs/codec.ts';
 import { createSeenBodies } from '../../src/codecs/seen-bodies.ts';
-import { createDefaultEngine, type FoldSettings } from '../../src/engine/default-engine.ts';
+import { createDefaultEngine, type FoldSettings } from '../../src/library/default-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { commonLength, sha256 } from '../../src/store/digest.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -4,7 +4,7 @@
  */
 import { conversationBody, type ConversationRecord } from '../../src/cli/replay/conversation-body.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
-import type { FoldSettings } from '../../src/engine/default-engine.ts';
+import type { FoldSettings } from '../../src/library/default-engine.ts';
 import { enginePolicy, type Policy } from '../../src/replay/policies.ts';
 import { sha256 } from '../../src/store/digest.ts';
 import { messageText } from '../../src/replay/needs.ts';

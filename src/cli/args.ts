@@ -5,7 +5,7 @@
 import { type ParseArgsOptionsConfig, parseArgs as parseFlags } from 'node:util';
 import { LeporelloError } from '../errors.ts';
 import { parseRange } from '../recall/lines.ts';
-import { nearest } from '../engine/nearest.ts';
+import { nearest } from '../library/checks.ts';
 
 /** A parsed command line. */
 export type Args =

@@ -3,8 +3,8 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { habitAfter, noHabit } from './cache-marks.ts';
-import type { EngineOptions } from './options.ts';
+import { habitAfter, noCacheHabit } from './send.ts';
+import type { EngineOptions } from './types.ts';
 
 const minute = 60_000;
 const anthropicPrices = { read: 0.1, write: 1.25, minCachedTokens: 1_024 };
@@ -153,7 +153,7 @@ describe('marks are set only where the next request will find them', () => {
 });
 
 it('a habit is a mean of the last four', () => {
-  const kept = (...requests: readonly boolean[]) => requests.reduce(habitAfter, noHabit).kept;
+  const kept = (...requests: readonly boolean[]) => requests.reduce(habitAfter, noCacheHabit).kept;
   expect(kept(true)).toBe(1);
   expect(kept(true, false)).toBe(0.5);
   expect(kept(true, true, true, true, true, true, false)).toBe(0.75);

@@ -4,7 +4,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, jobSteps } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import type { CachePrices } from './options.ts';
+import type { CachePrices } from './types.ts';
 
 const request = (turns: number) => ({
   codec: openaiChat,

@@ -15,7 +15,7 @@ import { chatFixture } from '../../test/support/codec-suite/openai-chat/fixture.
 import { responsesFixture } from '../../test/support/codec-suite/openai-responses/fixture.ts';
 import { chatBody, jobSteps } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { newFault } from './check.ts';
+import { newFault } from './protect.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

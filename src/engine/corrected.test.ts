@@ -157,7 +157,7 @@ describe('who teaches', () => {
   it('is also a conversation that is left alone', async () => {
     const { engine } = testEngine();
     for (const task of ['The first.', 'The second.']) {
-      await engine.leaveAlone(requestOf(jobs(2, task)));
+      await engine.disableFolding(requestOf(jobs(2, task)));
       const { outcome, learn } = await prepare(engine, jobs(4, task));
       expect(outcome).toEqual({ status: 'untouched', reason: 'left alone' });
       learn(6_000);

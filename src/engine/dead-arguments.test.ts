@@ -4,7 +4,7 @@ import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { planInputFor } from '../../test/support/plan-input.ts';
 import { foldView } from '../../test/support/strategy-suite.ts';
-import { deadArguments } from './dead-arguments.ts';
+import { deadArguments } from './idle-content.ts';
 
 const file = 'const x = 1;\n'.repeat(100);
 const write = (content: string): Step => ({

@@ -321,7 +321,7 @@ describe('a conversation whose provider refused our edits', () => {
     let now = 1_700_000_000_000;
     const { engine } = testEngine({ triggerOptions: budget, clock: () => now });
     expect((await engine.prepare(request(30))).outcome.status).toBe('compacted');
-    await engine.leaveAlone(request(30));
+    await engine.disableFolding(request(30));
     now += day - 1;
     expect((await engine.prepare(request(31))).outcome).toEqual({
       status: 'untouched',
@@ -336,7 +336,7 @@ describe('a conversation whose provider refused our edits', () => {
     const { engine } = testEngine({ triggerOptions: budget, store });
     await engine.prepare(request(30));
     await store.close();
-    await engine.leaveAlone(request(30));
+    await engine.disableFolding(request(30));
     expect((await engine.prepare(request(31))).body).toEqual(request(31).body);
   });
 });

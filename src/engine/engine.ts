@@ -1,19 +1,15 @@
-/** The engine as others see it: reads each request, has it compacted, and sends the original bytes whatever fails. */
-import { unremembered } from '../codecs/read-body.ts';
+/** The engine as its callers see it. It never rejects: whatever fails, the client's original bytes can be sent. */
+import type { Codec } from '../codecs/codec.ts';
 import { readBeginning } from '../codecs/read-beginning.ts';
+import { unremembered } from '../codecs/read-body.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { LeporelloError } from '../errors.ts';
+import type { KeptReply } from '../conversation/hidden-recall.ts';
+import { beginningOf, calibratorFor } from './demand.ts';
+import { prepareRequest } from './prepare.ts';
+import { type EngineState, clientLinks, createEngineState, disableFolding, foldMemory } from './state.ts';
+import { type EngineOptions, type EngineRequest, type Prepared, inTime, passThrough } from './types.ts';
+import type { Outcome } from '../receipts/receipt.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
-import { compactRequest, problemIn } from './compact-request.ts';
-import { gaugeOf } from './corrected.ts';
-import { withKeptReply } from './kept-replies.ts';
-import type { EngineOptions } from './options.ts';
-import { type Prepared, unprepared } from './prepared.ts';
-import { leaveAlone } from './replay.ts';
-import { openSlices, readInSlices, type Slices } from './slices.ts';
-import type { EngineRequest } from './request.ts';
-import { unfolded, type UnfoldedOutcome } from './unfolded.ts';
-import { foldMemory, linksAsCame, lookUpIn, openWorkshop, type Workshop } from './workshop.ts';
 
 export interface Engine {
   /** Never rejects: what goes wrong is the outcome `failed`, with the body as it came. */
@@ -27,63 +23,35 @@ export interface Engine {
   /**
    * Folds this conversation for a day only where it would not fit, because its provider took it only without our edits. Never rejects.
    */
-  leaveAlone(request: EngineRequest): Promise<void>;
+  disableFolding(request: EngineRequest): Promise<void>;
   /** Takes in the tokens a provider reported for a prompt that was sent without `prepare`. Never rejects. */
   learn(request: EngineRequest, reported: number): Promise<void>;
 }
 
 /** An engine from its parts; `createLeporello` has the usual ones. What it remembers of blocks is bounded by `maxParts`. */
 export function createEngine(options: EngineOptions): Engine {
-  const workshop = openWorkshop(options);
+  const engine = createEngineState(options);
   return {
-    async prepare(request) {
-      let conversation: Conversation | undefined;
+    prepare: (request) => prepareRequest(engine, request),
+    unfolded: (request, outcome, waitMs = 0) => unfolded(engine, request, outcome, waitMs),
+    async disableFolding(request) {
       try {
-        const slices = openSlices();
-        const came = await readInSlices(request.codec, request.body, workshop.reading, slices);
-        conversation = came;
-        const links = await linksInSlices(workshop, request, came, slices);
-        const asked = lookUpIn(workshop, request, came, links);
-        conversation = withKeptReply(request.codec, workshop.reading, came, await asked.reply);
-        const incoming = { came, conversation, known: await asked.rest };
-        await slices.pause();
-        const prepared = await compactRequest(workshop, request, incoming, slices);
-        return options.mode === 'observe' ? observed(prepared, conversation) : prepared;
-      } catch (error) {
-        const status = isUnread(error) ? 'untouched' : 'failed';
-        // Not what came where that goes on from a private call, for no provider takes it.
-        const body = conversation?.body ?? request.body;
-        const { model, sessionKey } =
-          conversation ?? readBeginning(request.codec, request.body, unremembered) ?? {};
-        return {
-          ...unprepared(
-            body,
-            { status, reason: problemIn(error) ?? 'unexpected error' },
-            { model, sessionKey },
-          ),
-          mayGoAsItCame: body === request.body,
-        };
-      }
-    },
-    unfolded: (request, outcome, waitMs = 0) => unfolded(workshop, request, outcome, waitMs),
-    async leaveAlone(request) {
-      try {
-        const conversation = request.codec.read(request.body, workshop.reading);
+        const conversation = request.codec.read(request.body, engine.reading);
         // One without its history begins like many others, and no fold is ever made of it.
         if (conversation.previousReplyId !== undefined) return;
-        await leaveAlone(foldMemory(workshop, request, conversation, conversation), options.clock?.());
+        await disableFolding(foldMemory(engine, request, conversation, conversation), options.clock?.());
       } catch {
         // This process remembers the refusal; others meet the next one anew.
       }
     },
     async learn(request, reported) {
       try {
-        const conversation = request.codec.read(request.body, workshop.reading);
+        const conversation = request.codec.read(request.body, engine.reading);
         const counter = await options.counterFor(conversation.model);
-        const links = linksAsCame(workshop, request, conversation);
-        const counts = createConversationCounter({ counter, memo: workshop.counts });
+        const links = clientLinks(engine, request, conversation);
+        const counts = createConversationCounter({ counter, memo: engine.counts });
         await counts.ahead(conversation);
-        gaugeOf(workshop.calibration, request.tenant, conversation, links).learn(
+        calibratorFor(engine.calibration, request.tenant, conversation, links).learn(
           counts.total(conversation),
           reported,
         );
@@ -94,30 +62,68 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** The client's own bytes, gone on from the right reply, with the report of what would have been sent. */
-function observed(prepared: Prepared, conversation: Conversation): Prepared {
-  const { report, prompt, learn, identity, mayGoAsItCame } = prepared;
-  const sent = unprepared(conversation.body, { status: 'observed' }, conversation);
-  return { ...sent, mayGoAsItCame, report, prompt, learn, identity };
-}
+// Requests that are sent without a fold: a client's bypass, or a fold that was not ready in time. The client's own bytes are sent, except for the
+// reply that they continue: after a private recall, the provider may know that reply by another name, and accepts no other (decision 30).
 
-/** Messages whose links are computed before others may run: some 15 ms. */
-const linksAtOnce = 20_000;
+export type UnfoldedOutcome = Extract<Outcome, { readonly reason: string }>;
 
-/** Returns the links of the prefix chain, as `linksAsCame` does. */
-async function linksInSlices(
-  workshop: Workshop,
+/** Never rejects. */
+export async function unfolded(
+  engine: EngineState,
   request: EngineRequest,
-  came: Conversation,
-  slices: Slices,
-): Promise<readonly string[]> {
-  for (let length = linksAtOnce; length < came.messages.length; length += linksAtOnce) {
-    linksAsCame(workshop, request, { ...came, messages: came.messages.slice(0, length) });
-    await slices.pause();
-  }
-  return linksAsCame(workshop, request, came);
+  outcome: UnfoldedOutcome,
+  waitMs: number,
+): Promise<Prepared> {
+  const { codec, body } = request;
+  // The list of messages is cut short, so nothing may remember it as the conversation's.
+  const came = readBeginning(codec, body, { ...engine.reading, seen: undefined });
+  if (!came) return passThrough(body, outcome);
+  const named = codec.continueReply && came.previousReplyId;
+  const kept = named === undefined ? 'none' : await keptReply(engine, request.tenant, named, waitMs);
+  const going = typeof kept === 'string' ? undefined : goneOn(codec, body, kept);
+  const isUncertain = kept !== 'none' && !going;
+  const reason = isUncertain
+    ? `${outcome.reason}; it goes on from the reply it names, as memory could not be asked for another in time`
+    : outcome.reason;
+  return {
+    ...passThrough(going ?? body, { ...outcome, reason }, came),
+    mayGoAsItCame: going === undefined,
+    identity: { links: [], beginning: beginsWith(engine, request, came), session: came.sessionKey },
+  };
 }
 
-function isUnread(error: unknown): boolean {
-  return LeporelloError.isInstance(error) && error.code === 'not-this-format';
+/** From this process at once; from the store where it answers in time. */
+async function keptReply(
+  { options: { keptReplies } }: EngineState,
+  tenant: string,
+  named: string,
+  waitMs: number,
+): Promise<KeptReply | 'none' | 'not known'> {
+  const here = keptReplies.known(tenant, named);
+  if (here) return here;
+  if (waitMs === 0) return 'not known';
+  try {
+    return (await inTime({ leftMs: () => waitMs }, keptReplies.find(tenant, named))) ?? 'none';
+  } catch {
+    return 'not known';
+  }
+}
+
+/** The body that goes on from the kept reply; undefined where it could not be written. */
+function goneOn(codec: Codec, body: Uint8Array, kept: KeptReply): Uint8Array | undefined {
+  try {
+    const changed = codec.continueReply?.({ body }, kept);
+    return changed && readBeginning(codec, changed, unremembered)?.previousReplyId === kept.name
+      ? changed
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function beginsWith(engine: EngineState, request: EngineRequest, came: Conversation): string | undefined {
+  const links = clientLinks(engine, request, came);
+  const beginning = beginningOf(came, links);
+  // The first link stands for no message: all conversations of a tenant share it.
+  return beginning === links[0] ? undefined : beginning;
 }

@@ -5,9 +5,9 @@ import { chatBody, readChat, type Step } from '../../test/support/chat-conversat
 import { outline } from '../../test/support/codec-suite/outline.ts';
 import { hiddenRecallOf } from '../../test/support/codec-suite/with-hidden-recalls.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { answerRecall } from './answer-recall.ts';
+import { answerRecall } from '../library/leporello.ts';
 import type { Engine } from './engine.ts';
-import type { Prepared } from './prepared.ts';
+import type { Prepared } from './types.ts';
 
 const tools = ['read_file', 'run'];
 
@@ -117,7 +117,7 @@ describe('what was recalled in private', () => {
     const { engine } = testEngine();
     await recalled(engine);
     const body = chatBody(told, { tools, model: 'gpt-4o' });
-    await engine.leaveAlone({ codec: openaiChat, body, tenant: 'tenant' });
+    await engine.disableFolding({ codec: openaiChat, body, tenant: 'tenant' });
     const goesOn: readonly Step[] = [...told, { assistant: 'None.' }, { user: 'Thanks.' }];
     const prepared = await prepare(engine, goesOn);
     expect(prepared.body).toEqual(chatBody(goesOn, { tools, model: 'gpt-4o' }));

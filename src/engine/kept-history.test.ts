@@ -4,7 +4,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, chatMessages, type Step } from '../../test/support/chat-conversation.ts';
-import { createLeporello, type Leporello } from './leporello.ts';
+import { createLeporello, type Leporello } from '../library/leporello.ts';
 
 type Message = { readonly role: string; readonly content: unknown };
 

@@ -66,7 +66,7 @@ describe('a request that goes on from a reply the provider keeps', () => {
   it('never makes conversations that begin with the same words be left alone', async () => {
     const { engine } = testEngine();
     await recalled(engine);
-    await engine.leaveAlone({ codec: openaiResponses, body: next, tenant: 't' });
+    await engine.disableFolding({ codec: openaiResponses, body: next, tenant: 't' });
     const fresh = encoder.encode(`{"model":"gpt-5","input":"And now?",${tools}}`);
     expect((await prepare(engine, fresh)).outcome).toEqual({
       status: 'untouched',

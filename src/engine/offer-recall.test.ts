@@ -4,7 +4,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { chatBody, jobSteps, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import type { Engine } from './engine.ts';
-import type { Prepared } from './prepared.ts';
+import type { Prepared } from './types.ts';
 
 const log = (name: string) => Array.from({ length: 100 }, (_, at) => `${name}: step ${at}`).join('\n');
 
@@ -109,7 +109,7 @@ describe('the recall tool that is always offered', () => {
       tenant: 'tenant',
     });
     expect(offers(await engine.prepare(request(2)))).toBe(true);
-    await engine.leaveAlone(request(3));
+    await engine.disableFolding(request(3));
     expect(offers(await engine.prepare(request(4)))).toBe(false);
     const forced = await engine.prepare({
       ...request(20),

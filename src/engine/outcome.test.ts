@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../conversation/edit.ts';
-import { searchedOf } from './outcome.ts';
+import { searchedOf } from './report.ts';
 
 describe('what a search looks through', () => {
   it('is what was folded last first, what was made smaller last, and nothing twice', () => {

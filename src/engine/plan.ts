@@ -5,17 +5,17 @@
 import type { ReadContext, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, TextPlace } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, withoutTakenIn } from '../conversation/edit.ts';
-import { placeKey } from '../conversation/pairing.ts';
 import { leavesOriginals, withOriginalIds } from '../conversation/original.ts';
+import { placeKey } from '../conversation/pairing.ts';
+import { newFault, newProblems, noteSound } from './protect.ts';
+import { type Shrink, savedByMessage } from './references.ts';
+import { type ShrinkInput, shrinkInSlices, shrinksOf } from './shrinks.ts';
+import { readInSlices } from '../codecs/slices.ts';
+import type { Compression } from '../receipts/compression.ts';
+import type { FoldStep } from '../receipts/receipt.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, FoldOnly } from '../triggers/trigger.ts';
-import { newFault, newProblems, noteSound } from './check.ts';
-import type { Compression } from '../receipts/compression.ts';
-import type { FoldStep } from '../receipts/receipt.ts';
-import { readInSlices } from './slices.ts';
-import { savedByMessage, type Shrink } from './shrink.ts';
-import { shrinkInSlices, type ShrinkInput, shrinksOf } from './shrinks.ts';
 
 /** Everything a fold is made from. */
 export type PlanInput = ShrinkInput & {
@@ -338,4 +338,26 @@ function excess(state: Draft, demand: Demand, { reach }: Strategy): number {
     case 'everything':
       return now - (atMost ?? goal.target);
   }
+}
+
+// Reasoning that the provider refused. Sealed reasoning is bound to the messages before it: what was written after a fold or a recall that is no
+// longer known (another gateway, a lost store) would be refused for ever, so all of it is dropped.
+
+/** Undefined when there is none, and when the rest would not be valid. */
+export async function dropReasoning(input: PlanInput, start: Draft): Promise<Planned | undefined> {
+  const gone = new Set(start.edits.flatMap((edit) => (edit.kind === 'drop-part' ? [placeKey(edit)] : [])));
+  const dropped = input.conversation.messages.flatMap(({ index: message, parts }) =>
+    parts.flatMap(({ type }, part): readonly Edit[] =>
+      type === 'reasoning' && !gone.has(placeKey({ message, part }))
+        ? [{ kind: 'drop-part', message, part, memory: undefined }]
+        : [],
+    ),
+  );
+  if (dropped.length === 0) return undefined;
+  const result = await draft(input, [...start.edits, ...dropped]);
+  const { rules } = input.codec;
+  if (newProblems(rules, start.sent, result.sent).length > 0) return undefined;
+  if (newFault(rules, input.conversation.body, result.body) !== undefined) return undefined;
+  const tokensSaved = start.tokens - result.tokens;
+  return { draft: result, steps: [{ strategy: 'drop-reasoning', edits: dropped.length, tokensSaved }] };
 }

@@ -3,7 +3,7 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { besideResults } from '../../test/support/beside-results.ts';
 import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
-import { keptMessages, protectionOf } from './protection.ts';
+import { keptMessages, protectionOf } from './protect.ts';
 
 describe('a pinned text', () => {
   it('protects the call whose arguments hold it, however they spell it', () => {

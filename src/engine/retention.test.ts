@@ -13,7 +13,7 @@ import type { Clock, Store } from '../store/store.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { chatBody, jobSteps, type Step } from '../../test/support/chat-conversation.ts';
 import { isRedisMissing, type RedisProcess, startRedis } from '../../test/support/redis-server.ts';
-import { createDefaultEngine } from './default-engine.ts';
+import { createDefaultEngine } from '../library/default-engine.ts';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 const tenant = 'local';

@@ -6,8 +6,8 @@ import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { answerRecall } from './answer-recall.ts';
-import type { Prepared } from './prepared.ts';
+import { answerRecall } from '../library/leporello.ts';
+import type { Prepared } from './types.ts';
 
 const tools = ['read_file', 'search', 'run'];
 const shrinks = { lossless: false };

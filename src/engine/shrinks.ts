@@ -3,19 +3,18 @@
  * ever rewritten but by folds. A pure function of the conversation and of what is folded in it; nothing needs to be kept to do it again.
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
+import { type Conversation, type Message, type Part, inputOf } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/pairing.ts';
+import { lastAssistant } from '../conversation/turns.ts';
+import { type ArrivedText, type Repeats, type Shrink, withReferences } from './references.ts';
+import type { Slices } from '../codecs/slices.ts';
+import type { Fold } from '../store/fold-records.ts';
+import { placesEdited } from '../strategies/lib/editable-texts.ts';
+import { callLabel } from '../strategies/lib/tool-calls.ts';
+import { type ShrinkSettings, type ToolResultPart, shrinkResult } from '../strategies/shrink-results.ts';
 import type { Protection } from '../strategies/strategy.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
-import { type Conversation, inputOf, type Message, type Part } from '../conversation/conversation.ts';
-import type { Edit } from '../conversation/edit.ts';
-import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
-import { lastAssistant } from '../conversation/turns.ts';
-import type { Fold } from '../store/fold-records.ts';
-import { type ToolResultPart, type ShrinkSettings, shrinkResult } from '../strategies/shrink-results.ts';
-import { callLabel } from '../strategies/lib/tool-calls.ts';
-import { type ArrivedText, type Repeats, withReferences } from './repeats.ts';
-import type { Shrink } from './shrink.ts';
-import type { Slices } from './slices.ts';
-import { placesEdited } from '../strategies/lib/editable-texts.ts';
 
 export type Shrinking = {
   readonly settings: ShrinkSettings;

@@ -16,7 +16,7 @@ import { responsesFixture } from '../../test/support/codec-suite/openai-response
 import { newReading } from '../../test/support/codec-suite/views.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import type { Engine } from './engine.ts';
-import type { Refusal } from './request.ts';
+import type { Refusal } from './types.ts';
 
 const formats: readonly (readonly [Codec, CodecFixture])[] = [
   [openaiChat, chatFixture],

@@ -3,7 +3,7 @@ import type { Edit } from '../conversation/edit.ts';
 import type { FoldView } from '../strategies/strategy.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView } from '../../test/support/strategy-suite.ts';
-import { stubsWillDo } from './stubs-will-do.ts';
+import { stubsWillDo } from './summary-ahead.ts';
 
 /** About 1,000 tokens each, by characters. */
 const read: Step = { calls: [{ name: 'read_file', input: '{}', result: 'x'.repeat(4_000) }] };

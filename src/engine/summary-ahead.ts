@@ -3,37 +3,20 @@
  * a model has it summarised meanwhile, off the path of any request. A fold that comes earlier goes on with an extract.
  */
 import type { Message } from '../conversation/conversation.ts';
-import { reasonOf } from '../errors.ts';
-import type { ReadySummaries } from '../store/ready-summaries.ts';
-import { freeUnits, remainingTokens } from '../strategies/lib/free-units.ts';
-import type { FoldView } from '../strategies/strategy.ts';
-import { summarySteps } from '../strategies/lib/summary-steps.ts';
-import type { Summarizer, SummaryRequest } from '../outline/summarizer.ts';
-import { type Demand, firstDemand, type Trigger, type TriggerState } from '../triggers/trigger.ts';
+import { lastMessageOf } from '../conversation/edit.ts';
+import { demandInCounts } from './demand.ts';
+import type { OpenedRequest } from './history.ts';
 import { type Draft, type PlanInput, viewOf } from './plan.ts';
-import { type FoldMemory, placeForClient } from './replay.ts';
-import { stubsWillDo } from './stubs-will-do.ts';
-import type { SummaryNotes } from './summary-notes.ts';
-
-export type AheadOptions = {
-  readonly ready: ReadySummaries;
-  /** Tokens that a summary aims at, at most. */
-  readonly maxTokens: number;
-};
-
-/** A summary that will be needed. */
-export type SummaryJob = {
-  /** The same for two requests that want the same summary. */
-  readonly key: string;
-  /** The keys of summaries of earlier parts of the same conversation. */
-  readonly earlier: () => ReadonlySet<string>;
-  /** Tokens of the messages it is to stand for, those of the summary it takes in left out. */
-  readonly tokens: number;
-  /** Whether it is to be written here: for `forMs`, no other instance on the same store will. Rejects with `store-failed`. */
-  readonly claim: (forMs: number) => Promise<boolean>;
-  /** Has it written and keeps it; resolves with its tokens. Rejects where the summarizer fails, or with `store-failed`. */
-  readonly write: (summarizer: Summarizer, signal?: AbortSignal) => Promise<number>;
-};
+import { hasWayBack } from './protect.ts';
+import { type EngineState, type FoldMemory, type SummaryNotes, placeForClient } from './state.ts';
+import type { AheadOptions, SummaryJob } from './types.ts';
+import { reasonOf } from '../errors.ts';
+import type { SummaryRequest } from '../outline/summarizer.ts';
+import { editableTexts } from '../strategies/lib/editable-texts.ts';
+import { freeUnits, remainingTokens } from '../strategies/lib/free-units.ts';
+import { summarySteps } from '../strategies/lib/summary-steps.ts';
+import type { FoldView } from '../strategies/strategy.ts';
+import { type Demand, type Trigger, type TriggerState, firstDemand } from '../triggers/trigger.ts';
 
 /** Of the size at which a trigger fires. */
 const soft = 0.6;
@@ -60,6 +43,21 @@ const fewestTokens = 1_500;
 const leastNew = 0.25;
 /** Tokens that what the user demanded may take beyond the aim. */
 const mostForRules = 2_000;
+
+/** Returns the summary that the next fold will need, when it should be written by now. */
+export function summaryFor(
+  { options, summaryNotes }: EngineState,
+  { foldingDisabled, state, memory, input, calibrator }: OpenedRequest,
+  result: Draft,
+): SummaryJob | undefined {
+  const { summaries, triggers, mode } = options;
+  const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
+  const ahead = summaries && isFree ? demandAhead(triggers, state) : undefined;
+  if (!summaries || !ahead || mode === 'observe') return undefined;
+  const demand = demandInCounts(ahead, calibrator.correction);
+  const fixed = Math.min(result.tokens, calibrator.correction.countFor(state.fixed ?? 0));
+  return summaryJob({ ...summaries, notes: summaryNotes }, memory, input, result, { demand, fixed });
+}
 
 /**
  * `demand`: the one there will be, in counts, and `fixed` the counts that no fold can take out. Undefined where there is nothing (more) to be
@@ -153,4 +151,32 @@ function unitsGoing(view: FoldView): readonly (readonly Message[])[] {
         : unit.reduce((sum, { index }) => sum + remaining(index), 0);
   }
   return going;
+}
+
+// Folds that need no summary, because stubs in place of tool results free enough tokens.
+
+/** Tokens of a stub, about. */
+const stubTokens = 60;
+
+/** `view` asks for what will be too much when there are so many tokens more. They are taken to be of the same kind as what came last. */
+export function stubsWillDo(view: FoldView, more: number): boolean {
+  if (view.excess.unit === 'messages') return false;
+  const folded = view.edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), -1);
+  let saved = 0;
+  let savedOfNew = 0;
+  for (const { at, part, message, literal } of editableTexts(view, 'tool-result')) {
+    const isSmall = literal.length - 2 < view.compressionBytesThreshold;
+    // Of a result in several texts all are counted with the first.
+    if (isSmall || at.text > 0 || view.protects.part(at.message, at.part)) continue;
+    const shown = view.shrunk(at);
+    const tokens = shown === undefined ? view.measure.part(message, part) : view.measure.text(shown);
+    const gain = Math.max(0, tokens - stubTokens);
+    saved += gain;
+    if (at.message > folded) savedOfNew += gain;
+  }
+  const { messages } = view.conversation;
+  const tokensOfNew = messages
+    .slice(folded + 1)
+    .reduce((sum, { index }) => sum + view.measure.message(index), 0);
+  return saved + (more * savedOfNew) / Math.max(1, tokensOfNew) >= view.excess.amount;
 }

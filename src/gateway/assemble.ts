@@ -1,8 +1,7 @@
 /** Assembles the gateway from its settings. Opens nothing itself: the store and the upstream are passed in. */
-import { foldChecks } from '../engine/check-settings.ts';
 import {
-  allowed,
   type Checks,
+  allowed,
   checkSettings,
   isText,
   listOf,
@@ -12,8 +11,9 @@ import {
   shown,
   trueOrFalse,
   wholeNumber,
-} from '../engine/checks.ts';
-import { createDefaultEngine, type FoldSettings } from '../engine/default-engine.ts';
+} from '../library/checks.ts';
+import { foldChecks } from '../library/settings.ts';
+import { createDefaultEngine, type FoldSettings } from '../library/default-engine.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Store } from '../store/store.ts';
 import { createKeptReplies, type KeptReplies } from '../store/kept-replies.ts';

@@ -3,17 +3,17 @@
  * the credential of the conversation. Failures are logged; the fold then uses an extractive summary.
  */
 import type { Codec, ModelReply, Prompt } from '../codecs/codec.ts';
-import type { SummaryJob } from '../engine/summary-ahead.ts';
+import type { SummaryJob } from '../engine/types.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
-import { createModelSummarizer } from '../outline/model.ts';
-import type { ModelInfo } from '../tokens/models.ts';
-import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
-import type { UpstreamResponse } from './http/http.ts';
 import { readBody } from './http/body.ts';
-import type { ReceiptTotals } from '../receipts/totals.ts';
-import { type CallUsage, costOf, type SummaryReceipt } from '../receipts/receipt.ts';
+import type { UpstreamResponse } from './http/http.ts';
 import type { ReceiptLog } from './receipts/receipt-log.ts';
+import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
 import type { Prices } from './receipts/request-receipt.ts';
+import { createModelSummarizer } from '../outline/model.ts';
+import { type CallUsage, type SummaryReceipt, costOf } from '../receipts/receipt.ts';
+import type { ReceiptTotals } from '../receipts/totals.ts';
+import type { ModelInfo } from '../tokens/models.ts';
 
 /** Starts summaries in the background. */
 export interface BackgroundSummarizer {

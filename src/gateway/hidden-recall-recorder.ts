@@ -1,6 +1,6 @@
 /** Collects the hidden recalls of one reply, and stores them for later requests of the conversation. */
 import { type ModelReply, type RecallAnswer, recallsWithCalls } from '../codecs/codec.ts';
-import type { Prepared } from '../engine/prepared.ts';
+import type { Prepared } from '../engine/types.ts';
 import type { RecallRound, KeptReply } from '../conversation/hidden-recall.ts';
 import { storeWaitMs, waitAtMost } from './waiting.ts';
 

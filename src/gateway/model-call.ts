@@ -2,8 +2,7 @@
  * Serves one model call: read the body, fold, send, relay the response, write the receipt. When anything inside the gateway fails, the
  * client's own bytes are sent.
  */
-import type { EngineRequest } from '../engine/request.ts';
-import { type Prepared, unprepared } from '../engine/prepared.ts';
+import { type EngineRequest, type Prepared, passThrough } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import { answer, problemResponse, upstreamProblem } from './http/responses.ts';
 import { sendPrepared, type AnsweredRequest } from './send-with-retries.ts';
@@ -71,7 +70,7 @@ async function forward(call: ModelCall): Promise<GatewayResponse> {
           refusal,
           leftMs: timeLeft(options.prepareDeadlineMs),
         }),
-      leaveAlone: () => options.engine.leaveAlone(call.engineRequest),
+      disableFolding: () => options.engine.disableFolding(call.engineRequest),
     });
   } catch (error) {
     const receipt = await receiptOf(call, prepared, preparedAt);
@@ -94,7 +93,7 @@ async function prepare({ options, request, engineRequest, received }: ModelCall)
     return { ...prepared, learn: (reported) => void options.engine.learn(engineRequest, reported) };
   }
   if (received.unread !== undefined)
-    return unprepared(received.body, { status: 'untouched', reason: received.unread });
+    return passThrough(received.body, { status: 'untouched', reason: received.unread });
   return options.engine.prepare({ ...engineRequest, leftMs: timeLeft(options.prepareDeadlineMs) });
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Prepared } from '../engine/prepared.ts';
+import type { Prepared } from '../engine/types.ts';
 import { openBudget } from './recall-loop.ts';
 
 /** Opens a budget for a request with this many tokens left in its window, in which every character is a token. */

@@ -11,8 +11,8 @@ import {
   awaitsRecall,
   recallsWithCalls,
 } from '../codecs/codec.ts';
-import { answerRecall } from '../engine/answer-recall.ts';
-import type { Prepared } from '../engine/prepared.ts';
+import { answerRecall } from '../library/leporello.ts';
+import type { Prepared } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
 import { addedUsage, noUsage } from '../receipts/usage.ts';

@@ -5,8 +5,7 @@
  */
 import type { Codec } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
-import type { Refusal } from '../engine/request.ts';
-import { type Prepared, unprepared } from '../engine/prepared.ts';
+import { type Prepared, type Refusal, passThrough } from '../engine/types.ts';
 import type { UpstreamResponse } from './http/http.ts';
 import { peekBody } from './http/body.ts';
 import { waitAtMost } from './waiting.ts';
@@ -23,7 +22,7 @@ export type PendingRequest = {
   /** Prepares the same request again, with the reason for which the provider refused it. */
   readonly prepareAgain: (refusal: Refusal) => Promise<Prepared>;
   /** Tells that this conversation is to be sent as it comes from now on. */
-  readonly leaveAlone: () => Promise<void>;
+  readonly disableFolding: () => Promise<void>;
 };
 
 /** The request that was finally sent, and the answer to it. */
@@ -94,10 +93,10 @@ async function sendOriginal(
   refusedWith: number,
 ): Promise<AnsweredRequest> {
   const response = await sending.send(sending.body);
-  if (response.status < 400) await waitAtMost(sending.leaveAlone());
+  if (response.status < 400) await waitAtMost(sending.disableFolding());
   const reason = `the provider answered ${refusedWith} to the folded request`;
   const { identity, report } = refused;
-  const original = unprepared(sending.body, { status: 'failed', reason }, { model: report.model });
+  const original = passThrough(sending.body, { status: 'failed', reason }, { model: report.model });
   return { prepared: { ...original, identity }, response };
 }
 

@@ -2,7 +2,7 @@
  * Warms up a process before its first request: loads the token tables and the model catalog, and folds a made-up conversation in each wire
  * format, so that the code is compiled before a client waits for it. It uses its own engine and store, and nothing of it remains.
  */
-import { createDefaultEngine } from '../engine/default-engine.ts';
+import { createDefaultEngine } from '../library/default-engine.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import type { Outcome } from '../receipts/receipt.ts';

@@ -5,8 +5,8 @@
 import type { Codec } from '../codecs/codec.ts';
 import { textOf, textsOf, type Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { createDefaultEngine, type FoldSettings, type OtherParts } from '../engine/default-engine.ts';
-import type { Prepared } from '../engine/prepared.ts';
+import { createDefaultEngine, type FoldSettings, type OtherParts } from '../library/default-engine.ts';
+import type { Prepared } from '../engine/types.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';

@@ -3,8 +3,8 @@
  * all originals if several contain some; then further calls for values that did not come. The exchange is remembered as the gateway does.
  */
 import type { ModelReply } from '../codecs/codec.ts';
-import { answerRecall } from '../engine/answer-recall.ts';
-import type { Prepared } from '../engine/prepared.ts';
+import { answerRecall } from '../library/leporello.ts';
+import type { Prepared } from '../engine/types.ts';
 import type { RecallRound } from '../conversation/hidden-recall.ts';
 import { readOriginal } from '../recall/read-original.ts';
 import { holds, type Value } from './needs.ts';

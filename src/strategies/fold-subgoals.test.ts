@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { answerRecall } from '../engine/answer-recall.ts';
+import { answerRecall } from '../library/leporello.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Prepared } from '../engine/prepared.ts';
+import type { Prepared } from '../engine/types.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { besideResults } from '../../test/support/beside-results.ts';

@@ -10,7 +10,8 @@ import type { SourceFile } from './source-file.ts';
 const floors: readonly (readonly string[])[] = [
   ['cli'],
   ['gateway', 'adapters', 'replay', 'index'],
-  ['engine', 'trajectory'],
+  ['library', 'trajectory'],
+  ['engine'],
   ['strategies', 'recall'],
   ['triggers', 'codecs', 'outline', 'store', 'tokens', 'arrival', 'receipts'],
   ['conversation', 'errors'],

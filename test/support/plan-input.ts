@@ -1,8 +1,9 @@
 /** What a fold is planned from, for tests that reckon by head: a token for four characters. */
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
-import type { PlanInput } from '../../src/engine/plan.ts';
-import { type Pins, protectionOf } from '../../src/engine/protection.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
+import type { PlanInput } from '../../src/engine/plan.ts';
+import { protectionOf } from '../../src/engine/protect.ts';
+import type { Pins } from '../../src/engine/types.ts';
 import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { freshReading } from './chat-conversation.ts';

@@ -1,8 +1,8 @@
 /** Implements `leporello compact`: folds bodies offline, one after the other, and stores their originals in the data folder. */
 import type { Codec } from '../../codecs/codec.ts';
-import { createDefaultEngine } from '../../engine/default-engine.ts';
+import { createDefaultEngine } from '../../library/default-engine.ts';
 import type { Engine } from '../../engine/engine.ts';
-import type { Prepared } from '../../engine/prepared.ts';
+import type { Prepared } from '../../engine/types.ts';
 import { createEncryptedStore, type EncryptedStore } from '../../store/encrypted-store.ts';
 import type { CompactArgs } from '../args.ts';
 import {

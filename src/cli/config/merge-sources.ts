@@ -2,7 +2,7 @@
 import { isRecord } from '../../conversation/json-record.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { FlagValue } from '../args.ts';
-import { nearest } from '../../engine/nearest.ts';
+import { nearest } from '../../library/checks.ts';
 import type { Environment } from '../terminal.ts';
 import { describeAt, type Option, options, valueOf } from './options.ts';
 import type { z } from 'zod';

@@ -17,7 +17,7 @@ import { htmlReport } from './html-report.ts';
 import { pricesIn, priceTables } from './conversation-body.ts';
 import { readSource, type SourceOptions, wholeConversations } from './sources.ts';
 import type { Terminal } from '../terminal.ts';
-import type { FoldSettings } from '../../engine/default-engine.ts';
+import type { FoldSettings } from '../../library/default-engine.ts';
 import { configSchema } from '../config/schema.ts';
 import { mergeSources, spellProblems } from '../config/merge-sources.ts';
 import { setImmediate } from 'node:timers/promises';

@@ -4,9 +4,9 @@ import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import { geminiFor } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
-import { answerRecall } from '../../engine/answer-recall.ts';
-import { createDefaultEngine, type FoldSettings } from '../../engine/default-engine.ts';
-import type { EngineRequest } from '../../engine/request.ts';
+import { answerRecall } from '../../library/leporello.ts';
+import { createDefaultEngine, type FoldSettings } from '../../library/default-engine.ts';
+import type { EngineRequest } from '../../engine/types.ts';
 import { inMemoryStore } from '../../store/in-memory.ts';
 import { createKeptReplies } from '../../store/kept-replies.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
@@ -161,7 +161,7 @@ describe('a thread that folds large bodies', () => {
   it('disables folding for a conversation, and calibrates, as the engine of the main thread does', async () => {
     const { engine } = open();
     const request = requestOf(openaiChat, chat);
-    await engine.leaveAlone(request);
+    await engine.disableFolding(request);
     const prepared = await engine.prepare(request);
     expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'left alone' });
     await engine.learn(request, prepared.prompt?.counted ?? 9_000);

@@ -4,18 +4,11 @@
  * thread.
  */
 import { Worker } from 'node:worker_threads';
-import type { FoldSettings } from '../../engine/default-engine.ts';
 import type { Engine } from '../../engine/engine.ts';
-import type { Prepared } from '../../engine/prepared.ts';
-import type { EngineRequest } from '../../engine/request.ts';
-import type { SummaryJob } from '../../engine/summary-ahead.ts';
+import type { EngineRequest, Prepared, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
-import type { Summarizer } from '../../outline/summarizer.ts';
-import type { Store } from '../../store/store.ts';
-import { loadTokenCounter } from '../../tokens/load-counter.ts';
-import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 import type { EngineParts } from '../assemble.ts';
-import { giveUp, openCalls, openCallState, type Remote, type CallState } from './calls.ts';
+import { type CallState, type Remote, giveUp, openCallState, openCalls } from './calls.ts';
 import type {
   ParentFunctions,
   ThreadData,
@@ -23,6 +16,11 @@ import type {
   ThreadPrepared,
   ThreadRequest,
 } from './thread.ts';
+import type { FoldSettings } from '../../library/default-engine.ts';
+import type { Summarizer } from '../../outline/summarizer.ts';
+import type { Store } from '../../store/store.ts';
+import { loadTokenCounter } from '../../tokens/load-counter.ts';
+import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 
 /** Options of the fold threads. */
 export type FoldThreadOptions = {
@@ -260,10 +258,10 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   const engine: Engine = {
     prepare: (request) => (isLarge(request) ? prepare(request) : local.prepare(request)),
     unfolded: (request, outcome, waitMs) => local.unfolded(request, outcome, waitMs),
-    async leaveAlone(request) {
-      if (!isLarge(request)) return local.leaveAlone(request);
+    async disableFolding(request) {
+      if (!isLarge(request)) return local.disableFolding(request);
       // If this fails, folding is not disabled, and a later refusal is handled again.
-      await inThread((remote) => remote.leaveAlone(requestData(request, store))).catch(() => undefined);
+      await inThread((remote) => remote.disableFolding(requestData(request, store))).catch(() => undefined);
     },
     async learn(request, reported) {
       if (!isLarge(request)) return local.learn(request, reported);

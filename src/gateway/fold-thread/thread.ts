@@ -5,18 +5,16 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import type { Codec } from '../../codecs/codec.ts';
-import { createDefaultEngine, type FoldSettings } from '../../engine/default-engine.ts';
-import type { Prepared } from '../../engine/prepared.ts';
-import type { EngineRequest } from '../../engine/request.ts';
-import type { SummaryJob } from '../../engine/summary-ahead.ts';
 import type { HiddenRecall, KeptReply } from '../../conversation/hidden-recall.ts';
+import type { EngineRequest, Prepared, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { Store } from '../../store/store.ts';
-import { createEncryptedStore } from '../../store/encrypted-store.ts';
-import type { SummaryRequest } from '../../outline/summarizer.ts';
+import { type CallState, type Calls, begin, openCalls } from './calls.ts';
 import { codecOf } from '../routing/routes.ts';
 import { warmUp } from '../warm-up.ts';
-import { begin, type Calls, openCalls, type CallState } from './calls.ts';
+import { type FoldSettings, createDefaultEngine } from '../../library/default-engine.ts';
+import type { SummaryRequest } from '../../outline/summarizer.ts';
+import { createEncryptedStore } from '../../store/encrypted-store.ts';
+import type { Store } from '../../store/store.ts';
 
 /** Data with which the thread is started. */
 export type ThreadData = {
@@ -105,7 +103,7 @@ function openThread(data: ThreadData) {
       held.set(handle, prepared);
       return dataOf(handle, prepared, asked.body);
     },
-    leaveAlone: (asked: ThreadRequest): Promise<void> => engine.leaveAlone(requestOf(asked)),
+    disableFolding: (asked: ThreadRequest): Promise<void> => engine.disableFolding(requestOf(asked)),
     learnFrom: (asked: ThreadRequest, reported: number): Promise<void> =>
       engine.learn(requestOf(asked), reported),
     original(handle: number, id: string): Uint8Array | undefined {

@@ -1,5 +1,5 @@
 /** Collects the facts of a request's receipt while the request is in progress, and writes the receipt once, at the end. */
-import type { Prepared } from '../../engine/prepared.ts';
+import type { Prepared } from '../../engine/types.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
 import { createPriceList, type PriceList, type PriceOverrides } from '../../receipts/prices.ts';
 import type { CountedPrompt, FoldReport, RecallReport, Receipt } from '../../receipts/receipt.ts';

@@ -1,23 +1,10 @@
 /** The allowed values of each setting of folding. The types demand an entry for every option, so none can be forgotten. */
 import type { ShrinkOptions } from '../arrival/kind.ts';
-import type { Price } from '../receipts/prices.ts';
-import type { SummarySettings } from '../strategies/default-strategies.ts';
-import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
-import type { ShrinkSettings } from '../strategies/shrink-results.ts';
-import { presetNames } from '../outline/levels.ts';
-import { tokenizerWords, whyNoTokenizer } from '../tokens/load-counter.ts';
-import type { ModelOverride } from '../tokens/models.ts';
-import type { CacheRentOptions } from '../triggers/cache-rent.ts';
-import type { ColdCacheOptions } from '../triggers/cold-cache.ts';
-import type { TriggerOptions } from '../triggers/default-triggers.ts';
-import type { MessageCountOptions } from '../triggers/message-count.ts';
-import type { MustFitOptions } from '../triggers/must-fit.ts';
-import type { TokenBudgetOptions } from '../triggers/token-budget.ts';
-import type { WindowFractionOptions } from '../triggers/window-fraction.ts';
+import type { Pins } from '../engine/types.ts';
 import {
-  allowed,
   type Check,
   type Checks,
+  allowed,
   fraction,
   isText,
   listOf,
@@ -34,7 +21,20 @@ import {
   wholeNumber,
 } from './checks.ts';
 import type { FoldSettings } from './default-engine.ts';
-import type { Pins } from './protection.ts';
+import { presetNames } from '../outline/levels.ts';
+import type { Price } from '../receipts/prices.ts';
+import type { SummarySettings } from '../strategies/default-strategies.ts';
+import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
+import type { ShrinkSettings } from '../strategies/shrink-results.ts';
+import { tokenizerWords, whyNoTokenizer } from '../tokens/load-counter.ts';
+import type { ModelOverride } from '../tokens/models.ts';
+import type { CacheRentOptions } from '../triggers/cache-rent.ts';
+import type { ColdCacheOptions } from '../triggers/cold-cache.ts';
+import type { TriggerOptions } from '../triggers/default-triggers.ts';
+import type { MessageCountOptions } from '../triggers/message-count.ts';
+import type { MustFitOptions } from '../triggers/must-fit.ts';
+import type { TokenBudgetOptions } from '../triggers/token-budget.ts';
+import type { WindowFractionOptions } from '../triggers/window-fraction.ts';
 
 const triggers = object<TriggerOptions>({
   mustFit: offOr(object<MustFitOptions>({ target: fraction({ isWhole: false }), mark: fraction() })),

@@ -1,27 +1,33 @@
 /** The engine with everything it usually has: settings in, the defaults for the rest. */
 import { LRUCache } from 'lru-cache';
 import { createSeenBodies } from '../codecs/seen-bodies.ts';
-import { commonLength, sha256 } from '../store/digest.ts';
-import { createHiddenRecalls } from '../store/hidden-recalls.ts';
-import { createReadySummaries } from '../store/ready-summaries.ts';
-import { createKeptReplies } from '../store/kept-replies.ts';
-import { createPriceList, type PriceOverrides } from '../receipts/prices.ts';
-import { loadCatalog } from '../tokens/catalog.ts';
-import { createFoldStore } from '../store/fold-store.ts';
-import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { ShrinkSettings } from '../strategies/shrink-results.ts';
-import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
-import { strategiesFor, type SummarySettings } from '../strategies/default-strategies.ts';
-import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
+import { type Engine, createEngine } from '../engine/engine.ts';
+import type {
+  AheadOptions,
+  CachePrices,
+  EngineMode,
+  EngineOptions,
+  ModelWindow,
+  OfferRecall,
+  Pins,
+} from '../engine/types.ts';
 import type { Preset } from '../outline/levels.ts';
-import { loadTokenCounter } from '../tokens/load-counter.ts';
-import { FALLBACK_WINDOW, loadModelInfo, type ModelOverrides } from '../tokens/models.ts';
-import { defaultTriggers, type TriggerOptions } from '../triggers/default-triggers.ts';
-import { createEngine, type Engine } from './engine.ts';
-import type { CachePrices, EngineMode, EngineOptions, ModelWindow, OfferRecall } from './options.ts';
-import type { AheadOptions } from './summary-ahead.ts';
+import { type PriceOverrides, createPriceList } from '../receipts/prices.ts';
+import { commonLength, sha256 } from '../store/digest.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
+import { createFoldStore } from '../store/fold-store.ts';
+import { createHiddenRecalls } from '../store/hidden-recalls.ts';
+import { createKeptReplies } from '../store/kept-replies.ts';
+import { createReadySummaries } from '../store/ready-summaries.ts';
+import { type SummarySettings, strategiesFor } from '../strategies/default-strategies.ts';
+import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
+import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import { defaultMaxTokens } from '../strategies/summarize-history.ts';
-import type { Pins } from './protection.ts';
+import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
+import { loadCatalog } from '../tokens/catalog.ts';
+import { loadTokenCounter } from '../tokens/load-counter.ts';
+import { FALLBACK_WINDOW, type ModelOverrides, loadModelInfo } from '../tokens/models.ts';
+import { type TriggerOptions, defaultTriggers } from '../triggers/default-triggers.ts';
 
 /** What a user can set of folding. Everything has a default. */
 export type FoldSettings = {

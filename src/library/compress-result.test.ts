@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Summarizer, SummaryRequest } from '../outline/summarizer.ts';
-import { createLeporello } from './leporello.ts';
+import { createLeporello } from '../library/leporello.ts';
 
 const articles = Array.from({ length: 6 }, (_, at) => ({
   title: `Article ${at}`,

@@ -4,8 +4,8 @@ import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import { type Calibration, createCalibration } from '../tokens/calibration.ts';
 import type { OwnCounter } from '../tokens/own-counter.ts';
-import type { FoldSettings } from './default-engine.ts';
-import { createLeporello } from './leporello.ts';
+import type { FoldSettings } from '../library/default-engine.ts';
+import { createLeporello } from '../library/leporello.ts';
 
 const log = (job: number) =>
   Array.from({ length: 100 }, (_, at) => `job ${job}: step ${at} took ${at} ms\n`).join('');

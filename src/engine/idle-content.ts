@@ -3,13 +3,13 @@
  * from the conversation alone, so that every instance reckons the same, and from remembered counts, so that it is cheap on every request.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
-import { userSpeaks } from '../conversation/turns.ts';
-import { unitsOf } from '../conversation/turns.ts';
-import { type EditedPlaces, placesEdited } from '../strategies/lib/editable-texts.ts';
-import type { EvictionCandidate, Evicts, KeepForRequests } from '../triggers/trigger.ts';
-import { deadArguments } from './dead-arguments.ts';
+import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
-import { savedByMessage, type Shrink } from './shrink.ts';
+import { type Shrink, savedByMessage } from './references.ts';
+import { type EditedPlaces, placesEdited } from '../strategies/lib/editable-texts.ts';
+import { remainingTokens } from '../strategies/lib/free-units.ts';
+import { longArguments } from '../strategies/lib/long-arguments.ts';
+import type { EvictionCandidate, Evicts, KeepForRequests } from '../triggers/trigger.ts';
 
 /** Tokens of a stub, and of what is left of a part that a stub was put in. */
 const stubTokens = 60;
@@ -188,4 +188,114 @@ function tokensBehind({ sent }: Draft, counter: PlanInput['counter']): (messages
     }
     return sums[wanted]!;
   };
+}
+
+// Long arguments of calls. The result is remembered with the call, because every old message is asked about with every request.
+
+/** Tokens of a stub in place of one text. */
+const argumentStubTokens = 80;
+
+type Call = Part & { readonly type: 'tool-call' };
+
+/** By call; for each way of counting what stubs would save. */
+const known = new WeakMap<Call, Map<string, number>>();
+
+/** Tokens that stubbing would save in this message; none where it may not be touched, or was already. */
+export function deadArguments(
+  input: PlanInput,
+  gone: Pick<EditedPlaces, 'messages' | 'parts' | 'inputs'>,
+  message: Message,
+): number {
+  const { index, role, parts } = message;
+  if (role !== 'assistant' || gone.messages.has(index) || input.protects.message(index)) return 0;
+  return parts.reduce((sum, part, at) => {
+    const key = `${index}.${at}`;
+    if (part.type !== 'tool-call' || gone.parts.has(key) || gone.inputs.has(key)) return sum;
+    const saved = savedIn(input, message, part);
+    const isKept =
+      saved === 0 ||
+      input.protects.part(index, at) ||
+      input.protects.recalled(index, at) ||
+      !input.codec.rules.mayEdit(input.conversation, {
+        kind: 'replace-input',
+        message: index,
+        part: at,
+        input: '{}',
+        memory: '',
+      });
+    return isKept ? sum : sum + saved;
+  }, 0);
+}
+
+function savedIn(
+  { conversation, counter, compressionBytesThreshold: least }: PlanInput,
+  message: Message,
+  call: Call,
+): number {
+  if (call.input.end - call.input.start < least) return 0;
+  const way = `${counter.name} ${least}`;
+  const saved = known.get(call) ?? new Map<string, number>();
+  known.set(call, saved);
+  let tokens = saved.get(way);
+  if (tokens === undefined) {
+    const values = longArguments(conversation, message, call, least)?.values ?? [];
+    tokens = values.reduce((sum, { text }) => sum + Math.max(0, counter.text(text) - argumentStubTokens), 0);
+    saved.set(way, tokens);
+  }
+  return tokens;
+}
+
+// Tokens that a fold could still take out. Triggers in absolute tokens look at these, because no fold removes tools, system text, protected or
+// pinned messages, parts that the provider requires unchanged, or the stubs of earlier folds.
+
+/**
+ * Returns the tokens, in counts, of all units that may be dropped whole, and of the results that may be offloaded from the others. Costs a
+ * pass over the messages, so it is for requests that are large enough for the answer to matter.
+ */
+export function foldableTokens(input: PlanInput, { edits, shrinks }: Draft): number {
+  const { conversation, counter, protects, codec, compressionBytesThreshold: least } = input;
+  const gone = placesEdited(edits);
+  const saved = savedByMessage(shrinks);
+  const remaining = remainingTokens({
+    conversation,
+    edits,
+    measure: {
+      text: (text) => counter.text(text),
+      part: (block, part) => counter.part(conversation, block, part),
+      message: (index) => counter.message(conversation, index) - (saved.get(index) ?? 0),
+    },
+  });
+
+  const isFree = ({ index, role, parts }: Message): boolean =>
+    role !== 'system' &&
+    !protects.message(index) &&
+    parts.every((_, part) => !protects.part(index, part)) &&
+    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined });
+
+  const tokensOfResults = ({ index, parts, span }: Message): number => {
+    if (protects.message(index)) return 0;
+    const bytes = parts.reduce((sum, part, at) => {
+      if (part.type !== 'tool-result' || protects.part(index, at) || protects.recalled(index, at)) return sum;
+      const open = part.texts.filter(({ start, end }, text) => {
+        if (end - start - 2 < least || gone.texts.has(`${index}.${at}.${text}`)) return false;
+        const place = { message: index, part: at, text };
+        return codec.rules.mayEdit(conversation, {
+          kind: 'replace-text',
+          at: place,
+          stub: '',
+          memory: undefined,
+        });
+      });
+      return open.reduce((total, { start, end }) => total + end - start, sum);
+    }, 0);
+    return bytes === 0 ? 0 : (remaining(index) * bytes) / (span.end - span.start);
+  };
+
+  let tokens = 0;
+  for (const unit of unitsOf(conversation)) {
+    const open = unit.filter(({ index }) => !gone.messages.has(index));
+    const tokensOf = open.every(isFree) ? ({ index }: Message) => remaining(index) : tokensOfResults;
+    for (const message of open) tokens += tokensOf(message);
+  }
+  return Math.round(tokens);
 }

@@ -4,12 +4,12 @@
  * and no reference ever points at what is gone. What was made of the results is remembered in their order: a turn compares, and
  * only from where the results differ on it is made anew.
  */
+import { type Referring, refer } from '../arrival/dedupe-lines.ts';
 import { reportsFailure } from '../arrival/kind.ts';
-import { refer, type Referring } from '../arrival/dedupe-lines.ts';
-import { createShownTexts, type ShownTexts, readLines, type TextLines } from '../arrival/shown-texts.ts';
+import { type ShownTexts, type TextLines, createShownTexts, readLines } from '../arrival/shown-texts.ts';
 import { type Conversation, textOf } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
 import type { ToolResultPart } from '../strategies/shrink-results.ts';
-import type { Shrink } from './shrink.ts';
 
 /** One text of a result as it would stand without references. */
 export type ArrivedText = {
@@ -137,4 +137,21 @@ function read(conversation: Conversation, standing: ArrivedText): Read {
   const made = { lines, isFailure: !isListing && reportsFailure(text) };
   readOf.set(key, made);
   return made;
+}
+
+// Results that are shorter from their first request on.
+
+export type Shrink = Edit & {
+  readonly kind: 'replace-text';
+  /** Tokens. */
+  readonly saved: number;
+  /** Messages in which lines stand that this one only refers to, and tokens of them. */
+  readonly refers?: readonly { readonly message: number; readonly tokens: number }[];
+};
+
+/** Tokens that messages take less than they came with, by index. */
+export function savedByMessage(shrinks: readonly Shrink[]): ReadonlyMap<number, number> {
+  const tokens = new Map<number, number>();
+  for (const { at, saved } of shrinks) tokens.set(at.message, (tokens.get(at.message) ?? 0) + saved);
+  return tokens;
 }

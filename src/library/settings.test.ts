@@ -4,7 +4,7 @@ import { assembleGateway, type GatewaySettings } from '../gateway/assemble.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody } from '../../test/support/chat-conversation.ts';
 import { createCalibration } from '../tokens/calibration.ts';
-import { createLeporello, type LeporelloOptions } from './leporello.ts';
+import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 
 const secret = new Uint8Array(32).fill(7);
 

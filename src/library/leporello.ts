@@ -1,18 +1,21 @@
 /** Leporello in process: fold a request body before sending it, answer a recall, bring an original back. */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
-import { inMemoryStore } from '../store/in-memory.ts';
-import type { Store } from '../store/store.ts';
-import { checkedTenant, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
+import { type Prepared, passThrough } from '../engine/types.ts';
+import {
+  type CompressedResult,
+  type Flights,
+  type ResultRequest,
+  compressResult,
+} from './compress-result.ts';
+import { type FoldSettings, createDefaultEngine } from './default-engine.ts';
+import { checkSettings, object, secret as secretValue, shown, thingWith } from './checks.ts';
+import { foldChecks } from './settings.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { recallToolFor } from '../recall/tool.ts';
+import { checkedTenant, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+import type { Store } from '../store/store.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
-import { answerRecall } from './answer-recall.ts';
-import { compressResult, type CompressedResult, type ResultRequest } from './compress-result.ts';
-import { foldChecks } from './check-settings.ts';
-import { checkSettings, object, secret as secretValue, shown, thingWith } from './checks.ts';
-import { createDefaultEngine, type FoldSettings } from './default-engine.ts';
-import type { Flights } from './item-words.ts';
-import { type Prepared, unprepared } from './prepared.ts';
 
 export type LeporelloOptions = FoldSettings & {
   /** Where originals and folds are kept. Default: in this process, at most 128 MiB. */
@@ -101,7 +104,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
       if (overflow) return engine.prepare({ codec, body, tenant, refusal: { reason: 'too long', overflow } });
       if (codec.refusesReasoning(refusal.status, refusal.body))
         return engine.prepare({ codec, body, tenant, refusal: { reason: 'reasoning' } });
-      return unprepared(body, { status: 'untouched', reason: `the provider answered ${refusal.status}` });
+      return passThrough(body, { status: 'untouched', reason: `the provider answered ${refusal.status}` });
     },
     recall: async (prepared, argumentsJson, maxTokens = 8_000) =>
       (await answerRecall(prepared, argumentsJson, maxTokens)).text,
@@ -168,4 +171,37 @@ function keptSettings(options: FoldSettings): FoldSettings {
     subgoals: false,
     summaries: { kind: 'extractive', maxTokens },
   };
+}
+
+// Answers to the recall tool, from the request itself: who sees a stub may read its original.
+
+export type RecallText = {
+  /** For the model: the original, the part it asked for, or a sentence that says why not. */
+  readonly text: string;
+  /** Whether there was something to read: an original behind the id, or some to search. */
+  readonly found: boolean;
+  /** Of the text. */
+  readonly tokens: number;
+};
+
+/** At most `maxTokens` of text, whatever arguments the model sent. */
+export async function answerRecall(
+  prepared: Prepared,
+  argumentsJson: string,
+  maxTokens: number,
+): Promise<RecallText> {
+  const count = (text: string) => prepared.counter?.count(text) ?? text.length;
+  let found = false;
+  const text = await resolveRecall({
+    argumentsJson,
+    async lookup(id) {
+      const original = await (prepared.lookUpOriginal ?? prepared.original)(id);
+      found ||= original !== undefined;
+      return original && new TextDecoder().decode(original);
+    },
+    all: prepared.searched,
+    maxTokens,
+    countTokens: count,
+  });
+  return { text, found, tokens: count(text) };
 }

@@ -1,0 +1,331 @@
+/**
+ * THE SPINE: what happens to one request, step by step.
+ *
+ *   read > look up > restore > decide > fold > keep > send > report
+ *
+ * Each step is one function. What a step finds goes to the next one as data.
+ */
+import { readBeginning } from '../codecs/read-beginning.ts';
+import { unremembered } from '../codecs/read-body.ts';
+import { openSlices, readInSlices, type Slices } from '../codecs/slices.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import { allOriginalIdsOf } from '../conversation/original.ts';
+import { LeporelloError } from '../errors.ts';
+import { isUnanswered } from '../store/deadline-store.ts';
+import { memoryIdsIn } from '../store/ids.ts';
+import type { Demand } from '../triggers/trigger.ts';
+import { demandFor, demandInCounts, isSettled, limitOf } from './demand.ts';
+import {
+  type IncomingRequest,
+  lookUpIn,
+  type OpenedRequest,
+  openRequest,
+  type StoredState,
+  windowKey,
+  withKeptReply,
+} from './history.ts';
+import { type Draft, dropReasoning, type Planned, planFold } from './plan.ts';
+import { hasWayBack } from './protect.ts';
+import { preparedFrom, withoutFolding } from './report.ts';
+import {
+  clientLinks,
+  type EngineState,
+  keepOriginals,
+  markSent,
+  type NewFold,
+  rememberFold,
+  renewUsed,
+  withoutStore,
+} from './state.ts';
+import { summaryFor } from './summary-ahead.ts';
+import { type EngineRequest, inTime, passThrough, type Prepared } from './types.ts';
+
+/** Never rejects: when a step fails, the client's own body is sent, and the outcome says why. */
+export async function prepareRequest(engine: EngineState, request: EngineRequest): Promise<Prepared> {
+  const progress: Progress = {};
+  try {
+    const slices = openSlices();
+    const incoming = await readRequest(engine, request, slices, progress);
+    const prepared = await foldAndSend(engine, request, incoming, slices);
+    return engine.options.mode === 'observe' ? observed(prepared, incoming.conversation) : prepared;
+  } catch (error) {
+    return failed(request, progress.conversation, error);
+  }
+}
+
+/** Reads the body, and asks the store at once for all that it knows of the conversation. */
+async function readRequest(
+  engine: EngineState,
+  request: EngineRequest,
+  slices: Slices,
+  progress: Progress,
+): Promise<IncomingRequest> {
+  const { codec, body } = request;
+  const came = await readInSlices(codec, body, engine.reading, slices);
+  progress.conversation = came;
+  const links = await linksInSlices(engine, request, came, slices);
+  const asked = lookUpIn(engine, request, came, links);
+  const conversation = withKeptReply(codec, engine.reading, came, await asked.reply);
+  progress.conversation = conversation;
+  const known = await asked.rest;
+  await slices.pause();
+  return { came, conversation, known };
+}
+
+/**
+ * Decides what is sent. While the store fails or does not answer, folds that only save money are not made; what this process
+ * remembers is replayed, and a fold without which the request would not fit is made all the same.
+ */
+async function foldAndSend(
+  engine: EngineState,
+  request: EngineRequest,
+  incoming: IncomingRequest,
+  slices: Slices,
+): Promise<Prepared> {
+  const { conversation, known } = incoming;
+  learnNamedLimit(engine, request, conversation);
+  const opened = await openRequest(engine, request, incoming, slices);
+  await slices.pause();
+  const { demand, skipped } = demandNow(engine, request, opened, known);
+  await slices.pause();
+  const attempt = await plannedFor(engine, request, opened, demand);
+  if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
+    return withoutFolding(conversation, opened);
+  const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start };
+  const kept = await keep(engine, request, proposed);
+  if (kept.status === 'already sent') {
+    const now = { ...incoming, known: { ...known, foldStore: kept.foldStore } };
+    return foldAndSend(engine, request, now, slices);
+  }
+  const isDropped = kept.status === 'refused' && !isNeeded(request, demand);
+  const planned = isDropped ? undefined : attempt;
+  const result = planned?.draft ?? opened.start;
+  if (kept.status === 'kept') for (const edit of result.shrinks) engine.kept.add(edit);
+  else await rememberHere({ ...proposed, result });
+  await slices.pause();
+  const sending = send(engine, request, conversation, opened, result);
+  return preparedFrom(engine, request, {
+    conversation,
+    opened,
+    demand,
+    planned,
+    result,
+    sending,
+    newEdits: kept.edits,
+    known: kept.known,
+    problem: problemIn(known.problem ?? (kept.status === 'kept' ? skipped : kept.error)),
+    summary: planned ? undefined : summaryFor(engine, opened, result),
+  });
+}
+
+/** Compares the request with the one before, marks it for the provider's cache, and renews the retention of all that it uses. */
+function send(
+  engine: EngineState,
+  request: EngineRequest,
+  conversation: Conversation,
+  { fullConversation, memory, found, start, calibrator, prices, foldingDisabled, input }: OpenedRequest,
+  result: Draft,
+) {
+  const unfound = allOriginalIdsOf(result === start ? result.shrinks : [...result.edits, ...result.shrinks]);
+  renewUsed(memory, found, [...unfound, ...(input.isHistoryKept ? memoryIdsIn(request.body) : [])]);
+  return engine.send({
+    request,
+    conversation,
+    links: memory.links,
+    whole: fullConversation,
+    draft: { ...result, tokens: calibrator.correction.correct(result.tokens) },
+    prices,
+    alone: foldingDisabled,
+  });
+}
+
+/** The newest form of the conversation that was read, for when a later step fails. */
+type Progress = { conversation?: Conversation };
+
+function failed(request: EngineRequest, conversation: Conversation | undefined, error: unknown): Prepared {
+  const status =
+    LeporelloError.isInstance(error) && error.code === 'not-this-format' ? 'untouched' : 'failed';
+  // No provider accepts the client's own bytes when they continue a reply in which a private call waits.
+  const body = conversation?.body ?? request.body;
+  const { model, sessionKey } =
+    conversation ?? readBeginning(request.codec, request.body, unremembered) ?? {};
+  const reason = problemIn(error) ?? 'unexpected error';
+  return {
+    ...passThrough(body, { status, reason }, { model, sessionKey }),
+    mayGoAsItCame: body === request.body,
+  };
+}
+
+/** Returns the client's own bytes with the report of what would have been sent. */
+function observed(prepared: Prepared, conversation: Conversation): Prepared {
+  const { report, prompt, learn, identity, mayGoAsItCame } = prepared;
+  const sent = passThrough(conversation.body, { status: 'observed' }, conversation);
+  return { ...sent, mayGoAsItCame, report, prompt, learn, identity };
+}
+
+/** Messages whose links are computed before others may run: some 15 ms. */
+const linksAtOnce = 20_000;
+
+/** Returns the links of the prefix chain, as `clientLinks` does. */
+async function linksInSlices(
+  engine: EngineState,
+  request: EngineRequest,
+  came: Conversation,
+  slices: Slices,
+): Promise<readonly string[]> {
+  for (let length = linksAtOnce; length < came.messages.length; length += linksAtOnce) {
+    clientLinks(engine, request, { ...came, messages: came.messages.slice(0, length) });
+    await slices.pause();
+  }
+  return clientLinks(engine, request, came);
+}
+
+/** A limit that the provider named holds for every conversation with this model, at once. */
+function learnNamedLimit(
+  { windows }: EngineState,
+  request: EngineRequest,
+  conversation: Pick<Conversation, 'model'>,
+): void {
+  const { refusal } = request;
+  if (refusal?.reason !== 'too long' || refusal.overflow.unit === 'bytes') return;
+  const { limit } = refusal.overflow;
+  if (limit !== undefined) windows.learn(windowKey(request, conversation), limit);
+}
+
+type DemandNow = {
+  readonly demand: Demand | undefined;
+  /** The reason why a fold that only saves money is not made now. */
+  readonly skipped?: LeporelloError;
+};
+
+/** The demand that can be met now: without the store, or when time is over, only one that the request needs in order to fit. */
+function demandNow(
+  { options, windows }: EngineState,
+  request: EngineRequest,
+  { state, input }: OpenedRequest,
+  { foldStore, problem }: StoredState,
+): DemandNow {
+  const { refusal } = request;
+  const demand = demandFor(options.triggers, state, { refusal, sentAs: foldStore.sentAs });
+  if (refusal?.reason === 'too long' && demand?.atMost !== undefined) {
+    // A refusal of a request far below the known window may have another cause, so it says nothing about other conversations.
+    const isLikely = state.tokens >= (state.window ?? 0) / 2;
+    if (refusal.overflow.unit === 'tokens' && isLikely)
+      windows.learn(windowKey(request, input.conversation), demand.atMost + state.reserved);
+  }
+  if (!demand || demand.force) return { demand };
+  if (problem) return { demand: undefined };
+  if (!input.isTooLate()) return { demand };
+  return {
+    demand: undefined,
+    skipped: new LeporelloError(
+      'deadline',
+      'No time was left to fold; the request was sent without a new fold.',
+    ),
+  };
+}
+
+/** A fold that the provider's refusal or the window asks for. It is sent even if it cannot be stored. */
+function isNeeded({ refusal }: EngineRequest, demand: Demand | undefined): boolean {
+  return refusal !== undefined || demand?.force === true;
+}
+
+async function plannedFor(
+  { options }: EngineState,
+  { refusal }: EngineRequest,
+  { input, start, foldingDisabled, calibrator }: OpenedRequest,
+  demand: Demand | undefined,
+): Promise<Planned | undefined> {
+  if (refusal?.reason === 'reasoning') return dropReasoning(input, start);
+  const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
+  if (!demand || (!isFree && !demand.force)) return undefined;
+  return planFold(input, start, demandInCounts(demand, calibrator.correction), options.strategies);
+}
+
+/** A request with the edits that it is to be sent with. */
+type ProposedRequest = {
+  readonly opened: OpenedRequest;
+  readonly incoming: IncomingRequest;
+  readonly demand: Demand | undefined;
+  readonly result: Draft;
+};
+
+/**
+ * The result of storing a fold or originals. `edits`: those whose originals the store did not have. `known`: see `Prepared`.
+ * - `kept`: the store has them.
+ * - `already sent`: another instance has sent this very request with what `foldStore` says.
+ * - `refused`: the store said that it does not have them.
+ * - `unanswered`: nobody knows whether it has them.
+ */
+type KeepResult =
+  | { readonly status: 'already sent'; readonly foldStore: StoredState['foldStore'] }
+  | {
+      readonly status: 'kept' | 'refused' | 'unanswered';
+      readonly edits: Draft['edits'];
+      readonly known: Promise<void>;
+      readonly error?: unknown;
+    };
+
+/** Stores, before anything is sent, the fold and the originals of all that it and the shrinks take away. Never rejects. */
+async function keep(
+  engine: EngineState,
+  request: EngineRequest,
+  { opened, incoming, demand, result }: ProposedRequest,
+): Promise<KeepResult> {
+  const { memory, fullConversation, found, start, state } = opened;
+  const { conversation, known } = incoming;
+  const { sentAs } = known.foldStore;
+  // Edits of a fold that the store does not have are as new as those of a fold made now.
+  const isUnsaved = found?.fold.isUnsaved ?? false;
+  const replayed = new Set(isUnsaved ? [] : start.edits);
+  const edits = [...result.edits, ...result.shrinks].filter(
+    (edit) => !replayed.has(edit) && !engine.kept.has(edit),
+  );
+  const fold = foldOf(opened, result);
+  const isNew =
+    result !== start ||
+    isUnsaved ||
+    (fold.shrinksFrom !== found?.fold.shrinksFrom && !isSettled(sentAs, state));
+  try {
+    if (isNew) {
+      const yieldsTo = request.refusal || sentAs ? undefined : demand?.force ? 'folds' : 'all';
+      const recorded = await inTime(request, rememberFold(memory, fullConversation, fold, edits, yieldsTo));
+      if (recorded !== 'recorded') return { status: 'already sent', foldStore: recorded.alreadySent };
+      return { status: 'kept', edits, known: Promise.resolve() };
+    }
+    await inTime(request, keepOriginals(memory, fullConversation, edits));
+  } catch (error) {
+    const status = isUnanswered(error) ? 'unanswered' : 'refused';
+    return { status, edits, known: Promise.resolve(), error };
+  }
+  const isKnown = sentAs !== undefined || conversation.previousReplyId !== undefined;
+  const sent = { at: fold.at, limit: fold.limit };
+  return { status: 'kept', edits, known: isKnown ? Promise.resolve() : markSent(memory, found, sent) };
+}
+
+/** The record of a fold, complete: it holds the edits of the folds before it, too. */
+function foldOf(
+  { foldingDisabled, foldingDisabledSince, input, state, now }: OpenedRequest,
+  { edits }: Draft,
+): NewFold {
+  const shrinksFrom = input.shrinking?.isBound ? input.shrinking.from : undefined;
+  return { edits, foldingDisabled, foldingDisabledSince, shrinksFrom, at: now, limit: limitOf(state) };
+}
+
+/** Remembers in this process what is sent although the store does not have it, so that the same request is sent the same way again. */
+async function rememberHere({ opened, incoming, result }: ProposedRequest): Promise<void> {
+  const { memory, fullConversation, found, start } = opened;
+  const here = withoutStore(memory);
+  const fold = foldOf(opened, result);
+  if (result !== start || found?.fold.isUnsaved)
+    await rememberFold(here, fullConversation, { ...fold, isUnsaved: true }, [], undefined);
+  else if (incoming.conversation.previousReplyId === undefined)
+    await markSent(here, found, { at: fold.at, limit: fold.limit });
+}
+
+/** An error in words without content: our own message, or only the kind of another error. Undefined without an error. */
+export function problemIn(error: unknown): string | undefined {
+  if (error === undefined) return undefined;
+  if (LeporelloError.isInstance(error)) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? `unexpected ${error.name}` : 'unexpected error';
+}
