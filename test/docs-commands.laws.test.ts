@@ -11,12 +11,12 @@ import { codeBlocks } from './support/code-blocks.ts';
 
 const blocks = codeBlocks('sh').filter(({ code }) => /\bleporello (?!&&)/.test(code));
 
-/** Runs the command; a server gets SIGTERM as soon as it says where it listens. */
+/** Runs the command. A server gets SIGTERM as soon as it says where it listens; a recall, whose id is an example, only prints help. */
 const leporello = `#!${process.execPath}
 import { spawn } from 'node:child_process';
 const args = process.argv.slice(2);
 const serves = args[0] === 'serve';
-const more = serves ? ['--port', '0'] : [];
+const more = serves ? ['--port', '0'] : args[0] === 'recall' ? ['--help'] : [];
 const child = spawn(process.execPath, [${JSON.stringify(resolve('src/cli/main.ts'))}, ...args, ...more], {
   stdio: ['ignore', serves ? 'pipe' : 'inherit', 'inherit'],
 });
@@ -30,8 +30,9 @@ describe('a shell block in the docs', () => {
     try {
       const bin = join(folder, 'bin');
       mkdirSync(bin);
-      const sample = JSON.parse(readFileSync('src/cli/samples/missing-invoices.json', 'utf8')) as object;
-      writeFileSync(join(folder, 'requests.jsonl'), `${JSON.stringify(sample)}\n`);
+      const sample = readFileSync('src/cli/samples/missing-invoices.json', 'utf8');
+      writeFileSync(join(folder, 'body.json'), sample);
+      writeFileSync(join(folder, 'requests.jsonl'), `${JSON.stringify(JSON.parse(sample))}\n`);
       const standIns = ['claude', 'codex', 'gemini', 'qwen', 'curl', 'git', 'npm', 'node'];
       for (const name of standIns) writeFileSync(join(bin, name), '#!/bin/sh\nexit 0\n');
       writeFileSync(join(bin, 'leporello'), leporello);
