@@ -3,7 +3,7 @@ import type { Codec } from '../../src/codecs/codec.ts';
 import { createSeenBodies } from '../../src/codecs/seen-bodies.ts';
 import { createDefaultEngine, type FoldSettings } from '../../src/library/default-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { commonLength, sha256 } from '../../src/store/digest.ts';
+import { commonLength, sha256 } from '../../src/store/ids.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import { quantile, round, sum } from '../tokens/arithmetic.ts';

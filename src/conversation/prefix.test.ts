@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sha256 } from '../store/digest.ts';
+import { sha256 } from '../store/ids.ts';
 import type { Conversation, Message } from './conversation.ts';
 import { scanObject } from './json-scan.ts';
 import { canonicalDigest, prefixLinks, significantBytes } from './prefix.ts';

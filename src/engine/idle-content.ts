@@ -6,8 +6,7 @@ import type { Message, Part } from '../conversation/conversation.ts';
 import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { type Shrink, savedByMessage } from './references.ts';
-import { type EditedPlaces, placesEdited } from '../strategies/lib/editable-texts.ts';
-import { remainingTokens } from '../strategies/lib/free-units.ts';
+import { type EditedPlaces, placesEdited, remainingTokens } from '../strategies/lib/editable-texts.ts';
 import { longArguments } from '../strategies/lib/long-arguments.ts';
 import type { EvictionCandidate, Evicts, KeepForRequests } from '../triggers/trigger.ts';
 

@@ -12,8 +12,7 @@ import { type EngineState, type FoldMemory, type SummaryNotes, placeForClient } 
 import type { AheadOptions, SummaryJob } from './types.ts';
 import { reasonOf } from '../errors.ts';
 import type { SummaryRequest } from '../outline/summarizer.ts';
-import { editableTexts } from '../strategies/lib/editable-texts.ts';
-import { freeUnits, remainingTokens } from '../strategies/lib/free-units.ts';
+import { editableTexts, freeUnits, remainingTokens } from '../strategies/lib/editable-texts.ts';
 import { summarySteps } from '../strategies/lib/summary-steps.ts';
 import type { FoldView } from '../strategies/strategy.ts';
 import { type Demand, type Trigger, type TriggerState, firstDemand } from '../triggers/trigger.ts';

@@ -6,7 +6,7 @@ import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { type ListItem, type Say, sayBy } from '../arrival/items/shorten.ts';
 import { type Summarizer, type SummaryStep, looksFailed } from '../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
-import { sha256 } from '../store/digest.ts';
+import { sha256 } from '../store/ids.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/versioned-record.ts';
 import { itemsNote } from '../strategies/lib/stub.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import { costOf, createBill } from './bill.ts';
+import { costOf, createBill } from './tally.ts';
 
 /** Counts one token per character. */
 const characters: TokenCounter = {

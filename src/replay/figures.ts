@@ -1,7 +1,6 @@
 /** Computes the figures of a replay, by source and policy, for tables and charts. Pure. */
-import { costOf, type CacheRates, sumOf } from './bill.ts';
+import { costOf, type CacheRates, sumOf, addTally, type Tally } from './tally.ts';
 import type { Play, Played } from './replay.ts';
-import { addTally, type Tally } from './tally.ts';
 
 /** Prices by the name of the price table. */
 export type PriceTables = Readonly<Record<string, CacheRates>>;

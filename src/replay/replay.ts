@@ -1,9 +1,26 @@
-/** Replays one recorded conversation under several policies. */
-import type { Tokens } from './bill.ts';
-import { play } from './play.ts';
-import type { Policy } from './policies.ts';
-import type { Recording } from './recording.ts';
-import type { Tally } from './tally.ts';
+/**
+ * Replays a recorded conversation under several policies, request by request, and adds up the tokens.
+ *
+ * At each reply of the model, the policy makes the context that is sent. Values that the recorded calls of that reply used and the context
+ * does not show must be recovered before the reply:
+ * - By recall, if the policy keeps originals: the model calls the recall tool, once per missing original. The real recall code answers, the
+ *   codec writes the continuation, and the exchange is remembered as a hidden recall, so that the engine puts it back in later requests. A
+ *   value that `read_memory` does not return is lost.
+ * - Otherwise by running the tool again: the call and its whole result are appended and become part of the client's conversation, where
+ *   the policy sees them in every later request. The value counts as lost all the same: in practice the file may have changed, and nothing
+ *   made the model ask.
+ * Each of these is a round trip with a short reply. The query is what the recording used; of several originals that contain it, the newest
+ * is read. A real model may ask for less or more, and may pick the wrong original.
+ */
+import type { ReadContext } from '../codecs/codec.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import { sha256 } from '../store/ids.ts';
+import { createClient, rerunMissing } from './client.ts';
+import { holds, messageText } from './needs.ts';
+import type { Policy, SentContext } from './policies.ts';
+import { recallMissing } from './recall-missing.ts';
+import type { Need, RecordedStep, Recording } from './recording.ts';
+import { addStep, createBill, noTally, type StepFigures, type Tally, type Tokens } from './tally.ts';
 
 export type Played = { readonly id: string; readonly source: string; readonly plays: readonly Play[] };
 
@@ -51,4 +68,111 @@ async function carelessTokens(
   if (tally.recalls === 0) return tally.tokens;
   const { tally: careless } = await play(recording, policy, { window, skipsRecovery: true });
   return careless.tokens;
+}
+
+/** Tokens of a reply that is only a recall, or only a repeated tool call. */
+const callTokens = 60;
+
+/** Pauses between requests. Recordings contain no times, only where the cache had expired: longer than any cache lifetime, and shorter. */
+const pauseMs = 7 * 24 * 60 * 60_000;
+const workMs = 10_000;
+
+type PlayOptions = {
+  /** Context window in tokens, to count requests that a provider would reject. */
+  readonly window: number;
+  /** Recovers nothing, and continues as recorded. Default false. */
+  readonly skipsRecovery?: boolean;
+};
+
+/** Replays one conversation under one policy. */
+export async function play(
+  recording: Recording,
+  policy: Policy,
+  { window, skipsRecovery = false }: PlayOptions,
+): Promise<{ readonly tally: Tally; readonly contexts: readonly number[] }> {
+  const { codec } = recording.format;
+  const reading: ReadContext = { digest: sha256, outlines: new Map() };
+  const read = (body: Uint8Array): Conversation => codec.read(body, reading);
+  const session = policy.open(codec);
+  const client = createClient(recording);
+  const sight = createSight(recording);
+  const bill = createBill(recording.counter);
+
+  async function recover(step: RecordedStep, sent: SentContext, missing: readonly Need[]) {
+    if (missing.length === 0 || skipsRecovery) return { bodies: [], lost: missing.length };
+    if (sent.prepared) return recallMissing({ recording, step, sent, prepared: sent.prepared, missing });
+    return { ...rerunMissing({ recording, client, step, sent, missing }), lost: missing.length };
+  }
+
+  async function playStep(step: RecordedStep): Promise<StepFigures> {
+    client.reach(step.at);
+    now += step.isCold ? pauseMs : workMs;
+    const sent = await session.send(client.request(read, now));
+    const context = read(sent.body);
+    const first = bill(context, step.isCold);
+    const missing = step.needs.filter((need) => !sight.shows(context, need));
+    const { bodies, lost } = await recover(step, sent, missing);
+    return {
+      first,
+      later: bodies.map((body) => bill(read(body))),
+      replyTokens: step.replyTokens,
+      needs: step.needs.length,
+      missing: missing.length,
+      lost,
+      isOverWindow: first.context > window,
+      isFold: (sent.prepared?.report.steps ?? []).some(({ edits }) => edits > 0),
+      isFailed: sent.prepared?.outcome.status === 'failed',
+      isUnfit: sent.prepared?.report.unfit !== undefined,
+    };
+  }
+
+  let now = 0;
+  let tally = noTally;
+  const contexts: number[] = [];
+  for (const step of recording.steps) {
+    const figures = await playStep(step);
+    tally = addStep(tally, figures, callTokens);
+    contexts.push(figures.first.context);
+  }
+  return { tally, contexts };
+}
+
+interface Sight {
+  /** True if a context contains a needed value. */
+  shows(context: Conversation, need: Need): boolean;
+}
+
+/** Creates a check of contexts. Recorded messages are known to contain a value or not; only messages that a policy changed are searched. */
+function createSight({ conversation }: Recording): Sight {
+  const digests = conversation.messages.map(({ digest }) => digest);
+  const recorded = new Set(digests);
+  const texts = new Map<string, string>();
+  const seenIn = new WeakMap<
+    Conversation,
+    { readonly has: ReadonlySet<string>; readonly changed: readonly string[] }
+  >();
+
+  function contentsOf(context: Conversation) {
+    const known = seenIn.get(context);
+    if (known) return known;
+    const changed = context.messages
+      .filter(({ digest }) => !recorded.has(digest))
+      .map((message) => {
+        const text = texts.get(message.digest) ?? messageText(context, message);
+        texts.set(message.digest, text);
+        return text;
+      });
+    const seen = { has: new Set(context.messages.map(({ digest }) => digest)), changed };
+    seenIn.set(context, seen);
+    return seen;
+  }
+
+  return {
+    shows(context, need) {
+      const { has, changed } = contentsOf(context);
+      return (
+        need.in.some((index) => has.has(digests[index]!)) || changed.some((text) => holds(text, need.value))
+      );
+    },
+  };
 }

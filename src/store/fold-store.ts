@@ -5,7 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
-import { sha256 } from './digest.ts';
+import { sha256 } from './ids.ts';
 import { nextTurn, type FirstSealed, type Sealed, type EncryptedStore } from './encrypted-store.ts';
 import { encodeFold, type Fold, foldKeys, parseFold, parseSentWith, type SentWith } from './fold-records.ts';
 import { encodeRecord } from './versioned-record.ts';

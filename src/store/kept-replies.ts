@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { KeptReply } from '../conversation/hidden-recall.ts';
-import { sha256 } from './digest.ts';
+import { sha256 } from './ids.ts';
 import type { Clock } from './store.ts';
 import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './versioned-record.ts';

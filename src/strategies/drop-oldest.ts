@@ -5,9 +5,8 @@
 import { textOf, textsOf, type Conversation, type Message } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { originalOfMessages } from '../conversation/original.ts';
-import { placesEdited } from './lib/editable-texts.ts';
-import { freeUnits, remainingTokens } from './lib/free-units.ts';
-import { keyValues } from './lib/key-values.ts';
+import { placesEdited, freeUnits, remainingTokens } from './lib/editable-texts.ts';
+import { keyValues } from './lib/tool-calls.ts';
 import { messagesStub, quote } from './lib/stub.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 

@@ -9,7 +9,7 @@ import { extract } from '../outline/extract.ts';
 import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
 import { proseOf } from '../outline/summary-text.ts';
 import { compressionOf, type Compression } from '../receipts/compression.ts';
-import { freeUnits, remainingTokens } from './lib/free-units.ts';
+import { freeUnits, remainingTokens } from './lib/editable-texts.ts';
 import {
   spellRecord,
   placedSummaries,

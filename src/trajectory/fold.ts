@@ -7,10 +7,9 @@ import { extract } from '../outline/extract.ts';
 import { levelName, maxRatio, ratioFor, subgoalLength } from '../outline/levels.ts';
 import { looksFailed, type Summarizer, type SummaryRequest } from '../outline/summarizer.ts';
 import { compressionOf, type Compression, type SummaryBy } from '../receipts/compression.ts';
-import { stepsOf, summaryStepsOf } from './layout.ts';
+import { stepsOf, summaryStepsOf, entryTokens, subgoalTokens, type ContextMeasure } from './view.ts';
 import type { PendingWork, TrajectorySettings } from './plan.ts';
 import { coverOf, letterOf, type Summary, type TrajectoryState } from './state.ts';
-import { entryTokens, subgoalTokens, type ContextMeasure } from './view.ts';
 
 export type FoldWork = Exclude<PendingWork, { readonly kind: 'part' }>;
 

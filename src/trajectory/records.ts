@@ -3,7 +3,7 @@
  * overview's record contains its phases, a phase's its sub-goals, a sub-goal's its actions in full. No I/O except through `read`.
  */
 import { levelName } from '../outline/levels.ts';
-import { entryText } from './layout.ts';
+import { entryText, taskId } from './view.ts';
 import {
   type Action,
   type CoveredNumbers,
@@ -13,7 +13,6 @@ import {
   type Summary,
   type TrajectoryState,
 } from './state.ts';
-import { taskId } from './view.ts';
 
 /** The full record of an id. */
 export type TrajectoryRecord =

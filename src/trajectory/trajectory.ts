@@ -26,7 +26,15 @@ import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { fold, type FoldWork } from './fold.ts';
-import { shownOf } from './layout.ts';
+import {
+  shownOf,
+  type Context,
+  contextOf,
+  costOf,
+  type ContextMeasure,
+  tokensOf,
+  waitingTokens,
+} from './view.ts';
 import { nextWork, type HierarchyOptions, settingsFrom } from './plan.ts';
 import {
   bytesOf,
@@ -46,7 +54,6 @@ import {
   started,
   type TrajectoryState,
 } from './state.ts';
-import { type Context, contextOf, costOf, type ContextMeasure, tokensOf, waitingTokens } from './view.ts';
 
 export type TrajectoryOptions = HierarchyOptions & {
   /** The task of the agent, in its own words. A loaded `state` keeps its own goal. */

@@ -1,10 +1,11 @@
 /**
  * The context of a trajectory: what an agent sends to its model. Finished work comes first and does not change from turn to turn; then actions as
- * turns of two roles. Always under the budget: if folding has not made enough space, texts are cut for this call. Pure.
+ * turns of two roles. Always under the budget: if folding has not made enough space, texts are cut for this call. Also writes entries and
+ * actions as text. Pure.
  */
-import type { CountTokens } from '../conversation/fit.ts';
-import { cut, entryText, observationText } from './layout.ts';
-import type { NumberedAction, Subgoal, Summary, TrajectoryState } from './state.ts';
+import { clip, longestFit, wholeAfter, type CountTokens } from '../conversation/fit.ts';
+import type { SummaryStep } from '../outline/summarizer.ts';
+import type { Action, NumberedAction, Subgoal, Summary, TrajectoryEntry, TrajectoryState } from './state.ts';
 
 /** A message. Roles alternate, and the first and last message have the role `user`, as every provider accepts. */
 export type ContextMessage = { readonly role: 'user' | 'assistant'; readonly content: string };
@@ -184,4 +185,120 @@ function messagesOf(pieces: readonly ContextPiece[], { perMessage }: ContextMeas
     }
   }
   return turns;
+}
+
+/** Maximum characters of a goal or an outcome in a summary's first line. */
+const maxName = 240;
+
+/** Writes a summary: a line that says what it is, then its text. */
+export function entryText(summary: Omit<Summary, 'tokens' | 'memory'>): string {
+  return summary.text === '' ? headOf(summary) : `${headOf(summary)}\n${summary.text}`;
+}
+
+/** Writes the first line of a summary: `[s3 a9-a14] Find the test → It is in auth.test.ts`. */
+function headOf(entry: Omit<Summary, 'tokens' | 'memory'>): string {
+  const { a, s } = entry.covers;
+  const id = [entry.id, entry.level > 1 ? rangeOf('s', s) : '', rangeOf('a', a)];
+  const name = [entry.goal, entry.outcome ?? ''].filter((part) => part !== '').map(nameOf);
+  return `[${id.filter((part) => part !== '').join(' ')}]${name.length === 0 ? '' : ` ${name.join(' → ')}`}`;
+}
+
+/** Writes the observation of an action, as a user message. */
+function observationText({ id, observation }: { readonly id: string; readonly observation: string }) {
+  return `[${id}]\n${observation.trim() === '' ? '(no output)' : observation}`;
+}
+
+/** Writes an action as lines. Recalled content was summarized before, so it is left out. */
+function stepOf(action: NumberedAction): string {
+  return `${action.id} ${action.action}\n${resultOf(action)}`;
+}
+
+function saidStep(text: string): SummaryStep {
+  return { type: 'said', by: 'assistant', text };
+}
+
+function resultOf({ recalls, observation }: NumberedAction): string {
+  return recalls === undefined ? observation : `(${recalls} was read again)`;
+}
+
+/** Writes an entry as the steps of a summary. */
+export function stepsOf(entry: TrajectoryEntry): readonly string[] {
+  if (entry.kind === 'subgoal') {
+    const { id, goal, outcome = '', actions } = entry;
+    return [...nameStep(`${id} goal`, goal), ...actions.map(stepOf), ...nameStep(`${id} outcome`, outcome)];
+  }
+  // Without the ranges: a summary has no space for them.
+  const text = entryText({ ...entry, covers: {} });
+  return [entry.goal === '' ? text.replace('\n', ' ') : text];
+}
+
+/** Converts an entry into steps for a summarizer. `ids`: whether it may refer to single actions, as a model does. */
+export function summaryStepsOf(entry: TrajectoryEntry, ids: boolean): readonly SummaryStep[] {
+  if (entry.kind === 'summary') return stepsOf(entry).map(saidStep);
+  const { id, goal, outcome = '', actions } = entry;
+  return [
+    ...nameStep(`${id} goal`, goal).map(saidStep),
+    ...actions.map((action): SummaryStep => {
+      const [, tool = '', input = ''] = /^(\S*)\s*([^]*)$/.exec(action.action) ?? [];
+      const result = resultOf(action);
+      return { type: 'called', tool: ids ? `${action.id} ${tool}` : tool, input, result, failed: false };
+    }),
+    ...nameStep(`${id} outcome`, outcome).map(saidStep),
+  ];
+}
+
+/** Returns a step for a name, unless the summary's first line contains the whole name. */
+function nameStep(what: string, name: string): readonly string[] {
+  return nameOf(name).endsWith('…') ? [`${what}: ${name}`] : [];
+}
+
+/** Cuts the texts of an action for the context; undefined if both fit. */
+export function shownOf(
+  id: string,
+  action: Action,
+  maxTokens: number,
+  count: CountTokens,
+): NumberedAction['shown'] {
+  const shown = {
+    action: cut(action.action, maxTokens, id, count),
+    observation: cut(action.observation, maxTokens, id, count),
+  };
+  return shown.action === action.action && shown.observation === action.observation ? undefined : shown;
+}
+
+/** Cuts a text to beginning and end, with a line between them on how to read the rest; only the beginning if there is no space for that. */
+function cut(text: string, maxTokens: number, id: string, count: CountTokens): string {
+  // A character hardly ever has more than four tokens, so short texts need no counting.
+  if (text.length * 4 <= maxTokens || count(text) <= maxTokens) return text;
+  const gap = `\n[… cut: read_memory {"id":"${id}"} has it whole …]\n`;
+  const room = maxTokens - count(gap);
+  if (room < 16) return clip(text, maxTokens, count);
+  const head = longestFit(text, { start: 0, end: text.length }, Math.floor(room * 0.6), count);
+  const tail = tailFit(text, head, Math.floor(room * 0.4), count);
+  const cutText = `${text.slice(0, head)}${gap}${text.slice(tail)}`;
+  // Tokens may be split differently at the seams.
+  return count(cutText) <= maxTokens ? cutText : clip(text, maxTokens, count);
+}
+
+/** Returns the offset from which the end of the text has at most `budget` tokens. */
+function tailFit(text: string, from: number, budget: number, count: CountTokens): number {
+  let length = Math.min(budget * 3, text.length - from);
+  while (length > 0) {
+    const start = wholeAfter(text, text.length - length);
+    const tokens = count(text.slice(start));
+    if (tokens <= budget) return start;
+    length = Math.floor(Math.min(length * 0.9, (length * budget) / tokens));
+  }
+  return text.length;
+}
+
+function rangeOf(letter: string, range: readonly [number, number] | undefined): string {
+  if (range === undefined) return '';
+  const [first, last] = range;
+  return first === last ? `${letter}${first}` : `${letter}${first}-${letter}${last}`;
+}
+
+function nameOf(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim().toWellFormed();
+  return line.length <= maxName ? line : `${line.slice(0, maxName - 1).toWellFormed()}…`;
 }

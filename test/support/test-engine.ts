@@ -1,7 +1,7 @@
 /** An engine over an in-memory store for tests, with every part real but for the window, which the test chooses. */
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
 import type { EngineOptions } from '../../src/engine/types.ts';
-import { sha256 } from '../../src/store/digest.ts';
+import { sha256 } from '../../src/store/ids.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
 import { createHiddenRecalls } from '../../src/store/hidden-recalls.ts';
 import { createKeptReplies } from '../../src/store/kept-replies.ts';

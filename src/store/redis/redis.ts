@@ -4,8 +4,13 @@
  * open and restored automatically (connection.ts).
  */
 import { LeporelloError } from '../../errors.ts';
-import { connectRedis, type RedisClient, type RedisServer, theirConnection } from './connection.ts';
-import { redisFailed } from './errors.ts';
+import {
+  connectRedis,
+  type RedisClient,
+  type RedisServer,
+  theirConnection,
+  redisFailed,
+} from './connection.ts';
 import {
   readRecord,
   writeRecord,

@@ -8,9 +8,8 @@ import { unitsOf } from '../../conversation/turns.ts';
 import { subgoalLength } from '../../outline/levels.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 import { findSubgoals, type NeutralStep } from '../../outline/finder.ts';
-import { freeUnits } from './free-units.ts';
+import { freeUnits, placesEdited } from './editable-texts.ts';
 import type { FoldView } from '../strategy.ts';
-import { placesEdited } from './editable-texts.ts';
 import { summarySteps } from './summary-steps.ts';
 
 /** The messages of a finished sub-goal. */

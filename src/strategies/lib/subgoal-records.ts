@@ -12,10 +12,9 @@ import { clipped, nameOf, plain } from '../../outline/sentences.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 import { compressionOf, type Compression } from '../../receipts/compression.ts';
 import type { FoldView } from '../strategy.ts';
-import { placesEdited } from './editable-texts.ts';
+import { placesEdited, remainingTokens } from './editable-texts.ts';
 import type { SubgoalMessages } from './finished-subgoals.ts';
-import { remainingTokens } from './free-units.ts';
-import { shortValues } from './key-values.ts';
+import { shortValues } from './tool-calls.ts';
 
 type Ratio = number | 'adaptive';
 

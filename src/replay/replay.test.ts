@@ -10,7 +10,7 @@ import { asResponses } from '../../test/support/as-responses.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { cutResults, fullContext, keepLast, enginePolicy } from './policies.ts';
-import { play } from './play.ts';
+import { play } from './replay.ts';
 import { readRecording } from './recording.ts';
 
 /** Counts one token per character. */
