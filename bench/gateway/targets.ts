@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { assembleGateway } from '../../src/gateway/assemble.ts';
-import { headersToClient, headersToUpstream } from '../../src/gateway/http/headers.ts';
+import { headersToClient, headersToUpstream } from '../../src/gateway/http/http.ts';
 import { readBody } from '../../src/gateway/http/body.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';

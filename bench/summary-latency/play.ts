@@ -1,7 +1,7 @@
 /** Plays agents against targets side by side and notes how long each request took. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import type { AnyReceipt } from '../../src/gateway/receipts/receipt-log.ts';
+import type { AnyReceipt } from '../../src/gateway/receipts/receipts.ts';
 import { now } from '../first-token/clock.ts';
 import { randomNumbers } from '../tokens/arithmetic.ts';
 import { bodyAfter } from './agents.ts';

@@ -5,11 +5,9 @@
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { NamedTotals, ReceiptTotals, Totals } from '../receipts/totals.ts';
 import { summaryOf } from '../receipts/compression.ts';
-import { isFrom } from './routing/credentials.ts';
-import type { GatewayRequest, GatewayResponse } from './http/http.ts';
-import { jsonResponse } from './http/responses.ts';
-import type { ReceiptLog } from './receipts/receipt-log.ts';
-import type { Tenant, TenantRule } from './routing/tenant.ts';
+import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts';
+import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
+import type { ReceiptLog } from './receipts/receipts.ts';
 import type { GatewayMetrics } from './receipts/reporting.ts';
 import type { BackgroundSummarizer } from './background-summarizer.ts';
 
@@ -30,7 +28,7 @@ export async function answerOwn(
 ): Promise<GatewayResponse> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return jsonResponse(405, { error: `${route.path} answers only GET and HEAD, not ${request.method}.` });
-  const isAdmin = deps.adminToken !== undefined && isFrom(request, deps.adminToken);
+  const isAdmin = deps.adminToken !== undefined && hasCredential(request, deps.adminToken);
   const [, kind, id] = /^\/_leporello\/(receipts|totals|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
   if (route.path === '/healthz') return jsonResponse(200, { status: 'ok' });
   if (route.path === '/readyz') return readiness(deps);

@@ -4,10 +4,19 @@
  */
 import type { Codec, GatewayProblem } from '../codecs/codec.ts';
 import { answerOwn } from './admin.ts';
-import { jsonResponse, problemResponse, upstreamProblem } from './http/responses.ts';
-import { carriesToken } from './routing/credentials.ts';
-import { headerOf, headersToClient, headersToUpstream } from './http/headers.ts';
-import type { GatewayRequest, GatewayResponse, Handler, HeaderList } from './http/http.ts';
+import {
+  type GatewayRequest,
+  type GatewayResponse,
+  type Handler,
+  type HeaderList,
+  headerOf,
+  headersToClient,
+  headersToUpstream,
+  jsonResponse,
+  problemResponse,
+  upstreamProblem,
+} from './http/http.ts';
+import { carriesToken } from './routing/tenant.ts';
 import { serveModel } from './model-call.ts';
 import type { GatewayOptions } from './options.ts';
 import { routeOf } from './routing/routes.ts';

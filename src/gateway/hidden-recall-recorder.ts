@@ -2,7 +2,7 @@
 import { type ModelReply, type RecallAnswer, recallsWithCalls } from '../codecs/codec.ts';
 import type { Prepared } from '../engine/types.ts';
 import type { RecallRound, KeptReply } from '../conversation/hidden-recall.ts';
-import { storeWaitMs, waitAtMost } from './waiting.ts';
+import { storeWaitMs, waitAtMost } from './send-with-retries.ts';
 
 /** Records the hidden recalls of one reply. */
 export interface HiddenRecallRecorder {

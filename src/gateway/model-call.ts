@@ -4,18 +4,25 @@
  */
 import { type EngineRequest, type Prepared, passThrough } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
-import { answer, problemResponse, upstreamProblem } from './http/responses.ts';
-import { sendPrepared, type AnsweredRequest } from './send-with-retries.ts';
-import { pauseUnless } from './waiting.ts';
-import { headerOf, headersToUpstream, withHeaders } from './http/headers.ts';
-import { type GatewayRequest, type GatewayResponse, type HeaderList, splitUrl } from './http/http.ts';
-import { peekBody, readBody } from './http/body.ts';
-import { maxNameLength, openReceipt, type OpenReceipt, logCompressions } from './receipts/request-receipt.ts';
+import {
+  answer,
+  type GatewayRequest,
+  type GatewayResponse,
+  type HeaderList,
+  headerOf,
+  headersToUpstream,
+  problemResponse,
+  splitUrl,
+  upstreamProblem,
+  withHeaders,
+} from './http/http.ts';
+import { type AnsweredRequest, pauseUnless, sendPrepared } from './send-with-retries.ts';
+import { peekBody, readBody, type ReceivedBody, unpackBody } from './http/body.ts';
+import { maxNameLength, openReceipt, type OpenReceipt, logCompressions } from './receipts/receipts.ts';
 import type { GatewayOptions } from './options.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { promptUrl, type Route, sessionOf } from './routing/routes.ts';
 import { addSummaryReceipt } from './background-summarizer.ts';
-import { type ReceivedBody, unpackBody } from './http/unpack-body.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 
@@ -78,7 +85,7 @@ async function forward(call: ModelCall): Promise<GatewayResponse> {
   }
   const receipt = await receiptOf(call, sent.prepared, preparedAt);
   receipt.note.upstreamStatus(sent.response.status);
-  if (sent.response.status === 200) writeAhead(call, sent.prepared, receipt);
+  if (sent.response.status === 200) startSummary(call, sent.prepared, receipt);
   return respond(call, sent, receipt);
 }
 
@@ -164,7 +171,7 @@ async function explained(
 const maxErrorBytes = 1024 * 1024;
 
 /** Starts to write the summary that a later fold will need. Nothing waits for it, and it continues after the client disconnects. */
-function writeAhead(
+function startSummary(
   { options, request, route, engineRequest }: ModelCall,
   { summary, report }: Prepared,
   { id, session }: OpenReceipt,
@@ -210,11 +217,11 @@ function sender(
   route: ModelRoute,
   received: ReceivedBody,
 ): Exchange['send'] {
-  const asItCame = { headers: upstreamHeaders(request), body: received.wire };
+  const unchanged = { headers: upstreamHeaders(request), body: received.wire };
   const headers = unpackedHeaders(request);
   const { method, signal } = request;
   return (body) => {
-    const sent = body === received.body ? asItCame : { headers, body };
+    const sent = body === received.body ? unchanged : { headers, body };
     return options.upstream.send({ method, url: route.url, ...sent, signal, decode: true });
   };
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
 import type { HeaderList, UpstreamResponse } from './http/http.ts';
-import { type ContinuationDeps, sendContinuation } from './send-with-retries.ts';
-import { pauseUnless } from './waiting.ts';
+import { type ContinuationDeps, pauseUnless, sendContinuation } from './send-with-retries.ts';
 
 type Answer = UpstreamResponse | LeporelloError | Error;
 

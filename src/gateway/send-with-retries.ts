@@ -1,16 +1,15 @@
 /**
  * Sends a prepared request, and sends it again when the provider refuses it for a reason that the gateway may have caused: folded further
  * when it is too long, without reasoning when the reasoning is refused, with the client's own bytes when the folded ones are rejected.
- * The number of attempts is bounded. Every other answer is final.
+ * The number of attempts is bounded. Every other answer is final. Continuations after a recall are retried when a failure may be temporary.
  */
 import type { Codec } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
-import { type Prepared, type Refusal, passThrough } from '../engine/types.ts';
-import type { UpstreamResponse } from './http/http.ts';
+import { passThrough, type Prepared, type Refusal } from '../engine/types.ts';
+import { headerOf, type UpstreamResponse } from './http/http.ts';
 import { peekBody } from './http/body.ts';
-import { waitAtMost } from './waiting.ts';
 import { LeporelloError } from '../errors.ts';
-import { headerOf } from './http/headers.ts';
+import { startSlicedTimer, type StartTimer } from '../store/deadline-store.ts';
 
 /** A client's request with the ways to send it. */
 export type PendingRequest = {
@@ -21,7 +20,7 @@ export type PendingRequest = {
   readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
   /** Prepares the same request again, with the reason for which the provider refused it. */
   readonly prepareAgain: (refusal: Refusal) => Promise<Prepared>;
-  /** Tells that this conversation is to be sent as it comes from now on. */
+  /** Disables folding for this conversation from now on. */
   readonly disableFolding: () => Promise<void>;
 };
 
@@ -169,4 +168,36 @@ function pauseAfter(answer: UpstreamResponse | LeporelloError, retries: number):
   const pauseMs = inMs === undefined ? Number(inSeconds) * 1_000 : Number(inMs);
   // `retry-after` may be a date, which becomes NaN here: then there is no retry.
   return pauseMs >= 0 && pauseMs <= maxPauseMs ? pauseMs : undefined;
+}
+
+/** Milliseconds that a client waits at most for the store after the provider has answered. */
+export const storeWaitMs = 100;
+
+/**
+ * Resolves when the work has ended, successfully or not, or when the time is up. In the latter case the work continues, and its failure is
+ * ignored here: the work itself must report it.
+ */
+export async function waitAtMost(
+  work: Promise<unknown>,
+  ms: number = storeWaitMs,
+  startTimer: StartTimer = startSlicedTimer,
+): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = startTimer(ms, late.resolve);
+  await Promise.race([work, late.promise]).catch(() => undefined);
+  timer.stop();
+}
+
+/** Resolves after `ms` milliseconds, or as soon as the signal aborts. */
+export async function pauseUnless(signal: AbortSignal, ms: number): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { waitAtMost } from './waiting.ts';
+import { waitAtMost } from './send-with-retries.ts';
 
 /** Waits for the work under a timer that rings when the test says so. */
 function waiting(work: Promise<unknown>) {

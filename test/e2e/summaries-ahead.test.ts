@@ -1,7 +1,7 @@
 /** Summaries by a model, in every format: written ahead with the conversation's own credential, and waited for by no request. */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import type { AnyReceipt } from '../../src/gateway/receipts/receipt-log.ts';
+import type { AnyReceipt } from '../../src/gateway/receipts/receipts.ts';
 import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
 import { formats, longBody, post } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';

@@ -2,8 +2,12 @@
 import { pino } from 'pino';
 import type { GatewayLog } from '../../gateway/receipts/reporting.ts';
 import type { Terminal } from '../terminal.ts';
-import { headerOf } from '../../gateway/http/headers.ts';
-import type { GatewayRequest, GatewayResponse, Handler } from '../../gateway/http/http.ts';
+import {
+  type GatewayRequest,
+  type GatewayResponse,
+  type Handler,
+  headerOf,
+} from '../../gateway/http/http.ts';
 import { isOwnPath } from '../../gateway/routing/routes.ts';
 
 /** The log with all levels. */

@@ -8,12 +8,12 @@ import {
   type GatewayResponse,
   type Handler,
   type HeaderList,
+  internalError,
   splitUrl,
   type Upstream,
   upstreamError,
   type UpstreamRequest,
 } from './http.ts';
-import { internalError } from './responses.ts';
 import { iterate, toStream } from './body.ts';
 import { LeporelloError } from '../../errors.ts';
 

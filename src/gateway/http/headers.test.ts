@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { headerOf, headersToClient, headersToUpstream, withHeaders } from './headers.ts';
-import type { HeaderList } from './http.ts';
+import { type HeaderList, headerOf, headersToClient, headersToUpstream, withHeaders } from './http.ts';
 
 const hops: HeaderList = [
   ['connection', 'keep-alive, X-Hop'],

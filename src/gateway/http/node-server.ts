@@ -6,8 +6,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import type { GatewayResponse, Handler } from './http.ts';
-import { internalError } from './responses.ts';
+import { type GatewayResponse, type Handler, internalError } from './http.ts';
 import { breakOff, sendResponse, toGatewayRequest } from './node-exchange.ts';
 
 export type NodeServerOptions = {

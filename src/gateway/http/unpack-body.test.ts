@@ -1,6 +1,6 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { unpackBody } from './unpack-body.ts';
+import { unpackBody } from './body.ts';
 
 const utf8 = new TextEncoder();
 const plain = utf8.encode('{"model":"m","messages":[{"role":"user","content":"Ünïcode"}]}'.repeat(50));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { carriesToken, credentialOf, isFrom } from './credentials.ts';
+import { carriesToken, joinedCredentials, hasCredential } from './tenant.ts';
 import type { HeaderList } from '../http/http.ts';
 
 describe('the credential of a request', () => {
@@ -11,23 +11,23 @@ describe('the credential of a request', () => {
       [['api-key', 'k']],
       [['x-goog-api-key', 'k']],
     ] as const;
-    for (const headers of sent) expect(credentialOf(headers, '/v1/x')).toBe('k');
-    expect(credentialOf([], '/v1/x?alt=sse&key=k')).toBe('k');
+    for (const headers of sent) expect(joinedCredentials(headers, '/v1/x')).toBe('k');
+    expect(joinedCredentials([], '/v1/x?alt=sse&key=k')).toBe('k');
   });
 
   it('is all of them if there are several, so that users of one shared key stay separate', () => {
     const shared = ['authorization', 'Bearer proxy'] as const;
-    expect(credentialOf([shared, ['x-api-key', 'alice']], '/')).toBe('alice\nproxy');
-    expect(credentialOf([shared, ['x-api-key', 'proxy']], '/')).toBe('proxy');
+    expect(joinedCredentials([shared, ['x-api-key', 'alice']], '/')).toBe('alice\nproxy');
+    expect(joinedCredentials([shared, ['x-api-key', 'proxy']], '/')).toBe('proxy');
   });
 
   it('may be missing', () => {
-    expect(credentialOf([['host', 'x']], '/v1/x')).toBeUndefined();
+    expect(joinedCredentials([['host', 'x']], '/v1/x')).toBeUndefined();
   });
 
   it('is not a cookie, which a load balancer may change within a conversation', () => {
     expect(
-      credentialOf(
+      joinedCredentials(
         [
           ['authorization', 'Bearer k'],
           ['cookie', '__cf_bm=1'],
@@ -35,7 +35,7 @@ describe('the credential of a request', () => {
         '/',
       ),
     ).toBe('k');
-    expect(credentialOf([['cookie', 'session=bob']], '/')).toBeUndefined();
+    expect(joinedCredentials([['cookie', 'session=bob']], '/')).toBeUndefined();
   });
 });
 
@@ -82,7 +82,7 @@ describe("the gateway's own token", () => {
 
   it('is accepted next to other credentials', () => {
     expect(
-      isFrom(
+      hasCredential(
         asked([
           ['x-api-key', 'other'],
           ['authorization', `Bearer ${token}`],
@@ -90,7 +90,7 @@ describe("the gateway's own token", () => {
         token,
       ),
     ).toBe(true);
-    expect(isFrom(asked([['authorization', 'Bearer administrator-17']]), token)).toBe(false);
-    expect(isFrom(asked([]), token)).toBe(false);
+    expect(hasCredential(asked([['authorization', 'Bearer administrator-17']]), token)).toBe(false);
+    expect(hasCredential(asked([]), token)).toBe(false);
   });
 });

@@ -2,9 +2,8 @@
  * Decides which provider a request is for: by its path, its headers and its key. A request whose provider is not certain is refused, because
  * sending it could reveal one provider's credential to another.
  */
-import { type Credential, credentialsOf, percentDecoded } from './credentials.ts';
-import { headerOf } from '../http/headers.ts';
-import type { HeaderList } from '../http/http.ts';
+import { type Credential, credentialsOf, percentDecoded } from './tenant.ts';
+import { type HeaderList, headerOf } from '../http/http.ts';
 
 /** Base URLs of the upstreams, with or without their version segment (`/v1`). */
 export type UpstreamUrls = { readonly openai: string; readonly anthropic: string; readonly gemini: string };

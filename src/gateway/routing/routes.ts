@@ -4,9 +4,8 @@ import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
 import { geminiFor, gemini } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
-import { percentDecoded, queryOf } from './credentials.ts';
-import { headerOf } from '../http/headers.ts';
-import type { HeaderList } from '../http/http.ts';
+import { percentDecoded, queryOf } from './tenant.ts';
+import { type HeaderList, headerOf } from '../http/http.ts';
 import { destinationOf, type Provider, type UpstreamUrls } from './provider-of.ts';
 
 /** The treatment of a request. */

@@ -1,16 +1,25 @@
-/** Collects the facts of a request's receipt while the request is in progress, and writes the receipt once, at the end. */
+/**
+ * Collects the facts of a request's receipt while the request is in progress, computes its cost, and writes the receipt once, at the end. Keeps
+ * the newest receipts in memory, by tenant; a restart begins with none.
+ */
 import type { Prepared } from '../../engine/types.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
 import { createPriceList, type PriceList, type PriceOverrides } from '../../receipts/prices.ts';
-import type { CountedPrompt, FoldReport, RecallReport, Receipt } from '../../receipts/receipt.ts';
+import type {
+  CountedPrompt,
+  FoldReport,
+  RecallReport,
+  Receipt,
+  SummaryReceipt,
+} from '../../receipts/receipt.ts';
 import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../../receipts/usage.ts';
 import type { GatewayLog, GatewayMetrics } from './reporting.ts';
 import type { HeaderList } from '../http/http.ts';
 import type { ExchangeNotes } from '../recall-loop.ts';
-import type { ReceiptLog } from './receipt-log.ts';
-import { createEarlierRequests, earlierRequestOf, type Difference } from '../../receipts/baseline-cost.ts';
-import { type Money, computeMoney } from '../../receipts/cost.ts';
+import { createEarlierRequests, type Difference, earlierRequestOf } from '../../receipts/baseline-cost.ts';
+import { computeMoney, type Money } from '../../receipts/cost.ts';
 import { loadCatalog } from '../../tokens/catalog.ts';
+import { LRUCache } from 'lru-cache';
 
 /** The receipt of a request in progress. */
 export type OpenReceipt = {
@@ -270,4 +279,43 @@ export function logCompressions(log: GatewayLog, receipt: string, { compressions
 
 function toTenths(ratio: number): number {
   return Math.round(ratio * 10) / 10;
+}
+
+/** A receipt of a request, or of a summary that was written in the background. */
+export type AnyReceipt = Receipt | SummaryReceipt;
+
+/** Receipts by id. An undefined tenant is the administrator, who sees all receipts. */
+export interface ReceiptLog {
+  add(tenant: string, receipt: AnyReceipt): void;
+  get(tenant: string | undefined, id: string): AnyReceipt | undefined;
+  /** Returns receipts, newest first. */
+  list(tenant: string | undefined, limit: number): readonly AnyReceipt[];
+}
+
+/** Creates a log of at most `maxReceipts` receipts. */
+export function createReceiptLog(maxReceipts = 2_000): ReceiptLog {
+  const receipts = new LRUCache<string, { readonly tenant: string; readonly receipt: AnyReceipt }>({
+    max: maxReceipts,
+  });
+  return {
+    add(tenant, receipt) {
+      receipts.set(receipt.id, { tenant, receipt });
+    },
+    get(tenant, id) {
+      const found = receipts.peek(id);
+      return found && isOf(tenant, found.tenant) ? found.receipt : undefined;
+    },
+    list(tenant, limit) {
+      const listed: AnyReceipt[] = [];
+      for (const found of receipts.values()) {
+        if (listed.length >= limit) break;
+        if (isOf(tenant, found.tenant)) listed.push(found.receipt);
+      }
+      return listed;
+    },
+  };
+}
+
+function isOf(tenant: string | undefined, owner: string): boolean {
+  return tenant === undefined || tenant === owner;
 }
