@@ -57,7 +57,7 @@ export type ReplayArgs = {
   readonly window: number | undefined;
   /** Tokens of the prefix of a recorded conversation. */
   readonly prefix: number | undefined;
-  /** Maximal number of conversations of each source. */
+  /** Maximum number of conversations of each source. */
   readonly limit: number | undefined;
   readonly source: string | undefined;
   /** Further engines, as `NAME=JSON`. */

@@ -175,7 +175,7 @@ Flags
   --window TOKENS      the window; default 200000
   --prefix TOKENS      tokens of the prefix of recorded conversations; default 15000
   --source NAME        only sources that begin with NAME (a field of recorded conversations, or the file name)
-  --limit NUMBER       maximal number of conversations of each source
+  --limit NUMBER       maximum number of conversations of each source
   --engine NAME=JSON   one more engine, with its own configuration instead of yours; may be repeated
   --html FILE          write a report with charts to this file
   --threshold BYTES    never fold tool results of fewer bytes; default 1000

@@ -51,7 +51,7 @@ function forwarded({ tenants }: GatewayOptions, request: GatewayRequest): Gatewa
   return { ...request, headers: tenants.forwarded(request.headers) };
 }
 
-/** True when the request contains the admin token, alone or next to another credential. It opens every tenant's memory: no provider may see it. */
+/** True when the request contains the admin token, alone or next to another credential. It opens every tenant's originals, so no provider may see it. */
 function holdsAdminToken({ adminToken }: GatewayOptions, request: GatewayRequest): boolean {
   return adminToken !== undefined && carriesToken(request, adminToken);
 }

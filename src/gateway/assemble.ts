@@ -70,14 +70,14 @@ export type GatewayDeps = {
 
 /** Parts from which an engine in another thread is built, over the same store. */
 export type EngineParts = {
-  /** The engine in this thread. */
+  /** The engine in the main thread. */
   readonly local: Engine;
   readonly settings: FoldSettings;
   readonly secret: Uint8Array;
   /** The store, without a deadline for its calls. */
   readonly store: Store;
   readonly encryptedStore: EncryptedStore;
-  /** What `local` knows of replies. */
+  /** Replies that the local engine has recorded. */
   readonly keptReplies: KeptReplies;
   readonly log: GatewayLog;
 };

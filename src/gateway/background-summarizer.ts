@@ -47,7 +47,7 @@ type SummaryEnd = {
 
 export type BackgroundSummarizerOptions = {
   readonly model?: string | undefined;
-  /** Maximal milliseconds for one summary. */
+  /** Maximum milliseconds for one summary. */
   readonly deadlineMs: number;
   readonly infoOf: (
     model: string | undefined,
@@ -55,13 +55,13 @@ export type BackgroundSummarizerOptions = {
   readonly log: GatewayLog;
 };
 
-/** Maximal number of summaries written at once. The next request of a conversation asks again for one that could not start. */
+/** Maximum number of summaries written at once. The next request of a conversation asks again for one that could not start. */
 const maxAtOnce = 4;
 /** Milliseconds after a failure in which no summary of the conversation is started, to spare a provider in trouble. */
 const restMs = 60_000;
 /** Milliseconds that a lease outlasts the deadline of a summary: time to store it, and for clocks that differ between gateways. */
 const marginMs = 5_000;
-/** Maximal number of conversations that are remembered after a failure. */
+/** Maximum number of conversations that are remembered after a failure. */
 const maxResting = 1_000;
 /** Tokens of the window of a model that is not in the catalog. */
 const fallbackWindow = 32_000;

@@ -239,9 +239,9 @@ function sumUsage(replies: readonly ModelReply[]): ReplyUsage | undefined {
 }
 
 export type RecallLimits = {
-  /** Maximal number of rounds of recalls in one request. In one further round the model is told that there are no more. */
+  /** Maximum number of rounds of recalls in one request. In one further round the model is told that there are no more. */
   readonly maxRounds: number;
-  /** Maximal number of tokens of one answer. */
+  /** Maximum number of tokens of one answer. */
   readonly maxTokens: number;
 };
 

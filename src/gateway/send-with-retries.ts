@@ -27,7 +27,7 @@ export type PendingRequest = {
 /** The request that was finally sent, and the answer to it. */
 export type AnsweredRequest = { readonly prepared: Prepared; readonly response: UpstreamResponse };
 
-/** Maximal number of further folds of one request that the provider finds too long. Each must be smaller than the one before. */
+/** Maximum number of further folds of one request that the provider finds too long. Each must be smaller than the one before. */
 const maxRefolds = 10;
 
 /** Sends the request, again if necessary. Rejects with the errors of `Upstream.send`. */
@@ -56,7 +56,7 @@ async function sendUntilFinal(sending: PendingRequest): Promise<AnsweredRequest>
       refusal = await refusalOf(await sending.send(prepared.body));
     }
   }
-  // Adding the recall tool is an edit too: it can exceed the provider's maximal number of tools.
+  // Adding the recall tool is an edit too: it can exceed the provider's maximum number of tools.
   const wasEdited = prepared.mayGoAsItCame && prepared.body !== sending.body;
   if (refusal.text === undefined || !wasEdited || overflowIn(sending, refusal) || !originalMayFit(prepared)) {
     return { prepared, response: refusal.response };

@@ -18,7 +18,7 @@ import { concatBytes, jsonBytes } from '../../conversation/splice.ts';
 
 export type SourceOptions = {
   readonly format: Format;
-  /** Maximal bytes of a line. */
+  /** Maximum bytes of a line. */
   readonly maxBytes: number;
   /** Tokens of the prefix of a recorded conversation. */
   readonly prefix: number;
@@ -142,7 +142,7 @@ const geminiFormat: ReplayFormat = {
   turnOf: (messages) => chat.turnOf(messages),
 };
 
-/** The replay format of a codec of ours. */
+/** Returns the replay format of a codec. */
 export function formatOf(codec: Codec): ReplayFormat {
   const format = [chat, responses, anthropic, geminiFormat].find((known) => known.codec === codec);
   if (!format) throw new RangeError(`${codec.name} cannot be replayed: add it to the formats.`);

@@ -30,7 +30,7 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
   readonly route: Codec['route'];
   /** Deadline in milliseconds since the epoch; undefined for none. */
   readonly endsAt: number | undefined;
-  /** Whether other processes use the store: see `Store`. */
+  /** True when other processes use the store: see `Store`. */
   readonly isStoreShared: boolean;
 };
 

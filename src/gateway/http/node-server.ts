@@ -10,7 +10,7 @@ import { type GatewayResponse, type Handler, internalError } from './http.ts';
 import { breakOff, sendResponse, toGatewayRequest } from './node-exchange.ts';
 
 export type NodeServerOptions = {
-  /** 0 takes any free port. */
+  /** Port to listen on; 0 uses any free port. */
   readonly port: number;
   readonly host: string;
   /** Milliseconds that an idle connection stays open. Default: 75,000, longer than proxies in front usually keep theirs. */

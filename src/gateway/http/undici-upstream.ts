@@ -10,7 +10,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 
 export type UndiciUpstreamOptions = {
-  /** Maximal number of connections per origin. Default: unlimited, because a model call can use one for minutes. */
+  /** Maximum number of connections per origin. Default: unlimited, because a model call can use one for minutes. */
   readonly connections?: number;
   /** Milliseconds to establish a connection. Default: 10 seconds. */
   readonly connectTimeoutMs?: number;

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Receipt } from '../../receipts/receipt.ts';
 import type { GatewayMetrics } from './reporting.ts';
 
-/** Maximal number of models with series of their own. */
+/** Maximum number of models with series of their own. */
 const maxModels = 100;
 
 /**
@@ -151,7 +151,7 @@ const prepareSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 const ratios = [1, 1.5, 2, 3, 5, 7.5, 10, 15, 20, 30, 50, 100];
 
 /**
- * Names from clients as labels of metrics. Each label value is a series that is kept for ever, so the number of names is bounded, and only
+ * Names from clients as labels of metrics. Each label value is a series that is kept forever, so the number of names is bounded, and only
  * names that a provider has accepted count.
  */
 interface BoundedNames {
