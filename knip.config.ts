@@ -16,7 +16,7 @@ const config: KnipConfig = {
     'scripts/bootstrap/end-with-parent.mjs',
   ],
   project: ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts', 'scripts/**/*.mjs'],
-  ignore: ['test/fixtures/**'],
+  ignore: ['test/fixtures/**', 'test/consumer/**'],
   // Run by scripts/check.mjs, by path.
   ignoreDependencies: ['@biomejs/biome', 'oxlint', 'oxlint-tsgolint'],
   ignoreBinaries: ['mkfifo', 'openssl', 'unshare', 'ip', 'mount'],

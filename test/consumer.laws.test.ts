@@ -1,0 +1,97 @@
+/**
+ * Compiles a consumer's project (test/consumer/) against the packed package, strictly, with both ways to resolve modules and every TypeScript
+ * version that users may have. TypeScript versions come from the npm registry; without it, only the installed version is tested.
+ */
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readManifest } from './architecture/manifest.ts';
+
+const versions = ['5.6', '5.7', '5.8', '5.9', '6.0'];
+
+const resolutions = {
+  NodeNext: { module: 'NodeNext', moduleResolution: 'NodeNext' },
+  Bundler: { module: 'ESNext', moduleResolution: 'Bundler' },
+};
+
+let folder = '';
+
+function run(command: string, args: readonly string[], cwd = process.cwd()) {
+  return spawnSync(command, args, { cwd, encoding: 'utf8' });
+}
+
+beforeAll(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'leporello-consumer-')));
+  const build = run(process.execPath, ['scripts/build.mjs']);
+  expect({ status: build.status, output: build.stdout + build.stderr }).toMatchObject({ status: 0 });
+  const pack = run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder]);
+  expect({ status: pack.status, stderr: pack.stderr }).toMatchObject({ status: 0 });
+
+  cpSync('test/consumer', folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}');
+  const modules = join(folder, 'node_modules');
+  mkdirSync(join(modules, 'leporello'), { recursive: true });
+  const archive = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '';
+  expect(
+    run('tar', ['xzf', archive, '-C', 'node_modules/leporello', '--strip-components=1'], folder).status,
+  ).toBe(0);
+  const { dependencies = {}, optionalDependencies = {} } = readManifest();
+  mkdirSync(join(modules, '@types'));
+  for (const name of [...Object.keys({ ...dependencies, ...optionalDependencies }), '@types/node']) {
+    mkdirSync(join(modules, name, '..'), { recursive: true });
+    symlinkSync(realpathSync(resolve('node_modules', name)), join(modules, name));
+  }
+}, 240_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Returns the path of a compiler, or undefined if the registry cannot be reached. */
+function compilerOf(version: string): string | undefined {
+  if (version === 'installed') return resolve('node_modules/typescript/bin/tsc');
+  const place = join(folder, `typescript-${version}`);
+  mkdirSync(place);
+  const install = ['install', '--prefix', place, '--no-save', '--no-audit', '--no-fund', '--prefer-offline'];
+  const { status } = run('npm', [...install, `typescript@~${version}.0`], place);
+  return status === 0 ? join(place, 'node_modules/typescript/bin/tsc') : undefined;
+}
+
+describe.each(['installed', ...versions])('TypeScript %s', (version) => {
+  it('compiles a project of a consumer', (context) => {
+    const compiler = compilerOf(version);
+    if (compiler === undefined)
+      return context.skip(`TypeScript ${version} could not be fetched from the registry`);
+    const problems = Object.entries(resolutions).flatMap(([name, resolution]) => {
+      const config = {
+        compilerOptions: {
+          ...resolution,
+          target: 'ES2022',
+          lib: ['ESNext', 'DOM', 'DOM.Iterable'],
+          types: ['node'],
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          noUncheckedIndexedAccess: true,
+          noEmit: true,
+          // The types of hono need TypeScript 5.7.
+          skipLibCheck: version === '5.6',
+        },
+        files: ['program.ts', 'node-program.ts'],
+      };
+      const file = join(folder, `tsconfig.${name}.json`);
+      writeFileSync(file, JSON.stringify(config));
+      const { status, stdout } = run(process.execPath, [compiler, '-p', file], folder);
+      return status === 0 ? [] : [`${name}: ${stdout}`];
+    });
+    expect(problems).toEqual([]);
+  });
+});

@@ -1,0 +1,17 @@
+/** The entry points that need Node: stores, and the gateway in a server of the user's own. */
+import { assembleGateway } from 'leporello/gateway';
+import { serveNode, undiciUpstream } from 'leporello/gateway/node';
+import { redisStore } from 'leporello/stores/redis';
+import { sqliteStore } from 'leporello/stores/sqlite';
+
+export async function serve(): Promise<void> {
+  const store =
+    process.env['REDIS_HOST'] === undefined
+      ? await sqliteStore({ file: 'memory.sqlite' })
+      : await redisStore({ host: process.env['REDIS_HOST'] });
+  const handler = assembleGateway(
+    { mode: 'observe', models: { 'qwen3*': { window: 32_000 } } },
+    { store, secret: new Uint8Array(32), upstream: undiciUpstream(), log: console },
+  );
+  await serveNode(handler, { port: 0, host: '127.0.0.1' });
+}
