@@ -3,7 +3,7 @@
  * many more results it expects. The words are the result's own, or a summarizer's where those are there in time. The original is kept.
  */
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
-import { type ListItem, type Say, sayBy } from '../arrival/items/shorten.ts';
+import { type ListItem, type TextShortener, shortenerFor } from '../arrival/items/shorten.ts';
 import { type Summarizer, type SummaryStep, looksFailed } from '../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { sha256 } from '../store/ids.ts';
@@ -63,9 +63,9 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
   const { leastFirst, terms } = rankItems(list.items, question, isSearch(tool));
   const original = new TextEncoder().encode(JSON.stringify(text));
   const memory = encryptedStore.idOf(tenant, original);
-  const own = sayBy(terms);
-  const fitted = (say: Say, isReworded: boolean) =>
-    fitItems(list.items, { leastFirst, shares, say }, (smaller) => {
+  const own = shortenerFor(terms);
+  const fitted = (shortenText: TextShortener, isReworded: boolean) =>
+    fitItems(list.items, { leastFirst, shares, shortenText }, (smaller) => {
       const note = itemsNote({ items: smaller.size, of: list.items.length, memory, recallTool, isReworded });
       const shown = `${list.write(smaller).trimEnd()}\n${note}`;
       const after = count(shown);
@@ -81,13 +81,13 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
     const options = { encryptedStore, tenant, summarizer, question, share: shares[0], count, flights };
     const words = await itemWords(texts, options, waitMs);
     const answered = texts.filter((one) => words.has(one)).length;
-    const say: Say = (one, most) => {
+    const shortenText: TextShortener = (one, most) => {
       const said = words.get(one) ?? one;
       // Words are asked for by tokens: a little more than was wanted is better than a cut.
       return said !== one && said.length <= most * 1.5 ? said : own(said, most);
     };
     if (answered < texts.length) problem = 'not all words were there in time';
-    const reworded = answered > 0 ? fitted(say, true) : undefined;
+    const reworded = answered > 0 ? fitted(shortenText, true) : undefined;
     if (reworded && (reworded.fits || !fit.fits)) {
       fit = reworded;
       by = answered === texts.length ? 'summarizer' : 'both';
@@ -245,19 +245,19 @@ type Shortening = {
   readonly leastFirst: readonly number[];
   /** What may be left of an item; all are made shorter by one before any is by the next. */
   readonly shares: readonly number[];
-  readonly say: Say;
+  readonly shortenText: TextShortener;
 };
 
 /** What `make` makes of the shorter items by their indexes: of the fewest with which it fits, or of all, as short as they get. */
 export function fitItems<Made extends { readonly fits: boolean }>(
   items: readonly ListItem[],
-  { leastFirst, shares, say }: Shortening,
+  { leastFirst, shares, shortenText }: Shortening,
   make: (smaller: ReadonlyMap<number, string>) => Made,
 ): Made {
   let smaller: ReadonlyMap<number, string> = new Map();
   for (const share of shares) {
     const shorter = leastFirst.flatMap((item): readonly (readonly [number, string])[] => {
-      const short = items[item]!.shorter(share, say);
+      const short = items[item]!.shorter(share, shortenText);
       return short === undefined ? [] : [[item, short]];
     });
     const before = smaller;

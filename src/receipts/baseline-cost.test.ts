@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AnsweredRequest, earlierRequestOf, type Difference, baselineUsageOf } from './baseline-cost.ts';
+import { type BilledRequest, earlierRequestOf, type Difference, baselineUsageOf } from './baseline-cost.ts';
 
 /** A counter that counts twice as much as the provider, without correction. */
 const difference: Difference = {
@@ -24,7 +24,7 @@ const earlier = {
 } as const;
 
 /** The provider counts 40,000 tokens for the sent request. */
-const lengthOf = (change: Partial<AnsweredRequest>): number =>
+const lengthOf = (change: Partial<BilledRequest>): number =>
   baselineUsageOf({
     at: 60_000,
     rounds: [{ input: 40_000, cacheRead: 30_000, cacheWrite: 10_000, output: 10 }],
@@ -70,7 +70,7 @@ describe('the length of the baseline request', () => {
 });
 
 describe('the facts remembered of a request', () => {
-  const request: AnsweredRequest = {
+  const request: BilledRequest = {
     at: 60_000,
     rounds: [
       { input: 40_000, cacheRead: 0, cacheWrite: 0, output: 100 },

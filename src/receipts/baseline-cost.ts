@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import { addedUsage, noUsage, type Usage } from './usage.ts';
 
 /** An answered request. */
-export type AnsweredRequest = {
+export type BilledRequest = {
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** The usage that the provider reported for each round. */
@@ -57,7 +57,7 @@ const defaultLifetimeMs = 5 * 60_000;
 const longLifetimeMs = 60 * 60_000;
 
 /** Estimates the usage that the provider would have reported for the baseline. Tokens not read are written in the same share as they really were. */
-export function baselineUsageOf(request: AnsweredRequest): Usage {
+export function baselineUsageOf(request: BilledRequest): Usage {
   const [first] = request.rounds;
   const { input, couldBeRead } = baselinePromptOf(request);
   // The baseline is answered in one round.
@@ -77,7 +77,7 @@ export function baselineUsageOf(request: AnsweredRequest): Usage {
 }
 
 /** Estimates the tokens of the baseline prompt, and how many could have come from the cache with the same cache breakpoints. */
-export function baselinePromptOf(request: AnsweredRequest): {
+export function baselinePromptOf(request: BilledRequest): {
   readonly input: number;
   readonly couldBeRead: number;
 } {
@@ -86,7 +86,7 @@ export function baselinePromptOf(request: AnsweredRequest): {
 }
 
 /** Returns the facts about a request that the next one needs. */
-export function earlierRequestOf(request: AnsweredRequest): EarlierRequest {
+export function earlierRequestOf(request: BilledRequest): EarlierRequest {
   const { at, rounds, difference, earlier } = request;
   const { cacheRead, cacheWrite, cacheWriteLong = 0 } = rounds.reduce(addedUsage, noUsage);
   return {
@@ -101,7 +101,7 @@ export function earlierRequestOf(request: AnsweredRequest): EarlierRequest {
   };
 }
 
-function baselinePrompt({ rounds: [{ input }], difference, earlier, continues }: AnsweredRequest): number {
+function baselinePrompt({ rounds: [{ input }], difference, earlier, continues }: BilledRequest): number {
   if (!difference) return input;
   const { counted, tokensBefore, tokensAfter, edits, hiddenRecalls, tokensKept } = difference;
   const saved = tokensBefore - tokensAfter;
@@ -117,7 +117,7 @@ function baselinePrompt({ rounds: [{ input }], difference, earlier, continues }:
   return Math.max(0, input + saved * Math.min(1, input / tokensAfter));
 }
 
-function baselineRead({ at, rounds, difference, earlier }: AnsweredRequest, prompt: number): number {
+function baselineRead({ at, rounds, difference, earlier }: BilledRequest, prompt: number): number {
   const [{ input, cacheRead }] = rounds;
   const isFold = difference?.tokensKept !== undefined;
   if (!earlier) {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { computeMoney } from './cost.ts';
 import {
-  type AnsweredRequest,
+  type BilledRequest,
   earlierRequestOf,
   type Difference,
   type EarlierRequest,
@@ -14,7 +14,7 @@ const priceOf = () => ({ input: 10, cacheRead: 1, cacheWrite: 12.5, cacheWriteLo
 
 const minute = 60_000;
 
-const asItCame: AnsweredRequest = {
+const asItCame: BilledRequest = {
   at: 10 * minute,
   rounds: [{ input: 40_000, cacheRead: 36_000, cacheWrite: 4_000, output: 1_000 }],
   difference: undefined,
@@ -45,7 +45,7 @@ const folded: EarlierRequest = {
   lifetimeMs: 5 * minute,
 };
 
-const money = (change: Partial<AnsweredRequest>) => computeMoney({ ...asItCame, ...change }, priceOf);
+const money = (change: Partial<BilledRequest>) => computeMoney({ ...asItCame, ...change }, priceOf);
 
 describe('a request that was sent unmodified', () => {
   it('costs the same as its baseline', () => {
@@ -73,7 +73,7 @@ describe('a request that was sent unmodified', () => {
       fc.property(fc.array(usage, { minLength: 1, maxLength: 5 }), (usages) => {
         let earlier: EarlierRequest | undefined;
         for (const one of usages) {
-          const request = { ...asItCame, rounds: [one], earlier } satisfies AnsweredRequest;
+          const request = { ...asItCame, rounds: [one], earlier } satisfies BilledRequest;
           expect(computeMoney(request, priceOf)).toMatchObject({ untouchedUsage: one, net: 0 });
           earlier = earlierRequestOf(request);
         }
@@ -141,7 +141,7 @@ describe('a request that replays a fold', () => {
 describe('a request that folds', () => {
   const whole: EarlierRequest = { ...folded, prompt: 90_000, edits: 0 };
   /** 40,000 of 94,000 tokens are sent; the first 10,000 are unchanged. */
-  const fold: Partial<AnsweredRequest> = {
+  const fold: Partial<BilledRequest> = {
     rounds: [{ input: 40_000, cacheRead: 10_000, cacheWrite: 30_000, output: 1_000 }],
     difference: { ...replayed, tokensKept: 10_000 },
     earlier: whole,

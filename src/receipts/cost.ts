@@ -2,7 +2,7 @@
  * Computes what a request cost, and estimates what it would have cost without Leporello. The paid cost follows from the tokens that the
  * provider reported and the price list; the rest is an estimate (see baseline-cost.ts). Pure.
  */
-import { baselinePromptOf, baselineUsageOf, type AnsweredRequest } from './baseline-cost.ts';
+import { baselinePromptOf, baselineUsageOf, type BilledRequest } from './baseline-cost.ts';
 import type { Price } from './prices.ts';
 import type { Usage } from './usage.ts';
 
@@ -77,7 +77,7 @@ export type Money = {
 };
 
 /** Computes the cost of a request; undefined if the price is unknown. */
-export function computeMoney(request: AnsweredRequest, priceOf: PriceOf): Money | undefined {
+export function computeMoney(request: BilledRequest, priceOf: PriceOf): Money | undefined {
   const { rounds } = request;
   const [first] = rounds;
   const { output } = rounds.at(-1)!;
@@ -98,7 +98,7 @@ export function computeMoney(request: AnsweredRequest, priceOf: PriceOf): Money 
 }
 
 /** Estimates what the fold added: tokens that the cache would have held without it, at the difference of their price. */
-function foldPrice(request: AnsweredRequest, priceOf: PriceOf): number {
+function foldPrice(request: BilledRequest, priceOf: PriceOf): number {
   const {
     rounds: [first],
     difference,

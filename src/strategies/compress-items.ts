@@ -2,7 +2,7 @@
  * Shortens results that are lists (articles, hits, records) item by item, least relevant first; the sentences that say most stay. For the newest
  * results of tools if they are too large together with everything else; originals can be recalled.
  */
-import { type ItemList, sayBy } from '../arrival/items/shorten.ts';
+import { type ItemList, shortenerFor } from '../arrival/items/shorten.ts';
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { inputOf, textOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -34,7 +34,7 @@ function propose(view: FoldView): readonly Edit[] {
   for (const { result, item, terms } of leastRelevantFirst(results, questionOf(view))) {
     if (missing <= 0) break;
     const whole = result.list.items[item]!;
-    const short = whole.shorter(share, sayBy(terms));
+    const short = whole.shorter(share, shortenerFor(terms));
     if (short === undefined) continue;
     result.smaller.set(item, short);
     missing -= view.measure.text(whole.text) - view.measure.text(short);

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sayBy } from './shorten.ts';
+import { shortenerFor } from './shorten.ts';
 import { itemsOf } from './items.ts';
 
 const none: ReadonlyMap<string, number> = new Map();
@@ -10,7 +10,7 @@ const prose = (about: string) =>
 /** Returns the text with the second item at 30 % of its size. */
 function secondShorter(text: string): string | undefined {
   const list = itemsOf(text);
-  const shorter = list?.items[1]!.shorter(0.3, sayBy(none));
+  const shorter = list?.items[1]!.shorter(0.3, shortenerFor(none));
   return shorter === undefined ? undefined : list!.write(new Map([[1, shorter]]));
 }
 
@@ -56,7 +56,7 @@ describe('items of JSON', () => {
   });
 
   it('are not shortened if nothing in them is long', () => {
-    expect(itemsOf('[{"a":1},{"a":2},{"a":3}]')!.items[0]!.shorter(0.3, sayBy(none))).toBe(undefined);
+    expect(itemsOf('[{"a":1},{"a":2},{"a":3}]')!.items[0]!.shorter(0.3, shortenerFor(none))).toBe(undefined);
   });
 });
 

@@ -112,8 +112,8 @@ function itemOf(piece: string): ListItem {
     text,
     score: undefined,
     texts: [text],
-    shorter(share, say) {
-      const shorter = say(text, Math.floor(text.length * share));
+    shorter(share, shortenText) {
+      const shorter = shortenText(text, Math.floor(text.length * share));
       return shorter.length < text.length ? shorter : undefined;
     },
   };

@@ -2,7 +2,7 @@
  * Items of JSON: the array that is most of a document, or documents line by line. An item is shortened by its long strings; keys, numbers and
  * short strings, by which a reader tells items apart, stay. The output is JSON again.
  */
-import type { ListItem, ItemList, Say } from './shorten.ts';
+import type { ListItem, ItemList, TextShortener } from './shorten.ts';
 import { compact, isObject, type JsonNode, readJson } from '../json-tree.ts';
 
 /** Returns the items of a JSON text; undefined if it is not JSON or has fewer than three items. */
@@ -75,13 +75,13 @@ function itemOf(node: JsonNode): ListItem {
     text,
     score: scoreOf(node),
     texts: longStrings(node).map((literal) => JSON.parse(literal) as string),
-    shorter(share, say) {
+    shorter(share, shortenText) {
       const long = longStrings(node).reduce((sum, literal) => sum + literal.length, 0);
       const wanted = Math.floor(text.length * share);
       const forStrings = wanted - (text.length - long);
       // If the unchanged part alone is too large, a little of each string still shows what it was.
       const rate = long === 0 ? 1 : Math.max(forStrings / long, share / 2);
-      const shorter = rate >= 1 ? text : compact(withStrings(node, rate, say));
+      const shorter = rate >= 1 ? text : compact(withStrings(node, rate, shortenText));
       return shorter.length < text.length ? shorter : undefined;
     },
   };
@@ -99,13 +99,13 @@ function isLong(scalar: string): boolean {
   return scalar.length > LONG && scalar.startsWith('"');
 }
 
-function withStrings(node: JsonNode, rate: number, say: Say): JsonNode {
+function withStrings(node: JsonNode, rate: number, shortenText: TextShortener): JsonNode {
   if (typeof node === 'string') {
     if (!isLong(node)) return node;
     const text = JSON.parse(node) as string;
-    return JSON.stringify(say(text, Math.floor(text.length * rate)));
+    return JSON.stringify(shortenText(text, Math.floor(text.length * rate)));
   }
-  const inner = (value: JsonNode) => withStrings(value, rate, say);
+  const inner = (value: JsonNode) => withStrings(value, rate, shortenText);
   return isObject(node)
     ? { keys: node.keys, values: node.values.map(inner) }
     : { items: node.items.map(inner) };

@@ -109,14 +109,14 @@ export type ListItem = {
   readonly score: number | undefined;
   /** The texts in the item that can be shortened: the whole item, or its long strings. */
   readonly texts: readonly string[];
-  /** Shortens the item to about this share of its size, with its texts shortened by `say`; undefined if that is not possible. */
-  shorter(share: number, say: Say): string | undefined;
+  /** Shortens the item to about this share of its size, with its texts shortened by `shortenText`; undefined if that is not possible. */
+  shorter(share: number, shortenText: TextShortener): string | undefined;
 };
 
 /** Shortens a text to about `max` UTF-16 units. */
-export type Say = (text: string, max: number) => string;
+export type TextShortener = (text: string, max: number) => string;
 
 /** Returns a function that shortens a text to its own words, preferring those of the question. */
-export function sayBy(terms: TermWeights): Say {
+export function shortenerFor(terms: TermWeights): TextShortener {
   return (text, max) => shorten(text, max, terms);
 }
