@@ -96,7 +96,7 @@ export type ReadContext = {
 };
 
 /** The top-level members of a body by key. */
-export type Fields = {
+export type BodyFields = {
   readonly format: string;
   readonly body: Uint8Array;
   readonly members: readonly Member[];
@@ -113,7 +113,7 @@ export type Fields = {
  */
 export type ReadSlice = {
   readonly isOver: () => boolean;
-  paused?: { readonly fields: Fields; readonly messages: Message[] };
+  paused?: { readonly fields: BodyFields; readonly messages: Message[] };
 };
 
 /** The memo of one block, by the digest of its bytes (bounded by the owner of the memo). */

@@ -1,34 +1,34 @@
 /**
- * What every codec does when it reads: finds the top-level fields and the blocks of a body, and brings what is remembered of a
- * block's bytes. Only bytes never seen before are parsed, in full, so that a body that was read is known to be JSON.
+ * The shared part of every codec's reader: finds the top-level fields and the blocks of a body, and reuses what is remembered of
+ * a block's bytes. Only new bytes are parsed, in full, so a body that was read is known to be JSON.
  */
 import type { Block, Message, Part, Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, ScanError, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
-import type { Fields, Outline, ReadContext } from './codec.ts';
+import type { BodyFields, Outline, ReadContext } from './codec.ts';
 import type { SeenList } from './seen-bodies.ts';
 
-export type { Fields } from './codec.ts';
+export type { BodyFields } from './codec.ts';
 
-/** Reads without remembering anything, for what is read apart from any conversation. */
+/** Reads without remembering anything, for bytes outside any conversation. */
 export const unremembered: ReadContext = {
   digest: () => '',
   outlines: { get: () => undefined, set: () => undefined },
 };
 
-/** How a codec reads one block: the bytes of the block alone, known to be JSON. */
+/** Reads one block of a format from its bytes, which are known to be JSON. */
 export type Outliner = (bytes: Uint8Array, reading: ReadContext) => Outline;
 
 /**
- * Runs `read` over the top-level fields. `list` names the field that holds the messages. Throws `not-this-format` for what is not
- * one JSON object, for a field that stands twice (providers differ in which they take), and for whatever `read` refuses.
+ * Runs `read` over the top-level fields. `list` names the field that holds the messages. Throws `not-this-format` for anything
+ * but one JSON object, for a duplicate field (providers differ in which they take), and for anything that `read` refuses.
  */
 export function readFields<T>(
   format: string,
   body: Uint8Array,
   list: string,
   reading: ReadContext,
-  read: (fields: Fields) => T,
+  read: (fields: BodyFields) => T,
 ): T {
   try {
     return read(reading.slice?.paused?.fields ?? scanFields(format, body, list, reading));
@@ -40,7 +40,7 @@ export function readFields<T>(
   }
 }
 
-function scanFields(format: string, body: Uint8Array, list: string, reading: ReadContext): Fields {
+function scanFields(format: string, body: Uint8Array, list: string, reading: ReadContext): BodyFields {
   let seen: SeenList | undefined;
   const known = (start: number): readonly Span[] => {
     seen = reading.seen?.look(format, body, start);
@@ -50,15 +50,15 @@ function scanFields(format: string, body: Uint8Array, list: string, reading: Rea
   if (skipSpace(body, span.end) !== body.length)
     throw new ScanError(`more bytes after the object, at ${span.end}`);
   const byKey = uniqueMembers(members);
-  if (!byKey) throw new ScanError('a top-level key stands twice');
+  if (!byKey) throw new ScanError('a top-level key occurs twice');
   const messages = byKey.get(list)?.elements;
   if (!messages) throw new ScanError(`'${list}' is missing or not an array`);
   return { format, body, members, messages, seen, get: (key) => byKey.get(key)?.value };
 }
 
-/** Parses, and thereby checks, every field that no block stands for. */
+/** Parses, and so checks, every field that is not read as a block. */
 export function parseOtherFields(
-  fields: Fields,
+  fields: BodyFields,
   blocks: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> {
   const others = fields.members.filter((member) => !blocks.has(member.key));
@@ -68,8 +68,12 @@ export function parseOtherFields(
 /** Thrown by `read` when a slice is over: see `ReadSlice`. */
 export class ReadingPaused extends Error {}
 
-/** The messages, in their order. */
-export function readMessages(fields: Fields, reading: ReadContext, outliner: Outliner): readonly Message[] {
+/** Returns the messages in order. */
+export function readMessages(
+  fields: BodyFields,
+  reading: ReadContext,
+  outliner: Outliner,
+): readonly Message[] {
   const of = `${fields.format}/messages`;
   const { slice } = reading;
   const messages = slice?.paused?.messages ?? [...(fields.seen?.messages ?? [])];
@@ -88,9 +92,9 @@ export function readMessages(fields: Fields, reading: ReadContext, outliner: Out
   return messages;
 }
 
-/** A field beside the messages (system, tools) as a block; undefined when the body does not have it, or has null. */
+/** Reads a field other than the messages (system, tools) as a block; undefined when the body does not have it, or has null. */
 export function readPreamble(
-  fields: Fields,
+  fields: BodyFields,
   key: string,
   reading: ReadContext,
   outliner: Outliner,
@@ -101,7 +105,7 @@ export function readPreamble(
   return { span, digest, parts: outline.parts, markedForMs: outline.markedForMs };
 }
 
-function outlineOf(fields: Fields, span: Span, of: string, reading: ReadContext, outliner: Outliner) {
+function outlineOf(fields: BodyFields, span: Span, of: string, reading: ReadContext, outliner: Outliner) {
   const bytes = fields.body.subarray(span.start, span.end);
   const digest = reading.digest(bytes);
   const known = reading.outlines.get(digest);
@@ -112,15 +116,15 @@ function outlineOf(fields: Fields, span: Span, of: string, reading: ReadContext,
   return { digest, outline };
 }
 
-/** Members by key, or undefined when one stands twice. */
+/** Returns members by key; undefined when a key occurs twice. */
 export function uniqueMembers(members: readonly Member[]): ReadonlyMap<string, Member> | undefined {
   const { byKey, repeats } = lastMembers(members);
   return repeats ? undefined : byKey;
 }
 
 /**
- * The members of an object by key. Of several with one key the last counts, as in `JSON.parse`, in the parsers of Python and Go, and so
- * at the providers. `repeats` says that there are several: what is read of such an object is carried as it came.
+ * The members of an object by key. Of several with one key the last counts, as in `JSON.parse`, in the parsers of Python and Go,
+ * and so at the providers. `repeats` says that there are several: the content of such an object is never edited.
  */
 export type LastMembers = { readonly byKey: ReadonlyMap<string, Member>; readonly repeats: boolean };
 
@@ -129,8 +133,8 @@ export function lastMembers(members: readonly Member[]): LastMembers {
   return { byKey, repeats: byKey.size < members.length };
 }
 
-/** The parts of an object or list in which a key stands twice: nothing of the step they belong to may be touched. */
-export function carriedWithStep(parts: readonly Part[], whole: Span): readonly Part[] {
+/** Returns the parts of an object or list with a duplicate key, marked so that nothing in their step may be edited. */
+export function keptWithStep(parts: readonly Part[], whole: Span): readonly Part[] {
   if (parts.length === 0) return [{ type: 'opaque', span: whole, kind: 'duplicate-keys', stays: 'step' }];
   return parts.map((part) => ({ ...part, stays: 'step' }));
 }
@@ -145,19 +149,19 @@ export function isNull(bytes: Uint8Array, span: Span): boolean {
   return bytes[span.start] === 'n'.charCodeAt(0);
 }
 
-/** Where the string literal of a member stands, or undefined when it is another type or not there. */
+/** Returns the place of a member's string literal; undefined when it is of another type or absent. */
 export function textMember(bytes: Uint8Array, member: Member | undefined): Span | undefined {
   return member && startsWith(bytes, member.value, '"') ? member.value : undefined;
 }
 
-/** The string that stands at a member, or undefined when it is another type or not there. */
+/** Returns a member's string; undefined when it is of another type or absent. */
 export function stringAt(bytes: Uint8Array, member: Member | undefined): string | undefined {
   if (!member) return undefined;
   const value = startsWith(bytes, member.value, '"') ? parseSpan(bytes, member.value) : undefined;
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The names of the tools a block defines; built-in ones have none. */
+/** Returns the names of the tools a block defines; built-in ones have none. */
 export function toolNamesOf(tools: Block | undefined): readonly string[] {
   return (tools?.parts ?? []).flatMap((part) =>
     part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],

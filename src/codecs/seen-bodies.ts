@@ -1,44 +1,47 @@
 /**
- * Lists of messages as they were read before, with their bytes. A conversation that goes on repeats all of them, turn after turn, at the
- * same places: what stands in equal bytes is taken over, and neither scanned nor digested again. Pure but for its memo, which is bounded
- * and holds copies: whoever changes a body later changes nothing here.
+ * Remembers lists of messages with their bytes. A conversation that continues repeats all of them at the same places, turn after
+ * turn: messages in equal bytes are reused, and neither scanned nor digested again. Pure except for its memo, which is bounded
+ * and holds copies: changing a body later changes nothing here.
  */
 import { LRUCache } from 'lru-cache';
 import type { Message } from '../conversation/conversation.ts';
 
 export interface SeenBodies {
-  /** What is known of the list that begins at `start` of this body. `of` tells formats apart. */
+  /** Returns what is known of the list that begins at `start` of this body. `of` distinguishes formats. */
   look(of: string, body: Uint8Array, start: number): SeenList;
 }
 
 export type SeenList = {
-  /** The first messages of the list: those that stand in the same bytes at the same places as before. */
+  /** The first messages of the list: those with the same bytes at the same places as before. */
   readonly messages: readonly Message[];
-  /** Takes in how the whole list was read. */
+  /** Remembers how the whole list was read. */
   keep(messages: readonly Message[]): void;
 };
 
 export type SeenBodiesOptions = {
   readonly digest: (bytes: Uint8Array) => string;
-  /** How many bytes two arrays have in common from their first on. */
+  /** Returns how many bytes two arrays have in common from the first one on. */
   readonly commonLength: (one: Uint8Array, other: Uint8Array) => number;
   /** Bytes to keep at most. Default 64 MiB. */
   readonly maxBytes?: number;
 };
 
-/** Shorter lists are read as quickly as they are compared. */
-const shortest = 32 * 1024;
-/** Lists are looked up by their first bytes, which many sessions of one client may share; more are told apart by comparing. */
+/** Bytes. Shorter lists are read as fast as they are compared. */
+const minBytes = 32 * 1024;
+/**
+ * Bytes. Lists are looked up by their first bytes, which many sessions of one client may share; more are distinguished by
+ * comparing.
+ */
 const keyBytes = 16 * 1024;
-/** A conversation is read as it came and as it is sent, perhaps with hidden recalls as well; and it may branch. */
-const mostAlike = 4;
+/** A conversation is read as received and as sent, perhaps also with hidden recalls; and it may branch. */
+const maxAlike = 4;
 
-/** `bytes` may be longer than what is held, so that it need not grow each turn. */
-type Held = { bytes: Uint8Array; length: number; messages: readonly Message[] };
+/** `bytes` may be longer than the list, so that it need not grow each turn. */
+type SeenBody = { bytes: Uint8Array; length: number; messages: readonly Message[] };
 
 export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   const { digest, commonLength, maxBytes = 64 * 1024 * 1024 } = options;
-  const lists = new LRUCache<string, readonly Held[]>({
+  const lists = new LRUCache<string, readonly SeenBody[]>({
     maxSize: maxBytes,
     sizeCalculation: (alike) => alike.reduce((sum, { bytes }) => sum + bytes.length, 1),
   });
@@ -46,7 +49,7 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   return {
     look(of, body, start) {
       const bytes = body.subarray(start);
-      if (bytes.length < shortest) return { messages: [], keep: () => undefined };
+      if (bytes.length < minBytes) return { messages: [], keep: () => undefined };
       const key = `${of} ${start} ${digest(bytes.subarray(0, keyBytes))}`;
       const alike = lists.get(key) ?? [];
       const [best] = alike
@@ -56,12 +59,12 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
         messages: best ? within(best.held.messages, start + best.common, body) : [],
         keep(messages) {
           const length = (messages.at(-1)?.span.end ?? start) - start;
-          // One that has little in common is another conversation, or the same in another shape: both are met again.
+          // A list with little in common is another conversation, or the same in another form: both may come again.
           const isSame = best && best.common * 2 >= best.held.length;
           const held = isSame ? best.held : { bytes: new Uint8Array(0), length: 0, messages };
           copyInto(held, bytes.subarray(0, length), isSame ? best.common : 0);
           held.messages = messages;
-          lists.set(key, [held, ...alike.filter((other) => other !== held)].slice(0, mostAlike));
+          lists.set(key, [held, ...alike.filter((other) => other !== held)].slice(0, maxAlike));
         },
       };
     },
@@ -78,8 +81,8 @@ function within(messages: readonly Message[], end: number, body: Uint8Array): re
 
 const closingBrace = '}'.charCodeAt(0);
 
-/** `same`: bytes that are there already. */
-function copyInto(held: Held, bytes: Uint8Array, same: number): void {
+/** Copies the list; the first `same` bytes are already there. */
+function copyInto(held: SeenBody, bytes: Uint8Array, same: number): void {
   if (held.bytes.length < bytes.length) {
     const grown = new Uint8Array(Math.ceil(bytes.length * 1.25));
     grown.set(held.bytes.subarray(0, same));

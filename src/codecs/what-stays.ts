@@ -1,6 +1,6 @@
 /**
- * Decides what a fold leaves as it is in every format, whatever the trigger: tools that the model has only from the messages (results of a tool
- * search, lists of tools), and objects that two parsers may read differently. A codec's reader sets `stays` on such parts.
+ * Decides what a fold keeps in every format, whatever the trigger: tools that the model has only from the messages (results of a
+ * tool search, lists of tools), and objects that two parsers may read differently. A codec's reader sets `stays` on such parts.
  */
 import type { Conversation, Message, Part, Stays } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
@@ -12,12 +12,12 @@ import { memoized } from './memoize.ts';
 type Staying = {
   /** Messages that stay as a whole message; single parts of them may change. */
   readonly messages: ReadonlySet<number>;
-  /** Parts by key of place. */
+  /** Keys of the parts that stay. */
   readonly parts: ReadonlySet<string>;
 };
 
-/** Puts what stays in front of the rules of a format. */
-export function sparing(mayEdit: FormatRules['mayEdit']): FormatRules['mayEdit'] {
+/** Applies these limits ahead of the rules of a format. */
+export function exceptKept(mayEdit: FormatRules['mayEdit']): FormatRules['mayEdit'] {
   return (conversation, edit) => !touchesWhatStays(conversation, edit) && mayEdit(conversation, edit);
 }
 
@@ -31,7 +31,7 @@ function touchesWhatStays(conversation: Conversation, edit: Edit): boolean {
   return parts.has(placeKey({ message, part: edit.kind === 'replace-text' ? edit.at.part : edit.part }));
 }
 
-/** Asked for every edit that is considered. Undefined for nearly every conversation: nothing stays. */
+/** Called for every edit that is considered. Undefined for nearly every conversation: nothing has to stay. */
 const stayingIn: (conversation: Conversation) => Staying | undefined = memoized((conversation) => {
   if (!holdsStaying(conversation.messages)) return undefined;
   const messages = new Set<number>();
@@ -75,7 +75,7 @@ function holdsStaying(messages: readonly Message[]): boolean {
   return false;
 }
 
-/** Newest messages of requests in which no part stays. */
+/** Newest messages of requests in which no part has to stay. */
 const free = new WeakSet<Message>();
 
 function staysWith(part: Part): Stays | undefined {
@@ -83,8 +83,8 @@ function staysWith(part: Part): Stays | undefined {
 }
 
 /**
- * True for the name of a tool by which a client loads other tools: agents call it ToolSearch, gateways of MCP servers `search_tools`,
- * and what a provider runs itself is `tool_search_tool_regex` or `tool_search_tool_bm25`.
+ * True for the name of a tool by which a client loads other tools: agents call it ToolSearch, gateways of MCP servers
+ * `search_tools`, and a provider's own is `tool_search_tool_regex` or `tool_search_tool_bm25`.
  */
 export function loadsTools(name: string): boolean {
   const known = loading.get(name);
@@ -94,7 +94,7 @@ export function loadsTools(name: string): boolean {
   return loads;
 }
 
-/** By name: every call of a conversation is asked about in every turn. */
+/** Results by name: every call of a conversation is checked in every turn. */
 const loading = new Map<string, boolean>();
 
 const loadingName =

@@ -4,7 +4,7 @@ import type { Outline, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { allOriginalIdsOf, originalsOf } from '../conversation/original.ts';
-import { prefixLinks } from '../conversation/prefix.ts';
+import { prefixLinks } from '../conversation/prefix-hash.ts';
 import { type Draft, type PlanInput, draft } from './plan.ts';
 import {
   hasWayBack,

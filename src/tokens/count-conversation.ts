@@ -1,6 +1,6 @@
 /**
- * Counts the tokens of a conversation by its parts. Text is decoded only for blocks that were not counted before: counts
- * are remembered by the digest of a block's bytes, so a turn costs its new messages. Pure but for that memo.
+ * Counts the tokens of a conversation by its parts. Text is decoded only for blocks that were not counted before: counts are
+ * remembered by the digest of a block's bytes, so a turn costs only its new messages. Pure except for that memo.
  */
 import { LRUCache } from 'lru-cache';
 import {
@@ -10,6 +10,7 @@ import {
   type Message,
   type Part,
   textOf,
+  type Span,
 } from '../conversation/conversation.ts';
 import { type PerMessage, perMessage } from '../conversation/per-message.ts';
 import { countMedia } from './count-media.ts';
@@ -17,34 +18,35 @@ import type { LaterCounts } from './later-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
 import { renderTool } from './tool-namespace.ts';
 
-/** Remembers counts by what was counted and who counted. One memo may serve all conversations. */
+/** Remembers counts by content and counter. One memo may serve all conversations. */
 export interface TokenMemo {
   get(key: string): number | undefined;
   set(key: string, tokens: number): unknown;
 }
 
-/** A memo that keeps the most recently used counts, of some 200 bytes each. */
+/** Creates a memo that keeps the most recently used counts, of some 200 bytes each. */
 export function createTokenMemo(entries = 50_000): TokenMemo {
   return new LRUCache<string, number>({ max: entries });
 }
 
 export interface ConversationCounter {
   readonly name: string;
-  /** Tokens of what stands in a block: its parts, and the wrapping of its calls, results and tool definitions. */
+  /** Counts the tokens of a block: its parts, and the wrapping of its calls, results and tool definitions. */
   block(conversation: Conversation, block: Block): number;
-  /** Tokens of one part of a block. Remembered as long as the part is. */
+  /** Counts the tokens of one part of a block. Remembered as long as the part is alive. */
   part(conversation: Conversation, block: Block, part: Part): number;
-  /** Tokens of a message with its wrapping. Throws a RangeError for an index that is not there. */
+  /** Counts the tokens of a message with its wrapping. Throws a RangeError for an index without a message. */
   message(conversation: Conversation, index: number): number;
-  /** Tokens of the whole prompt: system, tools and messages. */
+  /** Counts the tokens of the whole prompt: system, tools and messages. */
   total(conversation: Conversation): number;
-  /** Returns the blocks that `total` would count for the first time; none where counts are not remembered. */
+  /** Returns the blocks that `total` would count for the first time; none when counts are not remembered. */
   uncounted(conversation: Conversation): readonly Block[];
-  /** Tokens of a text by itself. Short ones are remembered: what stands for others is counted in every turn. */
+  /** Counts the tokens of a single text. Short ones are remembered: stubs are counted in every turn. */
   text(text: string): number;
   /**
-   * For a counter that answers later: asks for the texts of all blocks that were not counted before, so that what follows is exact. What is
-   * not answered in time is estimated, corrected by the ratio of the answers so far, and asked for again with the next request.
+   * For an asynchronous counter: requests the texts of all blocks that were not counted before, so that later counts are exact.
+   * Texts without an answer in time are estimated, corrected by the ratio of the answers so far, and requested again with the
+   * next request.
    */
   ahead(conversation: Conversation): Promise<void>;
 }
@@ -54,9 +56,9 @@ export function createConversationCounter(options: {
   readonly memo?: TokenMemo;
 }): ConversationCounter {
   const { counter: given, memo = createTokenMemo() } = options;
-  const { who, blocks, parts, texts, totals, lists } = ownOf(given);
+  const { who, blocks, parts, texts, totals, lists } = memoOf(given);
   const { later } = given;
-  // `text` stays with the estimate: what is laid out smaller must be decided the same way for ever.
+  // `text` always uses the estimate: what is made smaller on arrival must be decided the same way every time.
   const counter = later ? withAnswers(given, later) : given;
   const isSettled = (conversation: Conversation, block: Block): boolean =>
     later === undefined ||
@@ -82,7 +84,7 @@ export function createConversationCounter(options: {
   const countNow = (conversation: Conversation, message: Message): number =>
     counter.overhead.message + countBlock(conversation, message);
   let latest: { readonly conversation: Conversation; readonly counts: readonly number[] } | undefined;
-  /** Tokens of each message. What is not answered yet may count otherwise a moment later, so then nothing is remembered. */
+  /** Returns the tokens of each message. A text without an answer may count differently later, so then nothing is remembered. */
   const countsOf = (conversation: Conversation): readonly number[] => {
     if (later) return conversation.messages.map((message) => countNow(conversation, message));
     if (latest?.conversation === conversation) return latest.counts;
@@ -126,7 +128,9 @@ export function createConversationCounter(options: {
       return [...tools, ...messages.slice(from)];
     },
     text: (text) =>
-      text.length > longestRemembered ? given.count(text) : remembered(texts, text, () => given.count(text)),
+      text.length > maxRememberedLength
+        ? given.count(text)
+        : remembered(texts, text, () => given.count(text)),
     async ahead(conversation) {
       if (!later) return;
       const { body, preamble, messages } = conversation;
@@ -135,7 +139,8 @@ export function createConversationCounter(options: {
       let length = 0;
       const settle = async (): Promise<boolean> => {
         const isAnswered = await later.ask(questions);
-        // Counted while the answers are at hand: what is remembered of texts is bounded, and may be less than one request.
+        // The blocks are counted while the answers are at hand: the memory for texts is bounded, and may be smaller than one
+        // request.
         for (const block of asked) countBlock(conversation, block);
         [asked, questions, length] = [[], [], 0];
         return isAnswered;
@@ -147,17 +152,17 @@ export function createConversationCounter(options: {
           questions.push(text);
           length += text.length;
         }
-        if (length > askedAtOnce && !(await settle())) return;
+        if (length > maxRequestedAtOnce && !(await settle())) return;
       }
       await settle();
     },
   };
 }
 
-/** UTF-16 units. */
-const askedAtOnce = 1_000_000;
+/** UTF-16 units requested at once. */
+const maxRequestedAtOnce = 1_000_000;
 
-/** The counter with its answers, where they are there, and its estimate corrected by them. */
+/** Returns the counter with its answers, and its estimate corrected by them. */
 function withAnswers(counter: TokenCounter, later: LaterCounts): TokenCounter {
   return {
     ...counter,
@@ -165,7 +170,7 @@ function withAnswers(counter: TokenCounter, later: LaterCounts): TokenCounter {
   };
 }
 
-/** All texts that counting a block counts. */
+/** Returns all texts that counting a block counts. */
 function textsIn(counter: TokenCounter, body: Uint8Array, block: Block): readonly string[] {
   const texts: string[] = [];
   const collecting: TokenCounter = {
@@ -180,7 +185,7 @@ function textsIn(counter: TokenCounter, body: Uint8Array, block: Block): readonl
 }
 
 /** UTF-16 units. */
-const longestRemembered = 4_000;
+const maxRememberedLength = 4_000;
 
 function remembered<Key>(
   memo: { get(key: Key): number | undefined; set(key: Key, tokens: number): unknown },
@@ -194,9 +199,9 @@ function remembered<Key>(
   return tokens;
 }
 
-type Own = {
+type CounterMemo = {
   readonly who: string;
-  /** A conversation that goes on brings the very blocks of the turn before, and each turn counts all of them more than once. */
+  /** A conversation that continues has the blocks of the turn before, and each turn counts all of them more than once. */
   readonly blocks: WeakMap<Block, number>;
   readonly parts: WeakMap<Part, number>;
   readonly texts: LRUCache<string, number>;
@@ -204,10 +209,10 @@ type Own = {
   readonly lists: PerMessage<number>;
 };
 
-const kept = new WeakMap<TokenCounter, Own>();
+const kept = new WeakMap<TokenCounter, CounterMemo>();
 
-/** What is kept for a counter as long as it lives. */
-function ownOf(counter: TokenCounter): Own {
+/** Returns what is remembered for a counter as long as it lives. */
+function memoOf(counter: TokenCounter): CounterMemo {
   const own = kept.get(counter) ?? {
     who: fingerprintOf(counter),
     blocks: new WeakMap<Block, number>(),
@@ -220,7 +225,7 @@ function ownOf(counter: TokenCounter): Own {
   return own;
 }
 
-/** Tells counters apart that share a vocabulary but not an image rule. */
+/** Distinguishes counters that share a vocabulary but not an image rule. */
 function fingerprintOf(counter: TokenCounter): string {
   const { message, tool, tools, request } = counter.overhead;
   const images = [undefined, { width: 1000, height: 500 }, { width: 3000, height: 3000 }].map((size) =>
@@ -230,8 +235,8 @@ function fingerprintOf(counter: TokenCounter): string {
 }
 
 /**
- * Calls and results cost the wrapping of a message each, beside that of the message they stand in. Recorded usage of two
- * providers says so: a call with its result costs about four wrappings, two calls at once seven.
+ * Calls and results cost the wrapping of a message each, in addition to that of their message. Recorded usage of two providers
+ * shows it: a call with its result costs about four wrappings, two calls at once seven.
  */
 function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: Part): number {
   switch (part.type) {
@@ -252,7 +257,7 @@ function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: 
     case 'media':
       return countMedia(counter, body, block, part.media);
     case 'tool-definition':
-      // A tool that the model found stands in the prompt; this leaves it to the calibration by reported usage.
+      // A tool that the model found is in the prompt; this is left to the calibration by reported usage.
       if (part.isDeferred) return 0;
       return counter.overhead.tool + counter.count(definitionText(counter, rawText(body, block, part.span)));
     case 'opaque':
@@ -260,18 +265,16 @@ function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: 
   }
 }
 
-/** The definition as the model reads it. */
+/** Returns the definition as the model reads it. */
 function definitionText({ toolsAs }: TokenCounter, json: string): string {
   if (toolsAs !== 'namespace') return json;
   try {
     return renderTool(JSON.parse(json)) ?? json;
   } catch {
-    // A spelling that our scanner takes and this parser does not.
+    // A spelling that our scanner accepts and this parser does not.
     return json;
   }
 }
-
-type Span = Part['span'];
 
 function countTexts(counter: TokenCounter, body: Uint8Array, block: Block, texts: readonly Span[]): number {
   let tokens = 0;
@@ -295,16 +298,16 @@ function lengthOf(span: Span): number {
   return span.end - span.start;
 }
 
-/** What nobody can read is reckoned by its bytes: it may be JSON (3 to 4 bytes a token) or base64 of anything. */
+/** Opaque content is estimated by its bytes: it may be JSON (3 to 4 bytes a token) or base64 of anything. */
 const OPAQUE_BYTES_PER_TOKEN = 4;
 
 /**
- * Signed reasoning may be shown shorter than it is charged: the sealed copy in the signature is the whole. Base64 takes
- * four bytes for three of text, a token some four of those.
+ * Signed reasoning may be shown shorter than it is charged: the encrypted copy in the signature is complete. Base64 takes four
+ * bytes for three of text, a token some four of those.
  */
-const SEALED_BYTES_PER_TOKEN = 5;
+const SIGNATURE_BYTES_PER_TOKEN = 5;
 
 function sealedTokens(part: Extract<Part, { type: 'reasoning' }>): number {
   const shown = part.texts.reduce((sum, span) => sum + lengthOf(span), 0);
-  return Math.ceil((lengthOf(part.span) - shown) / SEALED_BYTES_PER_TOKEN);
+  return Math.ceil((lengthOf(part.span) - shown) / SIGNATURE_BYTES_PER_TOKEN);
 }

@@ -1,7 +1,7 @@
 /** Reads an Anthropic Messages request body into the conversation view. https://docs.anthropic.com/en/api/messages */
 import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/prefix.ts';
+import { canonicalDigest } from '../../conversation/prefix-hash.ts';
 import { contentPieces, memberPieces } from '../canonical.ts';
 import {
   blocksMarkedForMs,
@@ -21,7 +21,7 @@ import {
   startsWith,
   stringAt,
   textMember,
-  carriedWithStep,
+  keptWithStep,
   type LastMembers,
   lastMembers,
   toolNamesOf,
@@ -69,7 +69,7 @@ function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
     throw new ScanError('a message has no known role');
   if (!content) throw new ScanError('a message has no content');
   const said = outlineContent(bytes, content);
-  const parts = repeats ? carriedWithStep(said, { start: 0, end: bytes.length }) : said;
+  const parts = repeats ? keptWithStep(said, { start: 0, end: bytes.length }) : said;
   const role: Role =
     speaker === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result')
       ? 'tool'

@@ -8,7 +8,7 @@ import { placeKey, type PartPlace } from '../../conversation/pairing.ts';
 import { lastAssistant } from '../../conversation/turns.ts';
 import type { FormatRules } from '../codec.ts';
 import { memoized } from '../memoize.ts';
-import { sparing } from '../what-stays.ts';
+import { exceptKept } from '../what-stays.ts';
 import { aroundSystem } from './around-system.ts';
 import { faults } from './faults.ts';
 import { problems } from './problems.ts';
@@ -16,7 +16,7 @@ import { problems } from './problems.ts';
 export const rules: FormatRules = {
   problems,
   faults,
-  mayEdit: sparing(mayEdit),
+  mayEdit: exceptKept(mayEdit),
   bindsPrefix: ({ model }) => bindsReasoning(model),
   complete,
 };

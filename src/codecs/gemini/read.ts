@@ -4,10 +4,10 @@
  */
 import type { Conversation, Message, Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
+import { canonicalDigest, significantBytes } from '../../conversation/prefix-hash.ts';
 import type { Codec, Outline, ReadContext } from '../codec.ts';
 import {
-  carriedWithStep,
+  keptWithStep,
   parseOtherFields,
   readFields,
   readMessages,
@@ -15,7 +15,7 @@ import {
   startsWith,
   stringAt,
   toolNamesOf,
-  type Fields,
+  type BodyFields,
 } from '../read-body.ts';
 import { byName, namedMembers, numberOf, spellings, stringOf, valueOf } from './names.ts';
 import { nameInId, outlinePart } from './read-part.ts';
@@ -41,7 +41,7 @@ export function readOn(route: GeminiRoute): Codec['read'] {
 }
 
 function readConversation(
-  fields: Fields,
+  fields: BodyFields,
   body: Uint8Array,
   reading: ReadContext,
   route: GeminiRoute,
@@ -77,7 +77,7 @@ function takesOurTool(fields: Readonly<Record<string, unknown>>): boolean {
 }
 
 function blocksOf(
-  fields: Fields,
+  fields: BodyFields,
   names: readonly string[],
   reading: ReadContext,
   outliner: (bytes: Uint8Array, reading: ReadContext) => Outline,
@@ -96,7 +96,7 @@ function outlineContent(bytes: Uint8Array, reading: ReadContext): Outline {
   const role = Object.hasOwn(roles, spoken) ? roles[spoken] : undefined;
   if (!role) throw new ScanError('a content has no known role');
   const read = partSpans(bytes, named.get('parts')?.value).map((span) => outlinePart(bytes, span));
-  const parts = repeats ? carriedWithStep(read, { start: 0, end: bytes.length }) : read;
+  const parts = repeats ? keptWithStep(read, { start: 0, end: bytes.length }) : read;
   const onlyResults =
     role === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result');
   return { role: onlyResults ? 'tool' : role, parts, canonical: canonical(onlyResults ? 'tool' : role) };

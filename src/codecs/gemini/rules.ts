@@ -5,7 +5,7 @@
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
-import { sparing } from '../what-stays.ts';
+import { exceptKept } from '../what-stays.ts';
 import { faults } from './faults.ts';
 import { problems, currentTurn } from './problems.ts';
 import { isSigned } from './read-part.ts';
@@ -13,7 +13,7 @@ import { isSigned } from './read-part.ts';
 export const rules: FormatRules = {
   problems,
   faults,
-  mayEdit: sparing(mayEdit),
+  mayEdit: exceptKept(mayEdit),
   bindsPrefix: () => false,
   complete: (_conversation, edits) => ({ status: 'ok', edits }),
 };

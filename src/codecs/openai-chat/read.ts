@@ -1,7 +1,7 @@
 /** Reads an OpenAI Chat Completions request body into the conversation view. https://platform.openai.com/docs/api-reference/chat */
 import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/prefix.ts';
+import { canonicalDigest } from '../../conversation/prefix-hash.ts';
 import { memberPieces } from '../canonical.ts';
 import {
   blocksMarkedForMs,
@@ -14,7 +14,7 @@ import {
 } from '../client-marks.ts';
 import type { Outline, ReadContext } from '../codec.ts';
 import {
-  carriedWithStep,
+  keptWithStep,
   isNull,
   lastMembers,
   parseOtherFields,
@@ -79,7 +79,7 @@ function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
   const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
   if (!role) throw new ScanError('a message has no known role');
   const outlined = isResult(said) ? [outlineResult(bytes, byKey, said)] : outlineParts(bytes, byKey);
-  const parts = repeats ? carriedWithStep(outlined, { start: 0, end: bytes.length }) : outlined;
+  const parts = repeats ? keptWithStep(outlined, { start: 0, end: bytes.length }) : outlined;
   return { role, parts, canonical: canonical(role), markedForMs: markedForMs(bytes, members) };
 }
 

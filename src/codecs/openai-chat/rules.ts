@@ -6,13 +6,13 @@ import { bytesOf, type Conversation, type Message } from '../../conversation/con
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { scanObject } from '../../conversation/json-scan.ts';
 import type { FormatRules, Problem } from '../codec.ts';
-import { sparing } from '../what-stays.ts';
+import { exceptKept } from '../what-stays.ts';
 import { faults } from './faults.ts';
 
 export const rules: FormatRules = {
   problems,
   faults,
-  mayEdit: sparing(mayEdit),
+  mayEdit: exceptKept(mayEdit),
   // No part of this format is bound to its prefix.
   bindsPrefix: () => false,
   complete: (_conversation, edits) => ({ status: 'ok', edits }),

@@ -4,10 +4,10 @@
  */
 import type { Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, parseSpan, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
-import { canonicalDigest, significantBytes } from '../../conversation/prefix.ts';
+import { canonicalDigest, significantBytes } from '../../conversation/prefix-hash.ts';
 import { concatBytes } from '../../conversation/splice.ts';
 import type { Outline, ReadContext } from '../codec.ts';
-import { carriedWithStep, isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
+import { keptWithStep, isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
 import { outlineContent, outlineOutput } from './read-content.ts';
 
 type ItemMembers = ReadonlyMap<string, Member>;
@@ -16,7 +16,7 @@ export function outlineItem(bytes: Uint8Array, reading: ReadContext): Outline {
   const { members } = scanObject(bytes, 0);
   const { byKey, repeats } = lastMembers(members);
   const { role, parts: read } = readItem(bytes, byKey);
-  const parts = repeats ? carriedWithStep(read, whole(bytes)) : read;
+  const parts = repeats ? keptWithStep(read, whole(bytes)) : read;
   return { role, parts, canonical: canonicalDigest(role, itemPieces(bytes, members, role), reading.digest) };
 }
 

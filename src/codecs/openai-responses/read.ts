@@ -1,12 +1,12 @@
 /** Reads an OpenAI Responses request body into the conversation view: each input item is one message. https://platform.openai.com/docs/api-reference/responses/create */
 import type { Conversation, Part, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/prefix.ts';
+import { canonicalDigest } from '../../conversation/prefix-hash.ts';
 import { LeporelloError } from '../../errors.ts';
 import { retentionMs } from '../client-marks.ts';
 import type { Outline, ReadContext } from '../codec.ts';
 import {
-  type Fields,
+  type BodyFields,
   type Outliner,
   parseOtherFields,
   readFields,
@@ -41,7 +41,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
 
 function readRequest(
   body: Uint8Array,
-  fields: Fields,
+  fields: BodyFields,
   reading: ReadContext,
   outliner: Outliner,
 ): Conversation {
@@ -92,7 +92,7 @@ function isGiven(value: unknown): boolean {
  * Returns the fields of a body whose input is one text, which means one message of the user. `rest` is a valid body to read in
  * its place.
  */
-function textFields(body: Uint8Array): (Fields & { readonly rest: Uint8Array }) | undefined {
+function textFields(body: Uint8Array): (BodyFields & { readonly rest: Uint8Array }) | undefined {
   try {
     const { members, span } = scanObject(body, skipSpace(body, 0));
     const byKey = uniqueMembers(members);

@@ -2,7 +2,7 @@
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
-import { sparing } from '../what-stays.ts';
+import { exceptKept } from '../what-stays.ts';
 import { droppedMessages } from '../write-body.ts';
 import { faults } from './faults.ts';
 import { problems } from './problems.ts';
@@ -11,7 +11,7 @@ import { type ReasoningGroup, isKind, isOfProgram, itemText, structureOf } from 
 export const rules: FormatRules = {
   problems,
   faults,
-  mayEdit: sparing(mayEdit),
+  mayEdit: exceptKept(mayEdit),
   bindsPrefix: () => false,
   complete,
 };

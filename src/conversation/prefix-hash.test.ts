@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { sha256 } from '../store/ids.ts';
 import type { Conversation, Message } from './conversation.ts';
 import { scanObject } from './json-scan.ts';
-import { canonicalDigest, prefixLinks, significantBytes } from './prefix.ts';
+import { canonicalDigest, prefixLinks, significantBytes } from './prefix-hash.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
