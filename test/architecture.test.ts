@@ -3,13 +3,14 @@
  * a breach of it, and then on the whole repository.
  */
 import { describe, expect, it } from 'vitest';
-import { machineLike, namedOnPurpose } from './architecture/exceptions.ts';
+import { machineLike, namedOnPurpose, stillDuplicateTypes } from './architecture/exceptions.ts';
 import { cycleProblems, floorProblems, platformProblems } from './architecture/floors.ts';
 import { reachableFrom } from './architecture/imports.ts';
 import { publishedSources, readManifest } from './architecture/manifest.ts';
 import { packageProblems } from './architecture/packages.ts';
 import { lengthProblems, medianProblems, nameProblems } from './architecture/sizes.ts';
 import { repositoryFiles, type SourceFile, sourceFiles } from './architecture/source-file.ts';
+import { typeNameProblems } from './architecture/type-names.ts';
 import { headerProblems, machineProblems, providerProblems } from './architecture/wording.ts';
 
 const all = repositoryFiles();
@@ -192,6 +193,24 @@ describe('the shape of files', () => {
     expect(lengthProblems(written)).toEqual([]);
     expect(medianProblems(sources)).toEqual([]);
     expect(nameProblems(withTests)).toEqual([]);
+  });
+});
+
+describe('the names of types', () => {
+  const two = [
+    file('src/a.ts', 'export type Found = 1;\n'),
+    file('src/b.ts', 'interface Found {}\nclass Other {}\n'),
+  ];
+
+  it('are found where two files declare the same one', () => {
+    expect(typeNameProblems(two, [])).toEqual([
+      'Found is declared in src/a.ts and src/b.ts: name each type after its subject',
+    ]);
+    expect(typeNameProblems(two, ['Found', 'Other'])).toEqual(['Other is unique now: take it off the list']);
+  });
+
+  it('are unique in src', () => {
+    expect(typeNameProblems(sources, stillDuplicateTypes)).toEqual([]);
   });
 });
 

@@ -21,6 +21,8 @@ export async function run(node, script, args) {
 }
 
 /**
+ * @public Tests call it.
+ *
  * Runs Node as a child and ends with the child's exit code or signal. The child has a process group of its own, so that a signal to
  * our whole group, such as Ctrl-C, reaches it only once, through us. It ends with us, even when we are killed.
  * @param {string} node
