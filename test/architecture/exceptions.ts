@@ -6,6 +6,3 @@ export const namedOnPurpose: readonly Exception[] = [];
 
 /** Paths and hosts that look like a machine's own. */
 export const machineLike: readonly Exception[] = [];
-
-/** Type names that several files of src still declare. This list only gets shorter: name each type after its subject. */
-export const stillDuplicateTypes: readonly string[] = ['Span'];
