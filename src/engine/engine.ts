@@ -25,7 +25,7 @@ export interface Engine {
    */
   disableFolding(request: EngineRequest): Promise<void>;
   /** Takes in the tokens a provider reported for a prompt that was sent without `prepare`. Never rejects. */
-  learn(request: EngineRequest, reported: number): Promise<void>;
+  reportPromptTokens(request: EngineRequest, reported: number): Promise<void>;
 }
 
 /** An engine from its parts; `createLeporello` has the usual ones. What it remembers of blocks is bounded by `maxParts`. */
@@ -44,7 +44,7 @@ export function createEngine(options: EngineOptions): Engine {
         // This process remembers the refusal; others meet the next one anew.
       }
     },
-    async learn(request, reported) {
+    async reportPromptTokens(request, reported) {
       try {
         const conversation = request.codec.read(request.body, engine.reading);
         const counter = await options.counterFor(conversation.model);
@@ -87,7 +87,7 @@ export async function unfolded(
     : outcome.reason;
   return {
     ...passThrough(going ?? body, { ...outcome, reason }, came),
-    mayGoAsItCame: going === undefined,
+    maySendClientBody: going === undefined,
     identity: { links: [], beginning: beginsWith(engine, request, came), session: came.sessionKey },
   };
 }

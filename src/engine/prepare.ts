@@ -152,15 +152,15 @@ function failed(request: EngineRequest, conversation: Conversation | undefined, 
   const reason = problemIn(error) ?? 'unexpected error';
   return {
     ...passThrough(body, { status, reason }, { model, sessionKey }),
-    mayGoAsItCame: body === request.body,
+    maySendClientBody: body === request.body,
   };
 }
 
 /** Returns the client's own bytes with the report of what would have been sent. */
 function observed(prepared: Prepared, conversation: Conversation): Prepared {
-  const { report, prompt, learn, identity, mayGoAsItCame } = prepared;
+  const { report, prompt, reportPromptTokens, identity, maySendClientBody } = prepared;
   const sent = passThrough(conversation.body, { status: 'observed' }, conversation);
-  return { ...sent, mayGoAsItCame, report, prompt, learn, identity };
+  return { ...sent, maySendClientBody, report, prompt, reportPromptTokens, identity };
 }
 
 /** Messages whose links are computed before others may run: some 15 ms. */

@@ -47,7 +47,7 @@ export function preparedFrom(engine: EngineState, request: EngineRequest, sent: 
         : outcomeOf(edits, planned?.steps),
     problem,
     body: sending.body,
-    mayGoAsItCame: conversation.body === request.body,
+    maySendClientBody: conversation.body === request.body,
     identity: identityOf(conversation, links),
     recallTool: result.offers ? input.recallTool?.name : undefined,
     original: originalFinder(fullConversation, edits),
@@ -59,9 +59,9 @@ export function preparedFrom(engine: EngineState, request: EngineRequest, sent: 
         ? undefined
         : window.tokens - reservedTokens(fullConversation, window, false) - expected,
     counter: opened.tokenCounter,
-    prompt: { counted, came: before, expected: calibrator.correction.correct(counted) },
+    prompt: { counted, original: before, expected: calibrator.correction.correct(counted) },
     known,
-    learn(reported) {
+    reportPromptTokens(reported) {
       calibrator.learn(counted, reported);
       engine.windows.accepted(windowKey(request, conversation), reported);
     },
@@ -78,7 +78,7 @@ export function withoutFolding(
   return {
     ...passThrough(conversation.body, { status: 'untouched', reason: 'left alone' }, conversation),
     identity: identityOf(conversation, memory.links),
-    learn: (reported) => calibrator.learn(before, reported),
+    reportPromptTokens: (reported) => calibrator.learn(before, reported),
   };
 }
 

@@ -129,7 +129,7 @@ export type Prepared = {
   readonly outcome: Outcome;
   readonly body: Uint8Array;
   /** False where no provider takes the client's own bytes: they go on from a reply in which a private call waits for its answer. */
-  readonly mayGoAsItCame: boolean;
+  readonly maySendClientBody: boolean;
   readonly report: FoldReport;
   /** A failure that the request was sent in spite of, in words without content; undefined when nothing failed. */
   readonly problem?: string | undefined;
@@ -160,7 +160,7 @@ export type Prepared = {
   /** A summary that a fold to come will need, to be written by now, off the request's path. */
   readonly summary?: SummaryJob | undefined;
   /** Takes in how many tokens the provider reported for the prompt of `body`, so that the next counts are closer. Never throws. */
-  readonly learn: (reported: number) => void;
+  readonly reportPromptTokens: (reported: number) => void;
 };
 
 /** What tells the conversation from others. */
@@ -177,7 +177,7 @@ export type PromptTokens = {
   /** By the counter, wrapping and tools included. */
   readonly counted: number;
   /** The same of what came. */
-  readonly came: number;
+  readonly original: number;
   /** What the provider is expected to report, after what it reported before. */
   readonly expected: number;
 };
@@ -191,7 +191,7 @@ export function passThrough(
   return {
     outcome,
     body,
-    mayGoAsItCame: true,
+    maySendClientBody: true,
     report: {
       model: said?.model,
       counter: undefined,
@@ -222,7 +222,7 @@ export function passThrough(
     counter: undefined,
     prompt: undefined,
     known: Promise.resolve(),
-    learn: () => {},
+    reportPromptTokens: () => {},
   };
 }
 

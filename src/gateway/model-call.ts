@@ -97,7 +97,10 @@ async function prepare({ options, request, engineRequest, received }: ModelCall)
       bypassWaitMs,
     );
     // A bypassed request calibrates the counter too; it is read and counted only after its reply has arrived.
-    return { ...prepared, learn: (reported) => void options.engine.learn(engineRequest, reported) };
+    return {
+      ...prepared,
+      reportPromptTokens: (reported) => void options.engine.reportPromptTokens(engineRequest, reported),
+    };
   }
   if (received.unread !== undefined)
     return passThrough(received.body, { status: 'untouched', reason: received.unread });

@@ -57,7 +57,7 @@ async function sendUntilFinal(sending: PendingRequest): Promise<AnsweredRequest>
     }
   }
   // Adding the recall tool is an edit too: it can exceed the provider's maximum number of tools.
-  const wasEdited = prepared.mayGoAsItCame && prepared.body !== sending.body;
+  const wasEdited = prepared.maySendClientBody && prepared.body !== sending.body;
   if (refusal.text === undefined || !wasEdited || overflowIn(sending, refusal) || !originalMayFit(prepared)) {
     return { prepared, response: refusal.response };
   }

@@ -67,7 +67,7 @@ export type FoldSettings = {
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };
 
 /** What measurements put in the place of what an engine usually has. */
-export type OtherParts = Partial<
+export type EngineOverrides = Partial<
   Pick<EngineOptions, 'clock' | 'strategies' | 'isHistoryKept' | 'keptReplies'>
 >;
 
@@ -75,7 +75,7 @@ export type OtherParts = Partial<
 export function createDefaultEngine(
   settings: FoldSettings,
   encryptedStore: EncryptedStore,
-  others: OtherParts = {},
+  others: EngineOverrides = {},
 ): Engine {
   const { clock = Date.now, strategies = strategiesFor(settings), isHistoryKept } = others;
   const { keptReplies = createKeptReplies({ encryptedStore, ttlMs: settings.memoryTtlMs, clock }) } = others;

@@ -103,15 +103,15 @@ describe('Leporello in process', () => {
         offerRecall: 'with-fold',
       });
       const first = await leporello.prepare(asked);
-      first.learn(30_000);
+      first.reportPromptTokens(30_000);
       const { prompt, report } = await leporello.prepare(asked);
       return [report.counter, first.prompt, prompt];
     };
-    const counted = { came: 20_419, counted: 20_419, expected: 20_419 };
+    const counted = { original: 20_419, counted: 20_419, expected: 20_419 };
     expect(await seen(createCalibration())).toEqual([
       'bytes / 4',
       counted,
-      { came: 20_419, counted: 20_419, expected: 30_000 },
+      { original: 20_419, counted: 20_419, expected: 30_000 },
     ]);
     expect(await seen(false)).toEqual(['bytes / 4', counted, counted]);
   });

@@ -5,7 +5,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { textOf, textsOf, type Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { createDefaultEngine, type FoldSettings, type OtherParts } from '../library/default-engine.ts';
+import { createDefaultEngine, type FoldSettings, type EngineOverrides } from '../library/default-engine.ts';
 import type { Prepared } from '../engine/types.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
@@ -113,7 +113,7 @@ type EnginePolicyOptions = {
   readonly window: number;
   readonly counter: TokenCounter;
   /** Default: the default strategies. */
-  readonly strategies?: OtherParts['strategies'];
+  readonly strategies?: EngineOverrides['strategies'];
 };
 
 /** A fixed secret, so that every run produces the same ids and bytes. */

@@ -133,7 +133,7 @@ async function request(
   const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
   expect(prepared.outcome.status).not.toBe('failed');
   await prepared.known;
-  prepared.learn(Math.round(((prepared.prompt?.counted ?? 0) * reported) / 100));
+  prepared.reportPromptTokens(Math.round(((prepared.prompt?.counted ?? 0) * reported) / 100));
   const folded = prepared.report.steps.some(({ edits }) => edits > 0);
   return {
     prepared,

@@ -164,7 +164,7 @@ describe('a thread that folds large bodies', () => {
     await engine.disableFolding(request);
     const prepared = await engine.prepare(request);
     expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'left alone' });
-    await engine.learn(request, prepared.prompt?.counted ?? 9_000);
+    await engine.reportPromptTokens(request, prepared.prompt?.counted ?? 9_000);
   });
 
   it('sends a request unfolded that does not begin in time, unless it may not fit its window', async () => {

@@ -227,7 +227,8 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
         ]);
       },
       known: remote.known(handle).catch(() => undefined),
-      learn: (reported) => void remote.learn(kept.handle, reported).catch(() => undefined),
+      reportPromptTokens: (reported) =>
+        void remote.reportPromptTokens(kept.handle, reported).catch(() => undefined),
       summary: summary && jobOf(remote, kept, summary, (text) => counter?.count(text) ?? text.length),
     };
   }
@@ -263,8 +264,8 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
       // If this fails, folding is not disabled, and a later refusal is handled again.
       await inThread((remote) => remote.disableFolding(requestData(request, store))).catch(() => undefined);
     },
-    async learn(request, reported) {
-      if (!isLarge(request)) return local.learn(request, reported);
+    async reportPromptTokens(request, reported) {
+      if (!isLarge(request)) return local.reportPromptTokens(request, reported);
       // If this fails, the counter is not calibrated with this request.
       await inThread((remote) => remote.learnFrom(requestData(request, store), reported)).catch(
         () => undefined,

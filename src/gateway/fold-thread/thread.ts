@@ -34,7 +34,14 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
   readonly isStoreShared: boolean;
 };
 
-type NotCopied = 'original' | 'lookUpOriginal' | 'remember' | 'keepReply' | 'counter' | 'known' | 'learn';
+type NotCopied =
+  | 'original'
+  | 'lookUpOriginal'
+  | 'remember'
+  | 'keepReply'
+  | 'counter'
+  | 'known'
+  | 'reportPromptTokens';
 
 /** The parts of a prepared request that can be copied back. The rest stays in the thread and is requested with `handle`. */
 export type ThreadPrepared = Omit<Prepared, NotCopied | 'body' | 'summary'> & {
@@ -105,13 +112,14 @@ function openThread(data: ThreadData) {
     },
     disableFolding: (asked: ThreadRequest): Promise<void> => engine.disableFolding(requestOf(asked)),
     learnFrom: (asked: ThreadRequest, reported: number): Promise<void> =>
-      engine.learn(requestOf(asked), reported),
+      engine.reportPromptTokens(requestOf(asked), reported),
     original(handle: number, id: string): Uint8Array | undefined {
       // Sending a view would copy the whole body.
       return held.get(handle)?.original(id)?.slice();
     },
     known: (handle: number): Promise<void> => held.get(handle)?.known ?? Promise.resolve(),
-    learn: (handle: number, reported: number): void => held.get(handle)?.learn(reported),
+    reportPromptTokens: (handle: number, reported: number): void =>
+      held.get(handle)?.reportPromptTokens(reported),
     remember: (handle: number, recall: HiddenRecall): Promise<void> => heldBy(handle).remember(recall),
     keepReply: (handle: number, knownAs: string, reply: KeptReply): Promise<void> =>
       heldBy(handle).keepReply(knownAs, reply),
@@ -158,10 +166,11 @@ function requestOf({ format, route, endsAt, ...request }: ThreadRequest): Engine
 
 function dataOf(handle: number, prepared: Prepared, clientBody: Uint8Array): ThreadPrepared {
   const { body, summary, counter } = prepared;
-  const { outcome, mayGoAsItCame, report, problem, identity, recallTool, searched, room, prompt } = prepared;
+  const { outcome, maySendClientBody, report, problem, identity, recallTool, searched, room, prompt } =
+    prepared;
   return {
     outcome,
-    mayGoAsItCame,
+    maySendClientBody,
     report,
     problem,
     identity,

@@ -118,7 +118,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
         const sent = sentPromptOf(reported);
         if (sent === undefined) return;
         prompt = countedPrompt(prepared, sent);
-        prepared.learn(sent);
+        prepared.reportPromptTokens(sent);
       },
       upstreamStatus: (status) => {
         upstreamStatus = status;
@@ -250,7 +250,15 @@ function differenceOf({ outcome, prompt, report }: Prepared): Difference | undef
   if (outcome.status === 'observed' || !prompt) return undefined;
   if (tokensBefore === undefined || tokensAfter === undefined) return undefined;
   const edits = steps.reduce((sum, step) => sum + step.edits, replayed + shrunk);
-  return { counted: prompt.came, tokensBefore, tokensAfter, edits, hiddenRecalls, cacheMarks, tokensKept };
+  return {
+    counted: prompt.original,
+    tokensBefore,
+    tokensAfter,
+    edits,
+    hiddenRecalls,
+    cacheMarks,
+    tokensKept,
+  };
 }
 
 /** Loads the price list. Never rejects: without the catalog all prices are unknown. */

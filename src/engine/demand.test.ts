@@ -33,8 +33,8 @@ const prepare = (engine: Engine, steps: readonly Step[], tenant?: string) =>
 /** Two conversations whose provider reports `factor` times what was counted. */
 async function teach(engine: Engine, factor: number, tenant?: string) {
   for (const task of ['The first.', 'The second.']) {
-    const { prompt, learn } = await prepare(engine, jobs(3, task), tenant);
-    learn(prompt!.counted * factor);
+    const { prompt, reportPromptTokens } = await prepare(engine, jobs(3, task), tenant);
+    reportPromptTokens(prompt!.counted * factor);
   }
 }
 
@@ -76,7 +76,7 @@ describe('what was learned from reports', () => {
     const store = inMemoryStore();
     const { engine } = testEngine({ window: 20_000, store });
     const folded = await prepare(engine, jobs(20));
-    folded.learn(folded.prompt!.counted * 0.6);
+    folded.reportPromptTokens(folded.prompt!.counted * 0.6);
     const again = await prepare(engine, jobs(20));
     const elsewhere = await prepare(testEngine({ window: 20_000, store }).engine, jobs(20));
     expect([folded, again, elsewhere].map(({ report }) => report.trigger)).toEqual([
@@ -100,10 +100,10 @@ describe('what was learned from reports', () => {
     const { engine } = testEngine({ window: 20_000 });
     const errors: number[] = [];
     for (let turns = 2; turns < 40; turns++) {
-      const { prompt, learn } = await prepare(engine, jobs(turns));
+      const { prompt, reportPromptTokens } = await prepare(engine, jobs(turns));
       const reported = Math.round(3_000 + prompt!.counted * 1.2);
       errors.push(Math.abs(prompt!.expected / reported - 1));
-      learn(reported);
+      reportPromptTokens(reported);
     }
     expect(errors[0]).toBeGreaterThan(0.4);
     expect(Math.max(...errors.slice(2))).toBeLessThan(0.05);
@@ -114,7 +114,7 @@ describe('what was learned from reports', () => {
     const { engine } = testEngine({ window: 2_000, strategies: [] });
     await teach(engine, 1.5);
     const { report, prompt } = await prepare(engine, jobs(2));
-    expect(prompt).toEqual({ came: 2_483, counted: 2_483, expected: 3_725 });
+    expect(prompt).toEqual({ original: 2_483, counted: 2_483, expected: 3_725 });
     expect(report.unfit).toBe(
       '3725 tokens stay, 1400 fit: message 3 (tool) 1812, message 5 (tool) 1812, tools 29.',
     );
@@ -140,27 +140,27 @@ describe('who teaches', () => {
       await prepare(engine, jobs(20, 'The second.')),
     ];
     expect(first.report.tokensAfter).toBeLessThan(6_000);
-    expect(first.prompt).toEqual({ came: 24_478, counted: 24_478, expected: 24_478 });
-    first.learn(24_478 * 1.5);
-    second.learn(24_478 * 1.5);
+    expect(first.prompt).toEqual({ original: 24_478, counted: 24_478, expected: 24_478 });
+    first.reportPromptTokens(24_478 * 1.5);
+    second.reportPromptTokens(24_478 * 1.5);
     expect(await learned(engine)).toBe(1.5);
   });
 
   it('is also a request that was never prepared', async () => {
     const { engine } = testEngine();
     const sizes = ['The first.', 'The second.'].map((task) => requestOf(jobs(4, task)));
-    for (const request of sizes) await engine.learn(request, 6_000);
+    for (const request of sizes) await engine.reportPromptTokens(request, 6_000);
     expect(await learned(engine)).toBe(1.22);
-    await engine.learn({ ...requestOf([]), body: new TextEncoder().encode('no JSON') }, 6_000);
+    await engine.reportPromptTokens({ ...requestOf([]), body: new TextEncoder().encode('no JSON') }, 6_000);
   });
 
   it('is also a conversation that is left alone', async () => {
     const { engine } = testEngine();
     for (const task of ['The first.', 'The second.']) {
       await engine.disableFolding(requestOf(jobs(2, task)));
-      const { outcome, learn } = await prepare(engine, jobs(4, task));
+      const { outcome, reportPromptTokens } = await prepare(engine, jobs(4, task));
       expect(outcome).toEqual({ status: 'untouched', reason: 'left alone' });
-      learn(6_000);
+      reportPromptTokens(6_000);
     }
     expect(await learned(engine)).toBe(1.22);
   });
@@ -176,8 +176,8 @@ describe('who teaches', () => {
       });
     };
     for (const previous of ['resp_1', 'resp_2', 'resp_3']) {
-      const { prompt, learn } = await prepareOn(previous);
-      learn(prompt!.counted * 1.9);
+      const { prompt, reportPromptTokens } = await prepareOn(previous);
+      reportPromptTokens(prompt!.counted * 1.9);
     }
     const { counted, expected } = (await prepareOn(undefined)).prompt!;
     expect(expected).toBe(counted);
