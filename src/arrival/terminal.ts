@@ -1,6 +1,6 @@
 /**
  * Shows text with control codes as a terminal would: progress bars in their last state, overwritten characters removed, colors dropped. If
- * a program draws a whole screen, the text does not tell what was visible; then only colors are dropped.
+ * a program draws a whole screen, the text does not show what was visible; then only colors are dropped.
  */
 import type { ShrinkDraft } from './kind.ts';
 import { leftOut } from './markers.ts';

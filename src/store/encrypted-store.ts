@@ -1,6 +1,6 @@
 /**
  * The encrypted store sits between Leporello and a store. It derives tenant labels and memory ids, and encrypts all content: the store
- * sees nothing in clear but labels and keys. Whoever holds the secret can read everything; whoever holds only the store, nothing.
+ * sees nothing in clear but labels and keys. The holder of the secret can read everything; the holder of only the store, nothing.
  * This module does not decide which originals are kept, nor who may read them.
  */
 import { createHmac } from 'node:crypto';
@@ -184,7 +184,7 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
   };
 }
 
-/** Keys that one call of the store asks for. */
+/** The number of keys that one call of the store reads. */
 const keysAtOnce = 4_000;
 
 /** Resolves in the next turn of the event loop, after other requests were served. */
@@ -192,7 +192,7 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
-/** Reads in one call of the store all keys that are asked for in the same turn of the event loop. */
+/** Creates a read function that reads all keys requested in the same turn of the event loop in one call of the store. */
 function readsTogether(store: Pick<Store, 'getMany'>) {
   let asked: string[] = [];
   let answer: Promise<readonly (Uint8Array | undefined)[]> | undefined;

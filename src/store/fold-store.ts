@@ -99,7 +99,7 @@ const maxLinks = 8;
  */
 const newestLinks = 64;
 
-/** The number of older prefixes that one call of the store asks for. */
+/** The number of older prefixes that one call of the store reads. */
 const linksAtOnce = 2_000;
 
 /** The records of one prefix as this process knows them; empty when the store has none. */

@@ -10,7 +10,7 @@ export type InMemoryOptions = {
   /** Maximum size of keys, values and bookkeeping together, in bytes. Default 128 MiB. */
   readonly maxBytes?: number;
   readonly clock?: Clock;
-  /** Whether several engines use this object. Default true. */
+  /** True if several engines use this object. Default true. */
   readonly isShared?: boolean;
 };
 

@@ -3,11 +3,12 @@
  * test/support/store-suite. A write that has resolved survives a crash if the store is durable.
  */
 
+/** A store of bytes by key. */
 export interface Store {
   readonly name: string;
   /**
-   * False while no other process uses the store. Then what only other processes need is not written: for each request without a fold, what it
-   * was sent with. Default true.
+   * False while no other process uses the store. Then records that only other processes need are not written: the record of each request without
+   * a fold. Default true.
    */
   readonly isShared?: boolean;
   get(key: string): Promise<Uint8Array | undefined>;

@@ -1,6 +1,6 @@
 /**
- * Drops the oldest messages, calls always together with their results, and leaves one stub where they stood: by it the model can
- * read the messages again, exactly as they were. System, the newest user message and the newest tool batch are never among them.
+ * Drops the oldest messages, calls always together with their results, and leaves one stub in their place, by which the model can read the
+ * exact messages again. System messages, the newest user message and the newest tool batch always stay.
  */
 import { textOf, textsOf, type Conversation, type Message } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';

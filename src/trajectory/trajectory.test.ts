@@ -294,9 +294,9 @@ describe('invalid options', () => {
       'The trajectory\'s counter returns a list for the text "a"',
     ],
     [
-      'a counter that answers later',
+      'an asynchronous counter',
       { counter: async (text) => Promise.resolve(text.length) },
-      "The trajectory's counter answers later",
+      "The trajectory's counter is asynchronous",
     ],
   ])('is refused: %s', async (_, options, message) => {
     await expect(openScene(options)).rejects.toMatchObject({

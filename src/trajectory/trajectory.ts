@@ -119,7 +119,7 @@ export type TrajectoryReport = {
   readonly problem: string | undefined;
 };
 
-/** Folding goes on down to this share of the budget, so that it is not needed again at once. */
+/** Folding continues down to this share of the budget, so that it is not needed again at once. */
 const lowShare = 0.75;
 
 /** The same share for the newest finished sub-goals: each time they are folded, everything after them is rewritten. */
@@ -268,7 +268,7 @@ async function counterOf({ counter, model }: TrajectoryOptions): Promise<TokenCo
   if (own && !own.later) return own;
   throw new LeporelloError(
     'bad-config',
-    `The trajectory's counter ${problem ?? 'answers later, and context() waits for nothing'}: give a function that returns the tokens of a text at once, or { count } with such a function.`,
+    `The trajectory's counter ${problem ?? 'is asynchronous, but context() is not'}: pass a function that returns the tokens of a text, or { count } with such a function.`,
   );
 }
 
@@ -286,6 +286,6 @@ function checkedState(state: TrajectoryState | undefined): TrajectoryState | und
   if (state === undefined || state.version === 1) return state;
   throw new LeporelloError(
     'bad-config',
-    `The trajectory's state has version ${JSON.stringify(state.version)}: this release reads 1. Give what state() returned.`,
+    `The trajectory's state has version ${JSON.stringify(state.version)}: this release reads version 1. Pass the result of state().`,
   );
 }

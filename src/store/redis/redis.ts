@@ -137,10 +137,7 @@ function serverIn(options: RedisOptions): RedisServer {
   return { host, port, database, tls, username, password };
 }
 
-/**
- * How long the server keeps an entry that has expired by our clock. Its clock is another: without this it could forget what is
- * still alive by ours.
- */
+/** How long the server keeps an expired entry, in milliseconds. Its clock may differ, and it must not delete an entry that is valid by ours. */
 const graceMs = 60_000;
 
 /** Returns how long the server keeps a record. The expiry in the record decides; the server's own expiry only frees the space. */

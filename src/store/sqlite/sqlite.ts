@@ -17,7 +17,7 @@ export type SqliteOptions = {
   /** How long a call waits for another process's lock before it fails, in milliseconds. Default 400, less than a store's deadline. */
   readonly lockWaitMs?: number;
   /**
-   * Whether other processes use the file from the start, or several engines in this process use the store. Default false: it counts as shared
+   * True if other processes use the file from the start, or if several engines in this process use the store. Default false: it counts as shared
    * as soon as another process has written to the file.
    */
   readonly isShared?: boolean;

@@ -1,5 +1,5 @@
 /**
- * Reads calls: does a call show a file, is it a search, what is it called in references, and which short values does it name. A stub with these
+ * Classifies calls: whether a call shows a file or searches, its name in references, and the short values that it names. A stub with these
  * values spares the model a recall just to find out what something was called. Pure.
  */
 import { inputOf, type Conversation, type Message } from '../../conversation/conversation.ts';
