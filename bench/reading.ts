@@ -13,7 +13,7 @@
  * worst. (7) What a client does not repeat must be parsed by anyone: cold reads pay for parse, scan and two digests.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import type { Outline } from '../src/codecs/codec.ts';
+import type { ReadBlock } from '../src/codecs/codec.ts';
 import { scanObject, skipSpace } from '../src/conversation/json-scan.ts';
 import { sha256 } from '../src/store/ids.ts';
 import { type Body, bodies } from './reading/bodies.ts';
@@ -48,8 +48,8 @@ function main(): void {
 }
 
 function measure({ name, codec, bytes }: Body) {
-  const outlines = new Map<string, Outline>();
-  const reading = { digest: sha256, outlines };
+  const blocks = new Map<string, ReadBlock>();
+  const reading = { digest: sha256, blocks };
   const messages = codec.read(bytes, reading).messages.length;
   const contenders: Readonly<Record<string, (body: Uint8Array) => number>> = {
     parse: (body) => Object.keys(parse(body)).length,
@@ -59,7 +59,7 @@ function measure({ name, codec, bytes }: Body) {
       scanObject(buffer(body), skipSpace(body, 0), new Set(['messages'])).members.length,
     warm: (body) => codec.read(body, reading).messages.length,
     'warm (Buffer)': (body) => codec.read(buffer(body), reading).messages.length,
-    cold: (body) => codec.read(body, { digest: sha256, outlines: new Map() }).messages.length,
+    cold: (body) => codec.read(body, { digest: sha256, blocks: new Map() }).messages.length,
   };
   const times = new Map(Object.keys(contenders).map((key) => [key, [] as number[]]));
   for (let at = 0; at < warmUp + rounds; at++) {

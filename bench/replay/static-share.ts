@@ -11,7 +11,7 @@ export function prefixForShare(
   share: number,
   tokens: TokenCounter,
 ): number {
-  const reading = { digest: sha256, outlines: new Map() };
+  const reading = { digest: sha256, blocks: new Map() };
   const counter = createConversationCounter({ counter: tokens });
   let requests = 0;
   let sent = 0;

@@ -39,7 +39,7 @@ export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
     createEncryptedStore({ store, secret: new Uint8Array(32).fill(1) }),
   );
   const seen = createSeenBodies({ digest: sha256, commonLength });
-  const reading = { digest: sha256, outlines: new Map(), seen };
+  const reading = { digest: sha256, blocks: new Map(), seen };
   const bodyAt = (turn: number) => {
     const first = turn - (turn % growth);
     const turns = Array.from({ length: turn - first + 1 }, (_, at) =>

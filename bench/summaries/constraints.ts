@@ -69,7 +69,7 @@ export async function plantAndFold(
           const sent = await session.send(request);
           const conversation = codec.read(sent.body, {
             digest: sha256,
-            outlines: new Map(),
+            blocks: new Map(),
           });
           last.text = conversation.messages.map((message) => messageText(conversation, message)).join('\n');
           last.came = sent.prepared?.report.tokensBefore ?? 0;

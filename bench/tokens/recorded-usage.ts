@@ -2,7 +2,7 @@
  * How far our counts are from what providers reported for recorded conversations. One provider's tokenizer is public, so
  * whole prompts and their growth are compared; the other's recordings lack system prompt and tools, so only growth is.
  */
-import type { Outline } from '../../src/codecs/codec.ts';
+import type { ReadBlock } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { sha256 } from '../../src/store/ids.ts';
 import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
@@ -63,7 +63,7 @@ export async function countingOf(conversation: Recorded, model: string) {
   const body = new TextEncoder().encode(
     JSON.stringify({ model, messages, ...(tools === undefined ? {} : { tools }) }),
   );
-  const view = openaiChat.read(body, { digest: sha256, outlines: new Map<string, Outline>() });
+  const view = openaiChat.read(body, { digest: sha256, blocks: new Map<string, ReadBlock>() });
   const countRange = (from: number, to: number): number => {
     let tokens = 0;
     for (let index = from; index < to; index++) tokens += counter.message(view, index);

@@ -88,7 +88,7 @@ export type CacheMarks = {
 /** Everything that reading needs from outside: a digest, and a memo of blocks that were read before. */
 export type ReadContext = {
   readonly digest: (bytes: Uint8Array) => string;
-  readonly outlines: OutlineMemo;
+  readonly blocks: BlockMemo;
   /** When given, messages that a conversation repeats are not scanned again. */
   readonly seen?: SeenBodies | undefined;
   /** Lets reading pause between two messages: see `ReadSlice`. Default: it never pauses. */
@@ -100,16 +100,16 @@ export type BodyFields = {
   readonly format: string;
   readonly body: Uint8Array;
   readonly members: readonly Member[];
-  /** Where the messages stand. */
+  /** The spans of the messages. */
   readonly messages: readonly Span[];
-  /** Which of them are known by their place already. */
+  /** The messages that are known from an earlier request. */
   readonly seen?: SeenList | undefined;
   get(key: string): Span | undefined;
 };
 
 /**
- * Cuts the reading of one body into slices. When `isOver` says so, `read` throws `ReadingPaused`; called again with the same body and slice, it
- * goes on with the next message. `paused` holds how far it came.
+ * Cuts the reading of one body into slices. When `isOver` says so, `read` throws `ReadingPaused`; called again
+ * with the same body and slice, it continues with the next message. `paused` holds its progress.
  */
 export type ReadSlice = {
   readonly isOver: () => boolean;
@@ -117,7 +117,7 @@ export type ReadSlice = {
 };
 
 /** The memo of one block, by the digest of its bytes (bounded by the owner of the memo). */
-export type Outline = {
+export type ReadBlock = {
   /** The format and field that the block was read as: the same bytes mean something else in another one. */
   readonly of?: string;
   readonly role: Role;
@@ -125,9 +125,9 @@ export type Outline = {
   readonly canonical: string;
   readonly markedForMs?: number | undefined;
 };
-export type OutlineMemo = {
-  get(digest: string): Outline | undefined;
-  set(digest: string, outline: Outline): unknown;
+export type BlockMemo = {
+  get(digest: string): ReadBlock | undefined;
+  set(digest: string, block: ReadBlock): unknown;
 };
 
 /** A broken rule of the wire format, found by reading a body. */
@@ -231,7 +231,7 @@ export type StreamOptions = {
   readonly recallTool: string | undefined;
 };
 
-/** One server-sent event as it came: the raw bytes including the blank line that ends it, and its fields. */
+/** One server-sent event: its raw bytes including the blank line that ends it, and its fields. */
 export type StreamEvent = {
   readonly raw: Uint8Array;
   readonly event: string | undefined;

@@ -6,7 +6,7 @@ import { openaiResponses } from './openai-responses/index.ts';
 import { readBeginning } from './read-beginning.ts';
 
 const utf8 = new TextEncoder();
-const reading = () => ({ digest: sha256, outlines: new Map() });
+const reading = () => ({ digest: sha256, blocks: new Map() });
 const user = (content: string) => ({ role: 'user', content });
 
 describe('the beginning of a request', () => {

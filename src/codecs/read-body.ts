@@ -5,7 +5,7 @@
 import type { Block, Message, Part, Span } from '../conversation/conversation.ts';
 import { type Member, parseSpan, ScanError, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
-import type { BodyFields, Outline, ReadContext } from './codec.ts';
+import type { BodyFields, ReadBlock, ReadContext } from './codec.ts';
 import type { SeenList } from './seen-bodies.ts';
 
 export type { BodyFields } from './codec.ts';
@@ -13,11 +13,11 @@ export type { BodyFields } from './codec.ts';
 /** Reads without remembering anything, for bytes outside any conversation. */
 export const unremembered: ReadContext = {
   digest: () => '',
-  outlines: { get: () => undefined, set: () => undefined },
+  blocks: { get: () => undefined, set: () => undefined },
 };
 
 /** Reads one block of a format from its bytes, which are known to be JSON. */
-export type Outliner = (bytes: Uint8Array, reading: ReadContext) => Outline;
+export type BlockReader = (bytes: Uint8Array, reading: ReadContext) => ReadBlock;
 
 /**
  * Runs `read` over the top-level fields. `list` names the field that holds the messages. Throws `not-this-format` for anything
@@ -72,7 +72,7 @@ export class ReadingPaused extends Error {}
 export function readMessages(
   fields: BodyFields,
   reading: ReadContext,
-  outliner: Outliner,
+  readBlock: BlockReader,
 ): readonly Message[] {
   const of = `${fields.format}/messages`;
   const { slice } = reading;
@@ -84,8 +84,8 @@ export function readMessages(
       throw new ReadingPaused();
     }
     const span = fields.messages[index]!;
-    const { digest, outline } = outlineOf(fields, span, of, reading, outliner);
-    const { role, parts, canonical, markedForMs } = outline;
+    const { digest, block } = blockOf(fields, span, of, reading, readBlock);
+    const { role, parts, canonical, markedForMs } = block;
     messages.push({ span, digest, parts, index, role, canonical, markedForMs });
   }
   fields.seen?.keep(messages);
@@ -97,23 +97,23 @@ export function readPreamble(
   fields: BodyFields,
   key: string,
   reading: ReadContext,
-  outliner: Outliner,
+  readBlock: BlockReader,
 ): Block | undefined {
   const span = fields.get(key);
   if (!span || (isNull(fields.body, span) && parseSpan(fields.body, span) === null)) return undefined;
-  const { digest, outline } = outlineOf(fields, span, `${fields.format}/${key}`, reading, outliner);
-  return { span, digest, parts: outline.parts, markedForMs: outline.markedForMs };
+  const { digest, block } = blockOf(fields, span, `${fields.format}/${key}`, reading, readBlock);
+  return { span, digest, parts: block.parts, markedForMs: block.markedForMs };
 }
 
-function outlineOf(fields: BodyFields, span: Span, of: string, reading: ReadContext, outliner: Outliner) {
+function blockOf(fields: BodyFields, span: Span, of: string, reading: ReadContext, readBlock: BlockReader) {
   const bytes = fields.body.subarray(span.start, span.end);
   const digest = reading.digest(bytes);
-  const known = reading.outlines.get(digest);
-  if (known?.of === of) return { digest, outline: known };
+  const known = reading.blocks.get(digest);
+  if (known?.of === of) return { digest, block: known };
   parseSpan(bytes, { start: 0, end: bytes.length });
-  const outline: Outline = { ...outliner(bytes, reading), of };
-  reading.outlines.set(digest, outline);
-  return { digest, outline };
+  const block: ReadBlock = { ...readBlock(bytes, reading), of };
+  reading.blocks.set(digest, block);
+  return { digest, block };
 }
 
 /** Returns members by key; undefined when a key occurs twice. */

@@ -20,14 +20,14 @@ function openReading(maxBytes?: number) {
     return sha256(bytes);
   };
   const seen = createSeenBodies({ digest: sha256, commonLength, ...(maxBytes ? { maxBytes } : {}) });
-  const reading: ReadContext = { digest, outlines: new Map(), seen };
+  const reading: ReadContext = { digest, blocks: new Map(), seen };
   return {
     /** Reads a body, checks that the result equals a fresh read of these bytes, and returns how many bytes were digested. */
     read(body: Uint8Array): number {
       digested = 0;
       const before = body.slice();
       expect(openaiChat.read(body, reading)).toEqual(
-        openaiChat.read(before, { digest: sha256, outlines: new Map() }),
+        openaiChat.read(before, { digest: sha256, blocks: new Map() }),
       );
       return digested;
     },
@@ -110,7 +110,7 @@ describe('bodies read before', () => {
     const body = bodyOf(long);
     const reading: ReadContext = {
       digest: sha256,
-      outlines: new Map(),
+      blocks: new Map(),
       seen: createSeenBodies({ digest: sha256, commonLength }),
     };
     openaiChat.read(body, reading);

@@ -1,6 +1,6 @@
 /** What an engine has at hand: its parts, what it remembers of earlier requests, and what it makes of them for the next one. */
 import { LRUCache } from 'lru-cache';
-import type { Outline, ReadContext } from '../codecs/codec.ts';
+import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { allOriginalIdsOf, originalsOf } from '../conversation/original.ts';
@@ -47,13 +47,13 @@ export type EngineState = {
 export function createEngineState(options: EngineOptions): EngineState {
   // By size, not by count: what one block remembers grows with its parts.
   const lastSent = createLastSent();
-  const outlines = new LRUCache<string, Outline>({
+  const blocks = new LRUCache<string, ReadBlock>({
     maxSize: options.maxParts ?? 400_000,
     sizeCalculation: (outline) => 1 + outline.parts.length,
   });
   return {
     options,
-    reading: { digest: options.digest, outlines, seen: options.seen },
+    reading: { digest: options.digest, blocks, seen: options.seen },
     counts: createTokenMemo(),
     repeats: new LRUCache<string, Repeats>({ maxSize: 400_000, sizeCalculation: sizeOfRepeats }),
     toolCosts: new Map(),

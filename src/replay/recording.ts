@@ -58,7 +58,7 @@ export type Need = { readonly value: Value; readonly in: readonly number[] };
 /** Reads a recording. Throws `not-this-format` for a body that the format's codec cannot read. */
 export function readRecording(source: RecordingSource, tokens: TokenCounter): Recording {
   const { body, coldAt = new Set<number>(), ...rest } = source;
-  const conversation = source.format.codec.read(body, { digest: sha256, outlines: new Map() });
+  const conversation = source.format.codec.read(body, { digest: sha256, blocks: new Map() });
   const counter = createConversationCounter({ counter: tokens, memo: new Map() });
   const texts = conversation.messages.map((message) => messageText(conversation, message));
   return {

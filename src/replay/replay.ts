@@ -91,7 +91,7 @@ export async function play(
   { window, skipsRecovery = false }: PlayOptions,
 ): Promise<{ readonly tally: Tally; readonly contexts: readonly number[] }> {
   const { codec } = recording.format;
-  const reading: ReadContext = { digest: sha256, outlines: new Map() };
+  const reading: ReadContext = { digest: sha256, blocks: new Map() };
   const read = (body: Uint8Array): Conversation => codec.read(body, reading);
   const session = policy.open(codec);
   const client = createClient(recording);

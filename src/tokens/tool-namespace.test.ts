@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Codec, Outline } from '../codecs/codec.ts';
+import type { Codec, ReadBlock } from '../codecs/codec.ts';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { gemini } from '../codecs/gemini/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
@@ -11,7 +11,7 @@ import { renderTool } from './tool-namespace.ts';
 
 async function counted(codec: Codec, model: string, request: object): Promise<number> {
   const body = new TextEncoder().encode(JSON.stringify({ model, ...request }));
-  const conversation = codec.read(body, { digest: sha256, outlines: new Map<string, Outline>() });
+  const conversation = codec.read(body, { digest: sha256, blocks: new Map<string, ReadBlock>() });
   return createConversationCounter({ counter: await loadTokenCounter(model) }).total(conversation);
 }
 

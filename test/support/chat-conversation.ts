@@ -59,7 +59,7 @@ export function chatBody(
 
 /** A reading that remembers nothing of other tests. */
 export function freshReading(): ReadContext {
-  return { digest: sha256, outlines: new Map() };
+  return { digest: sha256, blocks: new Map() };
 }
 
 export function readChat(body: Uint8Array): Conversation {

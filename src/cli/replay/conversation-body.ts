@@ -48,7 +48,7 @@ export function conversationBody(
 function preambleTokens(body: Uint8Array, counter: TokenCounter): number {
   const conversation = openaiChat.read(body, {
     digest: () => '',
-    outlines: { get: () => undefined, set: () => undefined },
+    blocks: { get: () => undefined, set: () => undefined },
   });
   const counts = createConversationCounter({ counter, memo: { get: () => undefined, set: () => undefined } });
   return conversation.preamble.reduce((sum, block) => sum + counts.block(conversation, block), 0);

@@ -71,7 +71,7 @@ export function wholeConversations(sources: readonly RecordingSource[]): readonl
 /** Returns the prefix hashes of a source. A body that cannot be read has only its own hash; the replay reports it. */
 function chainOf({ body, source, format: { codec } }: RecordingSource): readonly string[] {
   try {
-    const conversation = codec.read(body, { digest: sha256, outlines: new Map() });
+    const conversation = codec.read(body, { digest: sha256, blocks: new Map() });
     return prefixLinks(conversation, `${codec.name} ${source}`, sha256);
   } catch {
     return [sha256(body)];

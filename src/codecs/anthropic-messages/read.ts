@@ -11,7 +11,7 @@ import {
   markMs,
   writesLong,
 } from '../client-marks.ts';
-import type { Outline, ReadContext } from '../codec.ts';
+import type { ReadBlock, ReadContext } from '../codec.ts';
 import {
   isNull,
   parseOtherFields,
@@ -36,9 +36,9 @@ const blockFields: ReadonlySet<string> = new Set(['messages', 'system', 'tools']
 
 export function read(body: Uint8Array, reading: ReadContext): Conversation {
   return readFields('Anthropic Messages', body, 'messages', reading, (fields) => {
-    const messages = readMessages(fields, reading, outlineMessage);
-    const system = readPreamble(fields, 'system', reading, outlineSystem);
-    const tools = readPreamble(fields, 'tools', reading, outlineTools);
+    const messages = readMessages(fields, reading, parseMessage);
+    const system = readPreamble(fields, 'system', reading, parseSystem);
+    const tools = readPreamble(fields, 'tools', reading, parseTools);
     const { model, stream, max_tokens, cache_control } = parseOtherFields(fields, blockFields);
     const preamble = [tools, system].filter((block) => block !== undefined);
     const keptMs = longestOf([markMs(cache_control), longestMark(preamble), longestMark(messages)]);
@@ -58,7 +58,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
   });
 }
 
-function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseMessage(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
     canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
@@ -68,7 +68,7 @@ function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
   if (speaker !== 'user' && speaker !== 'assistant' && speaker !== 'system')
     throw new ScanError('a message has no known role');
   if (!content) throw new ScanError('a message has no content');
-  const said = outlineContent(bytes, content);
+  const said = parseContent(bytes, content);
   const parts = repeats ? keptWithStep(said, { start: 0, end: bytes.length }) : said;
   const role: Role =
     speaker === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result')
@@ -78,12 +78,12 @@ function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
 }
 
 /** Content is a string or an array of blocks; a string means the same as one text block. */
-function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
+function parseContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
   if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
   return scanArray(bytes, content.start).elements.map((span): Part => {
     const { byKey, repeats } = blockMembers(bytes, span);
-    const part = outlineBlock(bytes, span, byKey);
+    const part = parseBlock(bytes, span, byKey);
     return repeats ? { ...part, stays: 'step' } : part;
   });
 }
@@ -93,7 +93,7 @@ function blockMembers(bytes: Uint8Array, span: Span): LastMembers {
   return lastMembers(scanObject(bytes, span.start).members);
 }
 
-function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member>): Part {
+function parseBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member>): Part {
   const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
   switch (kind) {
     case 'text': {
@@ -111,7 +111,7 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
       return { type: 'tool-call', span, id, name, input };
     }
     case 'tool_result':
-      return outlineResult(bytes, span, byKey);
+      return parseResult(bytes, span, byKey);
     case 'thinking':
     case 'redacted_thinking': {
       const text = textMember(bytes, byKey.get('thinking'));
@@ -119,7 +119,7 @@ function outlineBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, 
     }
     case 'image':
     case 'document':
-      return { type: 'media', span, media: outlineMedia(bytes, span, kind, byKey) };
+      return { type: 'media', span, media: parseMedia(bytes, span, kind, byKey) };
     // The model gets the tools that a search found from this block only.
     case 'tool_search_tool_result':
     case 'tool_reference':
@@ -139,7 +139,7 @@ function holdsAny(bytes: Uint8Array, member: Member | undefined): boolean {
   return !startsWith(bytes, member.value, '[') || scanArray(bytes, member.value.start).elements.length > 0;
 }
 
-function outlineResult(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member>): Part {
+function parseResult(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member>): Part {
   const callId = stringAt(bytes, byKey.get('tool_use_id'));
   if (callId === undefined) throw new ScanError('a tool_result block has no tool_use_id');
   const content = byKey.get('content')?.value;
@@ -160,26 +160,21 @@ function outlineResult(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string,
     if (repeats) stays = 'step';
     else if (kind === 'tool_reference') stays ??= 'pair';
     if (kind === 'text' && text) texts.push(text);
-    else media.push(outlineMedia(bytes, item, kind, itemKeys));
+    else media.push(parseMedia(bytes, item, kind, itemKeys));
   }
   return { ...result, texts, media, ...(stays && { stays }) };
 }
 
-function outlineMedia(
-  bytes: Uint8Array,
-  span: Span,
-  kind: string,
-  byKey: ReadonlyMap<string, Member>,
-): Media {
+function parseMedia(bytes: Uint8Array, span: Span, kind: string, byKey: ReadonlyMap<string, Member>): Media {
   const source = byKey.get('source')?.value;
   const members = source && startsWith(bytes, source, '{') ? scanObject(bytes, source.start).members : [];
   const data = members.find((member) => member.key === 'data' || member.key === 'url')?.value;
   return { kind: kind === 'image' || kind === 'document' ? kind : 'other', span, data };
 }
 
-function outlineSystem(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseSystem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const content = { start: 0, end: bytes.length };
-  const parts = outlineContent(bytes, content);
+  const parts = parseContent(bytes, content);
   const pieces = contentPieces(bytes, content, moving);
   const canonical = canonicalDigest('system', pieces, reading.digest);
   return { role: 'system', parts, canonical, markedForMs: blocksMarkedForMs(bytes, content) };
@@ -188,7 +183,7 @@ function outlineSystem(bytes: Uint8Array, reading: ReadContext): Outline {
 /** The first byte of `true`. */
 const letterT = 't'.charCodeAt(0);
 
-function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
     const { byKey } = blockMembers(bytes, span);

@@ -30,11 +30,11 @@ export function nameInId(id: string): string | undefined {
 
 const unnamed = '#';
 
-export function outlinePart(bytes: Uint8Array, span: Span): Part {
+export function parsePart(bytes: Uint8Array, span: Span): Part {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a part is not an object');
   const { named, repeats } = byName(bytes, scanObject(bytes, span.start).members);
   const data = [...named.keys()].filter((name) => !besideData.has(name));
-  const part = outlineData(bytes, span, named, data.find((name) => paired.has(name)) ?? data[0]);
+  const part = parseData(bytes, span, named, data.find((name) => paired.has(name)) ?? data[0]);
   // "oneof field 'data' is already set": the provider decides which of several counts.
   return repeats || data.length > 1 ? { ...part, stays: 'step' } : part;
 }
@@ -42,19 +42,19 @@ export function outlinePart(bytes: Uint8Array, span: Span): Part {
 /** Data that another part answers or asks for. */
 const paired: ReadonlySet<string> = new Set(['functionCall', 'functionResponse']);
 
-function outlineData(bytes: Uint8Array, span: Span, named: NamedMembers, data: string | undefined): Part {
+function parseData(bytes: Uint8Array, span: Span, named: NamedMembers, data: string | undefined): Part {
   switch (data) {
     case undefined:
       return holdsSignature(bytes, named) || isTrue(bytes, named.get('thought'))
         ? { type: 'reasoning', span, texts: [], signed: holdsSignature(bytes, named) }
         : { type: 'opaque', span, kind: 'unknown' };
     case 'functionCall':
-      return outlineCall(bytes, span, named.get('functionCall')!);
+      return parseCall(bytes, span, named.get('functionCall')!);
     case 'functionResponse':
-      return outlineResult(bytes, span, named.get('functionResponse')!);
+      return parseResult(bytes, span, named.get('functionResponse')!);
     case 'inlineData':
     case 'fileData':
-      return { type: 'media', span, media: outlineMedia(bytes, span, named) };
+      return { type: 'media', span, media: parseMedia(bytes, span, named) };
     case 'text': {
       const text = textMember(bytes, named.get('text'));
       if (!text) return { type: 'opaque', span, kind: 'text' };
@@ -84,7 +84,7 @@ function isTrue(bytes: Uint8Array, member: Member | undefined): boolean {
   return member !== undefined && bytes[member.value.start] === 't'.charCodeAt(0);
 }
 
-function outlineCall(bytes: Uint8Array, span: Span, { value }: Member): Part {
+function parseCall(bytes: Uint8Array, span: Span, { value }: Member): Part {
   const named = namedMembers(bytes, value);
   const name = named && stringAt(bytes, named.get('name'));
   if (!named || name === undefined) throw new ScanError('a function call has no name');
@@ -97,7 +97,7 @@ function outlineCall(bytes: Uint8Array, span: Span, { value }: Member): Part {
   return { type: 'tool-call', span, id, name, input, ...stays };
 }
 
-function outlineResult(bytes: Uint8Array, span: Span, { value }: Member): Part {
+function parseResult(bytes: Uint8Array, span: Span, { value }: Member): Part {
   const named = namedMembers(bytes, value);
   const name = named && stringAt(bytes, named.get('name'));
   const id = named && stringAt(bytes, named.get('id'));
@@ -136,11 +136,11 @@ function saysError(bytes: Uint8Array, response: Span | undefined): boolean {
 function partsOfResult(bytes: Uint8Array, parts: Span | undefined): readonly Media[] {
   if (!parts || !startsWith(bytes, parts, '[')) return [];
   return scanArray(bytes, parts.start).elements.map((span) =>
-    outlineMedia(bytes, span, namedMembers(bytes, span) ?? new Map()),
+    parseMedia(bytes, span, namedMembers(bytes, span) ?? new Map()),
   );
 }
 
-function outlineMedia(bytes: Uint8Array, span: Span, named: NamedMembers): Media {
+function parseMedia(bytes: Uint8Array, span: Span, named: NamedMembers): Media {
   const holder = namedMembers(bytes, named.get('inlineData')?.value ?? named.get('fileData')?.value);
   const data = textMember(bytes, holder?.get('data') ?? holder?.get('fileUri'));
   return { kind: mediaKind(stringAt(bytes, holder?.get('mimeType')) ?? ''), span, data };

@@ -5,7 +5,7 @@
 import type { Conversation, Message, Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/prefix-hash.ts';
-import type { Codec, Outline, ReadContext } from '../codec.ts';
+import type { Codec, ReadBlock, ReadContext } from '../codec.ts';
 import {
   keptWithStep,
   parseOtherFields,
@@ -18,7 +18,7 @@ import {
   type BodyFields,
 } from '../read-body.ts';
 import { byName, namedMembers, numberOf, spellings, stringOf, valueOf } from './names.ts';
-import { nameInId, outlinePart } from './read-part.ts';
+import { nameInId, parsePart } from './read-part.ts';
 
 /** The URL's path: `…/models/MODEL:generateContent` or `…:streamGenerateContent?alt=sse`. */
 export type GeminiRoute = { readonly model: string | undefined; readonly streaming: boolean };
@@ -46,9 +46,9 @@ function readConversation(
   reading: ReadContext,
   route: GeminiRoute,
 ): Conversation {
-  const messages = pairByName(readMessages(fields, reading, outlineContent));
-  const tools = blocksOf(fields, ['tools'], reading, outlineTools);
-  const system = blocksOf(fields, systemNames, reading, outlineSystem);
+  const messages = pairByName(readMessages(fields, reading, parseContent));
+  const tools = blocksOf(fields, ['tools'], reading, parseTools);
+  const system = blocksOf(fields, systemNames, reading, parseSystem);
   const others = parseOtherFields(fields, blockFields);
   const config = valueOf(others, 'generationConfig');
   const offered = tools.flatMap((block) => toolNamesOf(block));
@@ -80,12 +80,12 @@ function blocksOf(
   fields: BodyFields,
   names: readonly string[],
   reading: ReadContext,
-  outliner: (bytes: Uint8Array, reading: ReadContext) => Outline,
+  readBlock: (bytes: Uint8Array, reading: ReadContext) => ReadBlock,
 ) {
-  return names.flatMap((name) => readPreamble(fields, name, reading, outliner) ?? []);
+  return names.flatMap((name) => readPreamble(fields, name, reading, readBlock) ?? []);
 }
 
-function outlineContent(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseContent(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
     canonicalDigest(role, [significantBytes(bytes, members, nothing)], reading.digest);
@@ -95,7 +95,7 @@ function outlineContent(bytes: Uint8Array, reading: ReadContext): Outline {
   const spoken = said === '' ? 'user' : (said ?? 'unknown');
   const role = Object.hasOwn(roles, spoken) ? roles[spoken] : undefined;
   if (!role) throw new ScanError('a content has no known role');
-  const read = partSpans(bytes, named.get('parts')?.value).map((span) => outlinePart(bytes, span));
+  const read = partSpans(bytes, named.get('parts')?.value).map((span) => parsePart(bytes, span));
   const parts = repeats ? keptWithStep(read, { start: 0, end: bytes.length }) : read;
   const onlyResults =
     role === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result');
@@ -110,7 +110,7 @@ function partSpans(bytes: Uint8Array, parts: Span | undefined): readonly Span[] 
   return scanArray(bytes, parts.start).elements;
 }
 
-function outlineSystem(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseSystem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const whole = { start: 0, end: bytes.length };
   const canonical = canonicalDigest('system', [bytes], reading.digest);
   if (startsWith(bytes, whole, '"'))
@@ -118,21 +118,21 @@ function outlineSystem(bytes: Uint8Array, reading: ReadContext): Outline {
   if (!startsWith(bytes, whole, '{'))
     throw new ScanError('the system instruction is neither a content nor a string');
   const named = namedMembers(bytes, whole);
-  const parts = partSpans(bytes, named?.get('parts')?.value).map((span) => outlinePart(bytes, span));
+  const parts = partSpans(bytes, named?.get('parts')?.value).map((span) => parsePart(bytes, span));
   return { role: 'system', parts, canonical };
 }
 
-function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const whole = { start: 0, end: bytes.length };
   const isOne = startsWith(bytes, whole, '{');
   if (!isOne && !startsWith(bytes, whole, '[')) throw new ScanError("'tools' is not an array");
   const entries = isOne ? [whole] : scanArray(bytes, 0).elements;
-  const parts = entries.flatMap((entry) => outlineTool(bytes, entry));
+  const parts = entries.flatMap((entry) => parseTool(bytes, entry));
   return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
 }
 
 /** An entry holds a list of functions, a tool of the provider, or both. */
-function outlineTool(bytes: Uint8Array, entry: Span): readonly Part[] {
+function parseTool(bytes: Uint8Array, entry: Span): readonly Part[] {
   if (!startsWith(bytes, entry, '{')) throw new ScanError('a tool is not an object');
   const named = namedMembers(bytes, entry);
   if (!named) return [{ type: 'tool-definition', span: entry, name: undefined }];

@@ -12,7 +12,7 @@ import {
   retentionMs,
   writesLong,
 } from '../client-marks.ts';
-import type { Outline, ReadContext } from '../codec.ts';
+import type { ReadBlock, ReadContext } from '../codec.ts';
 import {
   keptWithStep,
   isNull,
@@ -46,9 +46,9 @@ const roles: Readonly<Record<string, Role>> = {
 
 export function read(body: Uint8Array, reading: ReadContext): Conversation {
   return readFields('Chat Completions', body, 'messages', reading, (fields) => {
-    const messages = readMessages(fields, reading, outlineMessage);
-    const tools = readPreamble(fields, 'tools', reading, outlineTools);
-    const functions = readPreamble(fields, 'functions', reading, outlineFunctions);
+    const messages = readMessages(fields, reading, parseMessage);
+    const tools = readPreamble(fields, 'tools', reading, parseTools);
+    const functions = readPreamble(fields, 'functions', reading, parseFunctions);
     const others = parseOtherFields(fields, blockFields);
     const { model, stream, n, max_tokens, max_completion_tokens, prompt_cache_key, cache_control } = others;
     const limit = max_completion_tokens ?? max_tokens;
@@ -70,7 +70,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
   });
 }
 
-function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseMessage(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const { members } = scanObject(bytes, 0);
   const canonical = (role: Role) =>
     canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
@@ -78,8 +78,8 @@ function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
   const said = stringAt(bytes, byKey.get('role')) ?? '';
   const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
   if (!role) throw new ScanError('a message has no known role');
-  const outlined = isResult(said) ? [outlineResult(bytes, byKey, said)] : outlineParts(bytes, byKey);
-  const parts = repeats ? keptWithStep(outlined, { start: 0, end: bytes.length }) : outlined;
+  const parsed = isResult(said) ? [parseResult(bytes, byKey, said)] : parseParts(bytes, byKey);
+  const parts = repeats ? keptWithStep(parsed, { start: 0, end: bytes.length }) : parsed;
   return { role, parts, canonical: canonical(role), markedForMs: markedForMs(bytes, members) };
 }
 
@@ -87,7 +87,7 @@ function outlineMessage(bytes: Uint8Array, reading: ReadContext): Outline {
 const reasoningMembers = ['reasoning_content', 'reasoning'] as const;
 
 /** Returns the parts of a message: its reasoning, content, refusal and calls. */
-function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): readonly Part[] {
+function parseParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): readonly Part[] {
   const content = byKey.get('content')?.value;
   const calls = byKey.get('tool_calls')?.value;
   return [
@@ -95,11 +95,11 @@ function outlineParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): re
       const text = textMember(bytes, byKey.get(key));
       return text ? [{ type: 'reasoning', span: text, texts: [text], signed: false }] : [];
     }),
-    ...(content ? outlineContent(bytes, content) : []),
+    ...(content ? parseContent(bytes, content) : []),
     ...(calls && startsWith(bytes, calls, '[')
-      ? scanArray(bytes, calls.start).elements.map((span) => outlineCall(bytes, span))
+      ? scanArray(bytes, calls.start).elements.map((span) => parseCall(bytes, span))
       : []),
-    ...outlineFunctionCall(bytes, byKey.get('function_call')?.value),
+    ...parseFunctionCall(bytes, byKey.get('function_call')?.value),
     ...carried.flatMap((kind): readonly Part[] => {
       const value = byKey.get(kind)?.value;
       return value && !isNull(bytes, value) ? [{ type: 'opaque', span: value, kind }] : [];
@@ -118,16 +118,16 @@ function isResult(said: string): boolean {
  * Reads the one call of a message in the legacy function form. It has no id: its result names the function and comes right behind
  * it.
  */
-function outlineFunctionCall(bytes: Uint8Array, called: Span | undefined): readonly Part[] {
+function parseFunctionCall(bytes: Uint8Array, called: Span | undefined): readonly Part[] {
   if (!called || isNull(bytes, called)) return [];
   const members = membersAt(bytes, called);
   const name = stringAt(bytes, members.byKey.get('name'));
   if (name === undefined || !members.byKey.get('arguments'))
     return [{ type: 'opaque', span: called, kind: 'function_call', stays: 'step' }];
-  return [outlineCalled(bytes, called, members, functionId(name))];
+  return [parseCalled(bytes, called, members, functionId(name))];
 }
 
-function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
+function parseContent(bytes: Uint8Array, content: Span): readonly Part[] {
   // Many clients spell "no content" as an empty string.
   if (startsWith(bytes, content, '"')) {
     return content.end - content.start === 2 ? [] : [{ type: 'text', span: content, texts: [content] }];
@@ -136,7 +136,7 @@ function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (!startsWith(bytes, content, '['))
     throw new ScanError('content is neither a string nor an array nor null');
   return scanArray(bytes, content.start).elements.map((span): Part => {
-    const { kind, text, media, stays } = outlineItem(bytes, span);
+    const { kind, text, media, stays } = parseItem(bytes, span);
     const kept = stays && { stays };
     if (text) return { type: 'text', span, texts: [text], ...kept };
     return media ? { type: 'media', span, media, ...kept } : { type: 'opaque', span, kind, ...kept };
@@ -151,7 +151,7 @@ type ContentItem = {
 };
 
 /** Reads one element of a content array. Some servers pass on references to tools as Anthropic spells them. */
-function outlineItem(bytes: Uint8Array, span: Span): ContentItem {
+function parseItem(bytes: Uint8Array, span: Span): ContentItem {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
   const { byKey, repeats } = lastMembers(scanObject(bytes, span.start).members);
   const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
@@ -173,17 +173,17 @@ const mediaHolders: Readonly<
   file: { member: 'file', data: 'file_data', kind: 'document' },
 };
 
-function outlineCall(bytes: Uint8Array, span: Span): Part {
+function parseCall(bytes: Uint8Array, span: Span): Part {
   const { byKey, repeats } = membersAt(bytes, span);
   const id = stringAt(bytes, byKey.get('id'));
   if (id === undefined) throw new ScanError('a tool call has no id');
   // A custom tool call has free text as `input` where a function call has JSON as `arguments`.
   const inner = membersAt(bytes, byKey.get('function')?.value ?? byKey.get('custom')?.value);
-  const call = outlineCalled(bytes, span, inner, id);
+  const call = parseCalled(bytes, span, inner, id);
   return repeats ? { ...call, stays: 'step' } : call;
 }
 
-function outlineCalled(bytes: Uint8Array, span: Span, { byKey, repeats }: LastMembers, id: string): Part {
+function parseCalled(bytes: Uint8Array, span: Span, { byKey, repeats }: LastMembers, id: string): Part {
   const name = stringAt(bytes, byKey.get('name'));
   const input = byKey.get('arguments')?.value ?? byKey.get('input')?.value;
   if (name === undefined || !input) throw new ScanError('a tool call lacks name or arguments');
@@ -196,7 +196,7 @@ function membersAt(bytes: Uint8Array, span: Span | undefined): LastMembers {
 }
 
 /** Reads a tool message as one result. The whole message is the part, so dropping the part drops the message. */
-function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, said: string): Part {
+function parseResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, said: string): Part {
   const named = stringAt(bytes, byKey.get(said === 'function' ? 'name' : 'tool_call_id'));
   if (named === undefined) throw new ScanError('a result names neither a call nor a function');
   const callId = said === 'function' ? functionId(named) : named;
@@ -212,7 +212,7 @@ function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, sa
   if (!startsWith(bytes, content, '[')) return { ...result, texts: [], media: [] };
   const items = scanArray(bytes, content.start).elements.map((span) => ({
     span,
-    ...outlineItem(bytes, span),
+    ...parseItem(bytes, span),
   }));
   const stays = items.find((item) => item.stays === 'step')?.stays ?? items.find((item) => item.stays)?.stays;
   return {
@@ -225,7 +225,7 @@ function outlineResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, sa
   };
 }
 
-function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
     const { byKey } = membersAt(bytes, span);
@@ -241,7 +241,7 @@ function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
 }
 
 /** Reads the definitions of the legacy function form: they have a list of their own, without a wrapper. */
-function outlineFunctions(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseFunctions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'functions' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
     const { byKey } = membersAt(bytes, span);

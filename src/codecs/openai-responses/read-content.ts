@@ -4,11 +4,11 @@ import { type Member, ScanError, scanArray, scanObject } from '../../conversatio
 import { isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
 
 /** Reads a text or a list of parts. An empty text is still content: a message could hold nothing else. */
-export function outlineContent(bytes: Uint8Array, content: Span): readonly Part[] {
+export function parseContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
   if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
   return scanArray(bytes, content.start).elements.map((span): Part => {
-    const { kind, text, media, stays } = outlineElement(bytes, span);
+    const { kind, text, media, stays } = parseElement(bytes, span);
     const kept = stays && { stays };
     if (text) return { type: 'text', span, texts: [text], ...kept };
     return media ? { type: 'media', span, media, ...kept } : { type: 'opaque', span, kind, ...kept };
@@ -16,7 +16,7 @@ export function outlineContent(bytes: Uint8Array, content: Span): readonly Part[
 }
 
 /** Reads an output: a text, a list of parts or of command results, or one screenshot. */
-export function outlineOutput(
+export function parseOutput(
   bytes: Uint8Array,
   output: Span,
 ): {
@@ -28,7 +28,7 @@ export function outlineOutput(
   const isList = startsWith(bytes, output, '[');
   if (!isList && !startsWith(bytes, output, '{')) return { texts: [], media: [], stays: undefined };
   const elements = isList ? scanArray(bytes, output.start).elements : [output];
-  const items = elements.map((span) => ({ span, ...outlineElement(bytes, span) }));
+  const items = elements.map((span) => ({ span, ...parseElement(bytes, span) }));
   return {
     texts: items.flatMap(({ text, printed }) => text ?? printed),
     media: items.flatMap(({ span, text, media, printed }) =>
@@ -47,7 +47,7 @@ type Element = {
   readonly stays: Stays | undefined;
 };
 
-function outlineElement(bytes: Uint8Array, span: Span): Element {
+function parseElement(bytes: Uint8Array, span: Span): Element {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
   const { byKey, repeats } = lastMembers(scanObject(bytes, span.start).members);
   const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';

@@ -6,13 +6,13 @@ import type { Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, parseSpan, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/prefix-hash.ts';
 import { concatBytes } from '../../conversation/splice.ts';
-import type { Outline, ReadContext } from '../codec.ts';
+import type { ReadBlock, ReadContext } from '../codec.ts';
 import { keptWithStep, isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
-import { outlineContent, outlineOutput } from './read-content.ts';
+import { parseContent, parseOutput } from './read-content.ts';
 
 type ItemMembers = ReadonlyMap<string, Member>;
 
-export function outlineItem(bytes: Uint8Array, reading: ReadContext): Outline {
+export function parseItem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const { members } = scanObject(bytes, 0);
   const { byKey, repeats } = lastMembers(members);
   const { role, parts: read } = readItem(bytes, byKey);
@@ -58,7 +58,7 @@ function readMessage(bytes: Uint8Array, byKey: ItemMembers): ItemReading {
   if (!role) throw new ScanError('a message has no known role');
   const content = byKey.get('content')?.value;
   if (!content) throw new ScanError('a message has no content');
-  return { role, parts: outlineContent(bytes, content) };
+  return { role, parts: parseContent(bytes, content) };
 }
 
 /** Reads reasoning. Summaries are for readers; the model continues from the encrypted content, and both are sent back unchanged. */
@@ -107,7 +107,7 @@ function readOutput(bytes: Uint8Array, byKey: ItemMembers, kind: string): ItemRe
   const status = kind === 'apply_patch_call_output' ? stringAt(bytes, byKey.get('status')) : undefined;
   const isError = status === undefined ? undefined : status === 'failed';
   const { texts, media, stays } = output
-    ? outlineOutput(bytes, output)
+    ? parseOutput(bytes, output)
     : { texts: [], media: [], stays: undefined };
   return {
     role: 'tool',

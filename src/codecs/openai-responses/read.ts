@@ -4,10 +4,10 @@ import { ScanError, scanArray, scanObject, skipSpace } from '../../conversation/
 import { canonicalDigest } from '../../conversation/prefix-hash.ts';
 import { LeporelloError } from '../../errors.ts';
 import { retentionMs } from '../client-marks.ts';
-import type { Outline, ReadContext } from '../codec.ts';
+import type { ReadBlock, ReadContext } from '../codec.ts';
 import {
   type BodyFields,
-  type Outliner,
+  type BlockReader,
   parseOtherFields,
   readFields,
   readMessages,
@@ -18,7 +18,7 @@ import {
   lastMembers,
   uniqueMembers,
 } from '../read-body.ts';
-import { outlineItem } from './read-items.ts';
+import { parseItem } from './read-items.ts';
 
 const format = 'OpenAI Responses';
 
@@ -28,13 +28,13 @@ const blockFields: ReadonlySet<string> = new Set(['input', 'instructions', 'tool
 export function read(body: Uint8Array, reading: ReadContext): Conversation {
   try {
     return readFields(format, body, 'input', reading, (fields) =>
-      readRequest(body, fields, reading, outlineItem),
+      readRequest(body, fields, reading, parseItem),
     );
   } catch (error) {
     const fields = error instanceof ReadingPaused ? undefined : textFields(body);
     if (!fields) throw error;
     return readFields(format, fields.rest, 'input', reading, () =>
-      readRequest(body, fields, reading, outlineText),
+      readRequest(body, fields, reading, parseText),
     );
   }
 }
@@ -43,11 +43,11 @@ function readRequest(
   body: Uint8Array,
   fields: BodyFields,
   reading: ReadContext,
-  outliner: Outliner,
+  readBlock: BlockReader,
 ): Conversation {
-  const messages = readMessages(fields, reading, outliner);
-  const instructions = readPreamble(fields, 'instructions', reading, outlineInstructions);
-  const tools = readPreamble(fields, 'tools', reading, outlineTools);
+  const messages = readMessages(fields, reading, readBlock);
+  const instructions = readPreamble(fields, 'instructions', reading, parseInstructions);
+  const tools = readPreamble(fields, 'tools', reading, parseTools);
   const others = parseOtherFields(fields, blockFields);
   const { model, stream, max_output_tokens, previous_response_id, prompt_cache_key } = others;
   const additional = messages.flatMap(({ span, parts }) =>
@@ -109,13 +109,13 @@ function textFields(body: Uint8Array): (BodyFields & { readonly rest: Uint8Array
 
 const emptyInput = new TextEncoder().encode('{"input":[]}');
 
-function outlineText(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseText(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const span = { start: 0, end: bytes.length };
   const parts: readonly Part[] = [{ type: 'text', span, texts: [span] }];
   return { role: 'user', parts, canonical: canonicalDigest('user text', [bytes], reading.digest) };
 }
 
-function outlineInstructions(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseInstructions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const span = { start: 0, end: bytes.length };
   const part: Part = startsWith(bytes, span, '"')
     ? { type: 'text', span, texts: [span] }
@@ -123,7 +123,7 @@ function outlineInstructions(bytes: Uint8Array, reading: ReadContext): Outline {
   return { role: 'system', parts: [part], canonical: canonicalDigest('system', [bytes], reading.digest) };
 }
 
-function outlineTools(bytes: Uint8Array, reading: ReadContext): Outline {
+function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
   const parts = scanArray(bytes, 0).elements.map((span): Part => {
     const [name, ...more] = namesOf(bytes, span);

@@ -79,9 +79,9 @@ export function readingCases(codec: Codec, fixture: CodecFixture): void {
       const body = fixture.body({ turns: [{ say: 'user', text: 'hello' }], tools: ['read'] });
       const of = `another/${fixture.messagesKey}`;
       const foreign = { of, role: 'system', parts: [], canonical: '' } as const;
-      const outlines = { get: () => foreign, set: () => undefined };
+      const blocks = { get: () => foreign, set: () => undefined };
       const { digest } = newReading();
-      expect(codec.read(body, { digest, outlines })).toEqual(codec.read(body, newReading()));
+      expect(codec.read(body, { digest, blocks })).toEqual(codec.read(body, newReading()));
     });
   });
 }

@@ -9,7 +9,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Returns a context that remembers nothing of other tests. */
 export function newReading(): ReadContext {
-  return { digest: sha256, outlines: new Map() };
+  return { digest: sha256, blocks: new Map() };
 }
 
 export function view(codec: Codec, body: Uint8Array | string): Conversation {
