@@ -3,7 +3,15 @@
  * only scripts, commands and files that exist, each link leads to a file. docs.laws.test.ts runs the shell blocks.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
@@ -107,6 +115,17 @@ it('npm scripts and files that documents name exist', () => {
     ];
   });
   expect(problems).toEqual([]);
+});
+
+it('the page on architecture names every folder of src, and only files that exist', () => {
+  const page = readFileSync('docs/architecture.md', 'utf8');
+  const named = [...page.matchAll(/`([a-z-]+\/[\w./-]+\.ts)`/g)].map(([, path]) => path!);
+  expect(named.filter((path) => !existsSync(path) && !existsSync(join('src', path)))).toEqual([]);
+  const folders = [...page.matchAll(/^\| \d \| `([a-z]+)\/`/gm)].map(([, folder]) => folder!);
+  const onDisk = readdirSync('src', { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? [entry.name] : [],
+  );
+  expect(folders.toSorted()).toEqual(onDisk.toSorted());
 });
 
 function withoutPlaceholders(code: string): string {
