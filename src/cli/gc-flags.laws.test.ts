@@ -22,7 +22,7 @@ describe('gcFlagFor', () => {
 });
 
 describe('setGcFlag', () => {
-  // Bodies come and go beside a heap of 300,000 objects. Measured full collections, without and with the flag:
+  // Bodies are allocated and freed next to a heap of 300,000 objects. Measured full collections, without and with the flag:
   // Node 22.18 1 and 1, Node 24.21 30 and 1, Node 26.10 17 and 1.
   const load = `
     const held = Array.from({ length: 300_000 }, (_, i) => ({ i, text: 'text ' + i }));

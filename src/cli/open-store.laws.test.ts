@@ -1,4 +1,4 @@
-/** Memory in Redis, as the commands use it. What they do with a data folder is told in their own tests. */
+/** Tests the commands with a store in Redis. Their own tests use a data folder. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

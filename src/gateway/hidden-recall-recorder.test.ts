@@ -5,7 +5,7 @@ import { recordHiddenRecalls } from './hidden-recall-recorder.ts';
 const call = (id: string) => ({ id, name: 'read_memory', argumentsJson: '{}' });
 const answers = (id: string): readonly RecallAnswer[] => [{ call: call(id), text: `answer ${id}` }];
 
-/** A reply with one recall, or with words alone. */
+/** Returns a reply with one recall, or with only text. */
 function replyOf(replyId: string | undefined, recall?: string): ModelReply {
   return {
     text: '',

@@ -1,4 +1,4 @@
-/** What the recorder keeps of a reply, seen from the next request: over a real engine, and through a live stream. */
+/** Tests what the next request gets of a recorded reply, with a real engine and through a stream. */
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
@@ -18,7 +18,7 @@ function prepare(engine: Engine, steps: readonly Step[]) {
   return engine.prepare({ codec: openaiChat, body: chatBody(steps, { tools: ['read_file'] }), tenant: 't' });
 }
 
-/** Messages of what is sent for these steps, in lines. */
+/** Returns the messages that are sent for these steps, one per line. */
 async function sent(engine: Engine, steps: readonly Step[]): Promise<readonly string[]> {
   return outline(readChat((await prepare(engine, steps)).body)).filter((line) => !line.startsWith('beside'));
 }
@@ -43,7 +43,7 @@ const reply = (...parts: readonly ScriptedPart[]): ModelReply =>
 const answersTo = ({ recalls }: ModelReply, words: string): readonly RecallAnswer[] =>
   recalls.map((call) => ({ call, text: words }));
 
-/** A recorder of the reply to what was asked, over a real engine. */
+/** Opens a recorder for the reply to a request, with a real engine. */
 async function openRecorder() {
   const { engine } = testEngine();
   const note = { problem: (said: string) => expect.unreachable(said) };
@@ -137,13 +137,13 @@ describe('the hidden recalls of a reply come back', () => {
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.complete(reply(text('Two errors.')));
     await recorder.left();
-    // Without its end it would be taken for a reply that goes on otherwise.
+    // Without its end it would count as a reply that continues differently.
     expect(await sent(engine, told('I look. No error.'))).toHaveLength(3);
   });
 });
 
 describe('a client that stops reading in the middle of a stream', () => {
-  /** A response with this turn as its stream. */
+  /** Returns a response that streams this turn. */
   const streamed = (number: number, ...parts: readonly ScriptedPart[]): UpstreamResponse => ({
     status: 200,
     headers: [],

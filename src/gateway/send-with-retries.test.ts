@@ -16,7 +16,7 @@ function answer(status: number, headers: HeaderList = []): UpstreamResponse {
   return { status, headers, body: nothing() };
 }
 
-/** Plays these answers, and notes what is done: `sent`, or how long it paused. */
+/** Plays these answers, and notes each step: `sent`, or the milliseconds of a pause. */
 function played(answers: readonly Answer[], leavesAfter = Number.POSITIVE_INFINITY) {
   const done: (string | number)[] = [];
   const statuses: number[] = [];
@@ -38,7 +38,7 @@ function played(answers: readonly Answer[], leavesAfter = Number.POSITIVE_INFINI
 
 describe('a continuation', () => {
   it.each<[string, readonly Answer[], readonly (string | number)[], number]>([
-    ['is sent once where it is taken', [answer(200)], ['sent'], 200],
+    ['is sent once when it is accepted', [answer(200)], ['sent'], 200],
     [
       'waits longer each time',
       [answer(529), answer(500), answer(200)],
@@ -46,19 +46,19 @@ describe('a continuation', () => {
       200,
     ],
     [
-      'is sent three times at most',
+      'is sent at most three times',
       [answer(429), answer(429), answer(429)],
       ['sent', 500, 'sent', 1_000, 'sent'],
       429,
     ],
     [
-      'waits as long as it is told',
+      'waits as long as the provider says',
       [answer(429, [['retry-after', '2.5']]), answer(200)],
       ['sent', 2_500, 'sent'],
       200,
     ],
     [
-      'takes milliseconds before seconds',
+      'prefers milliseconds to seconds',
       [
         answer(429, [
           ['retry-after', '3'],
@@ -69,15 +69,15 @@ describe('a continuation', () => {
       ['sent', 20, 'sent'],
       200,
     ],
-    ['is not sent again for what is too far off', [answer(429, [['retry-after', '8.1']])], ['sent'], 429],
+    ['is not sent again when the wait is too long', [answer(429, [['retry-after', '8.1']])], ['sent'], 429],
     [
-      'is not sent again where the provider says so',
+      'is not sent again when the provider says so',
       [answer(529, [['x-should-retry', 'false']])],
       ['sent'],
       529,
     ],
-    ['is not sent again where it is wrong', [answer(400)], ['sent'], 400],
-    ['is sent again where the connection broke', [broke, answer(200)], ['sent', 500, 'sent'], 200],
+    ['is not sent again when it is invalid', [answer(400)], ['sent'], 400],
+    ['is sent again when the connection broke', [broke, answer(200)], ['sent', 500, 'sent'], 200],
   ])('%s', async (_, answers, steps, status) => {
     const { exchange, done, statuses } = played(answers);
     expect((await sendContinuation(exchange, body)).status).toBe(status);

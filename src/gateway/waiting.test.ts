@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { waitAtMost } from './send-with-retries.ts';
 
-/** Waits for the work under a timer that rings when the test says so. */
+/** Waits for the work with a timer that the test controls. */
 function waiting(work: Promise<unknown>) {
   const timers: string[] = [];
   let ring = () => {};

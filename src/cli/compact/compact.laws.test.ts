@@ -36,7 +36,7 @@ async function compacts(argv: readonly string[], options: TestTerminalOptions = 
   return { code, out: terminal.written.out(), err: terminal.written.err() };
 }
 
-/** With the column of times blanked out. */
+/** Returns the table with its column of times blanked out. */
 const masked = (text: string) =>
   text.replaceAll(/ +[\d,.]+(?=  offload)|(?<=^total.*\d) +[\d,.]+$|(?<=after) +ms/gm, '  TIME');
 
@@ -82,7 +82,7 @@ describe('leporello compact', () => {
     const codecs = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'];
     const bodies = codecs.map((codec) => readFileSync(`src/codecs/${codec}/fixtures/pi.json`, 'utf8'));
     const { code, out, err } = await compacts([put('bodies.jsonl', bodies.join('\n')), '--window', '700']);
-    // The tools of the third cost its provider's prompt more than that window has.
+    // The tools of the third body alone take more tokens than its window has.
     expect([code, err.split(':', 2).join(':')]).toEqual([1, 'line 3: does not fit']);
     expect(err).toMatch(/\n4 bodies: 4 compacted; /);
     const folded = out.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);

@@ -15,14 +15,14 @@ describe('identify', () => {
   it.each<[string, unknown, string]>([
     ['plain texts', { messages: [user] }, 'openai-chat -'],
     ['an id', { id: 'run/1', messages: [user] }, 'openai-chat run/1'],
-    ['an id that is no text', { id: 7, messages: [user] }, 'openai-chat -'],
+    ['an id that is not a text', { id: 7, messages: [user] }, 'openai-chat -'],
     [
       'a tool message',
       { messages: [user, { role: 'tool', tool_call_id: 'a', content: '' }] },
       'openai-chat -',
     ],
-    ['calls beside the content', { messages: [{ role: 'assistant', tool_calls: [] }] }, 'openai-chat -'],
-    ['a system text beside the messages', { system: 'Be brief.', messages: [user] }, 'anthropic-messages -'],
+    ['calls next to the content', { messages: [{ role: 'assistant', tool_calls: [] }] }, 'openai-chat -'],
+    ['a system text next to the messages', { system: 'Be brief.', messages: [user] }, 'anthropic-messages -'],
     ['tools with input_schema', { tools: [{ input_schema: {} }], messages: [user] }, 'anthropic-messages -'],
     ['result blocks', { messages: [user, result] }, 'anthropic-messages -'],
     ['the name of the model', { model: 'claude-x', messages: [user] }, 'anthropic-messages -'],
@@ -39,7 +39,7 @@ describe('identify', () => {
     ['a list of items', { id: 'run/2', input: [user] }, 'openai-responses run/2'],
     ['an input that is one text', { input: 'Hello' }, 'openai-responses -'],
     ['contents', { contents: [{ parts: [{ text: 'Hello' }] }] }, 'gemini -'],
-    ['messages, whatever stands beside them', { input: 'Hello', messages: [user] }, 'openai-chat -'],
+    ['messages, whatever else the body contains', { input: 'Hello', messages: [user] }, 'openai-chat -'],
   ])('detects the format by %s', (_, body, expected) => {
     expect(identified(body)).toBe(expected);
   });

@@ -1,4 +1,4 @@
-/** Which files and variables the configuration comes from, and where its folders lie. */
+/** Tests which files and variables the configuration is read from, and how its folders are resolved. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

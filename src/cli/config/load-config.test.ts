@@ -200,7 +200,7 @@ describe('an error of the configuration', () => {
       ['port is 1.5 (from --set), but must be a whole number from 0 to 65535.'],
     ],
     [
-      'tells all problems at once',
+      'reports all problems at once',
       { file: { host: '', compressionBytesThreshold: -1, recall: { offer: 'yes', maxTokens: 5 } } },
       [
         'host is "" (in config.json), but must be an address of this machine, such as 127.0.0.1 or 0.0.0.0.',
@@ -232,7 +232,7 @@ describe('an error of the configuration', () => {
       ],
     ],
     [
-      'says what a tenant may be',
+      'says which tenants are allowed',
       { env: { LEPORELLO_TENANT: 'Me' } },
       [
         'tenant is "Me" (from LEPORELLO_TENANT), but must be local, credential, a label of 1 to 64 characters of a-z, 0-9 and -, {"header": NAME} or {"claim": NAME}.',
@@ -251,7 +251,7 @@ describe('an error of the configuration', () => {
       ['triggers.tokenBudget.trigger is "x" (in config.json), but must be a whole number of at least 2.'],
     ],
     [
-      'explains a trigger that is neither off nor described',
+      'explains a trigger that is neither false nor an object',
       { env: { LEPORELLO_TRIGGERS_TOKEN_BUDGET: 'off' } },
       [
         'triggers.tokenBudget is "off" (from LEPORELLO_TRIGGERS_TOKEN_BUDGET), but must be false, or an object with trigger, target and buffer.',
@@ -309,7 +309,7 @@ describe('an error of the configuration', () => {
       ],
     ],
     [
-      'never prints what may hold one',
+      'never prints a value that may contain a secret',
       { env: { LEPORELLO_MEMORY_REDIS: '{"password":"hush"' }, file: { memory: 'redis://:hush@host' } },
       [
         'memory.redis is not allowed (from LEPORELLO_MEMORY_REDIS), but must be false, or an object with host, port, username, password, database, tls and timeoutMs.',
@@ -335,14 +335,14 @@ describe('an error of the configuration', () => {
       ],
     ],
     [
-      'knows an empty file',
+      'recognizes an empty file',
       { file: '\n' },
       [
         'The configuration file config.json is not valid JSON: it is empty. Comments and trailing commas are not allowed.',
       ],
     ],
     [
-      'wants an object',
+      'requires an object',
       { file: '[1]' },
       [
         'The configuration file config.json does not contain a JSON object. Write the options as an object, such as {"port": 8787}.',

@@ -4,7 +4,7 @@ import { mergeSources } from './merge-sources.ts';
 import { configSchema } from './schema.ts';
 import { gatewaySettings } from './to-settings.ts';
 
-/** The gateway's settings of a configuration file and of variables. */
+/** Returns the gateway's settings for a configuration file and variables. */
 function settingsOf(file: object, env: Readonly<Record<string, string>> = {}): GatewaySettings {
   const { value } = mergeSources({ flags: [], env, file: { path: 'config.json', value: file } });
   return gatewaySettings(configSchema.parse(value));
@@ -14,11 +14,11 @@ describe('the tenant', () => {
   it.each([
     ['one user on a loopback host', {}, {}, 'local'],
     ['one user on another loopback address', { host: '::1' }, {}, 'local'],
-    ['names of this machine alone', { allowedHosts: ['localhost', '127.0.0.1'] }, {}, 'local'],
-    ['a name that a proxy answers for', { allowedHosts: ['llm.example'] }, {}, 'credential'],
+    ['only names of this machine', { allowedHosts: ['localhost', '127.0.0.1'] }, {}, 'local'],
+    ['a name that a proxy serves', { allowedHosts: ['llm.example'] }, {}, 'credential'],
     ['a host that others can reach', { host: '0.0.0.0' }, {}, 'credential'],
     ['a label, whatever the host', { host: '0.0.0.0' }, { LEPORELLO_TENANT: '42' }, '42'],
-    ['each credential, where that is asked for', {}, { LEPORELLO_TENANT: 'credential' }, 'credential'],
+    ['each credential, if set', {}, { LEPORELLO_TENANT: 'credential' }, 'credential'],
     ['a header in a variable', {}, { LEPORELLO_TENANT: ' {"header":"x-user"}' }, { header: 'x-user' }],
     ['a claim in the file', { tenant: { claim: 'sub' } }, {}, { claim: 'sub' }],
   ] as const)('is taken from %s', (_, file, env, tenant) => {

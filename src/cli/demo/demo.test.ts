@@ -83,7 +83,7 @@ describe('leporello demo', () => {
     const folder = mkdtempSync(join(tmpdir(), 'leporello-demo-test-'));
     const { status, stderr } = spawnSync(process.execPath, ['src/cli/main.ts', 'demo'], {
       encoding: 'utf8',
-      // And what a developer may have set; none of it may be used.
+      // A developer may have set variables, which the demo must not use.
       env: {
         ...process.env,
         TMPDIR: folder,

@@ -164,7 +164,7 @@ describe('leporello serve', () => {
     expect(terminal.written.out()).toBe(
       `Leporello listens on ${url}   store: ${join(folder, '.leporello')}\n\n${clientHelp(url)}\n`,
     );
-    // A base URL alone makes some of its versions send all tools in full.
+    // With only a base URL, some versions send all tools in full.
     expect(terminal.written.out()).toContain(
       `\n  Claude Code     ANTHROPIC_BASE_URL=${url} ENABLE_TOOL_SEARCH=true claude\n`,
     );

@@ -25,7 +25,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((one) => one.close()));
 });
 
-/** An engine with a thread for everything, and the one in this thread. */
+/** Opens an engine that folds everything in a thread, and the local engine. */
 function open(options: FoldThreadOptions = {}) {
   const store = inMemoryStore();
   const encryptedStore = createEncryptedStore({ store, secret });
@@ -53,7 +53,7 @@ const steps: readonly Step[] = [
   ),
   { user: 'Go on.' },
 ];
-/** More than gpt-4o takes. */
+/** A conversation of more tokens than the window of gpt-4o. */
 const long = [...steps, { user: listing('long', 12_000) }, ...steps];
 const chat = chatBody(steps, { tools: ['run'], model: 'gpt-4o' });
 const geminiBody = new TextEncoder().encode(
@@ -169,7 +169,7 @@ describe('a thread that folds large bodies', () => {
 
   it('sends a request unfolded that does not begin in time, unless it may not fit its window', async () => {
     const { engine } = open();
-    // The first request keeps the thread busy until it is started.
+    // The first request keeps the thread busy while it starts.
     const [late, large] = await Promise.all([
       engine.prepare({ ...requestOf(openaiChat, chat), leftMs: () => 0 }),
       engine.prepare({
@@ -183,7 +183,7 @@ describe('a thread that folds large bodies', () => {
       reason: 'deadline: the thread that folds large requests was busy with other requests',
     });
     expect(large.outcome).toEqual({ status: 'compacted' });
-    // The request was not begun, so it was not recorded: it is folded now.
+    // The request never began, so no fold was recorded: it is folded now.
     const again = await engine.prepare(requestOf(openaiChat, chat));
     expect([again.outcome.status, again.report.replayed]).toEqual(['compacted', 0]);
   });

@@ -8,7 +8,7 @@ const utf8 = new TextEncoder();
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const target: Handler = async (request) => ({ status: 200, headers: [], body: utf8.encode(request.target) });
 
-/** A body that counts what is taken from it and says when it was ended. */
+/** Returns a body that counts the chunks read from it, and notes when it was ended. */
 function endless() {
   const { promise, resolve } = Promise.withResolvers<void>();
   const taken = { count: 0 };

@@ -1,4 +1,4 @@
-/** How long a client may take to send its request, over real sockets. */
+/** Tests how long a client may take to send its request, over real sockets. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -17,7 +17,7 @@ afterEach(async () => {
   errors.length = 0;
 });
 
-/** A connection to a server with this handler. */
+/** Opens a connection to a server with this handler. */
 async function dial(handler: Handler, uploadIdleMs: number): Promise<Socket> {
   const onError = (error: unknown): void => void errors.push(error);
   const server = await serveNode(handler, { port: 0, host: '127.0.0.1', uploadIdleMs, onError });
@@ -42,7 +42,7 @@ describe('an upload', () => {
     expect(await answer(socket, 'slow bytes')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
-  /** What the server has sent when the answer ends in these characters. */
+  /** Resolves with the server's bytes when the answer ends with these characters. */
   async function answer(socket: Socket, ending: string): Promise<string> {
     let seen = '';
     for await (const chunk of socket.iterator({ destroyOnReturn: false })) {

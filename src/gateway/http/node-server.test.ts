@@ -39,7 +39,7 @@ async function dial(): Promise<Socket> {
   return socket;
 }
 
-/** Everything the server sends until it closes the connection, or `reset` when it tears it down. */
+/** Resolves with everything that the server sends until it closes the connection, or with `reset` when it resets it. */
 async function untilClosed(socket: Socket): Promise<string> {
   let seen = '';
   socket.setEncoding('latin1').on('data', (chunk: string) => {

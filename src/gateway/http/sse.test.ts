@@ -177,7 +177,7 @@ describe('an event that is too long', () => {
     let taken = 0;
     for await (const { raw } of splitEvents(endless())) {
       taken += raw.length;
-      // Only bytes that were taken in and not yet given out can be held back.
+      // Only bytes that were read and not yet yielded can be held in memory.
       expect(given * chunk.length + 6 - taken).toBeLessThanOrEqual(16 * 1024 * 1024 + chunk.length);
       if (taken > 200 * chunk.length) break;
     }
@@ -232,14 +232,14 @@ describe('any chunking', () => {
   });
 });
 
-/** What a parser of the whole text finds, the end of the stream counting as a blank line. */
+/** Returns what a parser of the whole text finds. The end of the stream counts as a blank line. */
 function dataOf(input: Uint8Array): string[] {
   const found: string[] = [];
   createParser({ onEvent: ({ data }) => found.push(data) }).feed(`${text(input)}\n\n`);
   return found.filter(Boolean);
 }
 
-/** Cuts into pieces of these sizes, over and over; zero gives an empty chunk. */
+/** Splits into pieces of these sizes, repeatedly; zero gives an empty chunk. */
 function chop(input: Uint8Array, sizes: readonly number[]): Uint8Array[] {
   const chunks: Uint8Array[] = [];
   let at = 0;

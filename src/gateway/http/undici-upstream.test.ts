@@ -40,7 +40,7 @@ async function* chunksOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield await Promise.resolve(utf8.encode(chunk));
 }
 
-/** A response that goes on until it is ended, and a promise of that end. */
+/** Returns a response that continues until it is ended, and a promise of that end. */
 function endless(): { handler: Handler; ended: Promise<void>; isAborted: () => boolean | undefined } {
   const { promise, resolve } = Promise.withResolvers<void>();
   let signal: AbortSignal | undefined;
@@ -191,7 +191,7 @@ describe('an interim response', () => {
   const final = 'HTTP/1.1 200 OK\r\ncontent-length: 18\r\n\r\nHTTP/1.1 100 Body!';
   const goOn = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-  /** A server that answers each request with these bytes, one packet after the other. */
+  /** Starts a server that answers each request with these bytes, one packet after the other. */
   async function rawProvider(packets: readonly string[]): Promise<{ url: string; sockets: Set<number> }> {
     const sockets = new Set<number>();
     const server = createServer((socket) => {

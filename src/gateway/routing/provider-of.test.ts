@@ -3,7 +3,7 @@ import type { HeaderList } from '../http/http.ts';
 import { defaultUpstreams, type UpstreamUrls } from './provider-of.ts';
 import { routeOf } from './routes.ts';
 
-/** The host that a request goes to, or the status that it is answered with. */
+/** Returns the host that a request is sent to, or the status with which it is answered. */
 function sentTo(line: string, headers: HeaderList, urls: UpstreamUrls = defaultUpstreams): string {
   const [method = '', target = ''] = line.split(' ');
   const route = routeOf(method, target, headers, urls);
@@ -157,7 +157,7 @@ describe('a request with the default upstreams goes to its provider or nowhere',
     ['GET /v1/skills', 'anthropicSdk', anthropic],
     ['GET /v1/skills', 'openaiKey', openai],
     ['GET /v1/skills', 'googleKey', '404'],
-    // paths under /v1 that no list has
+    // paths under /v1 that no provider lists
     ['POST /v1/rerank', 'openaiKey', openai],
     ['POST /v1/rerank', 'openaiSdk', openai],
     ['POST /v1/rerank', 'openaiOrganization', openai],
@@ -209,7 +209,7 @@ describe('with upstreams of its own', () => {
   };
 
   it.each<readonly [string, keyof typeof heads, UpstreamUrls, string]>([
-    // a host that is not a provider's own takes any key
+    // a host that is not a provider's own accepts any key
     ['POST /v1/chat/completions', 'groqKey', own, '127.0.0.1'],
     ['POST /v1/chat/completions', 'googleToken', own, '127.0.0.1'],
     ['POST /v1/chat/completions', 'azureKey', own, '127.0.0.1'],
@@ -236,7 +236,7 @@ describe('with upstreams of its own', () => {
       'eu.api.openai.com',
     ],
     ['POST /v1/chat/completions', 'googleToken', { ...own, openai: 'https://eu.api.openai.com/v1' }, '404'],
-    // a path of nobody's goes to the only host that was set
+    // an unlisted path goes to the only configured host
     ['POST /v1/rerank', 'bearer', own, '127.0.0.1'],
     ['POST /v1/rerank', 'none', own, '127.0.0.1'],
     ['POST /v1/rerank', 'bearer', one, 'one.example'],

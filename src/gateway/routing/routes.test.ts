@@ -95,7 +95,7 @@ describe('routes', () => {
     for (const [method, rest] of responses) {
       const url = `https://one.example/v1/responses${rest}`;
       expect(route(method, `/v1/responses${rest}`)).toEqual(['pass', 'openai-chat', url]);
-      // Whatever key a host of the format wants, with the version and without.
+      // With any key that a host of the format accepts, with and without the version.
       expect(route(method, `/responses${rest}`, [['x-api-key', 'k']])).toEqual(['pass', 'openai-chat', url]);
     }
     expect(route('POST', '/v1/messages/batches')).toEqual([
@@ -171,7 +171,7 @@ describe("a request of the gateway's own", () => {
     expect(promptUrl(`${models}/big:streamGenerateContent?alt=sse&key=k`, 'small')).toBe(
       `${models}/small:generateContent?key=k`,
     );
-    // Half a surrogate pair has no spelling in a URL.
+    // Half of a surrogate pair cannot be encoded in a URL.
     expect(promptUrl(`${models}/big:generateContent`, 'small\ud800')).toBe(
       `${models}/small%EF%BF%BD:generateContent`,
     );

@@ -76,7 +76,7 @@ describe('the tenant of a request', () => {
     const others = [
       [bearer(jwt({ iss: 'b', sub: 'alice' }))],
       [bearer(jwt({ iss: 'a', sub: 'bob' }))],
-      // The provider may look at this one and not at the token.
+      // The provider may use this credential and not the token.
       [bearer(jwt({ iss: 'a', sub: 'alice' })), ['x-api-key', 'k']],
       [bearer(jwt({ iss: 'a', sub: 'alice' })), ['x-api-key', 'l']],
     ] as const;
