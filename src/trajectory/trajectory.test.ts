@@ -271,7 +271,8 @@ describe('a restart', () => {
     const state = { version: 2 } as unknown as ReturnType<Trajectory['state']>;
     await expect(openScene({ state })).rejects.toMatchObject({
       code: 'bad-config',
-      message: "The trajectory's state has version 2: this release reads 1. Give what state() returned.",
+      message:
+        "The trajectory's state has version 2: this release reads version 1. Pass the result of state().",
     });
   });
 });
