@@ -35,7 +35,6 @@ describe('loadConfig', () => {
       LEPORELLO_SERVICE_HOST: '10.0.0.1',
       LEPORELLO_SERVICE_PORT: '',
       LEPORELLO_SECRET: 'x',
-      LEPORELLO_LEASH: '1',
       OTHER: '1',
     });
     expect(unknownVariables).toEqual(['LEPORELLO_SERVICE_HOST']);

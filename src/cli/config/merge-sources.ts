@@ -32,8 +32,6 @@ export type MergedConfig = {
 const prefix = 'LEPORELLO_';
 /** Variables with the prefix that are not options. */
 const otherVariables = ['LEPORELLO_CONFIG', 'LEPORELLO_SECRET'];
-/** Variables that Leporello's own scripts set. */
-const ownVariables = ['LEPORELLO_LEASH'];
 
 /** Merges the sources: flags override variables, and variables override the file. Throws `bad-config`. */
 export function mergeSources({ flags, env, file }: ConfigSources): MergedConfig {
@@ -110,7 +108,7 @@ function unknownKey(flag: string, key: string): string {
 function unknownVariables(env: Environment): readonly string[] {
   const known = [...options.map((option) => option.variable), ...otherVariables];
   const unknown = Object.keys(env).filter(
-    (name) => name.startsWith(prefix) && !!env[name] && !known.includes(name) && !ownVariables.includes(name),
+    (name) => name.startsWith(prefix) && !!env[name] && !known.includes(name),
   );
   const words = known.map(withoutPrefix);
   for (const name of unknown) {
