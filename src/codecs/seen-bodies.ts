@@ -71,7 +71,7 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   };
 }
 
-/** Returns the messages that end by `end`. One that ends right there must be an object: a number, say, might go on behind it. */
+/** Returns the messages that end by `end`. One that ends right there must be an object: a number, for example, might continue behind it. */
 function within(messages: readonly Message[], end: number, body: Uint8Array): readonly Message[] {
   let count = messages.length;
   while (count > 0 && messages[count - 1]!.span.end > end) count--;

@@ -1,6 +1,6 @@
 /**
  * Cuts long work on one body into slices, so that it does not hold up other requests of the same thread. All passes over a conversation
- * remember their results by message, so a pass that was paused goes on where it was.
+ * remember their results by message, so a paused pass continues where it stopped.
  */
 import type { Codec, ReadContext, ReadSlice } from '../codecs/codec.ts';
 import { ReadingPaused } from '../codecs/read-body.ts';

@@ -14,7 +14,7 @@ import {
 } from '../conversation/conversation.ts';
 import { type PerMessage, perMessage } from '../conversation/per-message.ts';
 import { countMedia } from './count-media.ts';
-import type { LaterCounts } from './later-counts.ts';
+import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
 import { renderTool } from './tool-namespace.ts';
 
@@ -57,28 +57,28 @@ export function createConversationCounter(options: {
 }): ConversationCounter {
   const { counter: given, memo = createTokenMemo() } = options;
   const { who, blocks, parts, texts, totals, lists } = memoOf(given);
-  const { later } = given;
+  const { asyncCounts: answers } = given;
   // `text` always uses the estimate: what is made smaller on arrival must be decided the same way every time.
-  const counter = later ? withAnswers(given, later) : given;
-  const isSettled = (conversation: Conversation, block: Block): boolean =>
-    later === undefined ||
-    textsIn(counter, conversation.body, block).every((text) => later.known(text) !== undefined);
+  const counter = answers ? withAnswers(given, answers) : given;
+  const isFinal = (conversation: Conversation, block: Block): boolean =>
+    answers === undefined ||
+    textsIn(counter, conversation.body, block).every((text) => answers.known(text) !== undefined);
 
-  const countAnew = (conversation: Conversation, block: Block): number => {
+  const countThroughMemo = (conversation: Conversation, block: Block): number => {
     const key = `${who} ${block.digest}`;
     const known = memo.get(key);
     if (known !== undefined) return known;
     const hasTools = block.parts.some(({ type }) => type === 'tool-definition');
     let tokens = hasTools ? (counter.overhead.tools ?? 0) : 0;
     for (const part of block.parts) tokens += countPart(counter, conversation.body, block, part);
-    if (isSettled(conversation, block)) memo.set(key, tokens);
+    if (isFinal(conversation, block)) memo.set(key, tokens);
     return tokens;
   };
   const countBlock = (conversation: Conversation, block: Block): number => {
     const known = blocks.get(block);
     if (known !== undefined) return known;
-    const tokens = countAnew(conversation, block);
-    if (later === undefined) blocks.set(block, tokens);
+    const tokens = countThroughMemo(conversation, block);
+    if (answers === undefined) blocks.set(block, tokens);
     return tokens;
   };
   const countNow = (conversation: Conversation, message: Message): number =>
@@ -86,7 +86,7 @@ export function createConversationCounter(options: {
   let latest: { readonly conversation: Conversation; readonly counts: readonly number[] } | undefined;
   /** Returns the tokens of each message. A text without an answer may count differently later, so then nothing is remembered. */
   const countsOf = (conversation: Conversation): readonly number[] => {
-    if (later) return conversation.messages.map((message) => countNow(conversation, message));
+    if (answers) return conversation.messages.map((message) => countNow(conversation, message));
     if (latest?.conversation === conversation) return latest.counts;
     const counts = lists(conversation.messages, (message) => countNow(conversation, message));
     latest = { conversation, counts };
@@ -99,14 +99,14 @@ export function createConversationCounter(options: {
         `There is no message ${index}: the conversation has ${conversation.messages.length}.`,
       );
     }
-    return later ? countNow(conversation, message) : countsOf(conversation)[index]!;
+    return answers ? countNow(conversation, message) : countsOf(conversation)[index]!;
   };
 
   return {
     name: counter.name,
     block: countBlock,
     part: (conversation, block, part) =>
-      later
+      answers
         ? countPart(counter, conversation.body, block, part)
         : remembered(parts, part, () => countPart(counter, conversation.body, block, part)),
     message: countMessage,
@@ -117,11 +117,11 @@ export function createConversationCounter(options: {
       for (const block of conversation.preamble) tokens += countBlock(conversation, block);
       const counts = countsOf(conversation);
       for (let index = 0; index < conversation.messages.length; index++) tokens += counts[index]!;
-      if (later === undefined) totals.set(conversation, tokens);
+      if (answers === undefined) totals.set(conversation, tokens);
       return tokens;
     },
     uncounted({ preamble, messages }) {
-      if (later) return [];
+      if (answers) return [];
       const tools = preamble.filter((block) => !blocks.has(block));
       let from = messages.length;
       while (from > 0 && !blocks.has(messages[from - 1]!)) from--;
@@ -132,13 +132,13 @@ export function createConversationCounter(options: {
         ? given.count(text)
         : remembered(texts, text, () => given.count(text)),
     async ahead(conversation) {
-      if (!later) return;
+      if (!answers) return;
       const { body, preamble, messages } = conversation;
       let asked: Block[] = [];
       let questions: string[] = [];
       let length = 0;
       const settle = async (): Promise<boolean> => {
-        const isAnswered = await later.ask(questions);
+        const isAnswered = await answers.ask(questions);
         // The blocks are counted while the answers are at hand: the memory for texts is bounded, and may be smaller than one
         // request.
         for (const block of asked) countBlock(conversation, block);
@@ -163,10 +163,10 @@ export function createConversationCounter(options: {
 const maxRequestedAtOnce = 1_000_000;
 
 /** Returns the counter with its answers, and its estimate corrected by them. */
-function withAnswers(counter: TokenCounter, later: LaterCounts): TokenCounter {
+function withAnswers(counter: TokenCounter, answers: AsyncCounts): TokenCounter {
   return {
     ...counter,
-    count: (text) => later.known(text) ?? Math.round(counter.count(text) * later.ratio()),
+    count: (text) => answers.known(text) ?? Math.round(counter.count(text) * answers.ratio()),
   };
 }
 

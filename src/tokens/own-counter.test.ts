@@ -25,7 +25,7 @@ describe('a counter of the user', () => {
       { message: 4, tool: 7, request: 3 },
     ]);
     expect(counter.exact).toBe(false);
-    expect(counter.later).toBeUndefined();
+    expect(counter.asyncCounts).toBeUndefined();
   });
 
   it('may bring more than text counts', () => {
@@ -79,7 +79,7 @@ describe('a counter of the user', () => {
 describe('an asynchronous counter of the user', () => {
   const later = (count: (text: string) => Promise<number>) => {
     const { counter, warnings } = completed({ name: 'mine', count });
-    return { counter, warnings, later: counter.later! };
+    return { counter, warnings, later: counter.asyncCounts! };
   };
 
   it('gives estimates at once that never change, and counts for requested texts', async () => {

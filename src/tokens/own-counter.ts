@@ -2,7 +2,7 @@
  * Completes token counters of the user's own: a function, or an object with any part of a counter. Missing parts come from the
  * estimate for the model. When a counter fails, the estimate is used, with one warning; a failure never costs a request.
  */
-import { createLaterCounts } from './later-counts.ts';
+import { createAsyncCounts } from './async-counts.ts';
 import type { ImageSize, TokenCounter } from './token-counter.ts';
 
 /** Counts the tokens of a text, at once or later. The count depends on the text alone. */
@@ -101,7 +101,7 @@ export function completeCounter(
   const first = attempt(() => parts.count('a'), failed);
   if (!isPromise(first)) return counter;
   first.then(undefined, () => undefined);
-  const later = createLaterCounts({
+  const asyncCounts = createAsyncCounts({
     count: async (text) => {
       const tokens = await parts.count(text);
       if (!isCount(tokens)) throw new TypeError(`returned ${describe(tokens)}`);
@@ -110,7 +110,7 @@ export function completeCounter(
     estimate: (text) => estimate.count(text),
     failed: (error) => failed(`failed: ${error instanceof Error ? error.message : String(error)}`),
   });
-  return { ...counter, count: (text) => estimate.count(text), later };
+  return { ...counter, count: (text) => estimate.count(text), asyncCounts };
 }
 
 function warnOnConsole(message: string): void {

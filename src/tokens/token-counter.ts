@@ -4,7 +4,7 @@
  * An estimate is an exact counter times a measured factor: one monotone vocabulary under all estimates keeps counts before and
  * after a fold comparable; bench/tokens.ts measures the errors.
  */
-import type { LaterCounts } from './later-counts.ts';
+import type { AsyncCounts } from './async-counts.ts';
 
 export interface TokenCounter {
   /** Names the vocabulary and factor, for receipts: `o200k_base`, `o200k_base x 1.18`. */
@@ -19,7 +19,7 @@ export interface TokenCounter {
   /** How the model reads tool definitions: as the JSON of the request (the default), or as a TypeScript namespace. */
   readonly toolsAs?: 'json' | 'namespace' | undefined;
   /** For an asynchronous counter: `count` is an estimate that never changes, and these are its answers. */
-  readonly later?: LaterCounts | undefined;
+  readonly asyncCounts?: AsyncCounts | undefined;
 }
 
 /** Tokens in addition to those of the content. */

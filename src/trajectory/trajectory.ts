@@ -265,7 +265,7 @@ async function counterOf({ counter, model }: TrajectoryOptions): Promise<TokenCo
   if (counter === undefined) return usual;
   const problem = whyNoCounter(counter);
   const own = problem === undefined ? completeCounter(counter, usual) : undefined;
-  if (own && !own.later) return own;
+  if (own && !own.asyncCounts) return own;
   throw new LeporelloError(
     'bad-config',
     `The trajectory's counter ${problem ?? 'is asynchronous, but context() is not'}: pass a function that returns the tokens of a text, or { count } with such a function.`,

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 
-export interface LaterCounts {
+export interface AsyncCounts {
   /**
    * Counts the texts whose count is unknown. Resolves with true when all are known or have failed; with false when the time is up
    * or the counter is paused after failures. Later answers are still remembered. Never rejects.
@@ -16,7 +16,7 @@ export interface LaterCounts {
   ratio(): number;
 }
 
-export type LaterOptions = {
+export type AsyncCountOptions = {
   /** May reject. */
   readonly count: (text: string) => Promise<number>;
   readonly estimate: (text: string) => number;
@@ -36,7 +36,7 @@ const maxRemembered = 16_000_000;
 const maxFailures = 3;
 const pauseMs = 30_000;
 
-export function createLaterCounts(options: LaterOptions): LaterCounts {
+export function createAsyncCounts(options: AsyncCountOptions): AsyncCounts {
   const {
     count,
     estimate,

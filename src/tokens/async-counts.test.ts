@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLaterCounts } from './later-counts.ts';
+import { createAsyncCounts } from './async-counts.ts';
 
 const estimate = (text: string) => text.length;
 const failed = () => undefined;
@@ -7,7 +7,7 @@ const failed = () => undefined;
 describe('counts that come later', () => {
   it('are waited for no longer than the deadline, and count when they arrive', async () => {
     const answers = new Map<string, (tokens: number) => void>();
-    const counts = createLaterCounts({
+    const counts = createAsyncCounts({
       count: (text) => new Promise((answer) => answers.set(text, answer)),
       estimate,
       failed,
@@ -24,7 +24,7 @@ describe('counts that come later', () => {
 
   it('are requested once for a text, even when two requests ask at once', async () => {
     let calls = 0;
-    const counts = createLaterCounts({
+    const counts = createAsyncCounts({
       count: async (text) => {
         calls += 1;
         return Promise.resolve(text.length);
@@ -39,7 +39,7 @@ describe('counts that come later', () => {
   it('are requested again after the pause', async () => {
     let now = 0;
     let isDown = true;
-    const counts = createLaterCounts({
+    const counts = createAsyncCounts({
       count: async (text) => (isDown ? Promise.reject(new Error('down')) : Promise.resolve(text.length)),
       estimate,
       failed,
