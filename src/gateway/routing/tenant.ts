@@ -156,12 +156,7 @@ function badTenant(setting: unknown): LeporelloError {
 export type Credential = { readonly from: string; readonly value: string };
 
 /** Headers that contain a credential, for all clients and hosts. Not cookies: load balancers set new ones all the time. */
-export const credentialHeaders: readonly string[] = [
-  'authorization',
-  'x-api-key',
-  'api-key',
-  'x-goog-api-key',
-];
+const credentialHeaders: readonly string[] = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
 
 /** Returns the credentials of a request in order, without the word `Bearer`. */
 export function credentialsOf(headers: HeaderList, target: string): readonly Credential[] {
