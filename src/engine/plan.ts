@@ -87,9 +87,10 @@ export async function countInSlices(
   { counter, slices }: Pick<PlanInput, 'counter' | 'slices'>,
   conversation: Conversation,
 ): Promise<void> {
-  for (const block of slices ? counter.uncounted(conversation) : []) {
-    if (slices?.isOver()) await slices.pause();
-    counter.block(conversation, block);
+  if (!slices) return;
+  for (const block of counter.uncounted(conversation)) {
+    if (slices.isOver()) await slices.pause();
+    await counter.blockInSlices(conversation, block, slices);
   }
 }
 

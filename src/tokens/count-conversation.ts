@@ -29,6 +29,9 @@ export function createTokenMemo(entries = 50_000): TokenMemo {
   return new LRUCache<string, number>({ max: entries });
 }
 
+/** Lets other requests of the thread run. */
+export type Pausing = { readonly isOver: () => boolean; readonly pause: () => Promise<void> };
+
 export interface ConversationCounter {
   readonly name: string;
   /** Counts the tokens of a block: its parts, and the wrapping of its calls, results and tool definitions. */
@@ -43,6 +46,8 @@ export interface ConversationCounter {
   uncounted(conversation: Conversation): readonly Block[];
   /** Counts the tokens of a single text. Short ones are remembered: stubs are counted in every turn. */
   text(text: string): number;
+  /** Counts a block as `block` does, and pauses between steps while `slices` says that the thread was kept for long. */
+  blockInSlices(conversation: Conversation, block: Block, slices: Pausing): Promise<number>;
   /**
    * For an asynchronous counter: requests the texts of all blocks that were not counted before, so that later counts are exact.
    * Texts without an answer in time are estimated, corrected by the ratio of the answers so far, and requested again with the
@@ -56,10 +61,12 @@ export function createConversationCounter(options: {
   readonly memo?: TokenMemo;
 }): ConversationCounter {
   const { counter: given, memo = createTokenMemo() } = options;
-  const { who, blocks, parts, texts, totals, lists } = memoOf(given);
+  const { who, blocks, parts, texts, longTexts, totals, lists } = memoOf(given);
   const { asyncCounts: answers } = given;
+  const countText = (text: string): number =>
+    text.length < minLongLength ? given.count(text) : (longTexts.get(text) ?? given.count(text));
   // `text` always uses the estimate: what is made smaller on arrival must be decided the same way every time.
-  const counter = answers ? withAnswers(given, answers) : given;
+  const counter = answers ? withAnswers(given, answers) : { ...given, count: countText };
   const isFinal = (conversation: Conversation, block: Block): boolean =>
     answers === undefined ||
     textsIn(counter, conversation.body, block).every((text) => answers.known(text) !== undefined);
@@ -128,9 +135,19 @@ export function createConversationCounter(options: {
       return [...tools, ...messages.slice(from)];
     },
     text: (text) =>
-      text.length > maxRememberedLength
-        ? given.count(text)
-        : remembered(texts, text, () => given.count(text)),
+      text.length > maxRememberedLength ? countText(text) : remembered(texts, text, () => given.count(text)),
+    async blockInSlices(conversation, block, slices) {
+      const isLong = block.span.end - block.span.start >= minLongLength;
+      for (const text of isLong && !answers ? textsIn(given, conversation.body, block) : []) {
+        if (text.length < minLongLength || longTexts.has(text)) continue;
+        const steps = given.countInSteps?.(text);
+        if (!steps) continue;
+        let step = steps.next();
+        for (; !step.done; step = steps.next()) if (slices.isOver()) await slices.pause();
+        longTexts.set(text, step.value);
+      }
+      return countBlock(conversation, block);
+    },
     async ahead(conversation) {
       if (!answers) return;
       const { body, preamble, messages } = conversation;
@@ -158,6 +175,12 @@ export function createConversationCounter(options: {
     },
   };
 }
+
+/** UTF-16 units of the shortest text that `blockInSlices` counts in steps. */
+const minLongLength = 16_384;
+
+/** UTF-16 units of all such texts whose counts are remembered, for the passes behind. */
+const maxLongLength = 16_000_000;
 
 /** UTF-16 units requested at once. */
 const maxRequestedAtOnce = 1_000_000;
@@ -205,6 +228,7 @@ type CounterMemo = {
   readonly blocks: WeakMap<Block, number>;
   readonly parts: WeakMap<Part, number>;
   readonly texts: LRUCache<string, number>;
+  readonly longTexts: LRUCache<string, number>;
   readonly totals: WeakMap<Conversation, number>;
   readonly lists: PerMessage<number>;
 };
@@ -218,6 +242,10 @@ function memoOf(counter: TokenCounter): CounterMemo {
     blocks: new WeakMap<Block, number>(),
     parts: new WeakMap<Part, number>(),
     texts: new LRUCache<string, number>({ max: 5_000 }),
+    longTexts: new LRUCache<string, number>({
+      maxSize: maxLongLength,
+      sizeCalculation: (_, text) => text.length,
+    }),
     totals: new WeakMap<Conversation, number>(),
     lists: perMessage<number>(),
   };

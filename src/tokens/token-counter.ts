@@ -6,6 +6,8 @@
  */
 import type { AsyncCounts } from './async-counts.ts';
 
+export type CountingSteps = Generator<undefined, number, undefined>;
+
 export interface TokenCounter {
   /** Names the vocabulary and factor, for receipts: `o200k_base`, `o200k_base x 1.18`. */
   readonly name: string;
@@ -13,6 +15,8 @@ export interface TokenCounter {
   readonly exact: boolean;
   /** Counts the tokens of a text. Linear in its length, even for hostile text. */
   count(text: string): number;
+  /** Counts a long text in steps of about a millisecond, so that the caller can pause between them. Returns what `count` does. */
+  countInSteps?(text: string): CountingSteps;
   /** Counts the tokens of an image; `size` in pixels is undefined when it could not be read. */
   image(size: ImageSize | undefined): number;
   readonly overhead: Overhead;
@@ -108,10 +112,18 @@ export type Estimate = {
 /** Makes a counter that is `base` times a factor, rounded up. Images and overheads are the base's unless `costs` are given. */
 export function estimateFrom(base: TokenCounter, estimate: Estimate, costs?: Costs): TokenCounter {
   const { factor, splitDigits = false } = estimate;
+  const estimated = (text: string, tokens: number): number =>
+    Math.ceil((tokens + (splitDigits ? extraDigits(text) : 0)) * factor);
+  const { countInSteps } = base;
   return {
     name: `${base.name}${splitDigits ? ' + digits' : ''} x ${factor}`,
     exact: false,
-    count: (text) => Math.ceil((base.count(text) + (splitDigits ? extraDigits(text) : 0)) * factor),
+    count: (text) => estimated(text, base.count(text)),
+    ...(countInSteps && {
+      *countInSteps(text): CountingSteps {
+        return estimated(text, yield* countInSteps(text));
+      },
+    }),
     image: costs === undefined ? (size) => base.image(size) : (size) => imageTokens(costs.image, size),
     overhead: costs?.overhead ?? base.overhead,
     toolsAs: costs ? costs.toolsAs : base.toolsAs,
