@@ -1,14 +1,14 @@
-/** What triggers are told of a request: how large it is, how much room there is, what its tokens cost, and how long nobody asked. */
+/** Computes the inputs of triggers (tokens, window, prices, idle time), and decides whether the request must be folded. */
 import type { Overflow } from '../codecs/provider-errors.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { deadWeight, foldableTokens } from './idle-content.ts';
+import { idleContent, foldableTokens } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
-import type { Found } from './send.ts';
+import type { FoundLastRequest } from './send.ts';
 import type { CachePrices, ModelWindow, Refusal } from './types.ts';
 import { type Compression, scaledCompressions } from '../receipts/compression.ts';
 import type { FoldStep } from '../receipts/receipt.ts';
-import type { FoundFolds as Recorded, FoundFolds } from '../store/fold-store.ts';
+import type { FoundFolds } from '../store/fold-store.ts';
 import type { Calibration, Correction } from '../tokens/calibration.ts';
 import {
   type Demand,
@@ -19,31 +19,32 @@ import {
 } from '../triggers/trigger.ts';
 import { newestGoal } from '../triggers/window-fraction.ts';
 
-export type Standing = {
-  /** As the client sent it. */
-  readonly came: Conversation;
-  /** What the draft is made from. */
+/** Everything that the state of triggers is computed from. */
+export type TriggerInputs = {
+  readonly clientConversation: Conversation;
+  /** The input that the draft is made from. */
   readonly input: PlanInput;
   /** The request under the fold that was found. */
   readonly start: Draft;
   readonly window: ModelWindow;
-  /** Undefined where nobody knows them. */
+  /** Undefined when they are unknown. */
   readonly prices: CachePrices | undefined;
   readonly correction: Correction;
-  readonly traces: Pick<Traces, 'last' | 'sent'>;
-  /** Milliseconds since the epoch; undefined where time stands still. */
+  readonly idle: Pick<IdleInputs, 'last' | 'sent'>;
+  /** Milliseconds since the epoch; undefined without a clock. */
   readonly now: number | undefined;
 };
 
-export function triggerState(standing: Standing): TriggerState {
-  const { came, input, start, window, correction, traces, now } = standing;
+/** Computes the state that triggers look at. */
+export function triggerState(inputs: TriggerInputs): TriggerState {
+  const { clientConversation, input, start, window, correction, idle, now } = inputs;
   const tokens = correction.correct(start.tokens);
   let fixed: number | undefined;
   return {
-    economy: economyOf(standing),
-    idleMs: now === undefined ? undefined : idleMs({ conversation: came, ...traces, now }),
+    economy: economyOf(inputs),
+    idleMs: now === undefined ? undefined : idleMs({ clientConversation, ...idle, now }),
     tokens,
-    /** Reckoned when asked for, since most requests are far too small for it to matter. */
+    /** Computed on demand, because most requests are far too small for it to matter. */
     get fixed() {
       fixed ??= Math.max(0, Math.round(tokens - correction.slope * foldableTokens(input, start)));
       return fixed;
@@ -54,42 +55,48 @@ export function triggerState(standing: Standing): TriggerState {
   };
 }
 
-function economyOf({ came, input, start, prices, correction }: Standing): TriggerState['economy'] {
+function economyOf({
+  clientConversation,
+  input,
+  start,
+  prices,
+  correction,
+}: TriggerInputs): TriggerState['economy'] {
   return (
     prices &&
     correctedEconomy(
       {
         read: prices.read,
-        write: came.writesLong ? longWritePrice(prices) : prices.write,
+        write: clientConversation.writesLong ? longWritePrice(prices) : prices.write,
         minCachedTokens: prices.minCachedTokens,
-        ahead: tokensAhead(input),
-        keptMs: longest(prices.keptMs, came.keptMs),
+        ahead: preambleTokens(input),
+        keptMs: longer(prices.keptMs, clientConversation.keptMs),
         bringsTool: input.recallTool !== undefined && !start.offers,
-        candidates: (keepForRequests) => deadWeight(input, start, keepForRequests),
+        candidates: (keepForRequests) => idleContent(input, start, keepForRequests),
       },
       correction,
     )
   );
 }
 
-function tokensAhead({ conversation, counter }: PlanInput): number {
+function preambleTokens({ conversation, counter }: PlanInput): number {
   return conversation.preamble.reduce((sum, block) => sum + counter.block(conversation, block), 0);
 }
 
 /**
- * Returns what it costs to write a token that is kept for an hour. Marks that ask for it may stand on the tools alone, and what is behind
- * those costs less then: but a fold that brings the recall tool writes these anew, too, so the higher price holds for all of it.
+ * Returns the price of writing a token that is cached for an hour. A client may mark only its tools that way, and the messages behind them
+ * then cost less. But a fold that adds the recall tool rewrites the tools, too, so the higher price is used for everything.
  */
 function longWritePrice({ write, writeLong }: CachePrices): number {
   return writeLong ?? (write > 1 ? Math.max(write, documentedLongWrite) : write);
 }
 
-/** The Messages API takes twice the price of input for an entry of an hour, of every model. */
+/** The Messages API charges twice the input price for an entry of an hour, with every model. */
 const documentedLongWrite = 2;
 
 /**
- * Tokens kept free: for the reply what the client asks for, but no more than a quarter of the window, so that a fold stays possible;
- * and a twentieth for what the model may recall on the way to it.
+ * Returns the tokens to keep free: for the reply, as many as the client asks for, up to a quarter of the window, so that a fold stays
+ * possible; and for recalls a twentieth of the window.
  */
 export function reservedTokens(conversation: Conversation, window: ModelWindow, recalls: boolean): number {
   const size = window.tokens ?? Number.POSITIVE_INFINITY;
@@ -97,22 +104,28 @@ export function reservedTokens(conversation: Conversation, window: ModelWindow, 
   return reply + (recalls ? Math.min(8_000, Math.floor(size / 20)) : 0);
 }
 
-// Idle time. It tells whether the provider may have dropped the conversation from its cache. This process remembers what it sent last, and the fold
-// store holds for a day when any process did. Another gateway may have sent something that is not stored yet; but each request leaves a reply in
-// the history, so with more than one reply behind the known request, the idle time is unknown.
+// Idle time. It tells whether the provider may have dropped the conversation from its cache. This process remembers its last request, and the fold
+// store remembers for a day when any process sent one. Another gateway may have sent a request that is not stored yet; but each request leaves a
+// reply in the history, so with more than one reply after the last known request, the idle time is unknown.
 
-export type Traces = {
-  /** As the client sent it. */
-  readonly conversation: Conversation;
-  readonly last: Found | undefined;
-  readonly sent: Recorded['lastSent'];
+export type IdleInputs = {
+  readonly clientConversation: Conversation;
+  /** The last request that this process sent. */
+  readonly last: FoundLastRequest | undefined;
+  /** The last request that any process sent. */
+  readonly sent: FoundFolds['lastSent'];
   /** Milliseconds since the epoch. */
   readonly now: number;
 };
 
-/** Milliseconds; undefined where nobody knows. */
-export function idleMs({ conversation, last, sent, now }: Traces): number | undefined {
-  // Where the provider keeps the history, a request begins like those of other conversations.
+/** Returns the milliseconds since the conversation's last request; undefined when they are unknown. */
+export function idleMs({
+  clientConversation: conversation,
+  last,
+  sent,
+  now,
+}: IdleInputs): number | undefined {
+  // If the provider keeps the history, requests of different conversations begin alike.
   if (conversation.previousReplyId !== undefined) return undefined;
   const times = [
     last && repliesFrom(conversation, last.matched) <= 1 ? last.request.at : undefined,
@@ -121,57 +134,57 @@ export function idleMs({ conversation, last, sent, now }: Traces): number | unde
   return times.length === 0 ? undefined : Math.max(0, now - Math.max(...times));
 }
 
-/** Of what the model's prompts are kept for, and what the client asks for. */
-export function longest(one: number | undefined, other: number | undefined): number | undefined {
+/** Returns the longer of two times, such as the model's usual cache time and the one that the client asks for. */
+export function longer(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 }
 
-/** Some formats make several messages of one reply. */
+/** Counts the replies from a message on. Some formats make several messages of one reply, which count once. */
 function repliesFrom({ messages }: Conversation, from: number): number {
   const isReply = (at: number) => messages[at]?.role === 'assistant';
   return messages.slice(from).filter(({ index }) => isReply(index) && (index === from || !isReply(index - 1)))
     .length;
 }
 
-// Corrected counts. Triggers, receipts and the room for recalls use counts that are corrected by what providers reported; strategies and stubs use
-// plain counts. So a report may change when a fold is made and how far it goes, but never what it writes.
+// Calibrated counts. Triggers, receipts and the token limit of recalls use counts that are calibrated by the usage that providers report; strategies
+// and stubs use plain counts. So usage reports may change when a fold is made and how far it goes, but never its text.
 
 export type Calibrator = {
   readonly correction: Correction;
-  /** Takes in what the provider reported for a prompt that was counted as so many tokens. */
+  /** Learns from the tokens that the provider reported for a prompt that was counted as `counted`. */
   learn(counted: number, reported: number): void;
 };
 
-/** Of each tenant by itself: nobody's reports change how another's requests are folded. `links` are those of the prefix chain. */
+/** Returns the calibrator of a conversation. Each tenant has its own: its reports never change how another's requests are folded. */
 export function calibratorFor(
   calibration: Calibration,
   tenant: string,
   conversation: Conversation,
-  links: readonly string[],
+  clientLinks: readonly string[],
 ): Calibrator {
-  const model = `${tenant} ${conversation.model?.slice(0, longestName) ?? ''}`;
-  const name = beginningOf(conversation, links);
+  const model = `${tenant} ${conversation.model?.slice(0, maxModelNameLength) ?? ''}`;
+  const name = beginningOf(conversation, clientLinks);
   return {
     correction: calibration.correctionFor(model, name),
     learn: (counted, reported) => calibration.learn(model, name, { counted, reported }),
   };
 }
 
-const longestName = 200;
+const maxModelNameLength = 200;
 
 /**
- * All requests of a conversation begin alike up to the first words of its user. Others that begin so, too, do no harm: what is learned
- * is how reports differ from counts. One whose history its provider keeps cannot be told from others.
+ * Returns the prefix hash through the first user message, which all requests of a conversation share. Other conversations may share it, too:
+ * they only share the learned difference between counts and reports. Undefined when the provider keeps the history.
  */
 export function beginningOf(
   { messages, previousReplyId }: Conversation,
-  links: readonly string[],
+  clientLinks: readonly string[],
 ): string | undefined {
   if (previousReplyId !== undefined) return undefined;
-  return links[messages.findIndex(({ role }) => role === 'user') + 1];
+  return clientLinks[messages.findIndex(({ role }) => role === 'user') + 1];
 }
 
-/** What a trigger asks of tokens, as strategies count them. */
+/** Converts the tokens of a demand to plain counts, which strategies use. */
 export function demandInCounts(demand: Demand, { countFor, slope }: Correction): Demand {
   const { goal, atMost, newest, minTokens, ...rest } = demand;
   return {
@@ -183,6 +196,7 @@ export function demandInCounts(demand: Demand, { countFor, slope }: Correction):
   };
 }
 
+/** Converts plain counts to calibrated ones, which triggers use. */
 export function correctedEconomy(economy: Economy, { slope }: Correction): Economy {
   if (slope === 1) return economy;
   return {
@@ -197,7 +211,7 @@ export function correctedEconomy(economy: Economy, { slope }: Correction): Econo
   };
 }
 
-/** What those of these edits come to that compress. */
+/** Returns the compressions that these edits apply, in calibrated tokens. */
 export function compressionsOf(
   edits: readonly Edit[],
   { compressions }: { readonly compressions: ReadonlyMap<string, Compression> },
@@ -213,6 +227,7 @@ function textIn(edit: Edit): string {
   return edit.kind === 'insert-message' ? edit.text : edit.kind === 'replace-text' ? edit.stub : '';
 }
 
+/** Converts the tokens that each step saved to calibrated ones. */
 export function correctedSteps(steps: readonly FoldStep[], { slope }: Correction): readonly FoldStep[] {
   return steps.map((step) => ({ ...step, tokensSaved: Math.round(step.tokensSaved * slope) }));
 }
@@ -220,8 +235,8 @@ export function correctedSteps(steps: readonly FoldStep[], { slope }: Correction
 // The decision to fold.
 
 /**
- * Undefined where it goes out with what was found. What was sent before is sent so again, whatever was learned or went by since; but not
- * to a model that takes less (`settled`). A refusal overrules that.
+ * Returns what a new fold must achieve. Undefined when none is needed, or when the same request was sent before and must be replayed. A
+ * refusal by the provider overrules that.
  */
 export function demandFor(
   triggers: readonly Trigger[],
@@ -229,38 +244,38 @@ export function demandFor(
   { refusal, sentAs }: { readonly refusal: Refusal | undefined; readonly sentAs: FoundFolds['sentAs'] },
 ): Demand | undefined {
   if (refusal?.reason === 'too long') return overflowDemand(tokensThatFit(refusal.overflow, state));
-  return isSettled(sentAs, state) ? undefined : firstDemand(triggers, state);
+  return mustReplay(sentAs, state) ? undefined : firstDemand(triggers, state);
 }
 
-/** Whether this very request was sent before, to a model that took no more than this one. */
-export function isSettled(sentAs: FoundFolds['sentAs'], state: TriggerState): boolean {
+/** True when this very request was sent before to a model with the same or a smaller limit, so that it must be sent the same way again. */
+export function mustReplay(sentAs: FoundFolds['sentAs'], state: TriggerState): boolean {
   return sentAs !== undefined && (sentAs.limit ?? 0) <= (limitOf(state) ?? Number.POSITIVE_INFINITY);
 }
 
-/** Tokens that the request may have; undefined where nobody knows the window. */
+/** Returns the largest number of tokens that the request may have; undefined when the window is unknown. */
 export function limitOf({ window, reserved }: TriggerState): number | undefined {
   return window === undefined ? undefined : window - reserved;
 }
 
-/** Share of a refused request that is tried next when the provider names no limit. */
-const nextTry = 0.75;
+/** The share of a refused request that is tried next when the provider names no limit. */
+const retryShare = 0.75;
 
 /**
- * Tokens that the provider will take after it refused the request: the limit that it names, converted into our counts by the prompt
- * length that it names; without a limit a quarter less than was refused.
+ * Estimates the tokens that the provider will accept after it refused the request: the limit that it named, converted to our counts by
+ * the prompt length that it named. Without a limit, a quarter less than the refused request.
  */
 function tokensThatFit(overflow: Overflow, { tokens, reserved }: TriggerState): number {
-  const next = Math.floor(tokens * nextTry);
+  const next = Math.floor(tokens * retryShare);
   if (overflow.unit === 'bytes' || overflow.limit === undefined) return next;
   const fits = Math.max(0, overflow.limit - reserved);
   if (overflow.prompt === undefined) return fits < tokens ? fits : next;
-  // The request that was refused may be another draft of this one, so an unlikely ratio is not believed.
+  // The refused request may have been another draft of this one, so the ratio is limited.
   const ratio = Math.min(Math.max(tokens / overflow.prompt, 0.25), 4);
   const converted = Math.floor(fits * ratio);
   return converted < tokens ? converted : next;
 }
 
-/** Some way below what the provider takes, so that the next turn does not overflow again. */
+/** Aims well below the provider's limit, so that the next turn does not overflow again. */
 function overflowDemand(atMost: number): Demand {
   return {
     trigger: 'overflow',

@@ -273,7 +273,7 @@ describe('what can go wrong', () => {
     const ask = () => engine.prepare({ codec: openaiChat, body, tenant: 't', leftMs: () => 20 });
     const first = await ask();
     expect(first.report.tokensAfter).toBeLessThan(20_000);
-    expect(first.problem).toBe('deadline: The store did not answer in the 20 ms left.');
+    expect(first.problem).toBe('deadline: The store did not answer within the 20 ms left.');
     expect((await ask()).body).toEqual(first.body);
   });
 
@@ -288,7 +288,7 @@ describe('what can go wrong', () => {
     expect(wished.body).toEqual(body);
     expect(wished.outcome).toEqual({
       status: 'failed',
-      reason: 'deadline: No time was left to fold; the request was sent without a new fold.',
+      reason: 'deadline: No time was left to fold, so the request was sent without a new fold.',
     });
   });
 

@@ -1,34 +1,34 @@
-/** The engine as its callers see it. It never rejects: whatever fails, the client's original bytes can be sent. */
+/** The engine as its callers see it. It never rejects: on any failure, the client's original bytes can be sent. */
 import type { Codec } from '../codecs/codec.ts';
 import { readBeginning } from '../codecs/read-beginning.ts';
 import { unremembered } from '../codecs/read-body.ts';
-import type { Conversation } from '../conversation/conversation.ts';
 import type { KeptReply } from '../conversation/hidden-recall.ts';
-import { beginningOf, calibratorFor } from './demand.ts';
+import { calibratorFor } from './demand.ts';
 import { prepareRequest } from './prepare.ts';
-import { type EngineState, clientLinks, createEngineState, disableFolding, foldMemory } from './state.ts';
+import { identityOf } from './report.ts';
+import { type EngineState, clientLinksOf, createEngineState, disableFolding, foldMemory } from './state.ts';
 import { type EngineOptions, type EngineRequest, type Prepared, inTime, passThrough } from './types.ts';
 import type { Outcome } from '../receipts/receipt.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 
 export interface Engine {
-  /** Never rejects: what goes wrong is the outcome `failed`, with the body as it came. */
+  /** Prepares a request to be sent. Never rejects: on a failure, the outcome is `failed` and the body is the client's own. */
   prepare(request: EngineRequest): Promise<Prepared>;
   /**
-   * The request without a fold, for when it is not to be folded or could not be in time: as it came, but that it goes on from the right
-   * reply where memory knows of another than the one it names. It reads no more of the body than how it begins. This process is asked
-   * first and the store, where it has to be, for `waitMs` milliseconds at most. Never rejects.
+   * Returns the request without a fold, for a bypass or when folding took too long. The body is the client's own, except that it names
+   * the reply to continue from as the provider knows it. Only the beginning of the body is read. If this process does not know that
+   * reply, the store is asked for at most `waitMs` milliseconds. Never rejects.
    */
   unfolded(request: EngineRequest, outcome: UnfoldedOutcome, waitMs?: number): Promise<Prepared>;
   /**
-   * Folds this conversation for a day only where it would not fit, because its provider took it only without our edits. Never rejects.
+   * Disables folding of this conversation for a day, except when it would not fit, because its provider refused our edits. Never rejects.
    */
   disableFolding(request: EngineRequest): Promise<void>;
-  /** Takes in the tokens a provider reported for a prompt that was sent without `prepare`. Never rejects. */
+  /** Takes the number of tokens that a provider reported for a prompt that was sent without `prepare`. Never rejects. */
   reportPromptTokens(request: EngineRequest, reported: number): Promise<void>;
 }
 
-/** An engine from its parts; `createLeporello` has the usual ones. What it remembers of blocks is bounded by `maxParts`. */
+/** Creates an engine from its parts. `createDefaultEngine` supplies the usual ones. */
 export function createEngine(options: EngineOptions): Engine {
   const engine = createEngineState(options);
   return {
@@ -37,70 +37,69 @@ export function createEngine(options: EngineOptions): Engine {
     async disableFolding(request) {
       try {
         const conversation = request.codec.read(request.body, engine.reading);
-        // One without its history begins like many others, and no fold is ever made of it.
+        // A conversation without its history begins like many others, and is never folded.
         if (conversation.previousReplyId !== undefined) return;
         await disableFolding(foldMemory(engine, request, conversation, conversation), options.clock?.());
       } catch {
-        // This process remembers the refusal; others meet the next one anew.
+        // This process remembers the refusal. Other instances learn of it from the next refusal.
       }
     },
     async reportPromptTokens(request, reported) {
       try {
         const conversation = request.codec.read(request.body, engine.reading);
         const counter = await options.counterFor(conversation.model);
-        const links = clientLinks(engine, request, conversation);
+        const clientLinks = clientLinksOf(engine, request, conversation);
         const counts = createConversationCounter({ counter, memo: engine.counts });
         await counts.ahead(conversation);
-        calibratorFor(engine.calibration, request.tenant, conversation, links).learn(
+        calibratorFor(engine.calibration, request.tenant, conversation, clientLinks).learn(
           counts.total(conversation),
           reported,
         );
       } catch {
-        // Then it teaches nothing.
+        // A report that cannot be used is ignored.
       }
     },
   };
 }
 
 // Requests that are sent without a fold: a client's bypass, or a fold that was not ready in time. The client's own bytes are sent, except for the
-// reply that they continue: after a private recall, the provider may know that reply by another name, and accepts no other (decision 30).
+// reply that they continue: after a hidden recall, the provider may know that reply by another name, and accepts no other (decision 30).
 
 export type UnfoldedOutcome = Extract<Outcome, { readonly reason: string }>;
 
-/** Never rejects. */
-export async function unfolded(
+async function unfolded(
   engine: EngineState,
   request: EngineRequest,
   outcome: UnfoldedOutcome,
   waitMs: number,
 ): Promise<Prepared> {
   const { codec, body } = request;
-  // The list of messages is cut short, so nothing may remember it as the conversation's.
-  const came = readBeginning(codec, body, { ...engine.reading, seen: undefined });
-  if (!came) return passThrough(body, outcome);
-  const named = codec.continueReply && came.previousReplyId;
+  // The list of messages is incomplete, so it must not be remembered as the conversation's.
+  const beginning = readBeginning(codec, body, { ...engine.reading, seen: undefined });
+  if (!beginning) return passThrough(body, outcome);
+  const named = codec.continueReply && beginning.previousReplyId;
   const kept = named === undefined ? 'none' : await keptReply(engine, request.tenant, named, waitMs);
-  const going = typeof kept === 'string' ? undefined : goneOn(codec, body, kept);
-  const isUncertain = kept !== 'none' && !going;
+  const continued = typeof kept === 'string' ? undefined : continuedBody(codec, body, kept);
+  const isUncertain = kept !== 'none' && !continued;
   const reason = isUncertain
-    ? `${outcome.reason}; it goes on from the reply it names, as memory could not be asked for another in time`
+    ? `${outcome.reason}; it continues the reply that it names, because the store did not answer in time whether the provider knows another name`
     : outcome.reason;
   return {
-    ...passThrough(going ?? body, { ...outcome, reason }, came),
-    maySendClientBody: going === undefined,
-    identity: { links: [], beginning: beginsWith(engine, request, came), session: came.sessionKey },
+    ...passThrough(continued ?? body, { ...outcome, reason }, beginning),
+    maySendClientBody: continued === undefined,
+    identity: { ...identityOf(beginning, clientLinksOf(engine, request, beginning)), links: [] },
   };
 }
 
-/** From this process at once; from the store where it answers in time. */
+/** Finds how to continue from a reply: in the memory of this process, or in the store if it answers in time. */
 async function keptReply(
   { options: { keptReplies } }: EngineState,
   tenant: string,
   named: string,
   waitMs: number,
 ): Promise<KeptReply | 'none' | 'not known'> {
-  const here = keptReplies.known(tenant, named);
-  if (here) return here;
+  const remembered = keptReplies.known(tenant, named);
+  if (remembered) return remembered;
   if (waitMs === 0) return 'not known';
   try {
     return (await inTime({ leftMs: () => waitMs }, keptReplies.find(tenant, named))) ?? 'none';
@@ -109,8 +108,8 @@ async function keptReply(
   }
 }
 
-/** The body that goes on from the kept reply; undefined where it could not be written. */
-function goneOn(codec: Codec, body: Uint8Array, kept: KeptReply): Uint8Array | undefined {
+/** Returns the body that continues from the kept reply; undefined when it cannot be written. */
+function continuedBody(codec: Codec, body: Uint8Array, kept: KeptReply): Uint8Array | undefined {
   try {
     const changed = codec.continueReply?.({ body }, kept);
     return changed && readBeginning(codec, changed, unremembered)?.previousReplyId === kept.name
@@ -119,11 +118,4 @@ function goneOn(codec: Codec, body: Uint8Array, kept: KeptReply): Uint8Array | u
   } catch {
     return undefined;
   }
-}
-
-function beginsWith(engine: EngineState, request: EngineRequest, came: Conversation): string | undefined {
-  const links = clientLinks(engine, request, came);
-  const beginning = beginningOf(came, links);
-  // The first link stands for no message: all conversations of a tenant share it.
-  return beginning === links[0] ? undefined : beginning;
 }

@@ -1,6 +1,6 @@
 /**
- * All that the store knows of one request, asked at once: by what the client itself sent, so that nothing waits for anything else. One
- * round trip, wherever the store is.
+ * Restores the history of a request: loads everything that the store has for it in one round trip, puts hidden recalls back, and replays
+ * the newest fold.
  */
 import type { Codec, PlacedHiddenRecall, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
@@ -17,7 +17,7 @@ import {
   foldFor,
   foldMemory,
   planInputFor,
-  repeatsIn,
+  referenceMemoFor,
   replayFold,
   withoutOldRefusal,
 } from './state.ts';
@@ -37,61 +37,61 @@ import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 
 export type PendingLookUp = {
-  /** How to go on from the reply that the conversation names, where it is not by that name. */
+  /** How to continue from the reply that the conversation names, if the provider knows it by another name. */
   readonly reply: Promise<KeptReply | undefined>;
   readonly rest: Promise<StoredState>;
 };
 
 export type StoredState = {
-  /** The client's copies of replies for which something was recalled in private, the newest first. */
-  readonly hiddenRecalls: readonly FoundRecalls<Copy>[];
+  /** Hidden recalls, each with the client's copy of the reply that it belongs to; the newest first. */
+  readonly hiddenRecalls: readonly FoundRecalls<ReplyCopy>[];
   readonly foldStore: FoundFolds;
-  /** Summaries written ahead for what the conversation begins with, the longest first. */
+  /** Summaries that were written ahead for prefixes of the conversation, the longest first. */
   readonly ready: readonly FoundSummary[];
-  /** Set when the store failed or did not answer in time: all else is from the memory of this process alone. */
+  /** Set when the store failed or did not answer in time. Everything else then comes from the memory of this process. */
   readonly problem?: LeporelloError | undefined;
 };
 
-type Asked = Pick<EngineRequest, 'leftMs'> & {
+type LookUpInputs = Pick<EngineRequest, 'leftMs'> & {
   readonly options: Pick<EngineOptions, 'foldStore' | 'hiddenRecalls' | 'keptReplies' | 'summaries'>;
   readonly tenant: string;
-  /** Of the prefix chain of the conversation as the client sent it. */
-  readonly links: readonly string[];
-  /** Whether the provider can be told of another reply to go on from. */
-  readonly goesOn: boolean;
-  /** Recalls of earlier requests are put back only where the tool they were made with can be offered. */
+  /** The prefix hashes of the conversation as the client sent it. */
+  readonly clientLinks: readonly string[];
+  /** True when the codec can name another reply to continue from. */
+  readonly canContinueReply: boolean;
+  /** True when the recall tool can be offered. Hidden recalls are put back only then. */
   readonly offersRecall: boolean;
 };
 
-/** Neither promise rejects: while the store fails, the request goes on with what this process remembers. */
-export function lookUp(asked: Asked, { messages, previousReplyId }: Conversation): PendingLookUp {
-  const { options, tenant, links, goesOn, offersRecall } = asked;
+/** Loads the stored state. Neither promise rejects: when the store fails, they resolve with what this process remembers. */
+function lookUp(inputs: LookUpInputs, { messages, previousReplyId }: Conversation): PendingLookUp {
+  const { options, tenant, clientLinks, canContinueReply, offersRecall } = inputs;
   const { foldStore, hiddenRecalls, keptReplies, summaries } = options;
-  return { reply: keptReply(), rest: knownBefore() };
+  return { reply: keptReply(), rest: storedState() };
 
   async function keptReply(): Promise<KeptReply | undefined> {
-    if (previousReplyId === undefined || !goesOn) return undefined;
+    if (previousReplyId === undefined || !canContinueReply) return undefined;
     try {
-      return await inTime(asked, keptReplies.find(tenant, previousReplyId));
+      return await inTime(inputs, keptReplies.find(tenant, previousReplyId));
     } catch {
       return keptReplies.known(tenant, previousReplyId);
     }
   }
 
-  async function knownBefore(): Promise<StoredState> {
+  async function storedState(): Promise<StoredState> {
     try {
       const all = Promise.all([
-        hiddenRecalls.find(tenant, offersRecall ? copiesIn(messages, links) : []),
-        foldStore.find(tenant, links),
-        summaries?.ready.find(tenant, links) ?? [],
+        hiddenRecalls.find(tenant, offersRecall ? copiesIn(messages, clientLinks) : []),
+        foldStore.find(tenant, clientLinks),
+        summaries?.ready.find(tenant, clientLinks) ?? [],
       ]);
-      const [foundRecalls, foundFolds, ready] = await inTime(asked, all);
+      const [foundRecalls, foundFolds, ready] = await inTime(inputs, all);
       return { hiddenRecalls: foundRecalls, foldStore: foundFolds, ready };
     } catch (error) {
       if (!LeporelloError.isInstance(error)) throw error;
       return {
-        hiddenRecalls: hiddenRecalls.findHere(tenant, offersRecall ? copiesIn(messages, links) : []),
-        foldStore: foldStore.findHere(tenant, links),
+        hiddenRecalls: hiddenRecalls.findHere(tenant, offersRecall ? copiesIn(messages, clientLinks) : []),
+        foldStore: foldStore.findHere(tenant, clientLinks),
         ready: [],
         problem: error,
       };
@@ -99,58 +99,66 @@ export function lookUp(asked: Asked, { messages, previousReplyId }: Conversation
   }
 }
 
-/** What the store knows of this request, asked for by now. `links`: those of the conversation as the client sent it. */
+/** Starts to load everything that the store has for a request. */
 export function lookUpIn(
   { options }: EngineState,
   { codec, tenant, leftMs }: EngineRequest,
-  conversation: Conversation,
-  links: readonly string[],
+  clientConversation: Conversation,
+  clientLinks: readonly string[],
 ): PendingLookUp {
-  const offersRecall = toolToOffer(options, conversation) !== undefined;
-  const goesOn = codec.continueReply !== undefined;
-  return lookUp({ options, tenant, links, goesOn, offersRecall, ...(leftMs && { leftMs }) }, conversation);
+  const offersRecall = toolToOffer(options, clientConversation) !== undefined;
+  const canContinueReply = codec.continueReply !== undefined;
+  return lookUp(
+    { options, tenant, clientLinks, canContinueReply, offersRecall, ...(leftMs && { leftMs }) },
+    clientConversation,
+  );
 }
 
-// Hidden recalls. They are put back where they happened in the client's copies of its replies. Every later step sees that conversation.
+// Hidden recalls. They are put back where they happened, in the client's copies of the replies. Every later step sees the full conversation.
 
 export type HiddenRecallRequest = { readonly codec: Codec; readonly reading: ReadContext };
 
 /**
- * The conversation itself where nothing was recalled. Hidden recalls that would make it invalid are left out. `added`: how many messages stand in
- * front of those the client sent.
+ * Puts hidden recalls back. Those that would make the conversation invalid are left out. `added`: how many messages the conversation has
+ * in front of the client's own.
  */
 export function withHiddenRecalls(
   request: HiddenRecallRequest,
   conversation: Conversation,
-  found: readonly FoundRecalls<Copy>[],
+  found: readonly FoundRecalls<ReplyCopy>[],
   added = 0,
 ): Conversation {
   if (found.length === 0) return conversation;
   const hiddenRecalls = found
     .map(({ reply, turns }) => ({ at: reply.at + added, candidates: turns }))
     .toReversed();
-  const whole = inserted(request, conversation, hiddenRecalls);
+  const fullConversation = inserted(request, conversation, hiddenRecalls);
   return (
-    whole ?? inserted(request, conversation, validOnes(request, conversation, hiddenRecalls)) ?? conversation
+    fullConversation ??
+    inserted(request, conversation, validOnes(request, conversation, hiddenRecalls)) ??
+    conversation
   );
 }
 
 /** A client's copy of a reply, and the index of its first message. */
-export type Copy = Reply & { readonly at: number };
+export type ReplyCopy = Reply & { readonly at: number };
 
-/** Where the client's copies of replies stand, the newest first: neighbouring messages of the model, behind some of another side. */
-export function* copiesIn(messages: Conversation['messages'], links: readonly string[]): Generator<Copy> {
+/** Yields the client's copies of replies, the newest first. A copy is a run of assistant messages that does not begin the conversation. */
+export function* copiesIn(
+  messages: Conversation['messages'],
+  clientLinks: readonly string[],
+): Generator<ReplyCopy> {
   const isReply = (index: number) => messages[index]?.role === 'assistant';
   for (let end = messages.length; end > 1; end--) {
     if (!isReply(end - 1)) continue;
     let at = end - 1;
     while (at > 0 && isReply(at - 1)) at--;
-    if (at > 0) yield { at, before: links[at]!, through: links[end]! };
+    if (at > 0) yield { at, before: clientLinks[at]!, through: clientLinks[end]! };
     end = at;
   }
 }
 
-/** Undefined when the result breaks a rule that the client's own conversation keeps. */
+/** Inserts all of these hidden recalls. Undefined when the result breaks a rule that the client's own conversation keeps. */
 function inserted(
   { codec, reading }: HiddenRecallRequest,
   conversation: Conversation,
@@ -158,11 +166,12 @@ function inserted(
 ): Conversation | undefined {
   const body = codec.insertHiddenRecalls(conversation, hiddenRecalls);
   if (body === conversation.body) return conversation;
-  const whole = codec.read(body, reading);
-  return newProblems(codec.rules, conversation, whole).length > 0 ? undefined : whole;
+  const fullConversation = codec.read(body, reading);
+  const problems = newProblems(codec.rules, conversation, fullConversation);
+  return problems.length > 0 ? undefined : fullConversation;
 }
 
-/** Of hidden recalls that cannot all be put back those that can, looked for by halves: most often all but one can. */
+/** Finds, by halving the list, the hidden recalls that can be put back when not all can. Usually only one cannot. */
 function validOnes(
   request: HiddenRecallRequest,
   conversation: Conversation,
@@ -175,9 +184,9 @@ function validOnes(
   );
 }
 
-// Replies that the provider keeps. The client knows such a reply by one name; after a private recall, the provider may know it by another.
+// Replies that the provider keeps. The client knows such a reply by one name; after a hidden recall, the provider may know it by another.
 
-/** The conversation itself where nothing was recalled in private. */
+/** Names the reply to continue from as the provider knows it. Without a kept reply, the conversation stays as it is. */
 export function withKeptReply(
   codec: Codec,
   reading: ReadContext,
@@ -189,40 +198,44 @@ export function withKeptReply(
     : conversation;
 }
 
-// Opening a request: the recalls and the fold that the store has for it are restored, and everything that triggers need is counted.
+// Opening a request: restores its hidden recalls and its fold, and counts everything that triggers need.
 
-/** What is to be compacted: what came, that with the reply it goes on from by its right name, and what is known of it. */
+/** A request that was read, with the stored state for it. */
 export type IncomingRequest = {
-  readonly came: Conversation;
+  /** The conversation as the client sent it. */
+  readonly clientConversation: Conversation;
+  /** The same, with the name that the provider knows for the reply that it continues. */
   readonly conversation: Conversation;
-  readonly known: StoredState;
+  readonly stored: StoredState;
 };
 
-/** A request as it stands under the fold that was found for it, and all that is reckoned from. */
+/** A request under the fold that was found for it, with everything that the decision to fold depends on. */
 export type OpenedRequest = {
-  /** With what the model recalled in private. */
+  /** The conversation with hidden recalls. */
   readonly fullConversation: Conversation;
   readonly memory: FoldMemory;
   readonly found: FoundFold | undefined;
-  /** The provider refused our edits in this conversation. */
+  /** True when the provider refused our edits in this conversation. */
   readonly foldingDisabled: boolean;
-  /** When it refused them, in milliseconds since the epoch; undefined when it did not, or nobody knows. */
+  /** When it refused them, in milliseconds since the epoch; undefined when it did not, or when the time is unknown. */
   readonly foldingDisabledSince: number | undefined;
   readonly input: PlanInput;
+  /** The full conversation under the fold that was found, or under no edits. */
   readonly start: Draft;
   readonly calibrator: Calibrator;
   readonly tokenCounter: TokenCounter;
   readonly window: ModelWindow;
   readonly prices: CachePrices | undefined;
   readonly state: TriggerState;
-  /** Tokens of it without any edit, by the counter. */
+  /** Tokens of the request without any edit, by the counter. */
   readonly before: number;
-  /** Whether the request before offered the recall tool; undefined where this process does not know it, or it had other tools. */
+  /** Whether the previous request offered the recall tool; undefined when this process did not send it, or when it had other tools. */
   readonly wasOffered: boolean | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number | undefined;
 };
 
+/** Restores the stored history of a request, and counts its tokens. */
 export async function openRequest(
   engine: EngineState,
   request: EngineRequest,
@@ -230,30 +243,30 @@ export async function openRequest(
   slices?: Slices,
 ): Promise<OpenedRequest> {
   const { options } = engine;
-  const { conversation, came, known } = incoming;
+  const { conversation, clientConversation, stored } = incoming;
   const tokenCounter = await options.counterFor(conversation.model);
-  const window = smaller(
+  const window = smallerWindow(
     await options.windowFor(conversation.model),
     engine.windows.find(windowKey(request, conversation)),
   );
   const now = options.clock?.();
-  const { whole: fullConversation, memory, found } = withStoredState(engine, request, incoming, now);
-  const { links } = memory;
+  const { fullConversation, memory, found } = withStoredState(engine, request, incoming, now);
+  const { clientLinks, fullLinks } = memory;
   const { foldingDisabled = false, foldingDisabledSince } = found?.fold ?? {};
-  const last = engine.lastSent.find(links);
+  const last = engine.lastSent.find(clientLinks);
   const wasOffered = last?.request.preamble === preambleOf(conversation) ? last.request.offers : undefined;
-  // Recalls that were put back are calls of the tool.
+  // Hidden recalls that were put back are calls of the tool, so it must be offered.
   const isOffered =
     !foldingDisabled &&
     (isOfferedAlways(options, request.codec, conversation) || fullConversation !== conversation);
-  const repeats = repeatsIn(engine, request, fullConversation);
+  const referenceMemo = referenceMemoFor(engine, request, fullConversation);
   const shrinking = shrinkingOf(
-    { ...request, settings: options.shrinks, repeats },
+    { ...request, settings: options.shrinks, referenceMemo },
     fullConversation,
     found?.fold,
   );
-  const ready = known.ready.find(({ upTo, link }) => memory.whole[upTo] === link);
-  const notReady = () => engine.summaryNotes.find(memory.tenant, memory.whole) ?? 'none was begun in time';
+  const ready = stored.ready.find(({ upTo, link }) => fullLinks[upTo] === link);
+  const notReady = () => engine.summaryNotes.find(memory.tenant, fullLinks) ?? 'none was begun in time';
   const input: PlanInput = {
     ...planInputFor(engine, request, fullConversation, tokenCounter),
     isOffered,
@@ -267,9 +280,9 @@ export async function openRequest(
   await countInSlices(input, fullConversation);
   const start = await replayFold(input, found);
   await slices?.pause();
-  const calibrator = calibratorFor(engine.calibration, request.tenant, conversation, links);
+  const calibrator = calibratorFor(engine.calibration, request.tenant, conversation, clientLinks);
   const prices = await options.pricesFor?.(conversation.model, calibrator.correction.correct(start.tokens));
-  const traces = { last, sent: known.foldStore.lastSent };
+  const idle = { last, sent: stored.foldStore.lastSent };
   return {
     fullConversation,
     memory,
@@ -283,13 +296,13 @@ export async function openRequest(
     window,
     prices,
     state: triggerState({
-      came,
+      clientConversation,
       input,
       start,
       window,
       prices,
       correction: calibrator.correction,
-      traces,
+      idle,
       now,
     }),
     before: input.counter.total(conversation),
@@ -298,28 +311,25 @@ export async function openRequest(
   };
 }
 
-/**
- * The conversation as the model knows it: with what it recalled in private, but where it is left alone because its provider refused our
- * edits.
- */
+/** Returns the conversation with its hidden recalls and its newest fold. It gets no hidden recalls while folding is disabled for it. */
 function withStoredState(
   engine: EngineState,
   request: EngineRequest,
-  { came, conversation, known }: IncomingRequest,
+  { clientConversation, conversation, stored }: IncomingRequest,
   now: number | undefined,
 ) {
-  const added = conversation.messages.length - came.messages.length;
+  const added = conversation.messages.length - clientConversation.messages.length;
   const { codec } = request;
-  const folds = known.foldStore.folds.map((found) => withoutOldRefusal(found, now));
+  const folds = stored.foldStore.folds.map((found) => withoutOldRefusal(found, now));
   const isFoldingDisabled = folds[0]?.fold.foldingDisabled ?? false;
-  const whole = isFoldingDisabled
+  const fullConversation = isFoldingDisabled
     ? conversation
-    : withHiddenRecalls({ codec, reading: engine.reading }, conversation, known.hiddenRecalls, added);
-  const memory = foldMemory(engine, request, came, whole);
-  return { whole, memory, found: foldFor(folds, whole, memory.whole) };
+    : withHiddenRecalls({ codec, reading: engine.reading }, conversation, stored.hiddenRecalls, added);
+  const memory = foldMemory(engine, request, clientConversation, fullConversation);
+  return { fullConversation, memory, found: foldFor(folds, fullConversation, memory.fullLinks) };
 }
 
-/** The context window that a provider enforces is known by tenant, upstream and model. */
+/** Returns the key of a context window that was learned: tenant, upstream and model. */
 export function windowKey(
   { tenant, upstream }: EngineRequest,
   { model }: Pick<Conversation, 'model'>,
@@ -327,7 +337,7 @@ export function windowKey(
   return { tenant, upstream, model };
 }
 
-function smaller(window: ModelWindow, learned: number | undefined): ModelWindow {
+function smallerWindow(window: ModelWindow, learned: number | undefined): ModelWindow {
   return learned === undefined || learned >= (window.tokens ?? Number.POSITIVE_INFINITY)
     ? window
     : { ...window, tokens: learned };

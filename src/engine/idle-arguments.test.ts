@@ -4,7 +4,7 @@ import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { planInputFor } from '../../test/support/plan-input.ts';
 import { foldView } from '../../test/support/strategy-suite.ts';
-import { deadArguments } from './idle-content.ts';
+import { idleArguments } from './idle-content.ts';
 
 const file = 'const x = 1;\n'.repeat(100);
 const write = (content: string): Step => ({
@@ -20,7 +20,7 @@ function scene(
   const conversation = readChat(chatBody(steps));
   const input = planInputFor(conversation, { pins, onCount: () => (counted += 1) });
   const asked = (gone = placesEdited([])) =>
-    conversation.messages.map((message) => deadArguments(input, gone, message));
+    conversation.messages.map((message) => idleArguments(input, gone, message));
   return { conversation, asked, counted: () => counted };
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { deadWeight } from './idle-content.ts';
+import { idleContent } from './idle-content.ts';
 import { draft } from './plan.ts';
 import type { Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
@@ -34,7 +34,7 @@ async function weighIn(
   { edits = [], ...change }: Parameters<typeof planInputFor>[1] & { readonly edits?: readonly Edit[] },
 ) {
   const input = planInputFor(conversation, { recallTool: recallToolFor(['run']), ...change });
-  return deadWeight(input, await draft(input, edits), { ...never, ...keepForRequests }).map(
+  return idleContent(input, await draft(input, edits), { ...never, ...keepForRequests }).map(
     ({ message, evicts, requests }) => `${message} ${evicts} since ${requests}`,
   );
 }

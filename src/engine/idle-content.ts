@@ -1,6 +1,6 @@
 /**
- * What of a conversation is dead weight: large, or whole steps, and so many requests old that it is not likely to be used again. Reckoned
- * from the conversation alone, so that every instance reckons the same, and from remembered counts, so that it is cheap on every request.
+ * Finds idle content: large texts, and complete steps, that are so many requests old that the model is unlikely to use them again. It depends on
+ * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
 import { unitsOf, userSpeaks } from '../conversation/turns.ts';
@@ -10,12 +10,12 @@ import { type EditedPlaces, placesEdited, remainingTokens } from '../strategies/
 import { longArguments } from '../strategies/lib/long-arguments.ts';
 import type { EvictionCandidate, Evicts, KeepForRequests } from '../triggers/trigger.ts';
 
-/** Tokens of a stub, and of what is left of a part that a stub was put in. */
+/** The approximate tokens of a stub, and of a part with a stub in it. */
 const stubTokens = 60;
-const leftTokens = 90;
+const stubbedPartTokens = 90;
 
-/** In the order of the conversation. Nothing where the model could not ask for it again. */
-export function deadWeight(
+/** Returns the candidates for eviction in the order of the conversation. There are none without a recall tool. */
+export function idleContent(
   input: PlanInput,
   start: Draft,
   keepForRequests: KeepForRequests,
@@ -23,21 +23,21 @@ export function deadWeight(
   const { conversation, counter, protects, recallTool } = input;
   if (!recallTool) return [];
   const { messages } = conversation;
-  const gone = placesEdited(start.edits);
-  const steps = finishedSteps(input, gone.messages);
+  const edited = placesEdited(start.edits);
+  const steps = finishedSteps(input, edited.messages);
   const behind = tokensBehind(start, counter);
   const candidates: EvictionCandidate[] = [];
   const saved = savedByMessage(start.shrinks);
-  const standing = (index: number) => counter.message(conversation, index) - (saved.get(index) ?? 0);
+  const tokensOf = (index: number) => counter.message(conversation, index) - (saved.get(index) ?? 0);
   const references = referencesIn(start.shrinks);
   let requests = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
     const isReply = message.role === 'assistant';
     if (isReply && messages[index - 1]?.role !== 'assistant') requests++;
-    if (gone.messages.has(index)) continue;
+    if (edited.messages.has(index)) continue;
     if (protects.message(index)) {
-      references.stays(index);
+      references.keep(index);
       continue;
     }
     const add = (evicts: Evicts, tokens: number, age: number) => {
@@ -50,52 +50,52 @@ export function deadWeight(
           behind: behind(messages.length - index),
         });
     };
-    const ofTexts = requests - (isReply ? keepForRequests.arguments : keepForRequests.results);
+    const textAge = requests - (isReply ? keepForRequests.arguments : keepForRequests.results);
     const texts =
-      ofTexts <= 0
+      textAge <= 0
         ? 0
         : isReply
-          ? deadArguments(input, gone, message)
+          ? idleArguments(input, edited, message)
           : Math.max(
-              references.least(index),
-              deadResults(input, gone, message, standing) - references.owed(index),
+              references.minimum(index),
+              idleResults(input, edited, message, tokensOf) - references.returning(index),
             );
-    add({ evicts: 'texts' }, texts, ofTexts);
-    // The results of a step came with the request after its reply.
-    const ofStep = requests - (isReply ? 1 : 0);
+    add({ evicts: 'texts' }, texts, textAge);
+    // The results of a step were sent with the request after its reply.
+    const stepAge = requests - (isReply ? 1 : 0);
     const step = steps[index];
-    const age = step === undefined ? 0 : ofStep - keepForRequests[step.kind];
+    const age = step === undefined ? 0 : stepAge - keepForRequests[step.kind];
     if (step && age > 0) {
-      const left = whatIsLeft(gone, message, standing) - references.owed(index) - texts;
+      const left = remainingAfterEdits(edited, message, tokensOf) - references.returning(index) - texts;
       add(
         step.kind === 'recalls'
-          ? { evicts: 'recall', exchange: sumOf(step.messages, standing) }
+          ? { evicts: 'recall', exchange: sumOf(step.messages, tokensOf) }
           : { evicts: 'message' },
         left,
         age,
       );
     }
-    if (texts === 0 && age <= 0) references.stays(index);
+    if (texts === 0 && age <= 0) references.keep(index);
   }
   return candidates.toReversed();
 }
 
-/** What goes as a whole: a reply, and all that answers its calls. */
-type Step = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messages: readonly Message[] };
+/** A step: a reply with the results of its calls. It is dropped as a unit. */
+type IdleStep = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messages: readonly Message[] };
 
-/** Those that may go, by the index of each of their messages. Asked with every request, so it is one pass. */
-function finishedSteps({ conversation, protects, codec }: PlanInput, gone: EditedPlaces['messages']) {
+/** Finds the complete steps that may be dropped, by the index of each of their messages. It runs on every request, in one pass. */
+function finishedSteps({ conversation, protects, codec }: PlanInput, edited: EditedPlaces['messages']) {
   const isFree = (message: Message) =>
-    !gone.has(message.index) &&
+    !edited.has(message.index) &&
     !protects.message(message.index) &&
     message.parts.every((_, part) => !protects.part(message.index, part)) &&
     !userSpeaks(conversation, message) &&
     codec.rules.mayEdit(conversation, { kind: 'drop-message', message: message.index, memory: undefined });
-  const steps: (Step | undefined)[] = [];
+  const steps: (IdleStep | undefined)[] = [];
   for (const messages of unitsOf(conversation)) {
     if (messages[0]!.role !== 'assistant') continue;
     const kind = kindOf(messages, protects);
-    // A call that nothing answers is not finished.
+    // A step with an unanswered call is not complete.
     if ((kind === 'steps' && messages.length === 1) || !messages.every(isFree)) continue;
     const step = { kind, messages };
     for (const { index } of messages) steps[index] = step;
@@ -103,8 +103,8 @@ function finishedSteps({ conversation, protects, codec }: PlanInput, gone: Edite
   return steps;
 }
 
-function kindOf(messages: readonly Message[], protects: PlanInput['protects']): Step['kind'] {
-  let kind: Step['kind'] = 'replies';
+function kindOf(messages: readonly Message[], protects: PlanInput['protects']): IdleStep['kind'] {
+  let kind: IdleStep['kind'] = 'replies';
   for (const { index, parts } of messages) {
     for (let part = 0; part < parts.length; part++) {
       const { type } = parts[part]!;
@@ -116,16 +116,16 @@ function kindOf(messages: readonly Message[], protects: PlanInput['protects']): 
   return kind;
 }
 
-function sumOf(step: readonly Message[], standing: (index: number) => number): number {
-  return step.reduce((sum, { index }) => sum + standing(index), 0);
+function sumOf(step: readonly Message[], tokensOf: (index: number) => number): number {
+  return step.reduce((sum, { index }) => sum + tokensOf(index), 0);
 }
 
-/** Tokens that stubs would save in the results of this message. */
-function deadResults(
-  { protects, compressionBytesThreshold: least }: PlanInput,
-  gone: EditedPlaces,
+/** Returns the tokens that stubs would save in the results of this message. */
+function idleResults(
+  { protects, compressionBytesThreshold: minBytes }: PlanInput,
+  edited: EditedPlaces,
   { index, parts, span }: Message,
-  standing: (index: number) => number,
+  tokensOf: (index: number) => number,
 ): number {
   let bytes = 0;
   let texts = 0;
@@ -134,49 +134,54 @@ function deadResults(
     if (part.type !== 'tool-result' || protects.part(index, at) || protects.recalled(index, at)) continue;
     for (let text = 0; text < part.texts.length; text++) {
       const { start, end } = part.texts[text]!;
-      if (end - start - 2 < least) continue;
-      if (gone.texts.size > 0 && gone.texts.has(`${index}.${at}.${text}`)) continue;
+      if (end - start - 2 < minBytes) continue;
+      if (edited.texts.size > 0 && edited.texts.has(`${index}.${at}.${text}`)) continue;
       bytes += end - start;
       texts++;
     }
   }
   if (bytes === 0) return 0;
   const share = bytes / (span.end - span.start);
-  return standing(index) * share - stubTokens * texts;
+  return tokensOf(index) * share - stubTokens * texts;
 }
 
-/** What refers to lines in front of it, asked from the end of the conversation on. */
+/** Tracks references while the conversation is visited from its end. */
 function referencesIn(shrinks: readonly Shrink[]) {
-  const owed = new Map<number, number>();
+  const returning = new Map<number, number>();
   const from = Map.groupBy(
     shrinks.filter(({ refers }) => refers),
     ({ at }) => at.message,
   );
   return {
-    stays(message: number): void {
+    /** Records that the references of this message stay. */
+    keep(message: number): void {
       for (const { refers = [] } of from.get(message) ?? [])
-        for (const { message: to, tokens } of refers) owed.set(to, (owed.get(to) ?? 0) + tokens);
+        for (const { message: to, tokens } of refers) returning.set(to, (returning.get(to) ?? 0) + tokens);
     },
-    /** Tokens that come back where they are referred to when this message goes, for that stays. */
-    owed: (message: number) => owed.get(message) ?? 0,
-    /** What only refers to others goes with them, or else it would stand there whole. */
-    least: (message: number) => (from.has(message) ? 1 : 0),
+    /** Tokens that return in later messages that refer to this one, when this one is dropped. */
+    returning: (message: number) => returning.get(message) ?? 0,
+    /** A message with references is a candidate, too: without its sources it would be sent in full. */
+    minimum: (message: number) => (from.has(message) ? 1 : 0),
   };
 }
 
-/** Tokens of a message under the edits made so far. */
-function whatIsLeft(gone: EditedPlaces, message: Message, standing: (index: number) => number): number {
+/** Returns the tokens of a message under the edits made so far. */
+function remainingAfterEdits(
+  edited: EditedPlaces,
+  message: Message,
+  tokensOf: (index: number) => number,
+): number {
   const isStubbed = (part: Part, at: number) => {
     const key = `${message.index}.${at}`;
     return (
-      gone.inputs.has(key) ||
-      (part.type === 'tool-result' && part.texts.some((_, text) => gone.texts.has(`${key}.${text}`)))
+      edited.inputs.has(key) ||
+      (part.type === 'tool-result' && part.texts.some((_, text) => edited.texts.has(`${key}.${text}`)))
     );
   };
-  return message.parts.some(isStubbed) ? leftTokens * message.parts.length : standing(message.index);
+  return message.parts.some(isStubbed) ? stubbedPartTokens * message.parts.length : tokensOf(message.index);
 }
 
-/** Tokens of the last so many messages that are sent; edits stand in front of what they leave alone. */
+/** Returns a function that counts the tokens of the last messages that are sent. Edited messages are always in front of unedited ones. */
 function tokensBehind({ sent }: Draft, counter: PlanInput['counter']): (messages: number) => number {
   const sums = [0];
   return (messages) => {
@@ -189,27 +194,27 @@ function tokensBehind({ sent }: Draft, counter: PlanInput['counter']): (messages
   };
 }
 
-// Long arguments of calls. The result is remembered with the call, because every old message is asked about with every request.
+// Long arguments of calls. The saving is remembered with the call, because every request asks for every old message.
 
-/** Tokens of a stub in place of one text. */
+/** The approximate tokens of a stub in place of one argument. */
 const argumentStubTokens = 80;
 
-type Call = Part & { readonly type: 'tool-call' };
+type IdleCall = Part & { readonly type: 'tool-call' };
 
-/** By call; for each way of counting what stubs would save. */
-const known = new WeakMap<Call, Map<string, number>>();
+/** The tokens that stubs would save, by call, and then by counter and threshold. */
+const argumentSavings = new WeakMap<IdleCall, Map<string, number>>();
 
-/** Tokens that stubbing would save in this message; none where it may not be touched, or was already. */
-export function deadArguments(
+/** Returns the tokens that stubs would save in the arguments of this message; 0 when it is protected or already edited. */
+export function idleArguments(
   input: PlanInput,
-  gone: Pick<EditedPlaces, 'messages' | 'parts' | 'inputs'>,
+  edited: Pick<EditedPlaces, 'messages' | 'parts' | 'inputs'>,
   message: Message,
 ): number {
   const { index, role, parts } = message;
-  if (role !== 'assistant' || gone.messages.has(index) || input.protects.message(index)) return 0;
+  if (role !== 'assistant' || edited.messages.has(index) || input.protects.message(index)) return 0;
   return parts.reduce((sum, part, at) => {
     const key = `${index}.${at}`;
-    if (part.type !== 'tool-call' || gone.parts.has(key) || gone.inputs.has(key)) return sum;
+    if (part.type !== 'tool-call' || edited.parts.has(key) || edited.inputs.has(key)) return sum;
     const saved = savedIn(input, message, part);
     const isKept =
       saved === 0 ||
@@ -227,33 +232,33 @@ export function deadArguments(
 }
 
 function savedIn(
-  { conversation, counter, compressionBytesThreshold: least }: PlanInput,
+  { conversation, counter, compressionBytesThreshold: minBytes }: PlanInput,
   message: Message,
-  call: Call,
+  call: IdleCall,
 ): number {
-  if (call.input.end - call.input.start < least) return 0;
-  const way = `${counter.name} ${least}`;
-  const saved = known.get(call) ?? new Map<string, number>();
-  known.set(call, saved);
-  let tokens = saved.get(way);
+  if (call.input.end - call.input.start < minBytes) return 0;
+  const key = `${counter.name} ${minBytes}`;
+  const saved = argumentSavings.get(call) ?? new Map<string, number>();
+  argumentSavings.set(call, saved);
+  let tokens = saved.get(key);
   if (tokens === undefined) {
-    const values = longArguments(conversation, message, call, least)?.values ?? [];
+    const values = longArguments(conversation, message, call, minBytes)?.values ?? [];
     tokens = values.reduce((sum, { text }) => sum + Math.max(0, counter.text(text) - argumentStubTokens), 0);
-    saved.set(way, tokens);
+    saved.set(key, tokens);
   }
   return tokens;
 }
 
-// Tokens that a fold could still take out. Triggers in absolute tokens look at these, because no fold removes tools, system text, protected or
-// pinned messages, parts that the provider requires unchanged, or the stubs of earlier folds.
+// Tokens that a fold could still remove. Triggers with absolute limits use them, because no fold removes tools, system text, protected or pinned
+// messages, parts that the provider requires unchanged, or the stubs of earlier folds.
 
 /**
- * Returns the tokens, in counts, of all units that may be dropped whole, and of the results that may be offloaded from the others. Costs a
- * pass over the messages, so it is for requests that are large enough for the answer to matter.
+ * Returns the plain count of all units that may be dropped, and of the results in other units that a stub may replace. It takes a pass over the
+ * messages, so it is only called for large requests.
  */
 export function foldableTokens(input: PlanInput, { edits, shrinks }: Draft): number {
-  const { conversation, counter, protects, codec, compressionBytesThreshold: least } = input;
-  const gone = placesEdited(edits);
+  const { conversation, counter, protects, codec, compressionBytesThreshold: minBytes } = input;
+  const edited = placesEdited(edits);
   const saved = savedByMessage(shrinks);
   const remaining = remainingTokens({
     conversation,
@@ -276,7 +281,7 @@ export function foldableTokens(input: PlanInput, { edits, shrinks }: Draft): num
     const bytes = parts.reduce((sum, part, at) => {
       if (part.type !== 'tool-result' || protects.part(index, at) || protects.recalled(index, at)) return sum;
       const open = part.texts.filter(({ start, end }, text) => {
-        if (end - start - 2 < least || gone.texts.has(`${index}.${at}.${text}`)) return false;
+        if (end - start - 2 < minBytes || edited.texts.has(`${index}.${at}.${text}`)) return false;
         const place = { message: index, part: at, text };
         return codec.rules.mayEdit(conversation, {
           kind: 'replace-text',
@@ -292,7 +297,7 @@ export function foldableTokens(input: PlanInput, { edits, shrinks }: Draft): num
 
   let tokens = 0;
   for (const unit of unitsOf(conversation)) {
-    const open = unit.filter(({ index }) => !gone.messages.has(index));
+    const open = unit.filter(({ index }) => !edited.messages.has(index));
     const tokensOf = open.every(isFree) ? ({ index }: Message) => remaining(index) : tokensOfResults;
     for (const message of open) tokens += tokensOf(message);
   }

@@ -1,6 +1,6 @@
 /**
- * Makes a fold: asks the strategies in order until the demand is met, and checks after each that the result is valid, smaller and
- * really counts less. Whatever fails that is taken back. Pure but for the memos it reads.
+ * Plans a fold: runs the strategies in order until the demand is met, and checks after each that the result is valid, smaller and counts
+ * fewer tokens. Edits that fail a check are undone. Pure, except for memos.
  */
 import type { ReadContext, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, TextPlace } from '../conversation/conversation.ts';
@@ -17,49 +17,51 @@ import type { FoundSummary } from '../store/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import type { Demand, FoldOnly } from '../triggers/trigger.ts';
 
-/** Everything a fold is made from. */
+/** The input of a fold. */
 export type PlanInput = ShrinkInput & {
   readonly reading: ReadContext;
   readonly compressionBytesThreshold: number;
-  /** Whether the client keeps what is folded here, and offers the recall tool itself. */
+  /** True when the client keeps folded messages in its history, and offers the recall tool itself. */
   readonly isHistoryKept: boolean;
-  /** Whether the recall tool stands there even if nothing is to be recalled: what was sent before had it, or this agent's will need it. */
+  /** True when the recall tool is offered even if there is nothing to recall. */
   readonly isOffered: boolean;
-  /** Tokens that offering the recall tool costs, by what decides them. */
+  /** The tokens of the recall tool's definition, by format, counter and tool name. */
   readonly toolCosts: Map<string, number>;
-  /** Whether each step of a fold is checked as the whole is: one was found to be broken. */
-  readonly isWary?: boolean;
-  /** Tells whether the time for folds that only save money is over. A forced fold goes on. */
+  /** True when each step is checked as closely as the whole fold, after the whole one failed its check. */
+  readonly checksEachStep?: boolean;
+  /** True when no time is left for folds that only save money. A forced fold ignores it. */
   readonly isTooLate: () => boolean;
+  /** A summary that was written ahead. */
   readonly ready?: FoundSummary | undefined;
+  /** Tells why there is none. */
   readonly notReady?: () => string | undefined;
-  /** What texts come to that strategies put in to compress others. */
+  /** Compressions by the text that a strategy put in. */
   readonly compressions: Map<string, Compression>;
 };
 
 /** A conversation under edits: the bytes that would be sent, read again and counted. */
 export type Draft = {
-  /** Those of folds. */
+  /** The edits of folds. */
   readonly edits: readonly Edit[];
-  /** Those made at birth, beside them. */
+  /** The edits that shorten results on arrival. */
   readonly shrinks: readonly Shrink[];
   readonly body: Uint8Array;
-  /** The body read again; without any edit the client's own conversation, which differs from it by the recall tool at most. */
+  /** The conversation read from `body`. Without edits it is the client's own, which may lack the recall tool. */
   readonly sent: Conversation;
-  /** Whether the model is offered the recall tool. */
+  /** True when the body offers the recall tool. */
   readonly offers: boolean;
   readonly tokens: number;
-  /** Messages without system, as they would be sent. */
+  /** The number of messages that would be sent, without system messages. */
   readonly messages: number;
 };
 
-/** A fold made anew, and by which steps. */
-export type Planned = { readonly draft: Draft; readonly steps: readonly FoldStep[] };
+/** A new fold, and the steps that made it. */
+export type FoldPlan = { readonly draft: Draft; readonly steps: readonly FoldStep[] };
 
-/** How often one strategy is asked again when its estimate fell short. */
-const mostRounds = 6;
+/** How often one strategy may propose again when its estimate fell short. */
+const maxRounds = 6;
 
-/** `references: false`: with every result whole, as it stands when nothing that it refers to is left. */
+/** Applies edits to the conversation, and counts the result. `references: false` shows every result in full, as if it could refer to no other. */
 export async function draft(
   input: PlanInput,
   edits: readonly Edit[],
@@ -72,17 +74,17 @@ export async function draft(
   const offers = input.recallTool !== undefined && (input.isOffered || leavesOriginals(all));
   const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
   const body = codec.write(conversation, all, recallTool ? { recallTool } : {});
-  const isAsItCame = all.length === 0;
+  const isUnedited = all.length === 0;
   await input.slices?.pause();
-  const sent = isAsItCame ? conversation : await readInSlices(codec, body, input.reading, input.slices);
+  const sent = isUnedited ? conversation : await readInSlices(codec, body, input.reading, input.slices);
   await input.slices?.pause();
   await countInSlices(input, sent);
-  const tokens = input.counter.total(sent) + (isAsItCame ? await toolCost(input, recallTool, body) : 0);
+  const tokens = input.counter.total(sent) + (isUnedited ? await toolCost(input, recallTool, body) : 0);
   const messages = sent.messages.reduce((sum, { role }) => sum + Number(role !== 'system'), 0);
   return { edits, shrinks, body, sent, offers, tokens, messages };
 }
 
-/** Has the blocks counted that were not counted before. */
+/** Counts new blocks, and lets other requests run in between. */
 export async function countInSlices(
   { counter, slices }: Pick<PlanInput, 'counter' | 'slices'>,
   conversation: Conversation,
@@ -94,7 +96,7 @@ export async function countInSlices(
   }
 }
 
-/** Measured once: most requests go out without edits, and reading those again for the sake of the tool would double their cost. */
+/** Returns the tokens of the recall tool's definition. They are measured once: reading every unedited request again would double its cost. */
 async function toolCost(
   { codec, conversation, counter, reading, toolCosts, slices }: PlanInput,
   recallTool: RecallTool | undefined,
@@ -102,36 +104,36 @@ async function toolCost(
 ): Promise<number> {
   if (!recallTool) return 0;
   const key = `${codec.name} ${counter.name} ${recallTool.name}`;
-  const known = toolCosts.get(key);
-  if (known !== undefined) return known;
+  const measured = toolCosts.get(key);
+  if (measured !== undefined) return measured;
   const offering = await readInSlices(codec, body, reading, slices);
-  const ahead = (one: Conversation) =>
+  const preambleTokens = (one: Conversation) =>
     one.preamble.reduce((sum, block) => sum + counter.block(one, block), 0);
-  const cost = ahead(offering) - ahead(conversation);
+  const cost = preambleTokens(offering) - preambleTokens(conversation);
   toolCosts.set(key, cost);
   return cost;
 }
 
 /**
- * A fold whose body is sound, or none. The body is read once more here, by other code than the one that made it; where that finds a
- * fault, the fold is made again with every step of it checked so, and what broke it is left out.
+ * Plans a fold whose body is sound. Independent code reads the body again; if that finds a fault, the fold is planned again with a check of
+ * every step, which leaves out the step that broke it.
  */
 export async function planFold(
   input: PlanInput,
   before: Draft,
   demand: Demand,
   strategies: readonly Strategy[],
-): Promise<Planned> {
+): Promise<FoldPlan> {
   const planned = await foldOnce(input, before, demand, strategies);
   await input.slices?.pause();
   const fault = faultIn(input, before, planned.draft);
   if (fault === undefined) return planned;
-  const wary = await foldOnce({ ...input, isWary: true }, before, demand, strategies);
-  if (faultIn(input, before, wary.draft) === undefined) return wary;
+  const checked = await foldOnce({ ...input, checksEachStep: true }, before, demand, strategies);
+  if (faultIn(input, before, checked.draft) === undefined) return checked;
   return { draft: before, steps: [{ strategy: 'check', edits: 0, tokensSaved: 0, refused: fault }] };
 }
 
-/** Undefined for what was found sound before. */
+/** Returns the fault of a new body; undefined when it is sound. */
 function faultIn({ codec, conversation }: PlanInput, before: Draft, made: Draft): string | undefined {
   if (made === before) return undefined;
   const fault = newFault(codec.rules, conversation.body, made.body);
@@ -144,11 +146,11 @@ async function foldOnce(
   before: Draft,
   demand: Demand,
   strategies: readonly Strategy[],
-): Promise<Planned> {
+): Promise<FoldPlan> {
   const plan = await runAll(input, before, demand, strategies);
   const { draft: after, steps } = plan;
   const isTooMuch = demand.atMost !== undefined && after.tokens > demand.atMost;
-  // What was made smaller is not cut, too: where that is not enough, cutting alone may be.
+  // Results that were compressed are not also cut. If compressing was not enough, cutting alone may be.
   const others = strategies.filter(({ reach }) => reach !== 'newest');
   if (isTooMuch && steps.some(({ strategy }) => !others.some(({ name }) => name === strategy)))
     return foldOnce(input, before, demand, others);
@@ -160,14 +162,14 @@ async function runAll(
   before: Draft,
   demand: Demand,
   strategies: readonly Strategy[],
-): Promise<Planned> {
+): Promise<FoldPlan> {
   const steps: FoldStep[] = [];
   const references = before.shrinks.filter(({ refers }) => refers !== undefined);
-  // With the tool that comes with the fold, so that no step has to make up for it alone.
+  // Every step is counted with the recall tool that the fold adds, so that no single step has to make up for it.
   const offering = { ...input, isOffered: true };
   const isAsPlanned = references.length === 0 && (before.offers || !input.recallTool);
   const start = isAsPlanned ? before : await draft(offering, before.edits, { references: false });
-  const plan: Plan = { input: offering, demand, replayed: before.edits, references };
+  const plan: PlanContext = { input: offering, demand, replayed: before.edits, references };
   let current = start;
   for (const strategy of strategies) {
     if (strategy.reach === 'everything' && !demand.force) continue;
@@ -176,39 +178,39 @@ async function runAll(
     if (outcome.step) steps.push(outcome.step);
     current = outcome.draft;
   }
-  // As it will be laid out from now on: with what went, a result may refer to another where it referred to none.
-  const isFinal = input.shrinking?.repeats === undefined && isAsPlanned;
+  // The final form: after the fold, a result may refer to another one than before.
+  const isFinal = input.shrinking?.referenceMemo === undefined && isAsPlanned;
   const after = current === start ? before : isFinal ? current : await draft(input, current.edits);
   return { draft: after, steps };
 }
 
 /**
- * What strategies are run for. They see each result whole, for when lines go that another result refers to they stand there instead: what
- * a strategy takes out would come back elsewhere, and what was made to fit might not.
+ * The context in which strategies run. They see every result in full: if a strategy removed lines that another result refers to, these lines
+ * would return there, and the request might not fit.
  */
-type Plan = {
+type PlanContext = {
   readonly input: PlanInput;
   readonly demand: Demand;
-  /** Edits of earlier folds: they were sent already, so what goes with them went with them then. */
+  /** The edits of earlier folds, which are complete and were sent already. */
   readonly replayed: readonly Edit[];
-  /** Shrinks that refer to other results, where nothing more is folded. */
+  /** The shrinks that refer to other results. */
   readonly references: readonly Shrink[];
 };
 
 /**
- * A fold re-bills all that stands behind it. One that is only wished for must win a quarter of what is asked, or as much as would have
- * been asked of the newest results, or else the next request would ask for the next small fold, and so on every turn.
+ * True when a fold saves enough. A fold re-bills everything behind it, so one that is not forced must save a quarter of the demand, or meet the
+ * goal for the newest results. Otherwise there would be a small fold on every turn.
  */
 function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
   const won = amount(before, demand) - amount(after, demand);
   if (after.tokens > before.tokens || after.body.length > before.body.length) return false;
   if (demand.force || (demand.newest && after.tokens <= demand.newest.target)) return true;
-  const asked = amount(before, demand) - demand.goal.target;
-  return won >= Math.max(asked * (demand.only ? 0.5 : 0.25), demand.minTokens ?? 0);
+  const wanted = amount(before, demand) - demand.goal.target;
+  return won >= Math.max(wanted * (demand.only ? 0.5 : 0.25), demand.minTokens ?? 0);
 }
 
 async function runStrategy(
-  plan: Plan,
+  plan: PlanContext,
   start: Draft,
   strategy: Strategy,
 ): Promise<{ draft: Draft; step?: FoldStep }> {
@@ -216,13 +218,13 @@ async function runStrategy(
   const startsOver = strategy.reach !== 'history';
   let best = start;
   let refused: string | undefined;
-  // What names messages wants all there is to have of them.
-  let asked = demand.only ? Number.POSITIVE_INFINITY : excess(start, demand, strategy);
-  for (let round = 0; round < mostRounds && asked > 0; round++) {
+  // A demand that names messages wants everything that they can save.
+  let wanted = demand.only ? Number.POSITIVE_INFINITY : excess(start, demand, strategy);
+  for (let round = 0; round < maxRounds && wanted > 0; round++) {
     if (!demand.force && input.isTooLate()) break;
-    // What makes texts smaller does so once to each, so it starts over with a larger wish; what takes them out goes on from where it is.
+    // A strategy that shortens texts does so once to each, so it starts over with a larger excess; one that drops content continues.
     const from = startsOver ? start : best;
-    const proposed = strategy.propose(viewOf(plan, from, asked));
+    const proposed = strategy.propose(viewOf(plan, from, wanted));
     if (proposed.length === 0) break;
     await input.slices?.pause();
     const next = await tryEdits(plan, from, proposed);
@@ -233,7 +235,7 @@ async function runStrategy(
     if (amount(next, demand) >= amount(best, demand)) break;
     best = next;
     const left = excess(best, demand, strategy);
-    asked = demand.only ? asked : left <= 0 ? 0 : startsOver ? asked + left * 1.5 + 50 : left;
+    wanted = demand.only ? wanted : left <= 0 ? 0 : startsOver ? wanted + left * 1.5 + 50 : left;
   }
   const before = new Set(start.edits);
   const edits = best.edits.filter((edit) => !before.has(edit)).length;
@@ -243,46 +245,50 @@ async function runStrategy(
 }
 
 async function tryEdits(
-  { input, demand, replayed }: Plan,
+  { input, demand, replayed }: PlanContext,
   from: Draft,
   proposed: readonly Edit[],
 ): Promise<Draft | { readonly refused: string }> {
   const wasSent = new Set(replayed);
   const sent = from.edits.filter((edit) => wasSent.has(edit));
-  const fresh = [...from.edits.filter((edit) => !wasSent.has(edit)), ...proposed];
-  const completed = input.codec.rules.complete(input.conversation, fresh, demand.force);
+  const newEdits = [...from.edits.filter((edit) => !wasSent.has(edit)), ...proposed];
+  const completed = input.codec.rules.complete(input.conversation, newEdits, demand.force);
   if (completed.status === 'refused') return { refused: completed.reason };
-  const already = new Set(sent.map(placeOf));
-  const added = completed.edits.filter((edit) => edit.kind !== 'drop-part' || !already.has(placeOf(edit)));
-  const edits = withoutTakenIn([...sent, ...withOriginalIds(input.conversation, added, input.idOf)]);
+  const sentPlaces = new Set(sent.map(droppedPlace));
+  const completedEdits = completed.edits.filter(
+    (edit) => edit.kind !== 'drop-part' || !sentPlaces.has(droppedPlace(edit)),
+  );
+  const edits = withoutTakenIn([...sent, ...withOriginalIds(input.conversation, completedEdits, input.idOf)]);
   const next = await draft(input, edits, { references: false });
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
-  const fault = input.isWary && newFault(input.codec.rules, input.conversation.body, next.body);
+  const fault = input.checksEachStep && newFault(input.codec.rules, input.conversation.body, next.body);
   if (fault) return { refused: fault };
   return next;
 }
 
-function placeOf(edit: Edit): string {
+/** Returns the key of the part that an edit drops; empty for other edits. */
+function droppedPlace(edit: Edit): string {
   return edit.kind === 'drop-part' ? placeKey(edit) : '';
 }
 
+/** Returns the view of a draft that strategies get. */
 export function viewOf(
-  { input, demand, references }: Omit<Plan, 'replayed'>,
+  { input, demand, references }: Omit<PlanContext, 'replayed'>,
   from: Draft,
-  asked: number,
+  wanted: number,
 ): FoldView {
   const { conversation, counter, codec } = input;
-  const stay = references.filter(({ refers }) =>
-    refers?.every(({ message }) => staysWhole(demand.only, message)),
+  const unaffected = references.filter(({ refers }) =>
+    refers?.every(({ message }) => isUntouched(demand.only, message)),
   );
-  const stubs = new Map([...from.shrinks, ...stay].map(({ at, stub }) => [textKey(at), stub]));
+  const stubs = new Map([...from.shrinks, ...unaffected].map(({ at, stub }) => [textKey(at), stub]));
   const saved = savedByMessage(from.shrinks);
   return {
     conversation,
     edits: from.edits,
     shrunk: (at) => stubs.get(textKey(at)),
-    excess: { unit: demand.goal.unit, amount: asked },
+    excess: { unit: demand.goal.unit, amount: wanted },
     isForced: demand.force,
     isHistoryKept: input.isHistoryKept,
     ready: input.ready,
@@ -306,7 +312,7 @@ function textKey(at: TextPlace): string {
   return `${placeKey(at)}.${at.text}`;
 }
 
-function staysWhole(only: FoldOnly | undefined, message: number): boolean {
+function isUntouched(only: FoldOnly | undefined, message: number): boolean {
   return only !== undefined && !only.smaller.has(message) && !only.gone.has(message);
 }
 
@@ -327,7 +333,7 @@ function amount(state: Draft, demand: Demand): number {
   return demand.goal.unit === 'tokens' ? state.tokens : state.messages;
 }
 
-/** How much is still too much for what reaches this far: the further it does, the less it is asked for. */
+/** Returns how much a strategy must still save. A strategy with a wider reach is used only for a smaller excess. */
 function excess(state: Draft, demand: Demand, { reach }: Strategy): number {
   const now = amount(state, demand);
   const { goal, newest, atMost } = demand;
@@ -341,15 +347,17 @@ function excess(state: Draft, demand: Demand, { reach }: Strategy): number {
   }
 }
 
-// Reasoning that the provider refused. Sealed reasoning is bound to the messages before it: what was written after a fold or a recall that is no
-// longer known (another gateway, a lost store) would be refused for ever, so all of it is dropped.
+// Reasoning that the provider refused. Signed reasoning is bound to the messages before it. If a fold or a hidden recall in front of it was lost
+// (another gateway, a lost store), the provider would refuse it in every request, so all reasoning is dropped.
 
-/** Undefined when there is none, and when the rest would not be valid. */
-export async function dropReasoning(input: PlanInput, start: Draft): Promise<Planned | undefined> {
-  const gone = new Set(start.edits.flatMap((edit) => (edit.kind === 'drop-part' ? [placeKey(edit)] : [])));
+/** Plans a draft without reasoning. Undefined when there is none, or when the result would not be valid. */
+export async function dropReasoning(input: PlanInput, start: Draft): Promise<FoldPlan | undefined> {
+  const droppedBefore = new Set(
+    start.edits.flatMap((edit) => (edit.kind === 'drop-part' ? [placeKey(edit)] : [])),
+  );
   const dropped = input.conversation.messages.flatMap(({ index: message, parts }) =>
     parts.flatMap(({ type }, part): readonly Edit[] =>
-      type === 'reasoning' && !gone.has(placeKey({ message, part }))
+      type === 'reasoning' && !droppedBefore.has(placeKey({ message, part }))
         ? [{ kind: 'drop-part', message, part, memory: undefined }]
         : [],
     ),

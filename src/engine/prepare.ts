@@ -1,9 +1,9 @@
 /**
- * THE SPINE: what happens to one request, step by step.
+ * THE SPINE: prepares one request, step by step.
  *
  *   read > look up > restore > decide > fold > keep > send > report
  *
- * Each step is one function. What a step finds goes to the next one as data.
+ * Each step is one function, and hands its result to the next one as data.
  */
 import { readBeginning } from '../codecs/read-beginning.ts';
 import { unremembered } from '../codecs/read-body.ts';
@@ -14,7 +14,7 @@ import { LeporelloError } from '../errors.ts';
 import { isUnanswered } from '../store/deadline-store.ts';
 import { memoryIdsIn } from '../store/ids.ts';
 import type { Demand } from '../triggers/trigger.ts';
-import { demandFor, demandInCounts, isSettled, limitOf } from './demand.ts';
+import { demandFor, demandInCounts, mustReplay, limitOf } from './demand.ts';
 import {
   type IncomingRequest,
   lookUpIn,
@@ -24,11 +24,11 @@ import {
   windowKey,
   withKeptReply,
 } from './history.ts';
-import { type Draft, dropReasoning, type Planned, planFold } from './plan.ts';
+import { type Draft, dropReasoning, type FoldPlan, planFold } from './plan.ts';
 import { hasWayBack } from './protect.ts';
 import { preparedFrom, withoutFolding } from './report.ts';
 import {
-  clientLinks,
+  clientLinksOf,
   type EngineState,
   keepOriginals,
   markSent,
@@ -40,9 +40,9 @@ import {
 import { summaryFor } from './summary-ahead.ts';
 import { type EngineRequest, inTime, passThrough, type Prepared } from './types.ts';
 
-/** Never rejects: when a step fails, the client's own body is sent, and the outcome says why. */
+/** Prepares a request to be sent. Never rejects: when a step fails, the client's own body is sent, and the outcome says why. */
 export async function prepareRequest(engine: EngineState, request: EngineRequest): Promise<Prepared> {
-  const progress: Progress = {};
+  const progress: ReadProgress = {};
   try {
     const slices = openSlices();
     const incoming = await readRequest(engine, request, slices, progress);
@@ -53,28 +53,28 @@ export async function prepareRequest(engine: EngineState, request: EngineRequest
   }
 }
 
-/** Reads the body, and asks the store at once for all that it knows of the conversation. */
+/** Reads the body, and loads everything that the store has for the conversation. */
 async function readRequest(
   engine: EngineState,
   request: EngineRequest,
   slices: Slices,
-  progress: Progress,
+  progress: ReadProgress,
 ): Promise<IncomingRequest> {
   const { codec, body } = request;
-  const came = await readInSlices(codec, body, engine.reading, slices);
-  progress.conversation = came;
-  const links = await linksInSlices(engine, request, came, slices);
-  const asked = lookUpIn(engine, request, came, links);
-  const conversation = withKeptReply(codec, engine.reading, came, await asked.reply);
+  const clientConversation = await readInSlices(codec, body, engine.reading, slices);
+  progress.conversation = clientConversation;
+  const clientLinks = await linksInSlices(engine, request, clientConversation, slices);
+  const pending = lookUpIn(engine, request, clientConversation, clientLinks);
+  const conversation = withKeptReply(codec, engine.reading, clientConversation, await pending.reply);
   progress.conversation = conversation;
-  const known = await asked.rest;
+  const stored = await pending.rest;
   await slices.pause();
-  return { came, conversation, known };
+  return { clientConversation, conversation, stored };
 }
 
 /**
- * Decides what is sent. While the store fails or does not answer, folds that only save money are not made; what this process
- * remembers is replayed, and a fold without which the request would not fit is made all the same.
+ * Decides what is sent. While the store fails or does not answer, the engine replays the folds that this process remembers, and makes
+ * a new one only if the request would not fit without it.
  */
 async function foldAndSend(
   engine: EngineState,
@@ -82,11 +82,11 @@ async function foldAndSend(
   incoming: IncomingRequest,
   slices: Slices,
 ): Promise<Prepared> {
-  const { conversation, known } = incoming;
+  const { conversation, stored } = incoming;
   learnNamedLimit(engine, request, conversation);
   const opened = await openRequest(engine, request, incoming, slices);
   await slices.pause();
-  const { demand, skipped } = demandNow(engine, request, opened, known);
+  const { demand, skipped } = demandNow(engine, request, opened, stored);
   await slices.pause();
   const attempt = await plannedFor(engine, request, opened, demand);
   if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
@@ -94,13 +94,13 @@ async function foldAndSend(
   const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start };
   const kept = await keep(engine, request, proposed);
   if (kept.status === 'already sent') {
-    const now = { ...incoming, known: { ...known, foldStore: kept.foldStore } };
-    return foldAndSend(engine, request, now, slices);
+    const updated = { ...incoming, stored: { ...stored, foldStore: kept.foldStore } };
+    return foldAndSend(engine, request, updated, slices);
   }
   const isDropped = kept.status === 'refused' && !isNeeded(request, demand);
   const planned = isDropped ? undefined : attempt;
   const result = planned?.draft ?? opened.start;
-  if (kept.status === 'kept') for (const edit of result.shrinks) engine.kept.add(edit);
+  if (kept.status === 'kept') for (const edit of result.shrinks) engine.storedShrinks.add(edit);
   else await rememberHere({ ...proposed, result });
   await slices.pause();
   const sending = send(engine, request, conversation, opened, result);
@@ -113,12 +113,12 @@ async function foldAndSend(
     sending,
     newEdits: kept.edits,
     known: kept.known,
-    problem: problemIn(known.problem ?? (kept.status === 'kept' ? skipped : kept.error)),
+    problem: problemIn(stored.problem ?? (kept.status === 'kept' ? skipped : kept.error)),
     summary: planned ? undefined : summaryFor(engine, opened, result),
   });
 }
 
-/** Compares the request with the one before, marks it for the provider's cache, and renews the retention of all that it uses. */
+/** Compares the request with the previous one, marks it for the provider's cache, and renews the retention of everything it uses. */
 function send(
   engine: EngineState,
   request: EngineRequest,
@@ -126,26 +126,26 @@ function send(
   { fullConversation, memory, found, start, calibrator, prices, foldingDisabled, input }: OpenedRequest,
   result: Draft,
 ) {
-  const unfound = allOriginalIdsOf(result === start ? result.shrinks : [...result.edits, ...result.shrinks]);
-  renewUsed(memory, found, [...unfound, ...(input.isHistoryKept ? memoryIdsIn(request.body) : [])]);
+  const others = allOriginalIdsOf(result === start ? result.shrinks : [...result.edits, ...result.shrinks]);
+  renewUsed(memory, found, [...others, ...(input.isHistoryKept ? memoryIdsIn(request.body) : [])]);
   return engine.send({
     request,
     conversation,
-    links: memory.links,
-    whole: fullConversation,
+    clientLinks: memory.clientLinks,
+    fullConversation,
     draft: { ...result, tokens: calibrator.correction.correct(result.tokens) },
     prices,
-    alone: foldingDisabled,
+    foldingDisabled,
   });
 }
 
-/** The newest form of the conversation that was read, for when a later step fails. */
-type Progress = { conversation?: Conversation };
+/** Holds the newest form of the conversation that was read. It is needed when a later step fails. */
+type ReadProgress = { conversation?: Conversation };
 
 function failed(request: EngineRequest, conversation: Conversation | undefined, error: unknown): Prepared {
   const status =
     LeporelloError.isInstance(error) && error.code === 'not-this-format' ? 'untouched' : 'failed';
-  // No provider accepts the client's own bytes when they continue a reply in which a private call waits.
+  // No provider accepts the client's own bytes when they continue a reply that ends with an unanswered hidden recall.
   const body = conversation?.body ?? request.body;
   const { model, sessionKey } =
     conversation ?? readBeginning(request.codec, request.body, unremembered) ?? {};
@@ -163,24 +163,25 @@ function observed(prepared: Prepared, conversation: Conversation): Prepared {
   return { ...sent, maySendClientBody, report, prompt, reportPromptTokens, identity };
 }
 
-/** Messages whose links are computed before others may run: some 15 ms. */
-const linksAtOnce = 20_000;
+/** The links of so many messages are computed before other requests may run: about 15 ms. */
+const linksPerSlice = 20_000;
 
-/** Returns the links of the prefix chain, as `clientLinks` does. */
+/** Returns the same as `clientLinksOf`, and lets other requests run in between. */
 async function linksInSlices(
   engine: EngineState,
   request: EngineRequest,
-  came: Conversation,
+  clientConversation: Conversation,
   slices: Slices,
 ): Promise<readonly string[]> {
-  for (let length = linksAtOnce; length < came.messages.length; length += linksAtOnce) {
-    clientLinks(engine, request, { ...came, messages: came.messages.slice(0, length) });
+  for (let length = linksPerSlice; length < clientConversation.messages.length; length += linksPerSlice) {
+    const messages = clientConversation.messages.slice(0, length);
+    clientLinksOf(engine, request, { ...clientConversation, messages });
     await slices.pause();
   }
-  return clientLinks(engine, request, came);
+  return clientLinksOf(engine, request, clientConversation);
 }
 
-/** A limit that the provider named holds for every conversation with this model, at once. */
+/** Learns the limit that the provider named in its refusal. It holds for every conversation with this model, at once. */
 function learnNamedLimit(
   { windows }: EngineState,
   request: EngineRequest,
@@ -194,11 +195,11 @@ function learnNamedLimit(
 
 type DemandNow = {
   readonly demand: Demand | undefined;
-  /** The reason why a fold that only saves money is not made now. */
+  /** The reason why no fold is made now that would only save money. */
   readonly skipped?: LeporelloError;
 };
 
-/** The demand that can be met now: without the store, or when time is over, only one that the request needs in order to fit. */
+/** Returns the demand that can be met now. Without the store, or when no time is left, that is only one that the request needs to fit. */
 function demandNow(
   { options, windows }: EngineState,
   request: EngineRequest,
@@ -208,7 +209,7 @@ function demandNow(
   const { refusal } = request;
   const demand = demandFor(options.triggers, state, { refusal, sentAs: foldStore.sentAs });
   if (refusal?.reason === 'too long' && demand?.atMost !== undefined) {
-    // A refusal of a request far below the known window may have another cause, so it says nothing about other conversations.
+    // A refusal far below the known window may have another cause, so other conversations do not learn from it.
     const isLikely = state.tokens >= (state.window ?? 0) / 2;
     if (refusal.overflow.unit === 'tokens' && isLikely)
       windows.learn(windowKey(request, input.conversation), demand.atMost + state.reserved);
@@ -220,12 +221,12 @@ function demandNow(
     demand: undefined,
     skipped: new LeporelloError(
       'deadline',
-      'No time was left to fold; the request was sent without a new fold.',
+      'No time was left to fold, so the request was sent without a new fold.',
     ),
   };
 }
 
-/** A fold that the provider's refusal or the window asks for. It is sent even if it cannot be stored. */
+/** True when the provider's refusal or the window requires the fold. Such a fold is sent even if it cannot be stored. */
 function isNeeded({ refusal }: EngineRequest, demand: Demand | undefined): boolean {
   return refusal !== undefined || demand?.force === true;
 }
@@ -235,14 +236,14 @@ async function plannedFor(
   { refusal }: EngineRequest,
   { input, start, foldingDisabled, calibrator }: OpenedRequest,
   demand: Demand | undefined,
-): Promise<Planned | undefined> {
+): Promise<FoldPlan | undefined> {
   if (refusal?.reason === 'reasoning') return dropReasoning(input, start);
   const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
   if (!demand || (!isFree && !demand.force)) return undefined;
   return planFold(input, start, demandInCounts(demand, calibrator.correction), options.strategies);
 }
 
-/** A request with the edits that it is to be sent with. */
+/** A request with the edits that it would be sent with. */
 type ProposedRequest = {
   readonly opened: OpenedRequest;
   readonly incoming: IncomingRequest;
@@ -251,11 +252,11 @@ type ProposedRequest = {
 };
 
 /**
- * The result of storing a fold or originals. `edits`: those whose originals the store did not have. `known`: see `Prepared`.
- * - `kept`: the store has them.
- * - `already sent`: another instance has sent this very request with what `foldStore` says.
- * - `refused`: the store said that it does not have them.
- * - `unanswered`: nobody knows whether it has them.
+ * The result of storing a fold or originals. `edits`: the edits whose originals the store did not have. `known`: see `Prepared`.
+ * - `kept`: they are stored.
+ * - `already sent`: another instance has sent this very request with the fold in `foldStore`.
+ * - `refused`: the store answered that it has not stored them.
+ * - `unanswered`: it is not known whether they are stored.
  */
 type KeepResult =
   | { readonly status: 'already sent'; readonly foldStore: StoredState['foldStore'] }
@@ -266,26 +267,26 @@ type KeepResult =
       readonly error?: unknown;
     };
 
-/** Stores, before anything is sent, the fold and the originals of all that it and the shrinks take away. Never rejects. */
+/** Stores the fold, and the originals of everything that it and the shrinks remove, before anything is sent. Never rejects. */
 async function keep(
   engine: EngineState,
   request: EngineRequest,
   { opened, incoming, demand, result }: ProposedRequest,
 ): Promise<KeepResult> {
   const { memory, fullConversation, found, start, state } = opened;
-  const { conversation, known } = incoming;
-  const { sentAs } = known.foldStore;
-  // Edits of a fold that the store does not have are as new as those of a fold made now.
+  const { conversation, stored } = incoming;
+  const { sentAs } = stored.foldStore;
+  // If the store does not have the fold, its edits count as new.
   const isUnsaved = found?.fold.isUnsaved ?? false;
   const replayed = new Set(isUnsaved ? [] : start.edits);
   const edits = [...result.edits, ...result.shrinks].filter(
-    (edit) => !replayed.has(edit) && !engine.kept.has(edit),
+    (edit) => !replayed.has(edit) && !engine.storedShrinks.has(edit),
   );
   const fold = foldOf(opened, result);
   const isNew =
     result !== start ||
     isUnsaved ||
-    (fold.shrinksFrom !== found?.fold.shrinksFrom && !isSettled(sentAs, state));
+    (fold.shrinksFrom !== found?.fold.shrinksFrom && !mustReplay(sentAs, state));
   try {
     if (isNew) {
       const yieldsTo = request.refusal || sentAs ? undefined : demand?.force ? 'folds' : 'all';
@@ -298,12 +299,12 @@ async function keep(
     const status = isUnanswered(error) ? 'unanswered' : 'refused';
     return { status, edits, known: Promise.resolve(), error };
   }
-  const isKnown = sentAs !== undefined || conversation.previousReplyId !== undefined;
+  const isMarked = sentAs !== undefined || conversation.previousReplyId !== undefined;
   const sent = { at: fold.at, limit: fold.limit };
-  return { status: 'kept', edits, known: isKnown ? Promise.resolve() : markSent(memory, found, sent) };
+  return { status: 'kept', edits, known: isMarked ? Promise.resolve() : markSent(memory, found, sent) };
 }
 
-/** The record of a fold, complete: it holds the edits of the folds before it, too. */
+/** Returns the complete record of a fold, which includes the edits of the folds before it. */
 function foldOf(
   { foldingDisabled, foldingDisabledSince, input, state, now }: OpenedRequest,
   { edits }: Draft,
@@ -312,7 +313,7 @@ function foldOf(
   return { edits, foldingDisabled, foldingDisabledSince, shrinksFrom, at: now, limit: limitOf(state) };
 }
 
-/** Remembers in this process what is sent although the store does not have it, so that the same request is sent the same way again. */
+/** Remembers an unstored fold in this process, so that the same request is sent the same way again. */
 async function rememberHere({ opened, incoming, result }: ProposedRequest): Promise<void> {
   const { memory, fullConversation, found, start } = opened;
   const here = withoutStore(memory);
@@ -323,7 +324,7 @@ async function rememberHere({ opened, incoming, result }: ProposedRequest): Prom
     await markSent(here, found, { at: fold.at, limit: fold.limit });
 }
 
-/** An error in words without content: our own message, or only the kind of another error. Undefined without an error. */
+/** Describes an error without content of the conversation: our own message, or only the kind of another error. Undefined without an error. */
 export function problemIn(error: unknown): string | undefined {
   if (error === undefined) return undefined;
   if (LeporelloError.isInstance(error)) return `${error.code}: ${error.message}`;

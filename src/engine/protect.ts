@@ -1,4 +1,4 @@
-/** What a fold leaves alone: system, what the user said last, the newest tool batch with its calls, the last message, pins, recalls. */
+/** Protects content from folds: system messages, the user's last message, the newest tool batch with its calls, the last message, pins, recalls. */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import { type Conversation, type Message, inputOf, textOf, textsOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -12,10 +12,11 @@ import type { Protection } from '../strategies/strategy.ts';
 type ProtectionOptions = {
   readonly pins: Pins;
   readonly recallTool: string | undefined;
-  /** Whether what folds put in stands among the messages. */
+  /** True when the client keeps folded messages in its history. */
   readonly isHistoryKept?: boolean;
 };
 
+/** Returns which messages and parts no fold may change. */
 export function protectionOf(
   conversation: Conversation,
   { pins, recallTool, isHistoryKept = false }: ProtectionOptions,
@@ -41,7 +42,7 @@ export function protectionOf(
   };
 }
 
-/** Of answered calls of these tools, and of their results. */
+/** Returns the places of answered calls of these tools, and of their results. */
 function placesOf(conversation: Conversation, tools: readonly string[]): ReadonlySet<string> {
   const places = new Set<string>();
   if (tools.length === 0) return places;
@@ -50,12 +51,12 @@ function placesOf(conversation: Conversation, tools: readonly string[]): Readonl
   return places;
 }
 
-/** Asked of every part with every request, and mostly of an empty set: then no key is made. */
+/** Tells whether a part is in the set. It runs for every part of every request, mostly on an empty set, which needs no key. */
 function holds(places: ReadonlySet<string>, message: number, part: number): boolean {
   return places.size > 0 && places.has(placeKey({ message, part }));
 }
 
-/** Arguments may spell a text with other escapes than the user did. */
+/** True when the arguments contain a pinned text, however they escape it. */
 function holdsAny(input: string, pins: readonly string[]): boolean {
   try {
     const spelled = JSON.stringify(JSON.parse(input));
@@ -65,24 +66,27 @@ function holdsAny(input: string, pins: readonly string[]): boolean {
   }
 }
 
-/** Messages no strategy but the last resort may touch. */
+/** Returns the messages that only strategies of last resort may change. */
 export function keptMessages(conversation: Conversation, isHistoryKept = false): ReadonlySet<number> {
   const batch = newestBatch(conversation);
   const kept = new Set(batch);
-  const first = [...batch].reduce((least, index) => Math.min(least, index), conversation.messages.length);
+  const first = [...batch].reduce((min, index) => Math.min(min, index), conversation.messages.length);
   if (batch.size > 0 && first > 0) kept.add(first - 1);
-  const isOther = (message: Message) => isHistoryKept && isFoldedHistory(conversation, message);
-  for (const index of [turnStart(conversation, isOther), lastUser(conversation, isOther)])
+  const isFolded = (message: Message) => isHistoryKept && isFoldedHistory(conversation, message);
+  for (const index of [turnStart(conversation, isFolded), lastUser(conversation, isFolded)])
     if (index !== undefined) kept.add(index);
   kept.add(conversation.messages.length - 1);
   for (const message of conversation.messages) if (message.role === 'system') kept.add(message.index);
   return kept;
 }
 
-// Offering the recall tool. Providers cache tools before all messages, so a tool that comes late re-bills the whole conversation, and one that is
-// never called costs some tokens in each: docs/decisions/0004.
+// Offering the recall tool. Providers cache tools before all messages, so a tool that is added late re-bills the whole conversation, and one that is
+// never called costs some tokens in each request: docs/decisions/0004.
 
-/** What can be offered. Side calls without tools (titles, routing) are not the conversation; for several replies recalls could not be answered apart. */
+/**
+ * Returns the recall tool that can be offered. Requests without tools (titles, routing) are not the agent's conversation; with several
+ * replies, their recalls could not be answered separately.
+ */
 export function toolToOffer(
   { offerRecall, isHistoryKept }: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
   { toolNames, replies }: Conversation,
@@ -94,9 +98,9 @@ export function toolToOffer(
 }
 
 /**
- * Whether what a fold takes away can be read again: by the recall tool, or by the program that keeps the folded history. `never` is the
- * user's own wish to fold without one. Everywhere else (a request without tools, one that asks for several replies) a fold would leave ids
- * that nobody can read, so only what would not fit otherwise is folded: docs/decisions/0028.
+ * True when the originals of a fold can be read again: with the recall tool, or by the program that keeps the folded history. With `never`
+ * the user wants folds without recall. In all other cases (no tools, several replies) a fold would leave ids that nobody can read, so
+ * only requests that would not fit are folded: docs/decisions/0028.
  */
 export function hasWayBack(
   options: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
@@ -107,8 +111,8 @@ export function hasWayBack(
 }
 
 /**
- * Whether the tool is offered from the first request of a conversation on. With `with-fold` it is offered as soon as something can be
- * recalled, except to models that bind their replies to the tools: a tool that comes later would make these replies invalid.
+ * True when the tool is offered from the first request of a conversation on. With `with-fold` it is offered as soon as something can be
+ * recalled. But a model that binds its replies to the tools gets it at once, because a later tool would make these replies invalid.
  */
 export function isOfferedAlways(
   { offerRecall = 'always', isHistoryKept }: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
@@ -121,8 +125,8 @@ export function isOfferedAlways(
 // Checks of a fold before it is sent: it must be as valid as the original, and never larger.
 
 /**
- * Rules that the second conversation breaks more often than the first. A client may send what its provider would refuse; that is
- * between the two of them, and no reason to leave its conversation alone.
+ * Returns the problems with rules that the second conversation breaks more often than the first. A client may send a conversation that its provider would
+ * refuse; that is no reason not to fold it.
  */
 export function newProblems(
   rules: FormatRules,
@@ -131,13 +135,13 @@ export function newProblems(
 ): readonly Problem[] {
   const problems = rules.problems(after);
   if (problems.length === 0) return [];
-  const isNew = beyond(rules.problems(before).map(({ rule }) => rule));
+  const isNew = exceeds(rules.problems(before).map(({ rule }) => rule));
   return problems.filter(({ rule }) => isNew(rule));
 }
 
 /**
- * The first rule that a body breaks more often than the one it was made of, or the loss of a tool that was loaded there. Both are read
- * with `JSON.parse`, apart from all that made the one of the other. Undefined for a sound body.
+ * Returns the first rule that a body breaks more often than the body it was made from, or the loss of a loaded tool. Both are read with
+ * `JSON.parse`, independently of the code that made the body. Undefined for a sound body.
  */
 export function newFault(
   { faults }: Pick<FormatRules, 'faults'>,
@@ -145,15 +149,15 @@ export function newFault(
   after: Uint8Array,
 ): string | undefined {
   const found = faults(after);
-  const fault = found.length === 0 ? undefined : found.find(beyond(faults(before)));
+  const fault = found.length === 0 ? undefined : found.find(exceeds(faults(before)));
   if (fault !== undefined) return fault;
   const loaded = loadedTools(before);
   if (loaded.length === 0) return undefined;
   return loadedTools(after).length < loaded.length ? 'loaded-tools-stay' : undefined;
 }
 
-/** Tells which of the rules named one after another were not broken so often before. */
-function beyond(rules: readonly string[]): (rule: string) => boolean {
+/** Returns a function that tells, for rules named one after another, which are broken more often than in `rules`. */
+function exceeds(rules: readonly string[]): (rule: string) => boolean {
   const allowed = new Map<string, number>();
   for (const rule of rules) allowed.set(rule, (allowed.get(rule) ?? 0) + 1);
   return (rule) => {
@@ -171,13 +175,15 @@ function loadedTools(body: Uint8Array): readonly string[] {
   return new TextDecoder().decode(body).match(loading) ?? [];
 }
 
-/** Folds whose bodies were found sound, by their edits: those go out again with every request. */
+/** The edits of folds whose bodies were found sound. They are replayed with every request. */
 const sound = new WeakSet<readonly Edit[]>();
 
+/** True when a body with these edits was found sound before. */
 export function isKnownSound(edits: readonly Edit[]): boolean {
   return edits.length === 0 || sound.has(edits);
 }
 
+/** Remembers that a body with these edits is sound. */
 export function noteSound(edits: readonly Edit[]): void {
   sound.add(edits);
 }

@@ -1,8 +1,7 @@
 /**
- * What of the results of tools stands in earlier results of the same conversation already, as they are sent: references take its place. It
- * hangs on what stands before a result and on what of that the newest fold took away, so a result keeps its form until a fold in front of it,
- * and no reference ever points at what is gone. What was made of the results is remembered in their order: a turn compares, and
- * only from where the results differ on it is made anew.
+ * Replaces lines of tool results that earlier results of the same conversation already contain by references to these. References depend on
+ * the results in front and on what the newest fold removed of them, so a result keeps its form until a fold in front of it, and no
+ * reference ever points at removed lines. A memo holds the last results in order: each request reuses it up to the first result that differs.
  */
 import { type Referring, refer } from '../arrival/dedupe-lines.ts';
 import { reportsFailure } from '../arrival/kind.ts';
@@ -11,83 +10,83 @@ import { type Conversation, textOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { ToolResultPart } from '../strategies/shrink-results.ts';
 
-/** One text of a result as it would stand without references. */
+/** One text of a result as it would be sent without references. */
 export type ArrivedText = {
   readonly at: Shrink['at'];
   readonly result: ToolResultPart;
-  /** What it was made smaller to; undefined where it stands as it came. */
+  /** Its smaller form; undefined when it is sent unchanged. */
   readonly shrink: Shrink | undefined;
-  /** What a reference calls it. */
+  /** The name that references use for it. */
   readonly label: string;
   readonly mayRefer: boolean;
 };
 
-/** The results of one conversation, as they were last laid out. */
-export type Repeats = {
+/** The results of one conversation as they were last sent. */
+export type ReferenceMemo = {
   readonly shown: ShownTexts;
   readonly made: {
-    readonly standing: ArrivedText;
+    readonly arrived: ArrivedText;
     readonly shrink: Shrink | undefined;
     readonly lines: number;
   }[];
 };
 
-export function createRepeats(): Repeats {
+export function createReferenceMemo(): ReferenceMemo {
   return { shown: createShownTexts(), made: [] };
 }
 
-/** Lines. */
-export function sizeOfRepeats({ made }: Repeats): number {
+/** Returns the number of lines that the memo holds. */
+export function sizeOfReferenceMemo({ made }: ReferenceMemo): number {
   return made.reduce((sum, { lines }) => sum + lines, 1);
 }
 
-/** The edits of these texts, in the order of the conversation. */
+/** Returns the edits that shorten these texts, with references, in the order of the conversation. */
 export function withReferences(
-  { shown, made }: Repeats,
+  { shown, made }: ReferenceMemo,
   conversation: Conversation,
-  standings: readonly ArrivedText[],
+  texts: readonly ArrivedText[],
   count: (text: string) => number,
 ): readonly Shrink[] {
   let common = 0;
-  while (common < standings.length && isSame(made[common]?.standing, standings[common]!)) common++;
+  while (common < texts.length && isSame(made[common]?.arrived, texts[common]!)) common++;
   made.length = common;
   shown.truncate(common);
-  const texts = new Map<number, readonly string[]>();
+  const linesByOrder = new Map<number, readonly string[]>();
   const linesOf = ({ order }: { readonly order: number }) => {
-    const lines = texts.get(order) ?? standingText(conversation, standings[order]!).split('\n');
-    texts.set(order, lines);
+    const lines = linesByOrder.get(order) ?? textWithoutReferences(conversation, texts[order]!).split('\n');
+    linesByOrder.set(order, lines);
     return lines;
   };
-  for (const standing of standings.slice(common)) {
-    const { lines, isFailure } = read(conversation, standing);
+  for (const arrived of texts.slice(common)) {
+    const { lines, isFailure } = readText(conversation, arrived);
     const referring =
-      standing.mayRefer && !isFailure
+      arrived.mayRefer && !isFailure
         ? refer(linesOf({ order: made.length }), lines, { shown, linesOf })
         : undefined;
-    const before = standingText(conversation, standing);
-    const shrink = referring && shrinkTo(referring, standing, before, standings, count);
+    const before = textWithoutReferences(conversation, arrived);
+    const shrink = referring && shrinkTo(referring, arrived, before, texts, count);
     const whole = [{ start: 0, end: lines.hashes.length }];
-    shown.add({ label: standing.label, lines, literal: shrink ? referring.literal : whole });
-    made.push({ standing, shrink: shrink ?? standing.shrink, lines: lines.hashes.length });
+    shown.add({ label: arrived.label, lines, literal: shrink ? referring.literal : whole });
+    made.push({ arrived, shrink: shrink ?? arrived.shrink, lines: lines.hashes.length });
   }
   const shrinks: Shrink[] = [];
   for (const { shrink } of made) if (shrink) shrinks.push(shrink);
   return shrinks;
 }
 
-/** Undefined where it would not be worth it. */
+/** Returns the edit that puts references in; undefined when it would save too little. */
 function shrinkTo(
   { text: stub, sources }: Referring,
   { at, shrink }: ArrivedText,
   before: string,
-  standings: readonly ArrivedText[],
+  texts: readonly ArrivedText[],
   count: (text: string) => number,
 ): Shrink | undefined {
   const won = count(before) - count(stub);
-  if (won < LEAST_GAIN || stub.length >= before.length) return undefined;
+  if (won < minGainTokens || stub.length >= before.length) return undefined;
   const all = sources.reduce((sum, { characters }) => sum + characters, 0);
   const refers = sources.map(({ source, characters }) => ({
-    message: standings[source.order]!.at.message,
+    message: texts[source.order]!.at.message,
     tokens: (won * characters) / all,
   }));
   return {
@@ -100,8 +99,8 @@ function shrinkTo(
   };
 }
 
-/** Tokens. */
-const LEAST_GAIN = 10;
+/** The fewest tokens that references must save. */
+const minGainTokens = 10;
 
 function isSame(one: ArrivedText | undefined, other: ArrivedText): boolean {
   if (one === other) return true;
@@ -116,40 +115,41 @@ function isSame(one: ArrivedText | undefined, other: ArrivedText): boolean {
   );
 }
 
-function standingText(conversation: Conversation, { at, result, shrink }: ArrivedText): string {
+function textWithoutReferences(conversation: Conversation, { at, result, shrink }: ArrivedText): string {
   return (
     shrink?.stub ?? textOf(conversation.body, conversation.messages[at.message]!, result.texts[at.text]!)
   );
 }
 
-type Read = { readonly lines: TextLines; readonly isFailure: boolean };
+type ReadText = { readonly lines: TextLines; readonly isFailure: boolean };
 
-const readOf = new WeakMap<Shrink | ToolResultPart['texts'][number], Read>();
+const readTexts = new WeakMap<Shrink | ToolResultPart['texts'][number], ReadText>();
 
-/** Remembered with the result, or with what it was made smaller to. */
-function read(conversation: Conversation, standing: ArrivedText): Read {
-  const key = standing.shrink ?? standing.result.texts[standing.at.text]!;
-  const known = readOf.get(key);
+/** Reads the lines of a text. They are remembered with the result, or with its smaller form. */
+function readText(conversation: Conversation, arrived: ArrivedText): ReadText {
+  const key = arrived.shrink ?? arrived.result.texts[arrived.at.text]!;
+  const known = readTexts.get(key);
   if (known) return known;
-  const text = standingText(conversation, standing);
+  const text = textWithoutReferences(conversation, arrived);
   const lines = readLines(text);
   const isListing = lines.numbers.some((number) => number >= 0);
   const made = { lines, isFailure: !isListing && reportsFailure(text) };
-  readOf.set(key, made);
+  readTexts.set(key, made);
   return made;
 }
 
 // Results that are shorter from their first request on.
 
+/** An edit that shortens a tool result on arrival. */
 export type Shrink = Edit & {
   readonly kind: 'replace-text';
-  /** Tokens. */
+  /** The tokens that it saves. */
   readonly saved: number;
-  /** Messages in which lines stand that this one only refers to, and tokens of them. */
+  /** The messages that this one refers to, with the tokens of the lines that were replaced. */
   readonly refers?: readonly { readonly message: number; readonly tokens: number }[];
 };
 
-/** Tokens that messages take less than they came with, by index. */
+/** Returns the tokens that shrinks save in each message, by its index. */
 export function savedByMessage(shrinks: readonly Shrink[]): ReadonlyMap<number, number> {
   const tokens = new Map<number, number>();
   for (const { at, saved } of shrinks) tokens.set(at.message, (tokens.get(at.message) ?? 0) + saved);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../conversation/edit.ts';
-import { searchedOf } from './report.ts';
+import { searchIdsOf } from './report.ts';
 
 describe('what a search looks through', () => {
   it('is what was folded last first, what was made smaller last, and nothing twice', () => {
@@ -17,7 +17,7 @@ describe('what a search looks through', () => {
       { kind: 'drop-message', message: 1, memory: 'mem_c' },
       { kind: 'drop-message', message: 2, memory: 'mem_c' },
     ];
-    expect(searchedOf(folds, [stub(6, 'mem_d'), stub(8, 'mem_e')])).toEqual([
+    expect(searchIdsOf(folds, [stub(6, 'mem_d'), stub(8, 'mem_e')])).toEqual([
       'mem_c',
       'mem_b',
       'mem_e',

@@ -5,8 +5,8 @@ import type { Edit } from '../conversation/edit.ts';
 import { originalIdsOf, originalsOf } from '../conversation/original.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
 import { type OpenedRequest, windowKey } from './history.ts';
-import type { Draft, Planned } from './plan.ts';
-import type { Sending } from './send.ts';
+import type { Draft, FoldPlan } from './plan.ts';
+import type { SendResult } from './send.ts';
 import type { EngineState } from './state.ts';
 import { type EngineRequest, type Identity, type Prepared, type SummaryJob, passThrough } from './types.ts';
 import type { FoldReport, FoldStep } from '../receipts/receipt.ts';
@@ -14,28 +14,29 @@ import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
-/** All that is known of a request when it is sent. */
-export type SentResult = {
-  /** As the client sent it. */
+/** Everything that the report of a request is built from. */
+export type ReportInput = {
+  /** The client's conversation, with the provider's name for the reply that it continues. */
   readonly conversation: Conversation;
   readonly opened: OpenedRequest;
   readonly demand: Demand | undefined;
-  readonly planned: Planned | undefined;
+  readonly planned: FoldPlan | undefined;
   readonly result: Draft;
-  readonly sending: Sending;
+  readonly sending: SendResult;
   /** Edits that were not sent before. */
   readonly newEdits: readonly Edit[];
+  /** See `Prepared`. */
   readonly known: Promise<void>;
-  /** A failure in spite of which the request is sent, in words without content. */
+  /** Describes, without content, a failure despite which the request is sent. */
   readonly problem: string | undefined;
   readonly summary: SummaryJob | undefined;
 };
 
-/** Builds what the caller of the engine gets. */
-export function preparedFrom(engine: EngineState, request: EngineRequest, sent: SentResult): Prepared {
+/** Builds the result for the caller of the engine. */
+export function preparedFrom(engine: EngineState, request: EngineRequest, sent: ReportInput): Prepared {
   const { conversation, opened, planned, result, sending, known, problem, summary } = sent;
   const { fullConversation, memory, calibrator, window, before, input } = opened;
-  const { links } = memory;
+  const { clientLinks } = memory;
   const { hiddenRecalls, keptReplies, mode } = engine.options;
   const edits = [...result.edits, ...result.shrinks];
   const expected = calibrator.correction.correct(result.tokens);
@@ -48,11 +49,11 @@ export function preparedFrom(engine: EngineState, request: EngineRequest, sent: 
     problem,
     body: sending.body,
     maySendClientBody: conversation.body === request.body,
-    identity: identityOf(conversation, links),
+    identity: identityOf(conversation, clientLinks),
     recallTool: result.offers ? input.recallTool?.name : undefined,
     original: originalFinder(fullConversation, edits),
-    searched: searchedOf(result.edits, result.shrinks),
-    remember: (hiddenRecall) => hiddenRecalls.record(request.tenant, links.at(-1)!, hiddenRecall),
+    searched: searchIdsOf(result.edits, result.shrinks),
+    remember: (hiddenRecall) => hiddenRecalls.record(request.tenant, clientLinks.at(-1)!, hiddenRecall),
     keepReply: (knownAs, reply) => keptReplies.record(request.tenant, knownAs, reply),
     room:
       window.tokens === undefined
@@ -70,14 +71,14 @@ export function preparedFrom(engine: EngineState, request: EngineRequest, sent: 
   };
 }
 
-/** Returns a request whose conversation is not folded, because its provider refused our edits. */
+/** Builds the result for a conversation that is not folded because its provider refused our edits. */
 export function withoutFolding(
   conversation: Conversation,
   { memory, calibrator, before }: OpenedRequest,
 ): Prepared {
   return {
     ...passThrough(conversation.body, { status: 'untouched', reason: 'left alone' }, conversation),
-    identity: identityOf(conversation, memory.links),
+    identity: identityOf(conversation, memory.clientLinks),
     reportPromptTokens: (reported) => calibrator.learn(before, reported),
   };
 }
@@ -89,11 +90,11 @@ function foldReport({
   planned,
   result,
   newEdits,
-}: SentResult): Omit<FoldReport, keyof Sending['report']> {
+}: ReportInput): Omit<FoldReport, keyof SendResult['report']> {
   const { fullConversation, input, start, calibrator, window, before, wasOffered } = opened;
   const { correction } = calibrator;
   const { counter, recallTool } = input;
-  // The tool definition precedes all messages, so adding it rewrites everything.
+  // Tools precede all messages, so adding the recall tool rewrites the whole prompt.
   const isToolNew = result.offers && (!start.offers || wasOffered === false);
   return {
     model: conversation.model,
@@ -105,16 +106,16 @@ function foldReport({
     compressions: compressionsOf(newEdits, input, correction),
     shrunk: result.shrinks.length,
     memories: originalIdsOf([...result.edits, ...result.shrinks]),
-    hiddenRecalls: fullConversation === conversation ? 0 : callsOf(fullConversation, recallTool),
+    hiddenRecalls: fullConversation === conversation ? 0 : countCalls(fullConversation, recallTool),
     tokensBefore: correction.correct(before),
     tokensAfter: correction.correct(result.tokens),
     tokensKept: isToolNew ? 0 : planned && tokensKept(start, planned.draft, counter, correction),
     bytesBefore: conversation.body.length,
-    unfit: whatIsLarge(result, counter, demand?.atMost, correction),
+    unfit: describeOversize(result, counter, demand?.atMost, correction),
   };
 }
 
-// The outcome.
+// Parts of the result.
 
 export function outcomeOf(
   edits: readonly Edit[],
@@ -126,24 +127,25 @@ export function outcomeOf(
   return { status: 'untouched', reason: steps ? 'nothing to fold' : 'no trigger fired' };
 }
 
-export function callsOf({ messages }: Conversation, tool: RecallTool | undefined): number {
+export function countCalls({ messages }: Conversation, tool: RecallTool | undefined): number {
   const parts = messages.flatMap((message) => message.parts);
   return parts.filter((part) => part.type === 'tool-call' && part.name === tool?.name).length;
 }
 
-/** What a search looks through: what was folded last first, what was only made smaller last, and nothing that went again with its message. */
-export function searchedOf(folds: readonly Edit[], shrinks: readonly Edit[]): readonly string[] {
-  const gone = new Set(
+/** Returns the ids that a recall without an id searches: the newest folds first, shrinks last, and none whose message was dropped later. */
+export function searchIdsOf(folds: readonly Edit[], shrinks: readonly Edit[]): readonly string[] {
+  const dropped = new Set(
     folds.flatMap((edit) =>
       edit.kind === 'drop-message' && edit.memory !== undefined ? [edit.message] : [],
     ),
   );
-  const wentAgain = (edit: Edit) =>
-    (edit.kind === 'replace-text' && gone.has(edit.at.message)) ||
-    (edit.kind === 'replace-input' && gone.has(edit.message));
-  return originalIdsOf([...shrinks, ...folds].filter((edit) => !wentAgain(edit))).toReversed();
+  const isDroppedLater = (edit: Edit) =>
+    (edit.kind === 'replace-text' && dropped.has(edit.at.message)) ||
+    (edit.kind === 'replace-input' && dropped.has(edit.message));
+  return originalIdsOf([...shrinks, ...folds].filter((edit) => !isDroppedLater(edit))).toReversed();
 }
 
+/** Finds originals of this request by id. They are read from the conversation on the first call. */
 export function originalFinder(conversation: Conversation, edits: readonly Edit[]): Prepared['original'] {
   let originals: ReadonlyMap<string, Uint8Array> | undefined;
   return (id) => {
@@ -152,21 +154,21 @@ export function originalFinder(conversation: Conversation, edits: readonly Edit[
   };
 }
 
-// The identity of a conversation, and the tokens that a fold leaves in the provider's cache.
+// The identity of a conversation, and the tokens of its prompt that a fold leaves in the provider's cache.
 
-/** `links` are those of the prefix chain of the conversation as the client sent it. */
-export function identityOf(conversation: Conversation, links: readonly string[]): Identity {
+/** Identifies a conversation by the prefix hashes of the client's messages. */
+export function identityOf(conversation: Conversation, clientLinks: readonly string[]): Identity {
   const { previousReplyId, sessionKey } = conversation;
-  const beginning = beginningOf(conversation, links);
+  const beginning = beginningOf(conversation, clientLinks);
   return {
-    links: previousReplyId === undefined ? links : [],
-    // The first link stands for no message: all conversations of a tenant share it.
-    beginning: beginning === links[0] ? undefined : beginning,
+    links: previousReplyId === undefined ? clientLinks : [],
+    // The first hash covers no message: all conversations of a tenant share it.
+    beginning: beginning === clientLinks[0] ? undefined : beginning,
     session: sessionKey,
   };
 }
 
-/** Tokens ahead of the first message that a fold changed: system, tools and what stays as it was. Undefined when it changed none. */
+/** Returns the tokens in front of the first message that a fold changed: system, tools and unchanged messages. Undefined without a fold. */
 export function tokensKept(
   before: Draft,
   after: Draft,
@@ -184,10 +186,10 @@ export function tokensKept(
   );
 }
 
-// Requests that no legal fold brings under the window. Names places, never content.
+// Requests that no valid fold brings under the window. The description names places, never content.
 
-/** For example: "41,200 tokens stay, 32,000 fit: message 0 (system) 30,100, tools 9,000." Undefined for what fits. */
-export function whatIsLarge(
+/** Describes a request that is too large, for example "41200 tokens stay, 32000 fit: message 0 (system) 30100, tools 9000." Undefined when it fits. */
+export function describeOversize(
   { sent, tokens }: Draft,
   counter: ConversationCounter,
   atMost: number | undefined,
@@ -195,17 +197,17 @@ export function whatIsLarge(
 ): string | undefined {
   const needed = correct(tokens);
   if (atMost === undefined || needed <= atMost) return undefined;
-  // Of what a count leaves out nobody knows where it stands: each part is told with its share of it.
+  // The calibrated total differs from the count, so each part is shown with its share of that total.
   const share = (counted: number): number => Math.round((counted * needed) / tokens);
   const blocks = sent.preamble.map((block) => ({
-    what: block.parts[0]?.type === 'tool-definition' ? 'tools' : 'system',
+    name: block.parts[0]?.type === 'tool-definition' ? 'tools' : 'system',
     size: counter.block(sent, block),
   }));
   const messages = sent.messages.map((message) => ({
-    what: `message ${message.index} (${message.role})`,
+    name: `message ${message.index} (${message.role})`,
     size: counter.message(sent, message.index),
   }));
   const largest = [...blocks, ...messages].toSorted((a, b) => b.size - a.size).slice(0, 3);
-  const named = largest.map(({ what, size }) => `${what} ${share(size)}`).join(', ');
+  const named = largest.map(({ name, size }) => `${name} ${share(size)}`).join(', ');
   return `${needed} tokens stay, ${atMost} fit: ${named}.`;
 }

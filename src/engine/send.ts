@@ -1,6 +1,6 @@
 /**
- * The last step before a request goes out: compares it with what was sent before in its conversation, and marks it for the provider's
- * cache where that pays. Changes no word of it.
+ * The last step before a request is sent: compares it with the previous request of its conversation, and marks it for the provider's
+ * cache when that pays off. It never changes the content.
  */
 import { LRUCache } from 'lru-cache';
 import type { CacheMarks, Codec } from '../codecs/codec.ts';
@@ -13,56 +13,57 @@ import type { SenderOptions } from './types.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import type { Economy } from '../triggers/trigger.ts';
 
-export type Outgoing = {
+export type SendInput = {
   readonly request: { readonly codec: Codec; readonly refusal?: object };
-  /** As the client sent it, with the links of its prefix chain. */
+  /** The conversation as the client sent it. */
   readonly conversation: Conversation;
-  readonly links: readonly string[];
-  /** With hidden recalls: what the draft was made of. */
-  readonly whole: Conversation;
-  /** Its tokens are those that the provider is expected to count. */
+  /** The prefix hashes of the client's conversation. */
+  readonly clientLinks: readonly string[];
+  /** The conversation with hidden recalls, which the draft was made of. */
+  readonly fullConversation: Conversation;
+  /** The draft to send. Its `tokens` are those that the provider is expected to count. */
   readonly draft: Draft;
   readonly prices: Pick<Economy, 'read' | 'write' | 'minCachedTokens'> | undefined;
-  /** The provider refused our edits in this conversation. */
-  readonly alone: boolean;
+  /** True when the provider refused our edits in this conversation. */
+  readonly foldingDisabled: boolean;
 };
 
-export type Sending = {
+export type SendResult = {
   readonly body: Uint8Array;
   readonly report: Pick<FoldReport, 'bytesAfter' | 'cacheMarks' | 'unstableFrom'>;
 };
 
-export type Send = (outgoing: Outgoing) => Sending;
+export type Sender = (input: SendInput) => SendResult;
 
-/** `lastSent` takes in what it sends. */
+/** Creates the function that prepares requests to be sent, and records them in `lastSent`. */
 export function createSender(
   { cacheMarks = true, clock = () => 0, mode }: SenderOptions,
   lastSent: LastSent,
-): Send {
+): Sender {
   const mayMark = cacheMarks && mode !== 'observe';
-  return function send(outgoing) {
-    const { request, conversation, links, draft, alone } = outgoing;
-    // Where the provider keeps the history, a request begins like those of other conversations.
-    if (conversation.previousReplyId !== undefined || links.length < 2) return sendingOf(draft.body);
-    const found = lastSent.find(links);
-    const now = requestAfter(found, outgoing, clock());
-    lastSent.record(links, now, found);
-    // What follows a refusal differs from before on purpose.
-    if (alone || request.refusal) return sendingOf(draft.body);
+  return function send(input) {
+    const { request, conversation, clientLinks, draft, foldingDisabled } = input;
+    // If the provider keeps the history, requests of different conversations begin alike.
+    if (conversation.previousReplyId !== undefined || clientLinks.length < 2) return sendingOf(draft.body);
+    const found = lastSent.find(clientLinks);
+    const now = requestAfter(found, input, clock());
+    lastSent.record(clientLinks, now, found);
+    // A request after a refusal differs from the previous one on purpose.
+    if (foldingDisabled || request.refusal) return sendingOf(draft.body);
     const unstable = found && unstableFrom(found.request, now, draft);
-    const behind = mayMark && !conversation.marked ? placesOf(outgoing, now) : undefined;
+    const behind = mayMark && !conversation.marked ? messagesMarkedIn(input, now) : undefined;
     const { body, sent } = draft;
-    const known = sent.body === body ? sent.messages : undefined;
-    const marked = behind && request.codec.cacheMarks?.set(body, behind, known);
+    const messages = sent.body === body ? sent.messages : undefined;
+    const marked = behind && request.codec.cacheMarks?.set(body, behind, messages);
     return sendingOf(marked?.body ?? body, marked?.count, unstable);
   };
 }
 
-function sendingOf(body: Uint8Array, cacheMarks = 0, unstable?: number): Sending {
+function sendingOf(body: Uint8Array, cacheMarks = 0, unstable?: number): SendResult {
   return { body, report: { bytesAfter: body.length, cacheMarks, unstableFrom: unstable } };
 }
 
-function placesOf({ request, draft, prices }: Outgoing, now: SentRequest) {
+function messagesMarkedIn({ request, draft, prices }: SendInput, now: SentRequest) {
   return messagesToMark({
     marks: request.codec.cacheMarks,
     prices,
@@ -73,12 +74,13 @@ function placesOf({ request, draft, prices }: Outgoing, now: SentRequest) {
   });
 }
 
-function requestAfter(found: Found | undefined, outgoing: Outgoing, at: number): SentRequest {
-  const { request, conversation, whole, draft } = outgoing;
+/** Returns the record of this request, compared with the previous one of its conversation. */
+function requestAfter(found: FoundLastRequest | undefined, input: SendInput, at: number): SentRequest {
+  const { request, conversation, fullConversation, draft } = input;
   const now = {
     messages: sentMessages(draft.sent),
     edits: draft.edits.length,
-    length: whole.messages.length,
+    length: fullConversation.messages.length,
     preamble: preambleOf(conversation),
     offers: draft.offers,
     at,
@@ -100,108 +102,115 @@ function requestAfter(found: Found | undefined, outgoing: Outgoing, at: number):
   };
 }
 
-// Cache marks, for clients that set none and providers that cache only what is marked. Marked content costs more the first time and less later, so it
-// must be read again to pay; the requests of the conversation so far tell whether it will be.
+// Cache marks, for clients that set none and providers that cache only marked content. Marked content costs more the first time and less later, so it
+// pays off only if it is read again. The earlier requests of the conversation tell whether it will be.
 
-/** How often a request found again what the one before it left in the cache, or would have. */
+/** How often a request of the conversation found its prefix in the cache, or would have found it with marks. */
 export type CacheHabit = {
-  /** Requests that another followed. */
+  /** The number of requests that were followed by another. */
   readonly followed: number;
-  /** Of the last few, the fraction whose prefix was still cached when the next one came. */
+  /** The share of the last few requests whose prefix was still cached when the next one arrived. */
   readonly kept: number;
 };
 
 export const noCacheHabit: CacheHabit = { followed: 0, kept: 0 };
 
-/** About how many requests are looked back on: a user's pause is soon forgotten, and so is a habit. */
-const memory = 4;
+/** The number of requests that the share is averaged over. It is small, so that a pause, or a change of habit, has a short effect. */
+const habitLength = 4;
 
+/** Updates the habit with one more request. */
 export function habitAfter({ followed, kept }: CacheHabit, wasKept: boolean): CacheHabit {
-  const weight = 1 / Math.min(followed + 1, memory);
+  const weight = 1 / Math.min(followed + 1, habitLength);
   return { followed: followed + 1, kept: kept + (Number(wasKept) - kept) * weight };
 }
 
 /**
- * A mark costs `write` - 1 now, and saves 1 - `read` if the next request finds what it marks. Where writing costs nothing extra the
- * provider caches by itself.
+ * True when marks are expected to pay off: a mark costs `write` - 1 now, and saves 1 - `read` if the next request finds the marked prefix.
+ * If cache writes cost nothing extra, the provider caches by itself.
  */
 function marksPay({ kept }: CacheHabit, { read, write }: Pick<Economy, 'read' | 'write'>): boolean {
   return write > 1 && kept * (1 - read) > write - 1;
 }
 
-/** Tokens. Models that nobody knows are taken to cache no prompt that is shorter than the longest known minimum. */
-const longestLeast = 4_096;
+/** Tokens. For unknown models, the largest minimum of any known model is used. */
+const defaultMinCachedTokens = 4_096;
 
 export type MarkRequest = {
-  /** Undefined where providers cache by themselves. */
+  /** Undefined when the provider caches by itself. */
   readonly marks: CacheMarks | undefined;
-  /** Relative to a prompt token that is not cached; undefined where nobody knows, and then nothing is marked. */
+  /** Relative to an uncached prompt token; undefined when unknown, and then nothing is marked. */
   readonly prices: Pick<Economy, 'read' | 'write' | 'minCachedTokens'> | undefined;
   readonly habit: CacheHabit;
-  /** Of the whole prompt. */
+  /** Tokens of the whole prompt. */
   readonly tokens: number;
-  /** Messages as they are sent, and how many of them the request before was sent with. */
+  /** The number of messages that are sent, and how many of them the previous request was sent with. */
   readonly messages: number;
   readonly earlier: number | undefined;
 };
 
 /**
- * The messages to set a mark behind; undefined for none at all. The newest, for the next request; and the one that was newest in the
- * request before, for this one: providers look for what is cached only so far before a mark.
+ * Returns the messages to set a mark behind; undefined for none. They are the newest message, for the next request; and the newest message
+ * of the previous request, for this one, because providers look for cached prefixes only a short way before a mark.
  */
 export function messagesToMark(request: MarkRequest): readonly number[] | undefined {
   const { marks, prices, habit, tokens, messages, earlier } = request;
-  if (!marks || !prices || !marksPay(habit, prices) || tokens < (prices.minCachedTokens ?? longestLeast))
+  if (
+    !marks ||
+    !prices ||
+    !marksPay(habit, prices) ||
+    tokens < (prices.minCachedTokens ?? defaultMinCachedTokens)
+  )
     return undefined;
   return [...new Set([...(earlier ? [earlier] : []), messages])].map((count) => count - 1);
 }
 
-// The check that what was sent before is sent the same way again, except for folds. It only reports.
+// Checks that content that was sent before is sent the same way again, except for folds. The check only reports.
 
-type Sent = Pick<SentRequest, 'messages' | 'preamble' | 'offers'>;
+type ComparedRequest = Pick<SentRequest, 'messages' | 'preamble' | 'offers'>;
 
 /**
- * The first message sent otherwise than in the request before, though the client's own are the same; undefined where there is none, or
- * where a fold explains it: one made now or, by another gateway, in between. A fold only ever adds edits to those there are. One right
- * behind the messages explains it, too: some formats make one content of two that it made neighbours. 0 where the recall tool went, or
- * came with nothing to recall: it stands ahead of all messages.
+ * Returns the index of the first message whose sent bytes changed although the client's message did not. Undefined when there is none, or
+ * when a fold explains the change: a new one, or one that another gateway made in between. A fold always adds edits. One directly behind the
+ * messages explains a change, too, because some formats join neighboring messages. Returns 0 when the recall tool was removed, or added
+ * with nothing to recall, because tools precede all messages.
  */
 export function unstableFrom(
   last: SentRequest,
-  now: Sent,
+  now: ComparedRequest,
   { edits, shrinks }: Pick<Draft, 'edits' | 'shrinks'>,
 ): number | undefined {
   const isNeeded = () => leavesOriginals(edits) || leavesOriginals(shrinks);
-  // Where the client changed its tools or its model, all is written anew anyway.
+  // If the client changed its tools or its model, the whole prompt is new anyway.
   const isFlipped = last.offers !== now.offers && last.preamble === now.preamble;
   if (isFlipped && !(now.offers && isNeeded())) return 0;
   const common = commonMessages(last.messages, now.messages);
   if (common === last.messages.length) return undefined;
-  const onThem = edits.filter((edit) => lastMessageOf(edit) <= last.length).length;
-  return onThem > last.edits ? undefined : common;
+  const editsOnPrefix = edits.filter((edit) => lastMessageOf(edit) <= last.length).length;
+  return editsOnPrefix > last.edits ? undefined : common;
 }
 
-// The last request of each conversation that this process sent, found by its prefix hashes: digests and counts, never content. It is only
-// compared with the next request; after a restart it is empty.
+// The last request of each conversation that this process sent, found by its prefix hashes. It holds digests and counts, never content, and is
+// only compared with the next request. After a restart it is empty.
 
 export type SentRequest = {
-  /** The messages as they were sent; marks for a provider's cache are not in them. */
+  /** The messages as they were sent, without cache marks. */
   readonly messages: SentMessages;
-  /** How many edits made them, of how many messages. */
+  /** The number of edits that were applied. */
   readonly edits: number;
+  /** The number of messages before the edits. */
   readonly length: number;
-  /** What stood before the messages: names what it was sent to, too. */
+  /** Identifies the model and everything that precedes the messages. */
   readonly preamble: string;
-  /** Whether it offered the recall tool. */
+  /** True when it offered the recall tool. */
   readonly offers: boolean;
-  /** Milliseconds. */
+  /** When it was sent, in milliseconds since the epoch. */
   readonly at: number;
-  /** How many messages the request before this one was sent with, if they are the first of these. */
+  /** The number of messages of the request before this one, if this one begins with them. */
   readonly earlier: number | undefined;
   readonly habit: CacheHabit;
 };
 
-/** Digests of what so many messages say. The list may be longer: requests that only append share one. */
+/** Digests of the first `length` messages. The list may be longer, because requests that only append share one. */
 export type SentMessages = { readonly digests: readonly string[]; readonly length: number };
 
 const digestsOf = perMessage<string>();
@@ -210,7 +219,7 @@ export function sentMessages({ messages }: Pick<Conversation, 'messages'>): Sent
   return { digests: digestsOf(messages, (message) => message.canonical), length: messages.length };
 }
 
-/** Returns how many messages both begin with. */
+/** Returns the number of first messages that are the same in both. */
 export function commonMessages(one: SentMessages, other: SentMessages): number {
   const length = Math.min(one.length, other.length);
   if (one.digests === other.digests) return length;
@@ -220,41 +229,45 @@ export function commonMessages(one: SentMessages, other: SentMessages): number {
 }
 
 /**
- * `matched`: how many messages of the client it had, which are the first of these. `isAgain`: not the request before, but this very one,
- * sent again or counted first.
+ * An earlier request that was found. `matched`: the number of the client's messages that it had; the current request begins with them.
+ * `isAgain`: it is the same request, sent again or counted first, and not the previous one.
  */
-export type Found = { readonly request: SentRequest; readonly matched: number; readonly isAgain: boolean };
+export type FoundLastRequest = {
+  readonly request: SentRequest;
+  readonly matched: number;
+  readonly isAgain: boolean;
+};
 
 export interface LastSent {
-  /** `links` of the conversation as the client sent it. */
-  find(links: readonly string[]): Found | undefined;
-  /** Takes the place of what was found for these links. */
-  record(links: readonly string[], request: SentRequest, found: Found | undefined): void;
+  /** Finds the last request by the prefix hashes of the client's conversation. */
+  find(clientLinks: readonly string[]): FoundLastRequest | undefined;
+  /** Records a request in place of the one that was found. */
+  record(clientLinks: readonly string[], request: SentRequest, found: FoundLastRequest | undefined): void;
 }
 
-/** The client's part of what names it. */
+/** Identifies the client's model, tools and system text. */
 export function preambleOf({ model, preamble }: Pick<Conversation, 'model' | 'preamble'>): string {
   return [model, ...preamble.map((block) => block.digest)].join(' ');
 }
 
-/** `most` digests are kept. */
-export function createLastSent(most = 400_000): LastSent {
+/** Creates an empty memory of at most `maxDigests` message digests. */
+export function createLastSent(maxDigests = 400_000): LastSent {
   const requests = new LRUCache<string, SentRequest>({
-    maxSize: most,
+    maxSize: maxDigests,
     sizeCalculation: ({ messages }) => 1 + messages.length,
   });
   return {
-    find(links) {
-      // The first link stands for no message at all.
-      for (let matched = links.length - 1; matched > 0; matched--) {
-        const request = requests.get(links[matched]!);
-        if (request) return { request, matched, isAgain: matched === links.length - 1 };
+    find(clientLinks) {
+      // The first hash covers no message.
+      for (let matched = clientLinks.length - 1; matched > 0; matched--) {
+        const request = requests.get(clientLinks[matched]!);
+        if (request) return { request, matched, isAgain: matched === clientLinks.length - 1 };
       }
       return undefined;
     },
-    record(links, request, found) {
-      if (found) requests.delete(links[found.matched]!);
-      requests.set(links.at(-1)!, request);
+    record(clientLinks, request, found) {
+      if (found) requests.delete(clientLinks[found.matched]!);
+      requests.set(clientLinks.at(-1)!, request);
     },
   };
 }

@@ -1,13 +1,13 @@
 /**
- * What is made smaller at birth: every result of a tool, from the first request on in which it stands, so that nothing that was sent is
- * ever rewritten but by folds. A pure function of the conversation and of what is folded in it; nothing needs to be kept to do it again.
+ * Makes tool results smaller on arrival: from the first request that holds them, so that only folds ever change content that was sent. It is a
+ * pure function of the conversation and its fold, so nothing is stored to repeat it.
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { type Conversation, type Message, type Part, inputOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/pairing.ts';
 import { lastAssistant } from '../conversation/turns.ts';
-import { type ArrivedText, type Repeats, type Shrink, withReferences } from './references.ts';
+import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
 import type { Slices } from '../codecs/slices.ts';
 import type { Fold } from '../store/fold-records.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
@@ -16,19 +16,20 @@ import { type ShrinkSettings, type ToolResultPart, shrinkResult } from '../strat
 import type { Protection } from '../strategies/strategy.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
 
+/** How the results of one conversation are made smaller. */
 export type Shrinking = {
   readonly settings: ShrinkSettings;
-  /** Index of the first message whose results may be made smaller. */
+  /** The index of the first message whose results may be made smaller. */
   readonly from: number;
-  /** Whether the provider checks that what was sent once stays, so that `from` must be remembered. */
+  /** True when the provider checks that earlier messages never change, so that `from` must be stored. */
   readonly isBound: boolean;
-  /** What was referred to in this conversation before; undefined where nothing is. */
-  readonly repeats: Repeats | undefined;
-  /** Whose conversation it is: ids of originals are theirs. */
+  /** The references of the conversation's last request; undefined when results are not deduplicated. */
+  readonly referenceMemo: ReferenceMemo | undefined;
+  /** The owner of the conversation. Ids of originals depend on it. */
   readonly tenant: string;
 };
 
-/** What edits at birth are made from. */
+/** The input that shrinks are made from. */
 export type ShrinkInput = {
   readonly codec: Codec;
   readonly conversation: Conversation;
@@ -36,7 +37,7 @@ export type ShrinkInput = {
   readonly protects: Protection;
   readonly idOf: (original: Uint8Array) => string;
   readonly recallTool: RecallTool | undefined;
-  /** Undefined where nothing is made smaller. */
+  /** Undefined when nothing is made smaller. */
   readonly shrinking: Shrinking | undefined;
   /** Lets other requests run between two steps. Default: nothing is paused. */
   readonly slices?: Slices | undefined;
@@ -45,17 +46,17 @@ export type ShrinkInput = {
 export type ShrinkRequest = {
   readonly codec: Codec;
   readonly tenant: string;
-  /** Undefined where nothing is to be made smaller. */
+  /** Undefined when nothing is to be made smaller. */
   readonly settings: ShrinkSettings | undefined;
-  readonly repeats: Repeats | undefined;
+  readonly referenceMemo: ReferenceMemo | undefined;
 };
 
 /**
- * How to make results smaller in this conversation, after what was remembered of it. One that its provider wants as it came is left
- * alone; one that began elsewhere and holds replies bound to their prefix is made smaller from here on.
+ * Decides which results of a conversation are made smaller, given its newest fold: none while folding is disabled. If the conversation
+ * began without this engine and has replies that are bound to their prefix, only results after its last reply.
  */
 export function shrinkingOf(
-  { codec, tenant, settings, repeats }: ShrinkRequest,
+  { codec, tenant, settings, referenceMemo }: ShrinkRequest,
   conversation: Conversation,
   fold: Pick<Fold, 'foldingDisabled' | 'shrinksFrom'> | undefined,
 ): Shrinking | undefined {
@@ -63,7 +64,7 @@ export function shrinkingOf(
   const isBound = conversation.toolNames.length > 0 && codec.rules.bindsPrefix(conversation);
   const isSealed = isBound && conversation.messages.some(({ parts }) => parts.some(isReasoning));
   const unsent = (lastAssistant(conversation) ?? -1) + 1;
-  return { settings, from: fold?.shrinksFrom ?? (isSealed ? unsent : 0), isBound, repeats, tenant };
+  return { settings, from: fold?.shrinksFrom ?? (isSealed ? unsent : 0), isBound, referenceMemo, tenant };
 }
 
 function isReasoning({ type }: Part): boolean {
@@ -71,8 +72,8 @@ function isReasoning({ type }: Part): boolean {
 }
 
 /**
- * Edits beside those of the fold; a place that the fold has touched is the fold's. `references: false`: with what only refers to other
- * results laid out as if these were gone.
+ * Returns the shrinks of a conversation under a fold. They never touch a place that the fold edits. `references: false` shows every result
+ * as if no other existed.
  */
 export function shrinksOf(
   input: ShrinkInput,
@@ -81,55 +82,55 @@ export function shrinksOf(
 ): readonly Shrink[] {
   const { shrinking, conversation, counter } = input;
   if (!shrinking) return [];
-  const gone = placesEdited(fold);
-  const way = wayOf(input, shrinking);
+  const edited = placesEdited(fold);
+  const variant = variantOf(input, shrinking);
   const texts: ArrivedText[] = [];
   for (const pair of inOrder(pairCalls(conversation).pairs)) {
-    const laid = textsOfResult(input, shrinking, way, pair, gone);
-    for (const text of laid) texts.push(text);
+    const resultTexts = textsOfResult(input, shrinking, variant, pair, edited);
+    for (const text of resultTexts) texts.push(text);
   }
-  const { repeats } = shrinking;
-  if (references && repeats)
-    return withReferences(repeats, conversation, texts, (text) => counter.text(text));
+  const { referenceMemo } = shrinking;
+  if (references && referenceMemo)
+    return withReferences(referenceMemo, conversation, texts, (text) => counter.text(text));
   const shrinks: Shrink[] = [];
   for (const { shrink } of texts) if (shrink) shrinks.push(shrink);
   return shrinks;
 }
 
 /**
- * Makes the results smaller that were not made smaller before, one after another, for `shrinksOf` to find. Only for what is new in a
- * conversation, so it costs a turn nothing.
+ * Shrinks new results one after another and lets other requests run in between; `shrinksOf` then finds them in memory. Usually only a few
+ * results are new.
  */
 export async function shrinkInSlices(input: ShrinkInput, fold: readonly Edit[]): Promise<void> {
   const { shrinking, conversation, counter, slices } = input;
   const last = conversation.messages.at(-1);
   if (!slices || !shrinking || !last) return;
-  const way = wayOf(input, shrinking);
+  const variant = variantOf(input, shrinking);
   let from = conversation.messages.length;
-  while (from > 0 && shrunkBefore.get(conversation.messages[from - 1]!) !== way) from--;
+  while (from > 0 && shrunkVariants.get(conversation.messages[from - 1]!) !== variant) from--;
   if (from === conversation.messages.length) return;
-  shrunkBefore.set(last, way);
+  shrunkVariants.set(last, variant);
   const pairs = inOrder(pairCalls(conversation).pairs);
   const isNew = ({ result }: Pair): boolean => result !== undefined && result.message >= from;
   const newest = pairs.filter(isNew);
-  const gone = placesEdited(fold);
-  const { repeats } = shrinking;
-  const refersToMany = repeats !== undefined && newest.length > mostAtOnce;
+  const edited = placesEdited(fold);
+  const { referenceMemo } = shrinking;
+  const refersToMany = referenceMemo !== undefined && newest.length > resultsPerSlice;
   const texts: ArrivedText[] = [];
   let count = 0;
   for (const pair of refersToMany ? pairs : newest) {
     if (slices.isOver()) await slices.pause();
-    texts.push(...textsOfResult(input, shrinking, way, pair, gone));
-    if (!refersToMany || !isNew(pair) || ++count % mostAtOnce > 0) continue;
-    withReferences(repeats, conversation, texts, (text) => counter.text(text));
+    texts.push(...textsOfResult(input, shrinking, variant, pair, edited));
+    if (!refersToMany || !isNew(pair) || ++count % resultsPerSlice > 0) continue;
+    withReferences(referenceMemo, conversation, texts, (text) => counter.text(text));
   }
 }
 
-/** Results that are compared with earlier ones before others may run. */
-const mostAtOnce = 200;
+/** So many results are compared with earlier ones before other requests may run. */
+const resultsPerSlice = 200;
 
-/** By the newest message of a request: the way in which all results up to it were made smaller. */
-const shrunkBefore = new WeakMap<Message, string>();
+/** The variant in which all results up to a message were made smaller, by the newest message of the request. */
+const shrunkVariants = new WeakMap<Message, string>();
 
 /** Sorts pairs by the places of their results. Nearly always they are sorted already. */
 function inOrder(pairs: readonly Pair[]): readonly Pair[] {
@@ -141,18 +142,18 @@ function byResult({ result: one }: Pair, { result: other }: Pair): number {
   return (one?.message ?? 0) - (other?.message ?? 0) || (one?.part ?? 0) - (other?.part ?? 0);
 }
 
-/** Returns the texts of one result that are still there, as they are sent without references; none of what was recalled. */
+/** Returns the texts of one result that the fold has left, as they are sent without references. Recalled originals are left out. */
 function textsOfResult(
   input: ShrinkInput,
   { settings, from }: Shrinking,
-  way: string,
+  variant: string,
   pair: Pair,
-  gone: ReturnType<typeof placesEdited>,
+  edited: ReturnType<typeof placesEdited>,
 ): readonly ArrivedText[] {
   const { conversation, protects, codec } = input;
   const { result: place } = pair;
-  if (!place || gone.messages.has(place.message)) return [];
-  if (gone.parts.size > 0 && gone.parts.has(placeKey(place))) return [];
+  if (!place || edited.messages.has(place.message)) return [];
+  if (edited.parts.size > 0 && edited.parts.has(placeKey(place))) return [];
   const result = conversation.messages[place.message]!.parts[place.part]!;
   if (result.type !== 'tool-result' || protects.recalled(place.message, place.part)) return [];
   const isFree = place.message >= from && !protects.part(place.message, place.part);
@@ -161,13 +162,13 @@ function textsOfResult(
   const mayEdit =
     isFree && codec.rules.mayEdit(conversation, { kind: 'replace-text', at, stub: '', memory: undefined });
   const texts = mayEdit
-    ? shrunkTexts(input, settings, way, pair, place)
+    ? shrunkTexts(input, settings, variant, pair, place)
     : arrivedTexts(conversation, pair, place, result, undefined);
-  if (gone.texts.size === 0) return texts;
-  return texts.filter((one) => !gone.texts.has(`${placeKey(place)}.${one.at.text}`));
+  if (edited.texts.size === 0) return texts;
+  return texts.filter((one) => !edited.texts.has(`${placeKey(place)}.${one.at.text}`));
 }
 
-/** `shrinks`: undefined for a result that must stay as it came. */
+/** Describes the texts of a result. `shrinks` is undefined for a result that must not change. */
 function arrivedTexts(
   conversation: Conversation,
   pair: Pair,
@@ -188,7 +189,7 @@ function arrivedTexts(
 
 const labels = new WeakMap<Part, string>();
 
-/** Remembered with the call. */
+/** Returns the name that references use for a result. It is remembered with the call. */
 function labelOf(conversation: Conversation, { call }: Pair): string {
   const message = conversation.messages[call.message]!;
   const part = message.parts[call.part]!;
@@ -198,28 +199,28 @@ function labelOf(conversation: Conversation, { call }: Pair): string {
 }
 
 type ShrunkResult = {
-  readonly way: string;
+  readonly variant: string;
   readonly message: number;
-  /** Digest of the message with the call. */
-  readonly asking: string;
+  /** The digest of the message with the call. */
+  readonly callDigest: string;
   readonly texts: readonly ArrivedText[];
 };
 
-/** By result, which is read once for all bodies in which the same bytes stand; then by all else the edits hang on. */
+/** Shrinks by result, and then by everything else that they depend on. Bodies with the same bytes share the result object. */
 const known = new WeakMap<ToolResultPart, ShrunkResult[]>();
 
-/** A client may drop its oldest messages, so that the same result stands elsewhere in every request. */
-const mostWays = 16;
+/** A client may drop its oldest messages, so that the same result has another index in every request. */
+const maxVariants = 16;
 
-/** What is the same for all results of a conversation. */
-function wayOf({ counter, recallTool }: ShrinkInput, { settings, tenant }: Shrinking): string {
+/** Identifies everything that shrinks depend on and that is the same for all results of a conversation. */
+function variantOf({ counter, recallTool }: ShrinkInput, { settings, tenant }: Shrinking): string {
   return [tenant, counter.name, recallTool?.name, ...Object.values(settings)].join(' ');
 }
 
 function shrunkTexts(
   input: ShrinkInput,
   settings: ShrinkSettings,
-  way: string,
+  variant: string,
   pair: Pair,
   place: PartPlace,
 ): readonly ArrivedText[] {
@@ -229,9 +230,11 @@ function shrunkTexts(
   const message = conversation.messages[index]!;
   const result = message.parts[part];
   if (result?.type !== 'tool-result') return [];
-  const { digest: asking } = conversation.messages[call.message]!;
-  const ways = known.get(result) ?? [];
-  const before = ways.find((one) => one.message === index && one.asking === asking && one.way === way);
+  const { digest: callDigest } = conversation.messages[call.message]!;
+  const variants = known.get(result) ?? [];
+  const before = variants.find(
+    (one) => one.message === index && one.callDigest === callDigest && one.variant === variant,
+  );
   if (before) return before.texts;
   const view = {
     conversation,
@@ -250,10 +253,11 @@ function shrunkTexts(
     }),
   );
   const texts = arrivedTexts(conversation, pair, place, result, shrinks);
-  known.set(result, [{ way, message: index, asking, texts }, ...ways].slice(0, mostWays));
+  known.set(result, [{ variant, message: index, callDigest, texts }, ...variants].slice(0, maxVariants));
   return texts;
 }
 
+/** Returns the tool call at a place. */
 function callAt(conversation: Conversation, place: PartPlace) {
   const message = conversation.messages[place.message]!;
   const part = message.parts[place.part];

@@ -1,4 +1,4 @@
-/** What an engine has at hand: its parts, what it remembers of earlier requests, and what it makes of them for the next one. */
+/** The state of an engine: its parts, the caches that it keeps between requests, and access to stored folds. */
 import { LRUCache } from 'lru-cache';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
@@ -16,8 +16,8 @@ import {
   protectionOf,
   toolToOffer,
 } from './protect.ts';
-import { type Repeats, createRepeats, sizeOfRepeats } from './references.ts';
-import { type LastSent, type Send, createLastSent, createSender } from './send.ts';
+import { type ReferenceMemo, createReferenceMemo, sizeOfReferenceMemo } from './references.ts';
+import { type LastSent, type Sender, createLastSent, createSender } from './send.ts';
 import type { EngineOptions, EngineRequest } from './types.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { Fold } from '../store/fold-records.ts';
@@ -31,21 +31,21 @@ export type EngineState = {
   readonly options: EngineOptions;
   readonly reading: ReadContext;
   readonly counts: TokenMemo;
-  /** By how conversations begin. */
-  readonly repeats: LRUCache<string, Repeats>;
+  /** By the beginning of the conversation. */
+  readonly referenceMemos: LRUCache<string, ReferenceMemo>;
   readonly toolCosts: Map<string, number>;
   readonly calibration: Calibration;
   readonly windows: LearnedWindows;
   readonly lastSent: LastSent;
   readonly summaryNotes: SummaryNotes;
-  readonly send: Send;
-  /** Shrinks of which the store has the originals. */
-  readonly kept: WeakSet<Edit>;
+  readonly send: Sender;
+  /** Shrinks whose originals are stored. */
+  readonly storedShrinks: WeakSet<Edit>;
 };
 
-/** What it remembers of blocks is bounded by `maxParts`. */
+/** Creates the state of an engine. `maxParts` bounds its memory of blocks. */
 export function createEngineState(options: EngineOptions): EngineState {
-  // By size, not by count: what one block remembers grows with its parts.
+  // It is bounded by size, not by count, because an outline grows with its parts.
   const lastSent = createLastSent();
   const blocks = new LRUCache<string, ReadBlock>({
     maxSize: options.maxParts ?? 400_000,
@@ -55,17 +55,21 @@ export function createEngineState(options: EngineOptions): EngineState {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },
     counts: createTokenMemo(),
-    repeats: new LRUCache<string, Repeats>({ maxSize: 400_000, sizeCalculation: sizeOfRepeats }),
+    referenceMemos: new LRUCache<string, ReferenceMemo>({
+      maxSize: 400_000,
+      sizeCalculation: sizeOfReferenceMemo,
+    }),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
     windows: createLearnedWindows(options.clock),
     lastSent,
     summaryNotes: createSummaryNotes(),
     send: createSender(options, lastSent),
-    kept: new WeakSet(),
+    storedShrinks: new WeakSet(),
   };
 }
 
+/** Returns the input of a plan that does not depend on stored folds. */
 export function planInputFor(
   { options, reading, counts, toolCosts }: EngineState,
   { codec, tenant, leftMs }: EngineRequest,
@@ -94,34 +98,38 @@ export function planInputFor(
   };
 }
 
-/** The links of the prefix chain of the conversation as the client sent it, or of no more than its first messages. */
-export function clientLinks(
+/** Returns the prefix hashes of a conversation as the client sent it, or of its first messages. */
+export function clientLinksOf(
   engine: EngineState,
   request: EngineRequest,
-  came: Conversation,
+  clientConversation: Conversation,
 ): readonly string[] {
-  return prefixLinks(came, rootOf(engine, request, came), engine.options.digest);
+  const root = rootOf(engine, request, clientConversation);
+  return prefixLinks(clientConversation, root, engine.options.digest);
 }
 
-/** Where to keep folds of `whole`, which was made of what came. */
+/** Returns where the folds of `fullConversation` are kept, which was made of the client's conversation. */
 export function foldMemory(
   engine: EngineState,
   request: EngineRequest,
-  came: Conversation,
-  whole: Conversation,
+  clientConversation: Conversation,
+  fullConversation: Conversation,
 ): FoldMemory {
   const { encryptedStore, foldStore, mode } = engine.options;
   const { tenant } = request;
-  const links = clientLinks(engine, request, came);
-  const isSame = whole === came;
+  const clientLinks = clientLinksOf(engine, request, clientConversation);
+  const isSame = fullConversation === clientConversation;
+  const root = () => rootOf(engine, request, clientConversation);
   return {
-    // What is only observed was never sent, so there is no original to keep.
+    // In observe mode no fold is sent, so there is no original to keep.
     encryptedStore: mode === 'observe' ? keepsNothing : encryptedStore,
     foldStore,
     tenant,
-    links,
-    whole: isSame ? links : prefixLinks(whole, rootOf(engine, request, came), engine.options.digest),
-    same: isSame ? came.messages.length : sameAtEnd(came, whole),
+    clientLinks,
+    fullLinks: isSame ? clientLinks : prefixLinks(fullConversation, root(), engine.options.digest),
+    commonAtEnd: isSame
+      ? clientConversation.messages.length
+      : messagesCommonAtEnd(clientConversation, fullConversation),
   };
 }
 
@@ -130,7 +138,7 @@ const keepsNothing: FoldMemory['encryptedStore'] = {
   renewOriginals: () => undefined,
 };
 
-/** Prefixes of different roots never meet. */
+/** Returns the text that starts every prefix hash: conversations with different roots never share a fold. */
 function rootOf(
   { options }: EngineState,
   { codec, tenant }: EngineRequest,
@@ -138,50 +146,51 @@ function rootOf(
 ): string {
   const { previousReplyId } = conversation;
   const words = [
-    // A request without tools may repeat a conversation that has some: what was folded there cannot be read here.
+    // A request without tools may repeat a conversation that has some, but could not read what was folded there.
     ...(hasWayBack(options, conversation) ? [] : ['without recall']),
-    // What is only observed was never sent: nobody who folds may find it.
+    // In observe mode no fold is sent, so no other instance may find one.
     ...(options.mode === 'observe' ? ['observed'] : []),
     tenant,
     codec.name,
-    // Without its history a conversation begins like many others.
+    // Without its history, a conversation begins like many others.
     ...(previousReplyId === undefined ? [] : ['goes on from', previousReplyId]),
   ];
   return words.join(' ');
 }
 
-function sameAtEnd({ messages: one }: Conversation, { messages: other }: Conversation): number {
-  let same = 0;
-  while (same < one.length && one.at(-1 - same)?.canonical === other.at(-1 - same)?.canonical) same++;
-  return same;
+function messagesCommonAtEnd({ messages: one }: Conversation, { messages: other }: Conversation): number {
+  let common = 0;
+  while (common < one.length && one.at(-1 - common)?.canonical === other.at(-1 - common)?.canonical) common++;
+  return common;
 }
 
-/** What was referred to when this conversation was laid out last; undefined where nothing is to be. */
-export function repeatsIn(
-  { repeats, options }: EngineState,
+/** Returns the references of this conversation's last request; undefined when results are not deduplicated. */
+export function referenceMemoFor(
+  { referenceMemos, options }: EngineState,
   { codec, tenant }: EngineRequest,
   conversation: Conversation,
-): Repeats | undefined {
+): ReferenceMemo | undefined {
   if (!options.shrinks || options.shrinks.repeats === false) return undefined;
   const key = [tenant, codec.name, ...beginningOf(conversation)].join(' ');
-  const known = repeats.get(key) ?? createRepeats();
-  // It has grown since it was put there: its size is reckoned anew.
-  repeats.delete(key);
-  repeats.set(key, known);
-  return known;
+  const memo = referenceMemos.get(key) ?? createReferenceMemo();
+  // It has grown since it was added, so it is added again with its new size.
+  referenceMemos.delete(key);
+  referenceMemos.set(key, memo);
+  return memo;
 }
 
 function beginningOf({ messages }: Conversation): readonly string[] {
   return messages.slice(0, 2).map((message) => message.canonical);
 }
 
-// Reasons why a summary is missing, for the receipts of folds that used an extract instead. By the prefix that the summary was to end with.
+// Notes why a summary is missing, for the receipts of folds that used an extract instead. Each is kept under the prefix that the summary would
+// have covered.
 
 export interface SummaryNotes {
-  /** Of the newest that was begun for a part of this chain; undefined where none was, or all is well. */
+  /** Returns the note on the newest summary that was begun for a prefix; undefined when there was none, or when it succeeded. */
   find(tenant: string, links: readonly string[]): string | undefined;
   note(tenant: string, link: string, problem: string): void;
-  /** All is well. */
+  /** Removes the note when the summary was written. */
   forget(tenant: string, link: string): void;
 }
 
@@ -205,47 +214,50 @@ function keyOf(tenant: string, link: string): string {
   return `${tenant}/${link}`;
 }
 
-// Stored folds: finding the fold of a prefix, and storing new ones. The same prefix is sent as the same bytes for ever.
+// Stored folds: finds the fold of a prefix, and stores new ones. The same prefix is sent as the same bytes in every later request.
 
-/** Where folds and originals are kept, for one conversation. */
+/** The place where the folds and originals of one conversation are kept. */
 export type FoldMemory = {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'renewOriginals'>;
   readonly foldStore: Pick<FoldStore, 'record' | 'markSent' | 'renew'>;
   readonly tenant: string;
-  /** The links of the prefix chain of the conversation as the client sent it: what a fold is found by. */
-  readonly links: readonly string[];
-  /** The same of the conversation that was folded, with what was recalled in private: what its edits name places in. */
-  readonly whole: readonly string[];
+  /** The prefix hashes of the conversation as the client sent it. Folds are found by these. */
+  readonly clientLinks: readonly string[];
+  /** The prefix hashes of the full conversation, with hidden recalls. The edits of a fold refer to its messages. */
+  readonly fullLinks: readonly string[];
   /** How many of the newest messages are the same in both. */
-  readonly same: number;
+  readonly commonAtEnd: number;
 };
 
-/** The newest of the folds that was made of this very conversation, and can be made again. `whole`: the links of its prefix chain. */
+/** Returns the newest fold that was made of this very conversation and can be replayed. */
 export function foldFor(
   folds: readonly FoundFold[],
   conversation: Conversation,
-  whole: readonly string[],
+  fullLinks: readonly string[],
 ): FoundFold | undefined {
-  const isOfIt = ({ over }: Fold) => over === undefined || whole[over.messages] === over.link;
+  const isOfIt = ({ over }: Fold) => over === undefined || fullLinks[over.messages] === over.link;
   return folds.find((found) => isOfIt(found.fold) && isReplayable(conversation, found));
 }
 
-/** The place in the client's conversation that has the first `messages` of the folded one in front of it, if they are the same from there on. */
+/**
+ * Converts a number of first messages of the full conversation to the number of the client's messages in front of the same place. Both
+ * conversations must be the same from there on; otherwise the first place from which they are is returned.
+ */
 export function placeForClient(
-  { links, whole, same }: Pick<FoldMemory, 'links' | 'whole' | 'same'>,
+  { clientLinks, fullLinks, commonAtEnd }: Pick<FoldMemory, 'clientLinks' | 'fullLinks' | 'commonAtEnd'>,
   messages: number,
 ): number {
-  return Math.max(messages - (whole.length - links.length), links.length - 1 - same);
+  return Math.max(messages - (fullLinks.length - clientLinks.length), clientLinks.length - 1 - commonAtEnd);
 }
 
-/** The conversation under the newest fold on its chain; without one, or when it would no longer be valid, under no edits. */
+/** Applies the fold that was found. Without one, or when the result would not be valid, it applies no edits. */
 export async function replayFold(input: PlanInput, found: FoundFold | undefined): Promise<Draft> {
   if (!found || found.fold.edits.length === 0) return draft(input, []);
   const { edits } = found.fold;
   const replayed = await draft(input, edits);
   const { codec, conversation } = input;
   if (newProblems(codec.rules, conversation, replayed.sent).length > 0) return draft(input, []);
-  // One that this process did not make itself is looked at as closely once.
+  // A fold from another process is checked as closely as a new one, once.
   if (!isKnownSound(edits)) {
     if (newFault(codec.rules, conversation.body, replayed.body) !== undefined) return draft(input, []);
     noteSound(edits);
@@ -257,8 +269,8 @@ export async function replayFold(input: PlanInput, found: FoundFold | undefined)
 export type NewFold = Omit<Fold, 'length' | 'over' | 'id'>;
 
 /**
- * The fold and all that is to be kept with it at once, all or none, so that no fold ever points at nothing. Where another instance has
- * sent the same request meanwhile, what it was sent with comes back. Rejects with `store-failed`.
+ * Stores a fold and its originals in one step, so that no fold ever refers to a missing original. Returns the other fold when another
+ * instance has sent the same request meanwhile. Rejects with `store-failed`.
  */
 export async function rememberFold(
   memory: FoldMemory,
@@ -268,86 +280,87 @@ export async function rememberFold(
   yieldsTo: RecordOptions['yieldsTo'],
 ): Promise<Recorded> {
   const { edits } = fold;
-  const kept = keepable(conversation, removed);
-  const lastTouched = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
-  const { encryptedStore, foldStore, tenant, links, whole } = memory;
-  const from = placeForClient(memory, lastTouched + 1);
-  const messages = from + (whole.length - links.length);
-  const made = { ...fold, over: { messages, link: whole[messages]! } };
-  return foldStore.record(tenant, links, made, {
+  const originals = originalsToKeep(conversation, removed);
+  const lastEdited = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
+  const { encryptedStore, foldStore, tenant, clientLinks, fullLinks } = memory;
+  const from = placeForClient(memory, lastEdited + 1);
+  const messages = from + (fullLinks.length - clientLinks.length);
+  const complete = { ...fold, over: { messages, link: fullLinks[messages]! } };
+  return foldStore.record(tenant, clientLinks, complete, {
     from,
     ...(yieldsTo && { yieldsTo }),
-    write: (record) => encryptedStore.keep(tenant, kept, record),
+    write: (record) => encryptedStore.keep(tenant, originals, record),
   });
 }
 
 /**
- * Keeps that this request goes out with what was found, so that all that goes on from it does, wherever it is served. Never rejects: at
- * worst what follows takes over a fold that was made elsewhere.
+ * Records that this request is sent with the fold that was found, so that every instance sends its continuations the same way. Never
+ * rejects: at worst, a later request uses a fold that another instance made.
  */
 export async function markSent(
-  { encryptedStore, foldStore, tenant, links }: FoldMemory,
+  { encryptedStore, foldStore, tenant, clientLinks }: FoldMemory,
   found: FoundFold | undefined,
   sent: Pick<Fold, 'at' | 'limit'>,
 ): Promise<void> {
   try {
-    await foldStore.markSent(tenant, links, found, {
+    await foldStore.markSent(tenant, clientLinks, found, {
       ...sent,
       write: (record) => encryptedStore.keep(tenant, [], record),
     });
   } catch {
-    // This process knows it all the same.
+    // This process has recorded it all the same.
   }
 }
 
 /**
- * Has everything that a request is sent with kept for as long again: the fold it goes on from with its originals, and those of `others`,
- * which no fold that was found stands for. Returns at once, and never fails.
+ * Renews the retention of everything that a request is sent with: the fold that was found with its originals, and the originals
+ * `others`, which that fold does not cover. Returns at once, and never fails.
  */
 export function renewUsed(
-  { encryptedStore, foldStore, tenant, links }: FoldMemory,
+  { encryptedStore, foldStore, tenant, clientLinks }: FoldMemory,
   found: FoundFold | undefined,
   others: readonly string[],
 ): void {
-  if (found && !found.fold.foldingDisabled) foldStore.renew(tenant, links, found, allOriginalIdsOf);
+  if (found && !found.fold.foldingDisabled) foldStore.renew(tenant, clientLinks, found, allOriginalIdsOf);
   encryptedStore.renewOriginals(others);
 }
 
-/** The same as `rememberFold` where no fold is made. Rejects with `store-failed`. */
+/** Stores the originals of edits when there is no new fold. Rejects with `store-failed`. */
 export async function keepOriginals(
   { encryptedStore, tenant }: Pick<FoldMemory, 'encryptedStore' | 'tenant'>,
   conversation: Conversation,
   removed: readonly Edit[],
 ): Promise<void> {
-  const kept = keepable(conversation, removed);
-  if (kept.length > 0) await encryptedStore.keep(tenant, kept);
+  const originals = originalsToKeep(conversation, removed);
+  if (originals.length > 0) await encryptedStore.keep(tenant, originals);
 }
 
-function keepable(conversation: Conversation, removed: readonly Edit[]) {
+function originalsToKeep(conversation: Conversation, removed: readonly Edit[]) {
   return [...originalsOf(conversation, removed)].map(([id, original]) => ({ id, original }));
 }
 
 /**
- * Records that the provider refused our edits in this conversation: for a day it is folded only to make it fit. `now`: milliseconds since
- * the epoch. Rejects with `store-failed`, but this process remembers it.
+ * Records that the provider refused our edits in this conversation. For a day it is folded only if it would not fit otherwise. `now`:
+ * milliseconds since the epoch. Rejects with `store-failed`, but this process remembers the refusal.
  */
 export async function disableFolding(
-  memory: Pick<FoldMemory, 'foldStore' | 'tenant' | 'links'>,
+  memory: Pick<FoldMemory, 'foldStore' | 'tenant' | 'clientLinks'>,
   now: number | undefined,
 ): Promise<void> {
-  const { foldStore, tenant, links } = memory;
+  const { foldStore, tenant, clientLinks } = memory;
   const fold = { edits: [], foldingDisabled: true, foldingDisabledSince: now };
-  await foldStore.record(tenant, links, fold, { rememberLocally: true });
+  await foldStore.record(tenant, clientLinks, fold, { rememberLocally: true });
 }
 
-/** Milliseconds. One refusal may have been the provider's mistake, so folding is tried again. */
-const aloneForMs = 24 * 60 * 60 * 1_000;
+/** Milliseconds. A refusal may have been the provider's mistake, so folding is tried again after this time. */
+const foldingDisabledForMs = 24 * 60 * 60 * 1_000;
 
-/** The fold as it holds now: a refusal of our edits is forgotten after a day. `now`: milliseconds since the epoch. */
+/** Drops a refusal of our edits that is older than a day from a fold. `now`: milliseconds since the epoch. */
 export function withoutOldRefusal(found: FoundFold, now: number | undefined): FoundFold {
   const { foldingDisabled, foldingDisabledSince } = found.fold;
   if (!foldingDisabled || now === undefined) return found;
-  const isForgotten = foldingDisabledSince === undefined || now - foldingDisabledSince >= aloneForMs;
+  const isForgotten =
+    foldingDisabledSince === undefined || now - foldingDisabledSince >= foldingDisabledForMs;
   return isForgotten
     ? { ...found, fold: { ...found.fold, foldingDisabled: false, foldingDisabledSince: undefined } }
     : found;
@@ -357,17 +370,19 @@ async function writesNothing(): Promise<undefined> {
   return undefined;
 }
 
-/** The same memory without its store: what is recorded in it is remembered by this process only. */
+/** Returns the same memory without its store: only this process remembers what is recorded in it. */
 export function withoutStore(memory: FoldMemory): FoldMemory {
   return { ...memory, encryptedStore: { ...memory.encryptedStore, keep: writesNothing } };
 }
 
 /**
- * A fold found by its whole chain is replayed as it is. One found by a shorter prefix (the client went back, or rewrote its newest
- * message) must not reach what is newest here.
+ * True when the fold may be replayed. A fold that was found by its full prefix always may. One that was found by a shorter prefix (the
+ * client went back, or rewrote its newest message) must not edit protected messages.
  */
 function isReplayable(conversation: Conversation, { fold, matched }: FoundFold): boolean {
   if (matched >= fold.length) return true;
-  const kept = keptMessages(conversation);
-  return fold.edits.every((edit) => edit.kind === 'insert-message' || !kept.has(lastMessageOf(edit)));
+  const protectedMessages = keptMessages(conversation);
+  return fold.edits.every(
+    (edit) => edit.kind === 'insert-message' || !protectedMessages.has(lastMessageOf(edit)),
+  );
 }

@@ -3,7 +3,7 @@ import type { Edit } from '../conversation/edit.ts';
 import type { FoldView } from '../strategies/strategy.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView } from '../../test/support/strategy-suite.ts';
-import { stubsWillDo } from './summary-ahead.ts';
+import { stubsSuffice } from './summary-ahead.ts';
 
 /** About 1,000 tokens each, by characters. */
 const read: Step = { calls: [{ name: 'read_file', input: '{}', result: 'x'.repeat(4_000) }] };
@@ -14,7 +14,7 @@ function willDo(steps: readonly Step[], amount: number, more: number, change: Pa
     excess: { unit: 'tokens', amount },
     ...change,
   });
-  return stubsWillDo(view, more);
+  return stubsSuffice(view, more);
 }
 
 describe('stubs of results', () => {

@@ -1,4 +1,4 @@
-/** Types of the engine: its options, its requests, and what it returns for them. */
+/** Types of the engine: its options, its requests, and its results. */
 import type { Codec } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
 import type { SeenBodies } from '../codecs/seen-bodies.ts';
@@ -23,38 +23,38 @@ export type EngineOptions = SenderOptions & {
   readonly foldStore: FoldStore;
   readonly hiddenRecalls: HiddenRecalls;
   readonly keptReplies: KeptReplies;
-  /** A cryptographic digest of bytes: the identity of prefixes hangs on it. */
+  /** Returns a cryptographic digest of bytes. Prefixes are identified by it. */
   readonly digest: (bytes: Uint8Array) => string;
-  /** Bodies read before. Without them each is scanned and digested whole. */
+  /** Remembers bodies that were read. Without it, every body is scanned and digested in full. */
   readonly seen?: SeenBodies | undefined;
   readonly triggers: readonly Trigger[];
   readonly strategies: readonly Strategy[];
   readonly counterFor: (model: string | undefined) => Promise<TokenCounter>;
   readonly windowFor: (model: string | undefined) => Promise<ModelWindow>;
   /**
-   * Returns what the tokens of a prompt cost relative to those that are not cached; undefined where nobody knows. Some models cost more for
-   * a long prompt: `promptTokens` is the length of this one. Default: nobody knows.
+   * Returns the prices of prompt tokens relative to uncached ones; undefined when they are unknown. Some models cost more for a long
+   * prompt, so `promptTokens` gives its length. Default: prices are unknown.
    */
   readonly pricesFor?: (model: string | undefined, promptTokens: number) => Promise<CachePrices | undefined>;
-  /** What is known of how far counts are off. Default: one of its own, with the usual bounds. */
+  /** Corrects token counts by the usage that providers report. Default: a new calibration with the usual bounds. */
   readonly calibration?: Calibration | undefined;
-  /** `observe` reckons everything and changes nothing: the report says what would have been sent. Default `fold`. */
+  /** `observe` changes nothing and only reports what folding would have sent. Default `fold`. */
   readonly mode?: EngineMode | undefined;
-  /** How tool results are made smaller when they come. Default: not at all. */
+  /** How tool results are made smaller on arrival. Default: they are not. */
   readonly shrinks?: ShrinkSettings | undefined;
   /** When to offer the recall tool to conversations that have tools. Default `always`. */
   readonly offerRecall?: OfferRecall | undefined;
   /**
-   * Whether the client keeps its messages as they are folded and goes on from these, rather than sending its whole history again. It
-   * offers the recall tool itself then. Default false.
+   * True when the client replaces its messages by the folded ones and continues with these, instead of sending its whole history again.
+   * Such a client offers the recall tool itself. Default false.
    */
   readonly isHistoryKept?: boolean | undefined;
   readonly pins?: Pins | undefined;
-  /** Smaller tool results (bytes, UTF-8) are never offloaded. Default 1,000. */
+  /** Tool results of fewer bytes (UTF-8) are never replaced by a stub. Default 1,000. */
   readonly compressionBytesThreshold?: number | undefined;
-  /** Has summaries written ahead by whoever can ask a model: `Prepared.summary`. Default: folds leave extracts, or stubs. */
-  readonly summaries?: AheadOptions | undefined;
-  /** How much is remembered of blocks read before, in parts of some 200 bytes. Default 400,000. */
+  /** Asks the caller to have summaries written ahead of time (`Prepared.summary`). Default: folds use extracts or stubs. */
+  readonly summaries?: SummaryAheadOptions | undefined;
+  /** How many message parts are remembered, of about 200 bytes each. Default 400,000. */
   readonly maxParts?: number;
 };
 
@@ -63,22 +63,22 @@ export type EngineMode = 'fold' | 'observe';
 /**
  * When the model is offered the recall tool:
  * - `always`: from the first request of a conversation on. The prefix never changes later.
- * - `with-fold`: as soon as something can be recalled. Short conversations are sent without it; the first fold re-bills the whole prefix.
- * - `never`: the model cannot recall, so requests are folded only in order to fit.
+ * - `with-fold`: as soon as there is something to recall. Short conversations are sent without it; the first fold re-bills the whole prefix.
+ * - `never`: the model cannot read what was folded.
  */
 export type OfferRecall = 'always' | 'with-fold' | 'never';
 
 /** Prices of a provider's cache, and how long it keeps entries unless the client asks for more. */
 export type CachePrices = Pick<Economy, 'read' | 'write' | 'keptMs' | 'minCachedTokens'> & {
-  /** The price of a token that is written to be kept for an hour. Default: twice the input, where writing costs anything extra. */
+  /** The price of writing a token that is cached for an hour. Default: twice the input price if cache writes cost extra. */
   readonly writeLong?: number | undefined;
 };
 
-/** What a model takes. */
+/** The context window of a model. */
 export type ModelWindow = {
-  /** Tokens; undefined where nobody knows. */
+  /** Tokens; undefined when unknown. */
   readonly tokens: number | undefined;
-  /** Whether the reply comes out of the same window, so that room must be left for it. */
+  /** True when the reply counts against the same window, so that tokens must be reserved for it. */
   readonly holdsReply: boolean;
 };
 
@@ -91,20 +91,20 @@ export type EngineRequest = {
   /** The upstream that serves the request, such as its origin. Context windows are learned per upstream and model. */
   readonly upstream?: string;
   /**
-   * Milliseconds left to wait for a store, and to plan a fold that only saves money. A fold without which the request would not fit is
-   * made however long it takes. Default: unbounded.
+   * Returns the milliseconds left to wait for a store, and to plan a fold that only saves money. A fold that the request needs to fit
+   * is made however long it takes. Default: unlimited.
    */
   readonly leftMs?: () => number;
-  /** The reason why the provider refused this request before. */
+  /** The reason why the provider refused an earlier attempt of this request. */
   readonly refusal?: Refusal;
 };
 
-/** `too long` folds below the provider's limit, whatever the triggers say; `reasoning` drops all reasoning. */
+/** `too long` makes the engine fold below the provider's limit, whatever the triggers say; `reasoning` makes it drop all reasoning. */
 export type Refusal =
   | { readonly reason: 'too long'; readonly overflow: Overflow }
   | { readonly reason: 'reasoning' };
 
-/** Settles like the promise; rejects with `deadline` when the request's time is over first. */
+/** Settles like the promise, but rejects with `deadline` when the request's time runs out first. */
 export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promise: Promise<T>): Promise<T> {
   if (!leftMs) return promise;
   const left = Math.max(0, leftMs());
@@ -112,7 +112,7 @@ export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promi
   const timer = setTimeout(
     () =>
       late.reject(
-        new LeporelloError('deadline', `The store did not answer in the ${Math.round(left)} ms left.`),
+        new LeporelloError('deadline', `The store did not answer within the ${Math.round(left)} ms left.`),
       ),
     left,
   );
@@ -128,61 +128,61 @@ export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promi
 export type Prepared = {
   readonly outcome: Outcome;
   readonly body: Uint8Array;
-  /** False where no provider takes the client's own bytes: they go on from a reply in which a private call waits for its answer. */
+  /** False when no provider accepts the client's own bytes, because they continue a reply that ends with an unanswered hidden recall. */
   readonly maySendClientBody: boolean;
   readonly report: FoldReport;
-  /** A failure that the request was sent in spite of, in words without content; undefined when nothing failed. */
+  /** Describes, without content, a failure despite which the request was sent; undefined when nothing failed. */
   readonly problem?: string | undefined;
   readonly identity: Identity;
-  /** Name of the recall tool the body offers; undefined when it offers none. */
+  /** The name of the recall tool that the body offers; undefined when it offers none. */
   readonly recallTool: string | undefined;
-  /** The original behind an id of this very conversation, as exact JSON bytes; nothing for any other id. */
+  /** Returns the original for an id of this conversation, as exact JSON bytes; undefined for any other id. */
   readonly original: (id: string) => Uint8Array | undefined;
   /**
-   * The same where the originals are held elsewhere, as in another thread: then `original` knows none. Undefined where `original` knows all.
+   * Does the same as `original` when the originals are held elsewhere, such as in another thread. Undefined when `original` has them all.
    * Rejects with `store-failed`.
    */
   readonly lookUpOriginal?: (id: string) => Promise<Uint8Array | undefined>;
-  /** The ids to search where none is named, what is likelier to be asked for first. */
+  /** The ids that a recall without an id searches, the most likely first. */
   readonly searched: readonly string[];
-  /** Keeps what was recalled for the reply to this request, to be put back into later ones. Rejects with `store-failed`. */
+  /** Stores a hidden recall made for the reply to this request, to be put back into later requests. Rejects with `store-failed`. */
   readonly remember: (hiddenRecall: HiddenRecall) => Promise<void>;
-  /** Keeps how to go on from the reply that the client knows by this name. Rejects with `store-failed`. */
+  /** Stores how to continue from the reply that the client knows by this name. Rejects with `store-failed`. */
   readonly keepReply: (knownAs: string, reply: KeptReply) => Promise<void>;
-  /** Tokens the window has left beside what is sent and the reply; undefined where nobody knows the window. */
+  /** The tokens that the prompt and the reply leave free in the window; undefined when the window is unknown. */
   readonly room: number | undefined;
   /** Undefined when the body could not be read. */
   readonly counter: TokenCounter | undefined;
-  /** How long the prompt of `body` is; undefined when nobody counted it. */
+  /** The length of the prompt in `body`; undefined when it was not counted. */
   readonly prompt: PromptTokens | undefined;
-  /** Resolves, always, when other instances can know what this request is sent with: before its client goes on from the reply. */
+  /** Resolves when other instances can see how this request is sent. Await it before the client can continue from the reply. Never rejects. */
   readonly known: Promise<void>;
-  /** A summary that a fold to come will need, to be written by now, off the request's path. */
+  /** A summary that the next fold will need and that should be written now, in the background. */
   readonly summary?: SummaryJob | undefined;
-  /** Takes in how many tokens the provider reported for the prompt of `body`, so that the next counts are closer. Never throws. */
+  /** Takes the number of tokens that the provider reported for the prompt of `body`, which makes later counts more exact. Never throws. */
   readonly reportPromptTokens: (reported: number) => void;
 };
 
-/** What tells the conversation from others. */
+/** Identifies a conversation. */
 export type Identity = {
-  /** The links of its prefix chain as the client sent it; none where the history stands with the provider. */
+  /** The prefix hashes of the conversation as the client sent it; empty when the provider keeps the history. */
   readonly links: readonly string[];
-  /** The link that all requests of a conversation share; undefined where there is none. */
+  /** The prefix hash that all requests of a conversation share; undefined when there is none. */
   readonly beginning: string | undefined;
-  /** What the body calls the session: to group by, never to rely on. */
+  /** The session key in the body. It is only a hint for grouping. */
   readonly session: string | undefined;
 };
 
 export type PromptTokens = {
-  /** By the counter, wrapping and tools included. */
+  /** Tokens by the counter, with the tools and the format's overhead. */
   readonly counted: number;
-  /** The same of what came. */
+  /** The same for the prompt as the client sent it. */
   readonly original: number;
-  /** What the provider is expected to report, after what it reported before. */
+  /** The tokens that the provider is expected to report, given its earlier reports. */
   readonly expected: number;
 };
 
-/** A request that goes out without a fold, with what its body is known to say of itself. */
+/** Returns a request that is sent without a fold. `said` holds the fields that could be read of its body. */
 export function passThrough(
   body: Uint8Array,
   outcome: Outcome,
@@ -226,38 +226,38 @@ export function passThrough(
   };
 }
 
-/** What the user wants kept verbatim. */
+/** Content that the user wants kept verbatim. */
 export type Pins = {
   /** Results of these tools are never folded. */
   readonly tools: readonly string[];
-  /** Parts whose text holds one of these are never folded. */
+  /** Parts that contain one of these texts are never folded. */
   readonly texts: readonly string[];
 };
 
 export type SenderOptions = {
-  /** Whether clients that mark nothing get marks for their provider's cache, where they pay by `pricesFor`. Default true. */
+  /** Whether to set cache marks for clients that set none, when they pay off at the prices of `pricesFor`. Default true. */
   readonly cacheMarks?: boolean | undefined;
-  /** Milliseconds; tells whether a cache can still be warm. Default: time stands still. */
+  /** Returns milliseconds since the epoch, to tell whether a cache can still be warm. Default: a constant clock. */
   readonly clock?: (() => number) | undefined;
   readonly mode?: string | undefined;
 };
 
-export type AheadOptions = {
+export type SummaryAheadOptions = {
   readonly ready: ReadySummaries;
-  /** Tokens that a summary aims at, at most. */
+  /** The largest number of tokens that a summary aims at. */
   readonly maxTokens: number;
 };
 
-/** A summary that will be needed. */
+/** A summary that the next fold will need. */
 export type SummaryJob = {
-  /** The same for two requests that want the same summary. */
+  /** Two requests that need the same summary have the same key. */
   readonly key: string;
-  /** The keys of summaries of earlier parts of the same conversation. */
+  /** Returns the keys of summaries of earlier parts of the same conversation. */
   readonly earlier: () => ReadonlySet<string>;
-  /** Tokens of the messages it is to stand for, those of the summary it takes in left out. */
+  /** The tokens of the messages that it replaces, without those of the earlier summary that it includes. */
   readonly tokens: number;
-  /** Whether it is to be written here: for `forMs`, no other instance on the same store will. Rejects with `store-failed`. */
+  /** Resolves with true when this instance may write it: for `forMs` milliseconds, no other instance on the store will. Rejects with `store-failed`. */
   readonly claim: (forMs: number) => Promise<boolean>;
-  /** Has it written and keeps it; resolves with its tokens. Rejects where the summarizer fails, or with `store-failed`. */
+  /** Writes and stores it; resolves with its tokens. Rejects when the summarizer fails, or with `store-failed`. */
   readonly write: (summarizer: Summarizer, signal?: AbortSignal) => Promise<number>;
 };

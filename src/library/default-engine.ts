@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { createSeenBodies } from '../codecs/seen-bodies.ts';
 import { type Engine, createEngine } from '../engine/engine.ts';
 import type {
-  AheadOptions,
+  SummaryAheadOptions,
   CachePrices,
   EngineMode,
   EngineOptions,
@@ -152,7 +152,7 @@ async function loadFacts(
 function aheadOf(
   summaries: FoldSettings['summaries'],
   encryptedStore: EncryptedStore,
-): AheadOptions | undefined {
+): SummaryAheadOptions | undefined {
   if (!summaries || summaries.kind !== 'model') return undefined;
   return {
     ready: createReadySummaries({ encryptedStore }),

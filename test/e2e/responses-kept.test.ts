@@ -264,7 +264,7 @@ describe.each([false, true])(
         outcome: {
           status: 'untouched',
           reason:
-            'bypass; it goes on from the reply it names, as memory could not be asked for another in time',
+            'bypass; it continues the reply that it names, because the store did not answer in time whether the provider knows another name',
         },
       });
     });
