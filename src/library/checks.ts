@@ -1,28 +1,28 @@
 /**
- * Checks of settings that a program passes in: what is wrong is said when something is made of them, with the path, the value and what is
- * allowed, and not met again with every request. Pure; throws `bad-config` and nothing else.
+ * Checks the settings that a program passes in, once, before they are used. Errors name the path, the value and what is allowed. Pure; throws
+ * only `bad-config`.
  */
 import { LeporelloError } from '../errors.ts';
 
-/** Returns a sentence for each thing that is wrong with a value. `path` names it: `triggers.tokenBudget.target`. */
+/** Returns a sentence for each problem with a value. `path` names the value, for example `triggers.tokenBudget.target`. */
 export type Check = (value: unknown, path: string) => readonly string[];
 
-/** A check for each key of an object type, of a union each key of all its members. */
-export type Checks<T> = { readonly [Key in KeyOf<T>]: Check };
-type KeyOf<T> = T extends unknown ? keyof T : never;
+/** A check for each key of an object type; for a union, a check for each key of all its members. */
+export type Checks<T> = { readonly [Key in KeyOfEach<T>]: Check };
+type KeyOfEach<T> = T extends unknown ? keyof T : never;
 
-/** Throws `bad-config` with one line for each problem. `undefined` is no problem anywhere but where a key is required. */
+/** Throws `bad-config` with one line for each problem. `undefined` is allowed unless a key is required. */
 export function checkSettings(check: Check, settings: unknown): void {
   const problems = check(settings, '');
   if (problems.length > 0) throw new LeporelloError('bad-config', problems.join('\n'));
 }
 
-/** A value of which `isAllowed` holds. `words` completes the sentence "... but must be". */
+/** Checks a value with `isAllowed`. `words` completes the sentence "... but must be". */
 export function allowed(words: string, isAllowed: (value: unknown) => boolean): Check {
   return (value, path) => (isAllowed(value) ? [] : [refusal(path, shown(value), words)]);
 }
 
-/** As `allowed`, for values that must not be printed: `describe` says of them what is wrong. */
+/** Checks a value that must not be printed, as `allowed` does. `describe` says what is wrong with it. */
 export function secret(
   words: string,
   isAllowed: (value: unknown) => boolean,
@@ -31,18 +31,18 @@ export function secret(
   return (value, path) => (isAllowed(value) ? [] : [refusal(path, describe(value), words)]);
 }
 
-export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): Check {
-  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): Check {
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
   return allowed(
     `a whole number ${range}`,
-    (value) => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most,
+    (value) => Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max,
   );
 }
 
-export function numberFrom(least: number): Check {
+export function numberFrom(min: number): Check {
   return allowed(
-    `a number of at least ${least}`,
-    (value) => typeof value === 'number' && Number.isFinite(value) && value >= least,
+    `a number of at least ${min}`,
+    (value) => typeof value === 'number' && Number.isFinite(value) && value >= min,
   );
 }
 
@@ -51,7 +51,7 @@ export const positiveNumber: Check = allowed(
   (value) => typeof value === 'number' && Number.isFinite(value) && value > 0,
 );
 
-/** A number above 0, and at most 1 or (`isWhole: false`) below it. */
+/** Checks for a number above 0 and at most 1, or below 1 with `isWhole: false`. */
 export function fraction({ isWhole = true } = {}): Check {
   return allowed(
     `a number above 0 and ${isWhole ? 'at most' : 'below'} 1`,
@@ -79,17 +79,17 @@ export function listOf(words: string, isAllowed: (value: unknown) => boolean): C
 
 export const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-/** `false`, or what the check allows. */
+/** Allows `false`, and every value that the check allows. */
 export function offOr(check: Check): Check {
   return (value, path) => (value === false ? [] : check(value, path).map(withFalse));
 }
 
-/** An object of something else than its type says is told that `false` would do, too. */
+/** Adds to a problem that `false` is allowed, too. */
 function withFalse(problem: string): string {
   return problem.replace('but must be an object', 'but must be false or an object');
 }
 
-/** An object with these keys and no others. */
+/** Checks for an object with these keys and no others. */
 export function object<T>(checks: Checks<T>, { required = [] as readonly (keyof Checks<T>)[] } = {}): Check {
   const known: Readonly<Record<string, Check>> = checks;
   const keys = Object.keys(known);
@@ -108,7 +108,7 @@ export function object<T>(checks: Checks<T>, { required = [] as readonly (keyof 
   };
 }
 
-/** An object whose keys are names of the user's choice. */
+/** Checks for an object whose keys the user chooses. */
 export function recordOf(words: string, check: Check): Check {
   return (value, path) => {
     if (!isObject(value)) return [refusal(path, shown(value), words)];
@@ -116,7 +116,7 @@ export function recordOf(words: string, check: Check): Check {
   };
 }
 
-/** An object on which these functions can be called; others may be there, too. */
+/** Checks for an object with these functions. It may have others. */
 export function thingWith(words: string, ...functions: readonly string[]): Check {
   return allowed(
     `${words}, with the function${functions.length > 1 ? 's' : ''} ${listed(functions)}`,
@@ -132,8 +132,8 @@ function refusal(path: string, value: string, words: string): string {
 }
 
 function unknownKey(path: string, key: string, keys: readonly string[]): string {
-  const meant = nearest(key, keys);
-  const hint = meant === undefined ? '' : ` Did you mean ${at(path, meant)}?`;
+  const suggestion = nearest(key, keys);
+  const hint = suggestion === undefined ? '' : ` Did you mean ${at(path, suggestion)}?`;
   return `${at(path, key)} is not an option.${hint} Known there: ${keys.join(', ')}.`;
 }
 
@@ -149,7 +149,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Short and on one line. JSON has no word for what is no data. */
+/** Prints a value on one short line, including values that JSON cannot hold. */
 export function shown(value: unknown): string {
   if (typeof value === 'function') return 'a function';
   if (value instanceof Uint8Array) return `${value.length} bytes`;
@@ -176,15 +176,15 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   let best: { readonly word: string; readonly distance: number } | undefined;
   for (const candidate of known) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    const most = Math.max(1, Math.floor(candidate.length / 3));
-    if (distance <= most && distance < (best?.distance ?? Number.POSITIVE_INFINITY)) {
+    const max = Math.max(1, Math.floor(candidate.length / 3));
+    if (distance <= max && distance < (best?.distance ?? Number.POSITIVE_INFINITY)) {
       best = { word: candidate, distance };
     }
   }
   return best?.word;
 }
 
-/** Settings by their old names, as a key and as the end of a variable's name. */
+/** The new names of renamed settings, by the old key and by the end of the old variable's name. */
 const renamedSettings: Readonly<Record<string, string>> = {
   stepsUsedFor: 'keepStepsForRequests',
   STEPS_USED_FOR: 'KEEP_STEPS_FOR_REQUESTS',
@@ -203,7 +203,7 @@ function newNameOf(word: string, known: readonly string[]): string | undefined {
     .find((name) => known.includes(name));
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
+/** Counts the insertions, deletions, replacements and swaps of neighbors between two words (optimal string alignment). */
 function editDistance(one: string, other: string): number {
   let before: readonly number[] = [];
   let previous: readonly number[] = Array.from({ length: other.length + 1 }, (_, j) => j);

@@ -122,7 +122,7 @@ describe('a result of an agent loop', () => {
       expect(body(result.text)).toBe(body(own.text));
       expect(result.compression).toMatchObject({
         by: 'extractive',
-        problem: 'not all words were there in time',
+        problem: 'the summarizer did not answer every item in time',
       });
     }
   });

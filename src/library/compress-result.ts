@@ -1,6 +1,7 @@
 /**
- * A tool result made small enough before it goes into a conversation, item by item, least relevant first: for an agent loop that knows how
- * many more results it expects. The words are the result's own, or a summarizer's where those are there in time. The original is kept.
+ * Compresses a tool result before it enters a conversation: a list is shortened item by item, the least relevant first. It is for agent loops
+ * that know how many more results they expect. The items keep their own words, or get a summarizer's if these are ready in time. The original
+ * is stored.
  */
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { type ListItem, type TextShortener, shortenerFor } from '../arrival/items/shorten.ts';
@@ -14,50 +15,53 @@ import { isSearch } from '../strategies/lib/tool-calls.ts';
 
 export type ResultRequest = {
   readonly text: string;
-  /** What the user asked: what answers it goes last. */
+  /** The user's question. Items that answer it are shortened last. */
   readonly question?: string;
-  /** The tool that gave it: what a search found comes best first. */
+  /** The name of the tool. The results of a search are taken to be sorted, best first. */
   readonly tool?: string;
-  /** Tokens that are left for all results to come, and how many of them are expected, this one among them: it gets its part. */
+  /** The tokens left for all expected results, and their number, including this one. Each gets an equal part. */
   readonly budget: { readonly tokens: number; readonly results: number };
-  /** Writes the items shorter in words of its own. Default: sentences of theirs are left out. */
+  /** Rewrites items in fewer words. Default: some of their sentences are left out. */
   readonly summarizer?: Summarizer;
-  /** Milliseconds to wait for the summarizer; what comes later is kept for the next time. Default 10,000; 0 waits for nothing. */
+  /** Milliseconds to wait for the summarizer. Later answers are stored for the next time. Default 10,000; 0 does not wait. */
   readonly waitMs?: number;
   /** Default `local`. */
   readonly tenant?: string;
 };
 
 export type CompressedResult = {
-  /** To be shown to the model. */
+  /** The text for the model. */
   readonly text: string;
-  /** Brings the original back; undefined where it stands as it was. */
+  /** The id of the original; undefined when the text is unchanged. */
   readonly memory: string | undefined;
   readonly compression: Compression | undefined;
 };
 
-type Parts = {
+type CompressionDeps = {
   readonly encryptedStore: Pick<
     EncryptedStore,
     'keep' | 'idOf' | 'putSealed' | 'getSealedMany' | 'renewSealed'
   >;
   readonly count: (text: string) => number;
   readonly recallTool: string;
-  readonly flights: Flights;
+  readonly pendingWords: PendingWords;
 };
 
-/** What is left of an item: as in requests, and harder where that is not enough for the results to come. */
-const shares = [0.3, 0.15, 0.08] as const;
+/** The share of an item that is left: first as in requests, then less if the result is still too large. */
+const itemShares = [0.3, 0.15, 0.08] as const;
 
-/** Rejects with `store-failed` where the original cannot be kept. */
-export async function compressResult(request: ResultRequest, parts: Parts): Promise<CompressedResult> {
+/** Compresses a result that takes more than its part of the budget. Rejects with `store-failed` when the original cannot be stored. */
+export async function compressResult(
+  request: ResultRequest,
+  deps: CompressionDeps,
+): Promise<CompressedResult> {
   const { text, budget, tenant = 'local' } = request;
-  const { encryptedStore, count, recallTool, flights } = parts;
+  const { encryptedStore, count, recallTool, pendingWords } = deps;
   const room = Math.max(0, budget.tokens) / Math.max(1, budget.results);
   const before = count(text);
   const list = before > room ? itemsOf(text) : undefined;
-  const as = { text, memory: undefined, compression: undefined };
-  if (!list) return as;
+  const unchanged = { text, memory: undefined, compression: undefined };
+  if (!list) return unchanged;
 
   const { question = '', tool = '' } = request;
   const { leastFirst, terms } = rankItems(list.items, question, isSearch(tool));
@@ -65,7 +69,7 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
   const memory = encryptedStore.idOf(tenant, original);
   const own = shortenerFor(terms);
   const fitted = (shortenText: TextShortener, isReworded: boolean) =>
-    fitItems(list.items, { leastFirst, shares, shortenText }, (smaller) => {
+    fitItems(list.items, { leastFirst, shares: itemShares, shortenText }, (smaller) => {
       const note = itemsNote({ items: smaller.size, of: list.items.length, memory, recallTool, isReworded });
       const shown = `${list.write(smaller).trimEnd()}\n${note}`;
       const after = count(shown);
@@ -78,23 +82,31 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
   const { summarizer, waitMs = 10_000 } = request;
   if (summarizer && fit.smaller.size > 0) {
     const texts = [...fit.smaller.keys()].flatMap((item) => list.items[item]!.texts);
-    const options = { encryptedStore, tenant, summarizer, question, share: shares[0], count, flights };
+    const options = {
+      encryptedStore,
+      tenant,
+      summarizer,
+      question,
+      share: itemShares[0],
+      count,
+      pendingWords,
+    };
     const words = await itemWords(texts, options, waitMs);
     const answered = texts.filter((one) => words.has(one)).length;
-    const shortenText: TextShortener = (one, most) => {
+    const shortenText: TextShortener = (one, maxLength) => {
       const said = words.get(one) ?? one;
-      // Words are asked for by tokens: a little more than was wanted is better than a cut.
-      return said !== one && said.length <= most * 1.5 ? said : own(said, most);
+      // Summarizers are asked by tokens, so slightly longer words are accepted rather than cut.
+      return said !== one && said.length <= maxLength * 1.5 ? said : own(said, maxLength);
     };
-    if (answered < texts.length) problem = 'not all words were there in time';
+    if (answered < texts.length) problem = 'the summarizer did not answer every item in time';
     const reworded = answered > 0 ? fitted(shortenText, true) : undefined;
     if (reworded && (reworded.fits || !fit.fits)) {
       fit = reworded;
       by = answered === texts.length ? 'summarizer' : 'both';
-    } else if (reworded) problem = 'in other words it would not fit';
+    } else if (reworded) problem = 'the words of the summarizer would not fit';
   }
   const { smaller, shown, after } = fit;
-  if (smaller.size === 0 || after >= before) return as;
+  if (smaller.size === 0 || after >= before) return unchanged;
   await encryptedStore.keep(tenant, [{ id: memory, original }]);
   const compression = compressionOf({
     id: memory,
@@ -108,33 +120,34 @@ export async function compressResult(request: ResultRequest, parts: Parts): Prom
   return { text: shown, memory, compression };
 }
 
-// Items in a summarizer's words. Each is asked for once, a few at a time, and stored by text and question, so that none is written twice. Words that are
-// not ready in time are used the next time.
+// Items in a summarizer's words. Each is requested once, a few at a time, and stored by text and question, so that none is written twice. Words that
+// are not ready in time are used the next time.
 
 export type ItemWordsOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'renewSealed'>;
   readonly tenant: string;
   readonly summarizer: Summarizer;
-  /** What the texts were asked for; empty where nobody knows. */
+  /** The question that the texts answer; empty when it is unknown. */
   readonly question: string;
-  /** Of a text's tokens. */
+  /** The share of a text's tokens to aim at. */
   readonly share: number;
   readonly count: (text: string) => number;
-  /** Those that are being written, by their key: nobody asks for one a second time. */
-  readonly flights: Flights;
+  /** Words that are being written, so that none are requested twice. */
+  readonly pendingWords: PendingWords;
 };
 
-export type Flights = Map<string, Promise<string | undefined>>;
+/** Words that are being written, by their key. */
+export type PendingWords = Map<string, Promise<string | undefined>>;
 
-/** Texts asked for at once. */
-const mostAtOnce = 8;
+/** The largest number of texts that are requested at the same time. */
+const maxConcurrent = 8;
 const ttlMs = 30 * 24 * 60 * 60 * 1_000;
-/** Milliseconds after which one that nobody waits for any more is given up. */
-const longestMs = 120_000;
-/** A step of a transcript is cut from some length on: longer texts are several. */
-const stepLength = 7_500;
+/** Milliseconds after which a text is given up. */
+const maxWritingMs = 120_000;
+/** The characters of one step. Summarizers cut longer steps, so a longer text is given as several. */
+const charactersPerStep = 7_500;
 
-/** The words there are after `waitMs`, by text. Never rejects: a text without words was not answered in time, or badly. */
+/** Returns the words that are ready after `waitMs`, by text. Never rejects: texts that were not answered in time, or badly, are missing. */
 export async function itemWords(
   texts: readonly string[],
   options: ItemWordsOptions,
@@ -142,14 +155,14 @@ export async function itemWords(
 ): Promise<ReadonlyMap<string, string>> {
   const words = new Map<string, string>();
   const wanted = [...new Set(texts)];
-  const kept = await options.encryptedStore
+  const records = await options.encryptedStore
     .getSealedMany(
       options.tenant,
       wanted.map((text) => keyOf(text, options)),
     )
     .catch(() => []);
   for (const [at, text] of wanted.entries()) {
-    const record = kept[at];
+    const record = records[at];
     const known = record && (decodeRecord(record, 'An item') as { readonly words: string } | undefined);
     if (known) words.set(text, known.words);
   }
@@ -161,7 +174,7 @@ export async function itemWords(
   const timer = setTimeout(() => late.resolve(), waitMs);
   await Promise.race([writing, late.promise]);
   clearTimeout(timer);
-  // Those that come later are kept, and are no part of this answer.
+  // Words that are ready later are stored, but are not part of this answer.
   return new Map(words);
 }
 
@@ -174,17 +187,17 @@ async function writeAll(
   const write = async (): Promise<void> => {
     for (let text = left.shift(); text !== undefined; text = left.shift()) {
       const key = `${options.tenant}/${keyOf(text, options)}`;
-      const flight = options.flights.get(key) ?? writeOne(text, options);
-      options.flights.set(key, flight);
+      const flight = options.pendingWords.get(key) ?? writeOne(text, options);
+      options.pendingWords.set(key, flight);
       const words = await flight;
-      options.flights.delete(key);
+      options.pendingWords.delete(key);
       if (words !== undefined) done(text, words);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(mostAtOnce, left.length) }, write));
+  await Promise.all(Array.from({ length: Math.min(maxConcurrent, left.length) }, write));
 }
 
-/** Kept before it is given. Never rejects. */
+/** Writes the words for one text and stores them. Never rejects. */
 async function writeOne(text: string, options: ItemWordsOptions): Promise<string | undefined> {
   const words = await wordsOf(text, options);
   if (words === undefined) return undefined;
@@ -194,7 +207,7 @@ async function writeOne(text: string, options: ItemWordsOptions): Promise<string
   return words;
 }
 
-/** Undefined for what cannot stand for the text. */
+/** Asks the summarizer for one text. Undefined when the answer cannot replace the text. */
 async function wordsOf(text: string, options: ItemWordsOptions): Promise<string | undefined> {
   const { summarizer, question, share, count } = options;
   const before = count(text);
@@ -209,7 +222,7 @@ async function wordsOf(text: string, options: ItemWordsOptions): Promise<string 
         count,
         guidance: guidanceFor(question),
       },
-      AbortSignal.timeout(longestMs),
+      AbortSignal.timeout(maxWritingMs),
     );
     if (typeof said !== 'string') return undefined;
     const words = said.trim();
@@ -221,8 +234,12 @@ async function wordsOf(text: string, options: ItemWordsOptions): Promise<string 
 
 function stepsOf(text: string): readonly SummaryStep[] {
   const pieces: SummaryStep[] = [];
-  for (let at = 0; at < text.length; at += stepLength)
-    pieces.push({ type: 'said', by: 'assistant', text: text.slice(at, at + stepLength).toWellFormed() });
+  for (let at = 0; at < text.length; at += charactersPerStep)
+    pieces.push({
+      type: 'said',
+      by: 'assistant',
+      text: text.slice(at, at + charactersPerStep).toWellFormed(),
+    });
   return pieces;
 }
 
@@ -238,20 +255,20 @@ function keyOf(text: string, { summarizer, question, share }: ItemWordsOptions):
   return `item/${sha256(new TextEncoder().encode(JSON.stringify([summarizer.name, question, share, text])))}`;
 }
 
-// Shortening of items, until the whole list fits.
+// Shortens items until the whole list fits.
 
-type Shortening = {
-  /** Indexes of items, in the order in which they are made shorter. */
+type ShorteningOrder = {
+  /** The indexes of the items, in the order in which they are shortened. */
   readonly leastFirst: readonly number[];
-  /** What may be left of an item; all are made shorter by one before any is by the next. */
+  /** The share of an item that may be left. All items are shortened to one share before any is shortened to the next. */
   readonly shares: readonly number[];
   readonly shortenText: TextShortener;
 };
 
-/** What `make` makes of the shorter items by their indexes: of the fewest with which it fits, or of all, as short as they get. */
+/** Shortens as few items as possible until the result of `make` fits; or all, as far as possible. `make` gets the shorter items by their index. */
 export function fitItems<Made extends { readonly fits: boolean }>(
   items: readonly ListItem[],
-  { leastFirst, shares, shortenText }: Shortening,
+  { leastFirst, shares, shortenText }: ShorteningOrder,
   make: (smaller: ReadonlyMap<number, string>) => Made,
 ): Made {
   let smaller: ReadonlyMap<number, string> = new Map();
@@ -263,19 +280,22 @@ export function fitItems<Made extends { readonly fits: boolean }>(
     const before = smaller;
     const first = (count: number) => new Map([...before, ...shorter.slice(0, count)]);
     smaller = first(shorter.length);
-    if (make(smaller).fits) return fewest(shorter.length, (count) => make(first(count)));
+    if (make(smaller).fits) return smallestFitting(shorter.length, (count) => make(first(count)));
   }
   return make(smaller);
 }
 
-/** By halves, and one at least; what is made of all fits. */
-function fewest<Made extends { readonly fits: boolean }>(all: number, make: (count: number) => Made): Made {
-  let least = Math.min(1, all);
-  let most = all;
-  while (least < most) {
-    const middle = Math.floor((least + most) / 2);
-    if (make(middle).fits) most = middle;
-    else least = middle + 1;
+/** Finds, by binary search, the smallest number of items (at least one) with which the result fits. The result of all of them does. */
+function smallestFitting<Made extends { readonly fits: boolean }>(
+  all: number,
+  make: (count: number) => Made,
+): Made {
+  let min = Math.min(1, all);
+  let max = all;
+  while (min < max) {
+    const middle = Math.floor((min + max) / 2);
+    if (make(middle).fits) max = middle;
+    else min = middle + 1;
   }
-  return make(most);
+  return make(max);
 }

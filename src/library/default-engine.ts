@@ -1,4 +1,4 @@
-/** The engine with everything it usually has: settings in, the defaults for the rest. */
+/** Creates the engine with its usual parts: the user's settings, and defaults for the rest. */
 import { LRUCache } from 'lru-cache';
 import { createSeenBodies } from '../codecs/seen-bodies.ts';
 import { type Engine, createEngine } from '../engine/engine.ts';
@@ -29,49 +29,49 @@ import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, type ModelOverrides, loadModelInfo } from '../tokens/models.ts';
 import { type TriggerOptions, defaultTriggers } from '../triggers/default-triggers.ts';
 
-/** What a user can set of folding. Everything has a default. */
+/** The settings of folding. Each has a default. */
 export type FoldSettings = {
   readonly triggers?: TriggerOptions;
-  /** Tool results of fewer bytes (UTF-8) are never offloaded. Default 1,000. */
+  /** Tool results of fewer bytes (UTF-8) are never replaced by a stub. Default 1,000. */
   readonly compressionBytesThreshold?: number;
   readonly pins?: Partial<Pins>;
-  /** How tool results are made smaller when they come; `false` leaves them as they are. Default: without loss, and large ones with. */
+  /** How tool results are made smaller on arrival; `false` leaves them unchanged. Default: without loss, except for large ones. */
   readonly shrinks?: Partial<ShrinkSettings> | false;
-  /** Whether old messages leave a summary behind rather than a stub that names what their calls were about. Default: a stub. */
+  /** Replaces old messages by a summary instead of a stub that names their calls. Default: a stub. */
   readonly summaries?: SummarySettings | false;
-  /** How hard finished sub-goals are folded, by what it is for: `production`, `debugging`, `long-horizon`, `cost`. Default: they are not. */
+  /** How strongly finished sub-goals are folded: `production`, `debugging`, `long-horizon` or `cost`. Default: they are not folded. */
   readonly preset?: Preset;
-  /** Whether finished sub-goals leave a short record behind, and many of these one of a phase. Overrules `preset`. Default: as that says. */
+  /** Replaces finished sub-goals by short records, and many of these by the record of a phase. Overrides `preset`. Default: the preset. */
   readonly subgoals?: SubgoalOptions | false;
   /** Windows, tokenizers and reply limits by model name or glob. */
   readonly models?: ModelOverrides;
-  /** `observe` reckons everything and changes nothing. Default `fold`. */
+  /** `observe` changes nothing and only reports what folding would send. Default `fold`. */
   readonly mode?: EngineMode;
-  /** USD per million tokens by model name or glob, beside the catalogue: a fold that only saves money is made where it pays. */
+  /** USD per million tokens by model name or glob, in addition to the catalog. Folds that only save money depend on it. */
   readonly prices?: PriceOverrides;
-  /** Whether clients that mark nothing for their provider's cache get marks where they pay. Default true. */
+  /** Sets cache marks for clients that set none, when they pay off. Default true. */
   readonly cacheMarks?: boolean;
-  /** How counts are corrected by what providers report; `false` leaves them as they are. Default: with the usual bounds. */
+  /** Calibrates token counts by the usage that providers report; `false` turns it off. Default: with the usual bounds. */
   readonly calibration?: Calibration | false;
   /** When the model is offered the recall tool. Default `always`. */
   readonly offerRecall?: OfferRecall;
   /** How long originals and folds are kept after they were last used, in milliseconds. Default 30 days. */
   readonly memoryTtlMs?: number;
   /**
-   * How long one call of the store may take, in milliseconds; then it is given up, and what needed it goes on without it or rejects with
-   * `store-failed`. Default 500.
+   * How long one call of the store may take, in milliseconds. After that, requests continue without the store, and functions that need it
+   * reject with `store-failed`. Default 500.
    */
   readonly storeDeadlineMs?: number;
 };
 
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };
 
-/** What measurements put in the place of what an engine usually has. */
+/** Parts of the engine that measurements replace. */
 export type EngineOverrides = Partial<
   Pick<EngineOptions, 'clock' | 'strategies' | 'isHistoryKept' | 'keptReplies'>
 >;
 
-/** Throws `bad-config` for trigger options out of range. */
+/** Creates an engine from settings. Throws `bad-config` for trigger options out of range. */
 export function createDefaultEngine(
   settings: FoldSettings,
   encryptedStore: EncryptedStore,
@@ -108,19 +108,19 @@ export function createDefaultEngine(
 
 type ModelFacts = {
   readonly window: ModelWindow;
-  /** Prices of a prompt of so many tokens. */
+  /** Returns the prices for a prompt of so many tokens. */
   readonly pricesAt: (promptTokens: number) => CachePrices | undefined;
 };
 
-/** Looks up each model once: its name is matched with a dozen tables of patterns. */
+/** Looks each model up once, because its name is compared with a dozen tables of patterns. */
 function modelFacts(models: ModelOverrides, overrides: PriceOverrides | undefined) {
-  const known = new LRUCache<string, Promise<ModelFacts>>({ max: 500 });
+  const cached = new LRUCache<string, Promise<ModelFacts>>({ max: 500 });
   return function factsFor(model: string | undefined): Promise<ModelFacts> {
-    // Longer names are no names, and a client chooses how long they are.
+    // A client may send a name of any length, so it is cut.
     const name = (model ?? '').slice(0, 200);
-    const facts = known.get(name) ?? loadFacts(model, models, overrides);
-    known.set(name, facts);
-    facts.catch(() => known.delete(name));
+    const facts = cached.get(name) ?? loadFacts(model, models, overrides);
+    cached.set(name, facts);
+    facts.catch(() => cached.delete(name));
     return facts;
   };
 }

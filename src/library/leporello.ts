@@ -1,9 +1,9 @@
-/** Leporello in process: fold a request body before sending it, answer a recall, bring an original back. */
+/** Leporello in process: folds request bodies before they are sent, answers recalls, and returns originals. */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { type Prepared, passThrough } from '../engine/types.ts';
 import {
   type CompressedResult,
-  type Flights,
+  type PendingWords,
   type ResultRequest,
   compressResult,
 } from './compress-result.ts';
@@ -20,36 +20,36 @@ import { loadTokenCounter } from '../tokens/load-counter.ts';
 export type LeporelloOptions = FoldSettings & {
   /** Where originals and folds are kept. Default: in this process, at most 128 MiB. */
   readonly store?: Store;
-  /** At least 32 bytes, the same with every start: ids and encryption come from it. Required beside a `store`; default without one: random. */
+  /** At least 32 bytes, the same on every start: ids and encryption keys are derived from it. Required with a `store`; random without one. */
   readonly secret?: Uint8Array;
 };
 
-/** What a program keeps of a body that was folded, and what became of it. */
+/** The part of a folded request that a program keeps. */
 export type Compacted = Pick<Prepared, 'outcome' | 'body' | 'report'>;
 
 export interface Leporello {
   /**
-   * The body as it should be sent. What goes wrong is the outcome `failed`, with the body as it came. `tenant` names whose conversation it is
-   * (1 to 64 of a-z, 0-9, -); memories of one tenant are never read for another. Rejects with `bad-config` for another label, and for
-   * nothing else.
+   * Returns the body to send. On a failure, the outcome is `failed` and the body is unchanged. `tenant` names the owner of the conversation
+   * (1 to 64 of a-z, 0-9, -); originals of one tenant are never read for another. Rejects only with `bad-config`, for a label that is not
+   * allowed.
    */
   prepare(request: {
     readonly codec: Codec;
     readonly body: Uint8Array;
     readonly tenant?: string;
     /**
-     * The response with which the provider refused the body of an earlier `prepare` for this request. One that is too long is folded
-     * below the limit that the response names, and that limit holds for later requests to this model; refused reasoning is dropped; for
-     * any other refusal the body comes back as it came.
+     * The response with which the provider refused the body of an earlier `prepare` for this request. If the body was too long, it is folded
+     * below the limit that the response names, and later requests to this model keep that limit. Refused reasoning is dropped. For any other
+     * refusal, the body is returned unchanged.
      */
     readonly refusal?: { readonly status: number; readonly body: string };
   }): Promise<Prepared>;
-  /** The text that answers a call of `prepared.recallTool`, at most `maxTokens` (default 8,000) of it, whatever the model sent. */
+  /** Returns the text that answers a call of `prepared.recallTool`, at most `maxTokens` of it (default 8,000), for any arguments. */
   recall(prepared: Prepared, argumentsJson: string, maxTokens?: number): Promise<string>;
   /**
-   * For a program that keeps its own messages: the body with what is old in one summary and stubs, for its messages to be kept and gone on
-   * from, in this process or another with the same store and secret. The next one takes the last summary in. A body whose tools hold
-   * `recallTool` has stubs that name it. Rejects as `prepare` does.
+   * Folds the body for a program that keeps its own messages: old messages become one summary and stubs, and the program continues from the
+   * folded messages, in this process or another with the same store and secret. The next call includes the last summary. If the body's tools
+   * include `recallTool`, stubs name it. Rejects as `prepare` does.
    */
   compact(request: {
     readonly codec: Codec;
@@ -59,25 +59,25 @@ export interface Leporello {
   /** The definition of `read_memory`, for the tools of a program that keeps its own messages. */
   readonly recallTool: RecallTool;
   /**
-   * The text that answers a call of `recallTool` from memory, at most `maxTokens` (default 8,000) of it, whatever the model sent. Any id of
-   * the tenant is answered. Rejects with `store-failed`.
+   * Returns the text that answers a call of `recallTool` from the store, at most `maxTokens` of it (default 8,000), for any arguments. Any
+   * id of the tenant is answered. Rejects with `store-failed`.
    */
   readMemory(
     argumentsJson: string,
     options?: { readonly tenant?: string; readonly maxTokens?: number },
   ): Promise<string>;
   /**
-   * A tool result as it should go into the messages of an agent loop that knows how many results it still expects: where it is more than its
-   * part of the tokens left, and a list, its items are made smaller, least relevant first, the harder the less room there is. With a
-   * `summarizer` in its words, each item once, kept by text and question. Rejects with `store-failed`.
+   * Compresses a tool result for an agent loop that knows how many results it still expects. If the result is a list and takes more than its
+   * part of the tokens left, its items are shortened, the least relevant first, as far as needed. A `summarizer` rewrites each item once;
+   * its words are stored by text and question. Rejects with `store-failed`.
    */
   compressResult(request: ResultRequest): Promise<CompressedResult>;
-  /** The exact JSON bytes behind an id; undefined when there are none for this tenant. Rejects with `store-failed`. */
+  /** Returns the original for an id as exact JSON bytes; undefined when this tenant has none. Rejects with `store-failed`. */
   original(id: string, tenant?: string): Promise<Uint8Array | undefined>;
 }
 
 /**
- * Throws `bad-config` for options that are unknown or not allowed, and for a store without a secret.
+ * Creates Leporello for use in this process. Throws `bad-config` for options that are unknown or not allowed, and for a store without a secret.
  * @example
  * const leporello = createLeporello();
  * const prepared = await leporello.prepare({ codec, body }); // of leporello/codecs/...;
@@ -90,8 +90,10 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
   const encryptedStore = createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });
   const engine = createDefaultEngine(options, encryptedStore);
-  const keeping = createDefaultEngine(keptSettings(options), encryptedStore, { isHistoryKept: true });
-  const flights: Flights = new Map();
+  const historyEngine = createDefaultEngine(historySettings(options), encryptedStore, {
+    isHistoryKept: true,
+  });
+  const pendingWords: PendingWords = new Map();
   const original = async (id: string, tenant: string): Promise<Uint8Array | undefined> => {
     const found = await encryptedStore.recall(checkedTenant(tenant), id);
     return found.status === 'found' ? found.original : undefined;
@@ -113,7 +115,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
         outcome,
         body: folded,
         report,
-      } = await keeping.prepare({ codec, body, tenant: checkedTenant(tenant) });
+      } = await historyEngine.prepare({ codec, body, tenant: checkedTenant(tenant) });
       return { outcome, body: folded, report };
     },
     recallTool: recallToolFor([], 'id'),
@@ -134,7 +136,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
       const { name } = recallToolFor([]);
       const count = (text: string) => counter.count(text);
       checkedTenant(request.tenant ?? 'local');
-      return compressResult(request, { encryptedStore, count, recallTool: name, flights });
+      return compressResult(request, { encryptedStore, count, recallTool: name, pendingWords });
     },
     original: (id, tenant = 'local') => original(id, tenant),
   };
@@ -160,8 +162,8 @@ const leporelloCheck = object<LeporelloOptions>({
   ),
 });
 
-/** What comes back as it was folded must stand by itself: no reference to a result that may go, no mark for one request's cache. */
-function keptSettings(options: FoldSettings): FoldSettings {
+/** Changes settings for folded messages that a program keeps: no references to results that may be dropped later, and no cache marks. */
+function historySettings(options: FoldSettings): FoldSettings {
   const { summaries, ...settings } = options;
   const maxTokens = summaries ? summaries.maxTokens : undefined;
   return {
@@ -173,18 +175,18 @@ function keptSettings(options: FoldSettings): FoldSettings {
   };
 }
 
-// Answers to the recall tool, from the request itself: who sees a stub may read its original.
+// Answers to the recall tool, from the request itself: a model that sees a stub may read its original.
 
 export type RecallText = {
-  /** For the model: the original, the part it asked for, or a sentence that says why not. */
+  /** The text for the model: the original, a part of it, or a sentence that says why there is none. */
   readonly text: string;
-  /** Whether there was something to read: an original behind the id, or some to search. */
+  /** True when there was an original for the id, or originals to search. */
   readonly found: boolean;
-  /** Of the text. */
+  /** Tokens of the text. */
   readonly tokens: number;
 };
 
-/** At most `maxTokens` of text, whatever arguments the model sent. */
+/** Answers a recall with at most `maxTokens` of text, for any arguments. */
 export async function answerRecall(
   prepared: Prepared,
   argumentsJson: string,

@@ -1,4 +1,4 @@
-/** The allowed values of each setting of folding. The types demand an entry for every option, so none can be forgotten. */
+/** Defines the allowed values of each setting of folding. The types require an entry for every option, so none can be forgotten. */
 import type { ShrinkOptions } from '../arrival/kind.ts';
 import type { Pins } from '../engine/types.ts';
 import {
@@ -100,7 +100,7 @@ const subgoals = object<SubgoalOptions>({
   minActions: wholeNumber(0),
 });
 
-/** The problem of a counter is in its shape, which is not seen in its value. */
+/** Checks a tokenizer. Its problem may lie in its functions, which are not visible in a printed value. */
 const tokenizer: Check = (value, path) => {
   const problem = whyNoTokenizer(value);
   return problem === undefined
@@ -118,7 +118,7 @@ const model = object<ModelOverride>({
 
 const usd = numberFrom(0);
 
-/** The options that the library and the gateway have in common. */
+/** The settings that the library and the gateway share. */
 export const foldChecks: Checks<FoldSettings> = {
   triggers,
   compressionBytesThreshold: wholeNumber(0),
