@@ -116,7 +116,7 @@ function report(coverage: readonly Coverage[]): void {
     folders.set(name, { files: sum.files + 1, functions: sum.functions + functions });
   }
   if (process.argv.includes('--files')) console.table(files.toSorted((a, b) => (a.path < b.path ? -1 : 1)));
-  console.table(Object.fromEntries([...folders].toSorted()));
+  console.table(Object.fromEntries([...folders].toSorted(([one], [other]) => (one < other ? -1 : 1))));
   const all = files.reduce((sum, { functions }) => sum + functions, 0);
   console.log(`${files.length} files, ${all} functions; ${filesBefore} files before.`);
 }

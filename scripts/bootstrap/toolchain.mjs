@@ -63,7 +63,7 @@ export async function fetchToolchain(folder, version) {
     const prefix = ['--prefix', folder];
     await runNpm(process.execPath, folder, ['install', ...prefix, '--no-save', '--no-package-lock', name]);
   } catch (error) {
-    throw new Error(`${error instanceof Error ? error.message : error}\n${advice}`, { cause: error });
+    throw new Error(`${error instanceof Error ? error.message : String(error)}\n${advice}`, { cause: error });
   }
   const fetched = fetchedToolchain(folder, version);
   if (fetched === undefined) throw new Error(`${advice} The package is here, but its binary does not run.`);

@@ -148,7 +148,7 @@ const maxWritingMs = 120_000;
 const charactersPerStep = 7_500;
 
 /** Returns the words that are ready after `waitMs`, by text. Never rejects: texts that were not answered in time, or badly, are missing. */
-export async function itemWords(
+async function itemWords(
   texts: readonly string[],
   options: ItemWordsOptions,
   waitMs: number,
@@ -266,7 +266,7 @@ type ShorteningOrder = {
 };
 
 /** Shortens as few items as possible until the result of `make` fits; or all, as far as possible. `make` gets the shorter items by their index. */
-export function fitItems<Made extends { readonly fits: boolean }>(
+function fitItems<Made extends { readonly fits: boolean }>(
   items: readonly ListItem[],
   { leastFirst, shares, shortenText }: ShorteningOrder,
   make: (smaller: ReadonlyMap<number, string>) => Made,

@@ -34,7 +34,7 @@ const bracketed = /\s*\[\s*([^\]'"]*?)\s*\]/y;
 const dotted = /\.?([^.[\]]+)/y;
 
 /** Parses `$.a.b[0].c`, `a.b[-1]`, `['x y']`, `[*]`, `.*`, `[2:5]`; also `a.0` for an index and `[a]` for a name. */
-export function parsePath(path: string): ParsedPath {
+function parsePath(path: string): ParsedPath {
   const text = path.trim();
   if (text.length > maxCharacters) return { status: 'bad', reason: 'the path is too long' };
   const steps: PathStep[] = [];
@@ -55,7 +55,7 @@ export function spellPath(steps: readonly PathStep[]): string {
 }
 
 /** True for paths that may name more than one value. */
-export function isMany(steps: readonly PathStep[]): boolean {
+function isMany(steps: readonly PathStep[]): boolean {
   return steps.some((step) => step.type === 'every' || step.type === 'slice');
 }
 

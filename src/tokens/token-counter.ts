@@ -16,7 +16,7 @@ export interface TokenCounter {
   /** Counts the tokens of a text. Linear in its length, even for hostile text. */
   count(text: string): number;
   /** Counts a long text in steps of about a millisecond, so that the caller can pause between them. Returns what `count` does. */
-  countInSteps?(text: string): CountingSteps;
+  readonly countInSteps?: (text: string) => CountingSteps;
   /** Counts the tokens of an image; `size` in pixels is undefined when it could not be read. */
   image(size: ImageSize | undefined): number;
   readonly overhead: Overhead;

@@ -20,7 +20,7 @@ export function continueWith(
   return appendMessages(sent, 'messages', roundMessages({ turn, answers }));
 }
 
-export function roundMessages({ turn, answers }: RecallRound): readonly Uint8Array[] {
+function roundMessages({ turn, answers }: RecallRound): readonly Uint8Array[] {
   const content = jsonList(answerBlocks(answers));
   return [turnMessage(turn), withMembers(jsonBytes({ role: 'user' }), { content })];
 }
@@ -29,11 +29,11 @@ export function roundMessages({ turn, answers }: RecallRound): readonly Uint8Arr
  * Returns the model's content as a message, without empty text blocks: the model may send them, but no request may hold them
  * ("text content blocks must be non-empty").
  */
-export function turnMessage(turn: Uint8Array): Uint8Array {
+function turnMessage(turn: Uint8Array): Uint8Array {
   return withMembers(jsonBytes({ role: 'assistant' }), { content: withoutEmptyTexts(turn) });
 }
 
-export function answerBlocks(answers: readonly RecallAnswer[]): readonly Uint8Array[] {
+function answerBlocks(answers: readonly RecallAnswer[]): readonly Uint8Array[] {
   return answers.map(({ call, text }) =>
     jsonBytes({ type: 'tool_result', tool_use_id: call.id, content: text }),
   );
@@ -47,7 +47,7 @@ function withoutEmptyTexts(turn: Uint8Array): Uint8Array {
   return kept.length === blocks.length ? turn : jsonList(kept.map(({ bytes }) => bytes));
 }
 
-export const writer: MessageWriter = {
+const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ role, content: text }),
   dropParts({ message, dropped }): readonly Splice[] {
     // The parts of a message are the elements of its content array; a string content is one part and never gets here.

@@ -21,7 +21,7 @@ export function continueWith(
 }
 
 /** Returns the assistant message as it was, and one tool message for each answer. */
-export function roundMessages({ turn, answers }: RecallRound): readonly Uint8Array[] {
+function roundMessages({ turn, answers }: RecallRound): readonly Uint8Array[] {
   const results = answers.map(({ call, text }) =>
     isFunctionId(call.id)
       ? { role: 'function', name: call.name, content: text }
@@ -30,7 +30,7 @@ export function roundMessages({ turn, answers }: RecallRound): readonly Uint8Arr
   return [turn, ...results.map(jsonBytes)];
 }
 
-export const writer: MessageWriter = {
+const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ role, content: text }),
   dropParts,
 };

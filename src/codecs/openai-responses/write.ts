@@ -54,12 +54,12 @@ export function continueWith(
  * Returns the items of the reply as they were, encrypted reasoning included, and one output for each answer. Leaves out reasoning
  * that led to nothing: no request may hold it. `body` is a request of the same conversation.
  */
-export function roundItems(body: Uint8Array, { turn, answers }: RecallRound): readonly Uint8Array[] {
+function roundItems(body: Uint8Array, { turn, answers }: RecallRound): readonly Uint8Array[] {
   const items = elementsOf(turn).filter((item) => isUsableLater(body, item));
   return [...withoutStrayReasoning(items).map(({ bytes }) => bytes), ...answers.map(answerItem)];
 }
 
-export function answerItem({ call, text }: RecallAnswer): Uint8Array {
+function answerItem({ call, text }: RecallAnswer): Uint8Array {
   return jsonBytes({ type: 'function_call_output', call_id: call.id, output: text });
 }
 
@@ -98,14 +98,14 @@ function userMessage(text: Uint8Array): Uint8Array {
 }
 
 /** Turns an input that is one text into the list with one message of the user that it means. */
-export function asList(body: Uint8Array): Uint8Array {
+function asList(body: Uint8Array): Uint8Array {
   const input = scanObject(body, skipSpace(body, 0)).members.find((member) => member.key === 'input');
   if (!input || !startsWith(body, input.value, '"')) return body;
   const message = userMessage(body.subarray(input.value.start, input.value.end));
   return applySplices(body, [{ span: input.value, bytes: jsonList([message]) }]);
 }
 
-export const writer: MessageWriter = {
+const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ type: 'message', role, content: text }),
   dropParts({ message, dropped }): readonly Splice[] {
     // Only the content list of a message has several parts; all other items are one part.
