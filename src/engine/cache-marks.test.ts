@@ -9,7 +9,7 @@ import type { EngineOptions } from './types.ts';
 const minute = 60_000;
 const anthropicPrices = { read: 0.1, write: 1.25, minCachedTokens: 1_024 };
 
-/** About 1,000 tokens each, but for the first. */
+/** Steps of about 1,000 tokens each, except the first. */
 const steps = (turns: number, system = 'Be brief.'): readonly Step[] => [
   { system },
   { user: 'Run all jobs.' },
@@ -20,7 +20,7 @@ const steps = (turns: number, system = 'Be brief.'): readonly Step[] => [
 
 type Sent = { readonly cacheMarks: number; readonly marked: readonly string[] };
 
-/** Sends requests of one conversation to an engine, each so many minutes after the one before. */
+/** Sends requests of one conversation to an engine, each so many minutes after the previous one. */
 function conversationWith(options: Partial<EngineOptions> & { readonly window?: number } = {}) {
   let now = 0;
   const prices = { pricesFor: () => Promise.resolve(anthropicPrices) };
@@ -38,7 +38,7 @@ function conversationWith(options: Partial<EngineOptions> & { readonly window?: 
   };
 }
 
-/** Where marks stand, in the order of the body. */
+/** Returns the places of the marks, in the order of the body. */
 function placesIn(body: Uint8Array): readonly string[] {
   type Blocks = readonly { readonly cache_control?: unknown }[];
   const { system, tools, messages } = JSON.parse(new TextDecoder().decode(body)) as {
@@ -55,8 +55,8 @@ function placesIn(body: Uint8Array): readonly string[] {
   ];
 }
 
-describe('a client that marks nothing for the cache', () => {
-  it('gets marks from the second request on: behind system, behind what was newest before, behind the newest', async () => {
+describe('a client that sets no cache marks', () => {
+  it('gets marks from the second request on: behind system, the previously newest message and the newest message', async () => {
     const send = conversationWith();
     expect((await send(steps(3))).marked).toEqual([]);
     expect(await send(steps(4))).toEqual({
@@ -66,7 +66,7 @@ describe('a client that marks nothing for the cache', () => {
     expect((await send(steps(5))).marked).toEqual(['system.0', 'messages.8.0', 'messages.10.0']);
   });
 
-  it('gets the same marks where a request is sent again, and none for sending the first again', async () => {
+  it('gets the same marks when a request is sent again, and none when the first is', async () => {
     const send = conversationWith();
     for (const _ of [1, 2, 3]) expect((await send(steps(3))).marked).toEqual([]);
     for (const _ of [1, 2, 3])
@@ -74,18 +74,22 @@ describe('a client that marks nothing for the cache', () => {
   });
 
   it.each<[string, Partial<EngineOptions>, { readonly model?: string }]>([
-    ['where it is turned off', { cacheMarks: false }, {}],
-    ['where nobody knows the prices', { pricesFor: () => Promise.resolve(undefined) }, {}],
-    ['where writing costs nothing extra', { pricesFor: () => Promise.resolve({ read: 0.1, write: 1 }) }, {}],
-    ['where the cache is not cheaper', { pricesFor: () => Promise.resolve({ read: 1, write: 1 }) }, {}],
-    ['in what is only observed', { mode: 'observe' }, {}],
+    ['when they are turned off', { cacheMarks: false }, {}],
+    ['when prices are unknown', { pricesFor: () => Promise.resolve(undefined) }, {}],
     [
-      'below what the model caches',
+      'when cache writes cost nothing extra',
+      { pricesFor: () => Promise.resolve({ read: 0.1, write: 1 }) },
+      {},
+    ],
+    ['when cache reads are not cheaper', { pricesFor: () => Promise.resolve({ read: 1, write: 1 }) }, {}],
+    ['in observe mode', { mode: 'observe' }, {}],
+    [
+      'below the minimum that the model caches',
       { pricesFor: () => Promise.resolve({ ...anthropicPrices, minCachedTokens: 4_096 }) },
       {},
     ],
     [
-      'below the longest minimum where nobody knows it',
+      'below the largest known minimum when the minimum is unknown',
       { pricesFor: () => Promise.resolve({ read: 0.1, write: 1.25 }) },
       {},
     ],
@@ -94,16 +98,16 @@ describe('a client that marks nothing for the cache', () => {
     for (const turns of [1, 2]) expect((await send(steps(turns), more)).cacheMarks).toBe(0);
   });
 
-  it('gets marks on what folding left', async () => {
+  it('gets marks on the messages that folding left', async () => {
     const send = conversationWith({ window: 20_000 });
     for (const turns of [10, 11, 12]) await send(steps(turns));
-    // A fold: what was marked before is not there any more.
+    // A fold removed the messages that were marked before.
     expect((await send(steps(30))).marked).toHaveLength(2);
     expect((await send(steps(31))).marked).toHaveLength(3);
   });
 });
 
-it("a client's own marks are left alone, and none is added", async () => {
+it("a client's own marks stay unchanged, and none is added", async () => {
   const own = (body: Uint8Array) =>
     new TextEncoder().encode(
       new TextDecoder()
@@ -115,8 +119,8 @@ it("a client's own marks are left alone, and none is added", async () => {
     expect(await send(steps(turns), { change: own })).toEqual({ cacheMarks: 0, marked: ['system.0'] });
 });
 
-describe('marks are set only where the next request will find them', () => {
-  it('not for a client whose requests come after the cache is gone; again once they come sooner', async () => {
+describe('marks are set only when the next request is expected to find them', () => {
+  it('not for a client whose requests come after the cache has expired; again once they come sooner', async () => {
     const send = conversationWith();
     const counts: number[] = [];
     for (const [turn, pause] of [0, 6, 10, 6, 20, 1, 1, 1].entries())
@@ -124,7 +128,7 @@ describe('marks are set only where the next request will find them', () => {
     expect(counts).toEqual([0, 0, 0, 0, 0, 0, 3, 3]);
   });
 
-  it('still after a pause of somebody who works without pauses', async () => {
+  it('also after one pause of a user who usually makes none', async () => {
     const send = conversationWith();
     const counts: number[] = [];
     for (const [turn, pause] of [0, 1, 1, 1, 30, 1].entries())
@@ -132,7 +136,7 @@ describe('marks are set only where the next request will find them', () => {
     expect(counts).toEqual([0, 3, 3, 3, 3, 3]);
   });
 
-  it('not where the client changes what stands before the messages, or the model, from request to request', async () => {
+  it('not when the client changes the model, the tools or the system text between requests', async () => {
     const systems = conversationWith();
     for (const turns of [3, 4, 5, 6]) {
       const { cacheMarks } = await systems(steps(turns, `It is ${turns} o'clock.`));
@@ -152,7 +156,7 @@ describe('marks are set only where the next request will find them', () => {
   });
 });
 
-it('a habit is a mean of the last four', () => {
+it('a habit is averaged over the last four requests', () => {
   const kept = (...requests: readonly boolean[]) => requests.reduce(habitAfter, noCacheHabit).kept;
   expect(kept(true)).toBe(1);
   expect(kept(true, false)).toBe(0.5);

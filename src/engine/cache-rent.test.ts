@@ -19,7 +19,7 @@ const engineAt = (prices: CachePrices) =>
     pricesFor: () => Promise.resolve(prices),
   }).engine;
 
-/** The numbers of turns at which something was folded. */
+/** Returns the numbers of turns at which a fold was made. */
 async function foldsOf(prices: {
   readonly read: number;
   readonly write: number;
@@ -33,19 +33,19 @@ async function foldsOf(prices: {
   return folds;
 }
 
-describe('folds that pay', () => {
-  it('are rare where the provider caches', async () => {
+describe('folds that save money', () => {
+  it('are rare when the provider caches', async () => {
     const folds = await foldsOf({ read: 0.1, write: 1.25 });
     expect(folds.length).toBeGreaterThan(1);
     expect(folds.length).toBeLessThan(6);
   });
 
-  it('come sooner and more often where it does not', async () => {
+  it('are made sooner and more often when it does not', async () => {
     const folds = await foldsOf({ read: 1, write: 1 });
     expect(folds).toEqual([14, 20, 26, 32, 38, 44, 50, 56]);
   });
 
-  it('leave alone what came a few requests ago, and keep the same bytes between', async () => {
+  it('leave recent results unchanged, and keep the same bytes between folds', async () => {
     const engine = engineAt({ read: 1, write: 1 });
     const { report, body } = await engine.prepare(request(30));
     expect(report.trigger).toBe('cache-rent');
@@ -56,7 +56,7 @@ describe('folds that pay', () => {
   });
 });
 
-it('prices are asked for at the length of the prompt, for some models cost more for long ones', async () => {
+it('prices are looked up with the length of the prompt, because some models charge more for long prompts', async () => {
   const asked: number[] = [];
   const { engine } = testEngine({
     pricesFor(_, promptTokens) {
@@ -68,7 +68,7 @@ it('prices are asked for at the length of the prompt, for some models cost more 
   expect(asked).toEqual(reports.map(({ tokensBefore }) => tokensBefore));
 });
 
-describe('a fold where the client says how its provider is to cache', () => {
+describe('a fold for a client that sets the cache time', () => {
   type Body = Record<string, unknown> & {
     readonly tools: readonly object[];
     readonly messages: readonly { readonly role: string; readonly content: unknown }[];
@@ -79,7 +79,7 @@ describe('a fold where the client says how its provider is to cache', () => {
     ...others,
   ];
 
-  /** The number of turns after which the first fold was made. */
+  /** Returns the number of turns after which the first fold was made. */
   async function firstFold(marked: (body: Body) => object, prices: CachePrices): Promise<number> {
     const engine = engineAt(prices);
     for (let turns = 1; turns <= 60; turns++) {
@@ -94,7 +94,7 @@ describe('a fold where the client says how its provider is to cache', () => {
   const listed = { read: 0.1, write: 1.25, writeLong: 2 };
   const dearer = { read: 0.1, write: 2 };
 
-  it('is priced at what an hour costs wherever an hour is asked for', async () => {
+  it('uses the price of an hour wherever the client asks for an hour', async () => {
     const usual = await firstFold(() => ({}), listed);
     const late = await firstFold(() => ({}), dearer);
     expect(late).toBeGreaterThan(usual);
@@ -113,13 +113,13 @@ describe('a fold where the client says how its provider is to cache', () => {
     ).toEqual([late, late, late, late]);
   });
 
-  it('is priced as usual where five minutes are asked for', async () => {
+  it('uses the usual price when the client asks for five minutes', async () => {
     const usual = await firstFold(() => ({}), listed);
     expect(await firstFold((body) => ({ messages: onFirst(body, '5m') }), listed)).toBe(usual);
     expect(await firstFold(() => control(), listed)).toBe(usual);
   });
 
-  it('is priced at twice the input where the price of an hour is not listed', async () => {
+  it('uses twice the input price when the price of an hour is not listed', async () => {
     const late = await firstFold(() => ({}), dearer);
     expect(await firstFold(() => control('1h'), { read: 0.1, write: 1.25 })).toBe(late);
   });

@@ -12,7 +12,7 @@ const minute = 60_000;
 const bodyOf = (turns: number) => chatBody(jobSteps(turns), { tools: ['run'], model: 'any' });
 const request = (turns: number) => ({ codec: openaiChat, body: bodyOf(turns), tenant: 'tenant' });
 
-/** One of several gateways over a store; reading costs so little that no rent is ever paid. */
+/** One of several gateways on one store. Cache reads cost so little that they never trigger a fold. */
 function gateway(store: Store, clock: () => number) {
   return testEngine({
     store,
@@ -36,15 +36,15 @@ function start() {
   };
 }
 
-type Engine = ReturnType<typeof gateway>;
+type GatewayEngine = ReturnType<typeof gateway>;
 
-async function triggerOf(engine: Engine, turns: number): Promise<string | undefined> {
+async function triggerOf(engine: GatewayEngine, turns: number): Promise<string | undefined> {
   const { report } = await engine.prepare(request(turns));
   return report.steps.some(({ edits }) => edits > 0) ? report.trigger : undefined;
 }
 
-describe('a conversation that comes back', () => {
-  it('is folded where nothing of it is cached any more, and stays so', async () => {
+describe('a conversation that continues after a pause', () => {
+  it('is folded when its cache has expired, and stays folded', async () => {
     const { engine, pass } = start();
     expect(await triggerOf(engine, 12)).toBeUndefined();
     pass(5 * minute);
@@ -57,7 +57,7 @@ describe('a conversation that comes back', () => {
     expect(await triggerOf(engine, 15)).toBeUndefined();
   });
 
-  it('counts from when the same request was sent last, counted first or sent again', async () => {
+  it('measures the pause from the last time that the same request was sent or counted', async () => {
     const { engine, pass } = start();
     await engine.prepare(request(12));
     pass(4 * minute);
@@ -66,7 +66,7 @@ describe('a conversation that comes back', () => {
     expect(await triggerOf(engine, 13)).toBeUndefined();
   });
 
-  it('is left alone by a gateway that does not know what others sent since', async () => {
+  it('is not folded by a gateway that may have missed requests', async () => {
     const { engine, another, pass } = start();
     const other = another();
     await engine.prepare(request(12));
@@ -78,23 +78,23 @@ describe('a conversation that comes back', () => {
     expect(await triggerOf(another(), 16)).toBeUndefined();
   });
 
-  it('is folded by any gateway right behind a fold, since it is recorded when that was made', async () => {
+  it('is folded by any gateway directly after a fold, because the time of a fold is stored', async () => {
     const { engine, another, pass } = start();
     await engine.prepare(request(12));
     pass(6 * minute);
     expect(await triggerOf(engine, 13)).toBe('cold-cache');
     pass(6 * minute);
-    // Two replies later somebody else sent the one before, nobody knows when.
+    // Two replies later, another gateway sent the previous request at an unknown time.
     expect(await triggerOf(another(), 15)).toBeUndefined();
     expect(await triggerOf(another(), 14)).toBe('cold-cache');
   });
 
-  it('is never folded for it where the clock stands still', async () => {
+  it('is never folded for a pause with a constant clock', async () => {
     const { engine } = start();
     for (const turns of [12, 13, 14]) expect(await triggerOf(engine, turns)).toBeUndefined();
   });
 
-  it('stays cached for as long as the client asks for', async () => {
+  it('counts as cached for as long as the client asks for', async () => {
     const ask = async (ttl: string, pause: number) => {
       const { engine, pass } = start();
       const mark = { cache_control: { type: 'ephemeral', ...(ttl === '' ? {} : { ttl }) } };

@@ -8,11 +8,11 @@ import type { Engine } from './engine.ts';
 
 const tools = ['run'];
 
-/** About 1,000 tokens. */
+/** A log of about 1,000 tokens. */
 const log = (name: string) =>
   Array.from({ length: 100 }, (_, at) => `${name}: step ${at} took ${at * 7} ms\n`).join('');
 
-/** A conversation of so many jobs; `task` tells it from others. */
+/** A conversation of so many jobs. `task` makes it different from others. */
 const jobs = (turns: number, task = 'Run all jobs.'): readonly Step[] => [
   { system: 'You are an agent.' },
   { user: task },
@@ -30,7 +30,7 @@ const requestOf = (steps: readonly Step[], tenant = 'tenant') => ({
 const prepare = (engine: Engine, steps: readonly Step[], tenant?: string) =>
   engine.prepare(requestOf(steps, tenant));
 
-/** Two conversations whose provider reports `factor` times what was counted. */
+/** Prepares two conversations whose provider reports `factor` times the count. */
 async function teach(engine: Engine, factor: number, tenant?: string) {
   for (const task of ['The first.', 'The second.']) {
     const { prompt, reportPromptTokens } = await prepare(engine, jobs(3, task), tenant);
@@ -38,8 +38,8 @@ async function teach(engine: Engine, factor: number, tenant?: string) {
   }
 }
 
-describe('what was learned from reports', () => {
-  it('is what triggers see: a fold is made when the provider would count so many tokens, down to so many', async () => {
+describe('calibration by reported usage', () => {
+  it('applies to triggers: a fold is made at, and down to, the tokens that the provider would count', async () => {
     const window = 48_000;
     const { engine } = testEngine({ window });
     const untaught = await prepare(testEngine({ window }).engine, jobs(20));
@@ -58,12 +58,12 @@ describe('what was learned from reports', () => {
     expect(expected).toBeLessThanOrEqual(window / 2);
     expect(expected).toBeGreaterThan(window / 2 - 2_500);
     const saved = taught.report.steps.reduce((sum, { tokensSaved }) => sum + tokensSaved, 0);
-    // The tool that comes with the fold costs something, too.
+    // The recall tool that the fold adds costs tokens, too.
     expect(saved).toBeGreaterThan(24_479 * 1.9 - expected);
     expect(saved).toBeLessThan(24_479 * 1.9 - expected + 600);
   });
 
-  it('changes when a fold is made, never what it writes', async () => {
+  it('changes when a fold is made, but never its text', async () => {
     const taught = testEngine({ window: 40_000, triggerOptions: { mustFit: false } }).engine;
     await teach(taught, 2);
     const other = testEngine({ window: 20_000, triggerOptions: { mustFit: false } }).engine;
@@ -72,7 +72,7 @@ describe('what was learned from reports', () => {
     expect(new TextDecoder().decode(one.body)).toBe(new TextDecoder().decode(two.body));
   });
 
-  it('does not change a fold that was made: it is replayed as it is, whatever is learned later', async () => {
+  it('does not change an existing fold: it is replayed unchanged, whatever is reported later', async () => {
     const store = inMemoryStore();
     const { engine } = testEngine({ window: 20_000, store });
     const folded = await prepare(engine, jobs(20));
@@ -88,7 +88,7 @@ describe('what was learned from reports', () => {
     expect(elsewhere.body).toEqual(folded.body);
   });
 
-  it('leaves that much less room for recalls', async () => {
+  it('leaves fewer tokens for recalls', async () => {
     const { engine } = testEngine({ window: 40_000 });
     const before = await prepare(engine, jobs(5));
     await teach(engine, 1.5);
@@ -96,7 +96,7 @@ describe('what was learned from reports', () => {
     expect(before.room! - after.room!).toBe(after.prompt!.expected - before.prompt!.expected);
   });
 
-  it('goes on from the reports of the conversation itself, also after a fold', async () => {
+  it('follows the reports of the conversation itself, also after a fold', async () => {
     const { engine } = testEngine({ window: 20_000 });
     const errors: number[] = [];
     for (let turns = 2; turns < 40; turns++) {
@@ -110,7 +110,7 @@ describe('what was learned from reports', () => {
     expect(Math.max(...errors.slice(20))).toBeLessThan(0.015);
   });
 
-  it('says of what does not fit how many tokens its provider would count', async () => {
+  it('reports a request that does not fit in the tokens that its provider would count', async () => {
     const { engine } = testEngine({ window: 2_000, strategies: [] });
     await teach(engine, 1.5);
     const { report, prompt } = await prepare(engine, jobs(2));
@@ -121,19 +121,19 @@ describe('what was learned from reports', () => {
   });
 });
 
-describe('who teaches', () => {
+describe('reports that are learned from', () => {
   const learned = async (engine: Engine, tenant?: string) => {
     const { prompt } = await prepare(engine, jobs(4, 'Another.'), tenant);
     return Math.round((100 * prompt!.expected) / prompt!.counted) / 100;
   };
 
-  it('is each tenant for itself', async () => {
+  it('are those of the same tenant', async () => {
     const { engine } = testEngine();
     await teach(engine, 1.5, 'one');
     expect([await learned(engine, 'one'), await learned(engine, 'two')]).toEqual([1.5, 1]);
   });
 
-  it('is also a gateway that only observes, by what it really sent', async () => {
+  it('include those to a gateway in observe mode, for the body that it really sent', async () => {
     const { engine } = testEngine({ mode: 'observe', window: 10_000 });
     const [first, second] = [
       await prepare(engine, jobs(20, 'The first.')),
@@ -146,7 +146,7 @@ describe('who teaches', () => {
     expect(await learned(engine)).toBe(1.5);
   });
 
-  it('is also a request that was never prepared', async () => {
+  it('include those for a request that was never prepared', async () => {
     const { engine } = testEngine();
     const sizes = ['The first.', 'The second.'].map((task) => requestOf(jobs(4, task)));
     for (const request of sizes) await engine.reportPromptTokens(request, 6_000);
@@ -154,7 +154,7 @@ describe('who teaches', () => {
     await engine.reportPromptTokens({ ...requestOf([]), body: new TextEncoder().encode('no JSON') }, 6_000);
   });
 
-  it('is also a conversation that is left alone', async () => {
+  it('include those for a conversation whose folding is disabled', async () => {
     const { engine } = testEngine();
     for (const task of ['The first.', 'The second.']) {
       await engine.disableFolding(requestOf(jobs(2, task)));
@@ -165,7 +165,7 @@ describe('who teaches', () => {
     expect(await learned(engine)).toBe(1.22);
   });
 
-  it('is no request whose history its provider keeps: it says less than is counted', async () => {
+  it('exclude requests whose history the provider keeps, because these count only a part', async () => {
     const { engine } = testEngine();
     const prepareOn = (previous: string | undefined) => {
       const body = { model: 'gpt-4o', previous_response_id: previous, input: log('all of it').repeat(2) };

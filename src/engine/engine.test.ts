@@ -9,7 +9,7 @@ import type { Engine } from './engine.ts';
 
 const tools = ['read_file', 'run'];
 
-/** About 1,000 tokens. */
+/** A log of about 1,000 tokens. */
 const log = (name: string) =>
   Array.from({ length: 100 }, (_, at) => `${name}: step ${at} took ${at * 7} ms\n`).join('');
 
@@ -33,7 +33,7 @@ const messagesOf = (body: Uint8Array) =>
   (JSON.parse(new TextDecoder().decode(body)) as { messages: { role: string; content: string }[] }).messages;
 
 describe('a request below every trigger', () => {
-  it('goes out as it came, where the recall tool is always offered with that at the end of its tools', async () => {
+  it('is sent unchanged, with the recall tool at the end of its tools if that is always offered', async () => {
     const { engine } = testEngine({ offerRecall: 'always' });
     const prepared = await prepare(engine, conversation(2));
     expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'no trigger fired' });
@@ -47,7 +47,7 @@ describe('a request below every trigger', () => {
     ]);
   });
 
-  it('is the very same array else, and always when it offers no tools', async () => {
+  it('is otherwise the very same array, and always when it has no tools', async () => {
     const body = chatBody([{ user: 'Hello' }]);
     const always = testEngine({ offerRecall: 'always' });
     expect((await always.engine.prepare({ codec: openaiChat, body, tenant: 't' })).body).toBe(body);
@@ -81,7 +81,7 @@ describe('a fold', () => {
       else expect(startsWithMessagesOf(prepared.body, before)).toBe(true);
       before = prepared.body;
     }
-    // 60 jobs of 1,000 tokens: a fold whenever 7,000 more have come, not one a turn.
+    // 60 jobs of 1,000 tokens: a fold for every 7,000 new tokens, not one a turn.
     expect(folds).toBeGreaterThan(3);
     expect(folds).toBeLessThan(12);
   });
@@ -103,7 +103,7 @@ describe('a fold', () => {
     expect(messagesOf(second.body).slice(0, 20)).toEqual(messagesOf(first.body).slice(0, 20));
   });
 
-  it('does not reach what is newest when the client goes back', async () => {
+  it('does not edit the newest messages when the client goes back', async () => {
     const { engine } = testEngine({ window: 20_000 });
     await prepare(engine, conversation(30));
     const back = await prepare(engine, conversation(10));
@@ -117,7 +117,7 @@ describe('a fold', () => {
     expect((await prepare(engine, conversation(30), 'two')).report.replayed).toBe(0);
   });
 
-  it('keeps every original, exact to the byte, in memory and in reach of this conversation alone', async () => {
+  it('stores every original byte for byte, and only this conversation can read it', async () => {
     const { engine, encryptedStore } = testEngine({ window: 20_000 });
     const prepared = await prepare(engine, conversation(30));
     const ids = [...new TextDecoder().decode(prepared.body).matchAll(/mem_[0-9a-z]{16}/g)].map(([id]) => id);
@@ -159,7 +159,7 @@ describe('must-fit', () => {
     );
   });
 
-  it('holds for a request that was counted first, or sent to a model that takes more', async () => {
+  it('also applies to a request that was counted first, or sent to a model with a larger window', async () => {
     const windowFor = (model: string | undefined) =>
       Promise.resolve({ tokens: model === 'gpt-4' ? 20_000 : 40_000, holdsReply: true });
     const store = inMemoryStore();
@@ -183,7 +183,7 @@ describe('must-fit', () => {
     expect(messagesOf((await ask('gpt-4o', 10_000)).body)).toEqual(messagesOf(smaller.body));
   });
 
-  it('says what is too large when nothing can help', async () => {
+  it('reports the largest messages when nothing can be folded', async () => {
     const { engine } = testEngine({ window: 2_000 });
     const prepared = await prepare(engine, [{ system: log('rule').repeat(3) }, { user: 'Go' }]);
     expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'nothing to fold' });
@@ -193,8 +193,8 @@ describe('must-fit', () => {
   });
 });
 
-describe('what can go wrong', () => {
-  it('leaves a body alone that is not of its format', async () => {
+describe('failures', () => {
+  it('leave a body unchanged that is not of its format', async () => {
     const { engine } = testEngine();
     const body = new TextEncoder().encode('{"messages": 3');
     const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 't' });
@@ -222,7 +222,7 @@ describe('what can go wrong', () => {
         tenant: 't',
       });
 
-    it('costs a fold that only saves money, and says so', async () => {
+    it('prevents a fold that only saves money, and the outcome says so', async () => {
       const { engine } = testEngine({
         store: failing(() => true),
         triggerOptions: { tokenBudget: { trigger: 20_000, target: 10_000 } },
@@ -232,7 +232,7 @@ describe('what can go wrong', () => {
       expect(prepared.outcome).toEqual({ status: 'failed', reason });
     });
 
-    it('costs nothing when the request would not fit: it is folded, and folded the same way again', async () => {
+    it('does not prevent a fold that the request needs to fit, and the same request is folded the same way again', async () => {
       const { engine } = testEngine({ window: 20_000, store: failing(() => true) });
       const prepared = await ask(engine, 30);
       expect(prepared.outcome).toEqual({ status: 'compacted' });
@@ -262,22 +262,25 @@ describe('what can go wrong', () => {
   it.each([
     ['reads', 'getMany'],
     ['writes', 'putUnless'],
-  ] as const)('sends the same bytes again when a store hangs at %s and time runs out', async (_, method) => {
-    const store = { ...inMemoryStore(), [method]: () => new Promise<never>(() => {}) };
-    const { engine } = testEngine({
-      store,
-      window: 20_000,
-      triggerOptions: { tokenBudget: { trigger: 18_000, target: 10_000 } },
-    });
-    const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
-    const ask = () => engine.prepare({ codec: openaiChat, body, tenant: 't', leftMs: () => 20 });
-    const first = await ask();
-    expect(first.report.tokensAfter).toBeLessThan(20_000);
-    expect(first.problem).toBe('deadline: The store did not answer within the 20 ms left.');
-    expect((await ask()).body).toEqual(first.body);
-  });
+  ] as const)(
+    'leave the same bytes to be sent again when a store hangs at %s and time runs out',
+    async (_, method) => {
+      const store = { ...inMemoryStore(), [method]: () => new Promise<never>(() => {}) };
+      const { engine } = testEngine({
+        store,
+        window: 20_000,
+        triggerOptions: { tokenBudget: { trigger: 18_000, target: 10_000 } },
+      });
+      const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
+      const ask = () => engine.prepare({ codec: openaiChat, body, tenant: 't', leftMs: () => 20 });
+      const first = await ask();
+      expect(first.report.tokensAfter).toBeLessThan(20_000);
+      expect(first.problem).toBe('deadline: The store did not answer within the 20 ms left.');
+      expect((await ask()).body).toEqual(first.body);
+    },
+  );
 
-  it('folds what would not fit although no time is left, and nothing that would', async () => {
+  it('fold a request that would not fit even without time, and no other', async () => {
     const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
     const ask = (options: Parameters<typeof testEngine>[0]) =>
       testEngine(options).engine.prepare({ codec: openaiChat, body, tenant: 't', leftMs: () => 0 });
@@ -292,7 +295,7 @@ describe('what can go wrong', () => {
     });
   });
 
-  it('gives up a strategy that would break a rule, and says which', async () => {
+  it('stop a strategy that would break a rule, and the report names the rule', async () => {
     const careless = {
       name: 'careless',
       reach: 'history' as const,
@@ -317,7 +320,7 @@ describe('a conversation whose provider refused our edits', () => {
     tenant: 't',
   });
 
-  it('is sent as it comes for a day, then folded again', async () => {
+  it('is sent unchanged for a day, then folded again', async () => {
     let now = 1_700_000_000_000;
     const { engine } = testEngine({ triggerOptions: budget, clock: () => now });
     expect((await engine.prepare(request(30))).outcome.status).toBe('compacted');
@@ -331,7 +334,7 @@ describe('a conversation whose provider refused our edits', () => {
     expect((await engine.prepare(request(32))).outcome.status).toBe('compacted');
   });
 
-  it('is sent as it comes although the store failed when the refusal was recorded', async () => {
+  it('is sent unchanged even if the store failed when the refusal was recorded', async () => {
     const store = inMemoryStore();
     const { engine } = testEngine({ triggerOptions: budget, store });
     await engine.prepare(request(30));
@@ -341,7 +344,7 @@ describe('a conversation whose provider refused our edits', () => {
   });
 });
 
-/** True when every message of `earlier` stands in `later` with the very same bytes, in front. */
+/** True when `later` begins with every message of `earlier`, byte for byte. */
 function startsWithMessagesOf(later: Uint8Array, earlier: Uint8Array): boolean {
   if (earlier.length === 0) return true;
   const spans = (body: Uint8Array) =>

@@ -28,10 +28,10 @@ const formats: readonly (readonly [Codec, CodecFixture])[] = [
 ];
 
 describe.each(formats)('the faults of $name', ({ rules }, fixture) => {
-  // The words of the user behind results, which older models refuse, are sent by clients all the same.
+  // Older models refuse user text behind results, but clients send it.
   const recorded = Object.entries(fixture.recorded).filter(([name]) => name !== 'results-then-words');
 
-  it.each(recorded)('are none in what %s sends', (_, body) => {
+  it.each(recorded)('are none in the requests of %s', (_, body) => {
     expect(rules.faults(body)).toEqual([]);
   });
 
@@ -50,7 +50,7 @@ describe.each(formats)('the faults of $name', ({ rules }, fixture) => {
 });
 
 describe('the check after a fold', () => {
-  /** A codec that sees no broken rule, and a strategy that breaks one: it drops the oldest result and leaves its call. */
+  /** A codec that reports no broken rule, and a strategy that breaks one: it drops the oldest result and leaves its call. */
   const blind: Codec = { ...openaiChat, rules: { ...openaiChat.rules, problems: () => [] } };
   const dropResult: Strategy = {
     name: 'drop-result',
@@ -64,7 +64,7 @@ describe('the check after a fold', () => {
   const body = chatBody(jobSteps(30), { tools: ['run'], model: 'gpt-4o' });
   const results = (sent: Uint8Array) => decoder.decode(sent).split('"role":"tool"').length - 1;
 
-  it('takes back what broke the body, though the reader saw nothing, and keeps the rest of the fold', async () => {
+  it('undoes the edits that broke the body although the codec saw no problem, and keeps the rest of the fold', async () => {
     const { engine } = testEngine({ window: 20_000, strategies: [dropResult, offloadResults] });
     const prepared = await engine.prepare({ codec: blind, body, tenant: 't' });
     expect(results(prepared.body)).toBe(30);
@@ -75,7 +75,7 @@ describe('the check after a fold', () => {
     expect(prepared.outcome).toEqual({ status: 'compacted' });
   });
 
-  it('refuses a fold that another process recorded, and goes on without it', async () => {
+  it('rejects a broken fold that another process recorded, and continues without it', async () => {
     const store = inMemoryStore();
     const unchecked: Codec = { ...blind, rules: { ...blind.rules, faults: () => [] } };
     const broken = testEngine({ window: 20_000, store, strategies: [dropResult, offloadResults] });
@@ -91,7 +91,7 @@ describe('the check after a fold', () => {
     expect(results(prepared.body)).toBe(30);
   });
 
-  it('allows what the body had before, and finds a loaded tool that is gone', () => {
+  it('allows faults that the body had before, and finds the loss of a loaded tool', () => {
     const before = encoder.encode(
       '{"messages":[{"role":"tool","tool_call_id":"a","content":"r"},{"role":"user","content":[{"type":"tool_reference","tool_name":"a"}]}]}',
     );

@@ -5,7 +5,7 @@ import { testEngine } from '../../test/support/test-engine.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 
-/** A token for each word that is a number, and 1,000 for a tool. */
+/** Counts one token for each number, and 1,000 for a tool. */
 const counter: TokenCounter = {
   name: 'numbers',
   exact: true,
@@ -42,7 +42,7 @@ async function stateOf(
   return { tokens: seen!.tokens, fixed: seen!.fixed };
 }
 
-describe('what triggers know that no fold can take out', () => {
+describe('the tokens that no fold can remove', () => {
   const talk: readonly Step[] = [
     { system: numbers(100) },
     { user: numbers(50) },
@@ -51,11 +51,11 @@ describe('what triggers know that no fold can take out', () => {
     result(700),
   ];
 
-  it('is tools, system, what the user said last and the newest results', async () => {
+  it('are tools, system, the last user message and the newest results', async () => {
     expect(await stateOf(talk)).toMatchObject({ tokens: 3_380, fixed: 1_000 + 100 + 30 + 700 });
   });
 
-  it('grows with the tools, and what can be folded does not', async () => {
+  it('grow with the tools, and the foldable tokens do not', async () => {
     const states = [await stateOf(talk, { tools: ['run', 'look', 'write'] }), await stateOf(talk)];
     expect(states.map(({ tokens, fixed = 0 }) => [tokens, tokens - fixed])).toEqual([
       [5_380, 1_550],
@@ -63,11 +63,11 @@ describe('what triggers know that no fold can take out', () => {
     ]);
   });
 
-  it('is what is pinned, too, with the call it answers', async () => {
+  it('include pinned results and their calls', async () => {
     expect((await stateOf(talk, { texts: ['498 499'] })).fixed).toBe(1_830 + 500 + 600);
   });
 
-  it('is all there is where nothing may go', async () => {
+  it('are all tokens when nothing may be dropped', async () => {
     const all = await stateOf([{ system: numbers(10) }, { user: numbers(20) }, result(30)]);
     expect(all).toMatchObject({ tokens: 1_060, fixed: 1_060 });
   });

@@ -20,7 +20,7 @@ function prepare(
   return engine.prepare({ codec: openaiChat, body, tenant: change.tenant ?? 'tenant' });
 }
 
-/** Messages of what is sent, in lines. */
+/** Outlines the messages that are sent. */
 const linesOf = ({ body }: Prepared) => outline(readChat(body)).filter((line) => !line.startsWith('beside'));
 
 const messagesOf = ({ body }: Prepared) => {
@@ -54,12 +54,12 @@ const hiddenRecallLines = [
   'user: "And now?"',
 ];
 
-/** The model recalled while it answered the first request. */
+/** Records a recall that the model made while it answered the first request. */
 async function recalled(engine: Engine): Promise<void> {
   await (await prepare(engine, asked)).remember(hiddenRecall);
 }
 
-describe('what was recalled in private', () => {
+describe('a hidden recall', () => {
   it('is sent with every later request, and counted', async () => {
     const { engine } = testEngine();
     await recalled(engine);
@@ -71,7 +71,7 @@ describe('what was recalled in private', () => {
     expect(messagesOf(third).slice(0, 5)).toEqual(messagesOf(second));
   });
 
-  it('is not sent with the request it was recalled for, however often that is asked again', async () => {
+  it('is not sent with the request that it was made for, however often that is sent again', async () => {
     const { engine } = testEngine();
     await recalled(engine);
     expect(linesOf(await prepare(engine, asked))).toEqual(['user: "What does the log say?"']);
@@ -88,9 +88,12 @@ describe('what was recalled in private', () => {
   it.each<[string, readonly Step[]]>([
     ['other words', [...asked, { assistant: 'No error.' }, { user: 'And now?' }]],
     ['another prefix', [{ user: 'What does it say?' }, ...told.slice(1)]],
-    ['the words in another place', [...asked, { assistant: 'Well.' }, { user: 'Say it.' }, ...told.slice(1)]],
-    ['the reply kept with nothing before it', told.slice(1)],
-  ])('is not sent where the client has %s', async (_, steps) => {
+    [
+      'the same words in another place',
+      [...asked, { assistant: 'Well.' }, { user: 'Say it.' }, ...told.slice(1)],
+    ],
+    ['only the reply, with nothing before it', told.slice(1)],
+  ])('is not sent when the client has %s', async (_, steps) => {
     const { engine } = testEngine();
     await recalled(engine);
     expect(linesOf(await prepare(engine, steps))).toEqual(outline(readChat(chatBody(steps))));
@@ -102,7 +105,7 @@ describe('what was recalled in private', () => {
     expect(linesOf(await prepare(engine, told, { tenant: 'another' }))).toEqual(toldLines);
   });
 
-  it('is not sent where the tool is not offered', async () => {
+  it('is not sent when the tool is not offered', async () => {
     const { engine } = testEngine();
     await recalled(engine);
     expect(linesOf(await prepare(engine, told, { tools: [] }))).toEqual(toldLines);
@@ -113,7 +116,7 @@ describe('what was recalled in private', () => {
     expect(body).toBe(several);
   });
 
-  it('is not sent where the conversation is left alone', async () => {
+  it('is not sent when folding is disabled for the conversation', async () => {
     const { engine } = testEngine();
     await recalled(engine);
     const body = chatBody(told, { tools, model: 'gpt-4o' });
@@ -124,14 +127,14 @@ describe('what was recalled in private', () => {
     expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'left alone' });
   });
 
-  it('comes back where the client left within the reply and goes on', async () => {
+  it('is sent when the client continues after it disconnected within the reply', async () => {
     const { engine } = testEngine();
     await (await prepare(engine, asked)).remember({ ...hiddenRecall, closing: undefined });
     const cut = await prepare(engine, [...asked, { assistant: 'Let me look. Two er' }, { user: 'Go on.' }]);
     expect(linesOf(cut)).toEqual([...hiddenRecallLines.slice(0, 3), 'assistant: "Two er"', 'user: "Go on."']);
   });
 
-  it('is of the reply that the client went on from, of several to one request', async () => {
+  it('belongs to the reply that the client continues, of several to one request', async () => {
     const { engine } = testEngine();
     await recalled(engine);
     const other = hiddenRecallOf([[asks('m2'), { m2: 'nothing' }]], {
@@ -156,7 +159,7 @@ describe('a hidden recall that would break a rule', () => {
     const { engine } = testEngine();
     let steps = asked;
     for (let at = 0; at < 9; at++) {
-      // The fifth lacks the answer to its call.
+      // The fifth recall lacks the answer to its call.
       const answers = at === 4 ? { other: 'of no call' } : { [`m${at}`]: 'all of it' };
       const closing = { role: 'assistant', content: `Step ${at}.` };
       await (await prepare(engine, steps)).remember(hiddenRecallOf([[asks(`m${at}`), answers]], closing));
@@ -169,7 +172,7 @@ describe('a hidden recall that would break a rule', () => {
     );
   });
 
-  it('does not keep the client from sending what breaks the same rule itself', async () => {
+  it('is sent when the client itself breaks the same rule', async () => {
     const { engine } = testEngine();
     await recalled(engine);
     const unanswered: Step = { calls: [{ name: 'run' }] };
@@ -179,7 +182,7 @@ describe('a hidden recall that would break a rule', () => {
 });
 
 describe('a fold over hidden recalls', () => {
-  /** About 1,000 tokens. */
+  /** A log of about 1,000 tokens. */
   const log = (name: string) =>
     Array.from({ length: 100 }, (_, at) => `${name}: step ${at} took ${at * 7} ms\n`).join('');
   const jobs = (count: number): readonly Step[] => [
@@ -190,7 +193,7 @@ describe('a fold over hidden recalls', () => {
     ),
   ];
 
-  it('is replayed byte for byte, so that what is sent only grows, also after a restart', async () => {
+  it('is replayed byte for byte, also after a restart, so that the sent prefix only grows', async () => {
     const store = inMemoryStore();
     let { engine } = testEngine({ window: 20_000, store });
     await recalled(engine);
@@ -207,7 +210,7 @@ describe('a fold over hidden recalls', () => {
     expect(folds).toBeGreaterThan(2);
   });
 
-  it('is recalled from by id, what stands behind a hidden recall too', async () => {
+  it('can be recalled by id, also from behind a hidden recall', async () => {
     const { engine, encryptedStore } = testEngine({ window: 20_000 });
     await recalled(engine);
     const prepared = await prepare(engine, jobs(30));
@@ -224,7 +227,7 @@ describe('a fold over hidden recalls', () => {
     }
   });
 
-  it('takes recalls away as a whole where they are old, and what they brought can be recalled again', async () => {
+  it('drops old recalls as a unit, and their originals can be recalled again', async () => {
     const { engine } = testEngine({ window: 20_000 });
     const large = hiddenRecallOf([[asks('m1', 'Let me look. '), { m1: log('memory').repeat(8) }]], {
       role: 'assistant',
@@ -245,7 +248,7 @@ describe('a fold over hidden recalls', () => {
 });
 
 describe('a store that fails', () => {
-  it('costs nothing of what this process remembers', async () => {
+  it('does not affect the recalls that this process remembers', async () => {
     const store = inMemoryStore();
     const { engine } = testEngine({ store });
     await recalled(engine);
@@ -256,7 +259,7 @@ describe('a store that fails', () => {
     expect(prepared.problem).toContain('store-failed');
   });
 
-  it('says so to whoever records', async () => {
+  it('rejects a new recall', async () => {
     const store = inMemoryStore();
     const { engine } = testEngine({ store });
     const prepared = await prepare(engine, asked);

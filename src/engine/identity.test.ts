@@ -5,7 +5,7 @@ import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 
-/** A result is 1,000 tokens, all else is none. */
+/** Counts 1,000 tokens for a result, and none for anything else. */
 const counter: TokenCounter = {
   name: 'results',
   exact: true,
@@ -36,8 +36,8 @@ const prepare = (results: number, task?: string) =>
     tenant: 'tenant',
   });
 
-describe('what a fold keeps', () => {
-  it('is told in the request that makes the fold: the tokens ahead of its first edit', async () => {
+describe('the tokens that a fold keeps in the cache', () => {
+  it('are reported with the request that makes the fold: the tokens in front of its first edit', async () => {
     const reports = [];
     for (const results of [7, 9, 10]) reports.push((await prepare(results)).report);
     expect(
@@ -50,7 +50,7 @@ describe('what a fold keeps', () => {
       ]),
     ).toEqual([
       [undefined, 0, 7_000, 7_000, undefined],
-      // Two are pinned in front, two are left behind.
+      // Two results are pinned in front, two are left at the end.
       ['token-budget', 0, 9_000, 4_000, 2_000],
       [undefined, 5, 10_000, 5_000, undefined],
     ]);
@@ -58,7 +58,7 @@ describe('what a fold keeps', () => {
 });
 
 describe('the identity of a conversation', () => {
-  it('begins alike in all its requests and differs in others; links stand for its messages', async () => {
+  it('has the same beginning in all its requests and another in other conversations, and one link a message', async () => {
     const [first, next, other] = [
       await prepare(1),
       await prepare(3),
@@ -70,7 +70,7 @@ describe('the identity of a conversation', () => {
     expect(first!.beginning).toBe(first!.links[2]);
   });
 
-  it('is unknown where the provider keeps the history, and where nobody speaks for the user', async () => {
+  it('is unknown when the provider keeps the history, and without a user message', async () => {
     const input = [{ type: 'function_call_output', call_id: 'a', output: 'done' }];
     const body = new TextEncoder().encode(
       JSON.stringify({ model: 'm', input, previous_response_id: 'r', prompt_cache_key: 'key' }),

@@ -12,7 +12,7 @@ const write = (content: string): Step => ({
 });
 const steps: readonly Step[] = [{ user: 'Go' }, write(file), write('short'), write(file), write(file)];
 
-/** Counts characters divided by four, and how often it was asked. */
+/** Counts characters divided by four, and the calls of the counter. */
 function scene(
   pins: { readonly tools: readonly string[]; readonly texts: readonly string[] } = { tools: [], texts: [] },
 ) {
@@ -24,19 +24,19 @@ function scene(
   return { conversation, asked, counted: () => counted };
 }
 
-describe('dead arguments', () => {
-  it('are what stubs would save of long texts, but for those of the newest batch', () => {
+describe('idle arguments', () => {
+  it('are the tokens that stubs would save in long texts, except in the newest batch', () => {
     expect(scene().asked()).toEqual([0, 325 - 80, 0, 0, 0, 325 - 80, 0, 0, 0]);
   });
 
-  it('are none of what is pinned or stubbed already', () => {
+  it('exclude pinned and stubbed arguments', () => {
     const { conversation, asked } = scene();
     const [first] = stubArguments.propose(foldView(conversation));
     expect(asked(placesEdited([first!]))).toEqual([0, 0, 0, 0, 0, 325 - 80, 0, 0, 0]);
     expect(scene({ tools: ['write_file'], texts: [] }).asked()).toEqual(Array(9).fill(0));
   });
 
-  it('are counted once, however often they are asked for', () => {
+  it('are counted once, however often they are needed', () => {
     const { asked, counted } = scene();
     const first = asked();
     const before = counted();

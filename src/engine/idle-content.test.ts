@@ -20,13 +20,13 @@ const never: KeepForRequests = { results: 99, arguments: 99, steps: 99, recalls:
 function weigh(
   steps: readonly Step[],
   keepForRequests: Partial<KeepForRequests>,
-  { recalls = true, ...change }: Change = {},
+  { recalls = true, ...change }: SceneChange = {},
 ) {
   const conversation = readChat(chatBody(steps, { tools: ['run'] }));
   return weighIn(conversation, keepForRequests, recalls ? change : { ...change, recallTool: undefined });
 }
 
-type Change = { readonly edits?: readonly Edit[]; readonly pins?: Pins; readonly recalls?: boolean };
+type SceneChange = { readonly edits?: readonly Edit[]; readonly pins?: Pins; readonly recalls?: boolean };
 
 async function weighIn(
   conversation: Conversation,
@@ -39,21 +39,21 @@ async function weighIn(
   );
 }
 
-describe('dead weight', () => {
-  it('are large results that came so many requests ago', async () => {
+describe('idle content', () => {
+  it('includes large results of a certain age, in requests', async () => {
     const steps = [{ user: 'Go' }, large, small, large, large, large];
     expect(await weigh(steps, { results: 2 })).toEqual(['2 texts since 2']);
     expect(await weigh(steps, { results: 1 })).toEqual(['2 texts since 3', '6 texts since 1']);
   });
 
-  it('are long arguments of calls', async () => {
+  it('includes long arguments of calls', async () => {
     const write: Step = {
       calls: [{ name: 'run', input: JSON.stringify({ text: 'y'.repeat(4_000) }), result: 'ok' }],
     };
     expect(await weigh([{ user: 'Go' }, write, small, small], { arguments: 1 })).toEqual(['1 texts since 2']);
   });
 
-  it('are exchanges by which something was recalled, by an age of their own', async () => {
+  it('includes recalls, with an age of their own', async () => {
     const recall: Step = {
       calls: [{ name: 'read_memory', input: '{"id":"mem_a"}', result: 'x'.repeat(4_000) }],
     };
@@ -62,7 +62,7 @@ describe('dead weight', () => {
     expect(await weigh(steps, { results: 0, steps: 9 })).toEqual([]);
   });
 
-  it('are replies without calls, by an age of their own', async () => {
+  it('includes replies without calls, with an age of their own', async () => {
     const steps: readonly Step[] = [
       { user: 'Go' },
       { assistant: 'Done. '.repeat(99) },
@@ -76,7 +76,7 @@ describe('dead weight', () => {
     expect(await weigh(steps, { steps: 0 })).toEqual(['5 message since 1', '6 message since 1']);
   });
 
-  it('are whole steps, what would be left of them, but not what the user and the model told each other', async () => {
+  it('includes the rest of whole steps, but no words between the user and the model', async () => {
     const steps: readonly Step[] = [
       { user: 'Go' },
       large,
@@ -93,7 +93,7 @@ describe('dead weight', () => {
     ]);
   });
 
-  it('are whole steps, too, where a client reminds of something beside their results, but not where the user spoke', async () => {
+  it('includes steps with reminders of the client next to their results, but none in which the user spoke', async () => {
     const steps = [{ user: 'Go' }, large, small, small, small];
     const weighed = (words: string) => {
       const body = besideResults(asAnthropic(chatBody(steps, { tools: ['run'] })), words);
@@ -107,7 +107,7 @@ describe('dead weight', () => {
     expect(await weighed(passedOn)).toEqual(['2 texts since 1']);
   });
 
-  it('are nothing that is pinned, gone or stubbed', async () => {
+  it('excludes pinned, dropped and stubbed content', async () => {
     const steps = [{ user: 'Go' }, large, large, large];
     expect(await weigh(steps, { results: 0 })).toEqual(['2 texts since 2', '4 texts since 1']);
     expect(await weigh(steps, { results: 0 }, { pins: { tools: ['run'], texts: [] } })).toEqual([]);
@@ -116,7 +116,7 @@ describe('dead weight', () => {
     expect(await weigh(steps, { results: 0 }, { edits })).toEqual(['4 texts since 1']);
   });
 
-  it('is nothing where the model could not ask for it again', async () => {
+  it('is empty when the model cannot recall', async () => {
     expect(
       await weigh([{ user: 'Go' }, large, large, large], { results: 0, steps: 0 }, { recalls: false }),
     ).toEqual([]);

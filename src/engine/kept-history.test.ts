@@ -11,7 +11,7 @@ type Message = { readonly role: string; readonly content: unknown };
 const tools = ['run', 'read_memory'];
 const log = (at: number) => `row ${at}; `.repeat(140);
 
-/** What an agent does with one wish: a call, its result, and a word about it. */
+/** The steps of an agent for one request of the user: a call, its result, and a comment. */
 function turn(at: number): readonly Step[] {
   return [
     { user: `Demand ${at}: never write to table t${at}.` },
@@ -25,7 +25,7 @@ const settings = {
 };
 const kept = () => ({ ...settings, store: inMemoryStore(), secret: new Uint8Array(32).fill(3) });
 
-/** An agent that keeps its own messages, as they were folded, and adds to these. */
+/** An agent that keeps its own folded messages and adds to these. */
 function openAgent(leporello: Leporello, state: readonly Message[] = []) {
   let messages = state;
   let folds = 0;
@@ -52,7 +52,7 @@ const summariesIn = (messages: readonly Message[]) =>
   textsOf(messages).filter((text) => text.startsWith('[Summary of'));
 
 describe('a program that keeps its own messages', () => {
-  it('goes on from them for as long as it likes: one summary, every demand, and all had back by its ids', async () => {
+  it('can continue without end: one summary holds every instruction, and all originals are found by their ids', async () => {
     const leporello = createLeporello(kept());
     const agent = openAgent(leporello);
     for (let at = 0; at < 40; at++) await agent.go(turn(at));
@@ -69,7 +69,7 @@ describe('a program that keeps its own messages', () => {
     expect(await leporello.readMemory('{"id":"mem_0000000000000000"}')).toMatch(/^No memory with id/);
   });
 
-  it('goes on in another process from what it saved', async () => {
+  it('continues in another process from its saved messages', async () => {
     const options = kept();
     const before = openAgent(createLeporello(options));
     for (let at = 0; at < 15; at++) await before.go(turn(at));
@@ -89,7 +89,7 @@ describe('a program that keeps its own messages', () => {
     );
   });
 
-  it('keeps the task of one long turn, however many summaries stand behind it', async () => {
+  it('keeps the task of one long turn, however many summaries follow', async () => {
     const agent = openAgent(createLeporello(kept()));
     await agent.go([{ user: 'Check all tables.' }]);
     for (let at = 0; at < 40; at++) await agent.go(turn(at).slice(1));
@@ -98,7 +98,7 @@ describe('a program that keeps its own messages', () => {
     expect(summariesIn(agent.state()).length).toBe(1);
   });
 
-  it('has the bytes it gave where nothing is folded, in any format', async () => {
+  it('gets its own bytes when nothing is folded, in any format', async () => {
     const leporello = createLeporello(kept());
     const chat = chatBody(turn(0), { tools, model: 'gpt-4o' });
     for (const [codec, body] of [

@@ -17,8 +17,8 @@ async function recalled(engine: Engine): Promise<void> {
   await (await prepare(engine, first)).keepReply('resp_1', { name: 'resp_2', pendingAnswers: [] });
 }
 
-describe('a request that goes on from a reply the provider keeps', () => {
-  it('goes on from where the recalls of that reply ended, and nothing else is changed', async () => {
+describe('a request that continues a reply that the provider keeps', () => {
+  it('continues from the end of the recalls of that reply, and nothing else changes', async () => {
     const { engine } = testEngine();
     await recalled(engine);
     const { body, outcome, recallTool } = await prepare(engine, next);
@@ -26,11 +26,11 @@ describe('a request that goes on from a reply the provider keeps', () => {
     expect([outcome, recallTool]).toEqual([{ status: 'untouched', reason: 'no trigger fired' }, undefined]);
   });
 
-  it('is the very same array where that reply had none', async () => {
+  it('is the very same array when that reply had no recalls', async () => {
     expect((await prepare(testEngine().engine, next)).body).toBe(next);
   });
 
-  it('goes out as it came when it cannot be looked up', async () => {
+  it('is sent unchanged when the reply cannot be looked up', async () => {
     const store = inMemoryStore();
     const { engine } = testEngine({ store });
     await store.close();
@@ -46,14 +46,14 @@ describe('a request that goes on from a reply the provider keeps', () => {
         throw new Error('bug');
       },
     ],
-    ['would be no request', () => encoder.encode('{"input":')],
-  ])('goes out as it came when it %s', async (_, continueReply) => {
+    ['would not be a request', () => encoder.encode('{"input":')],
+  ])('is sent unchanged when it %s', async (_, continueReply) => {
     const { engine } = testEngine();
     await recalled(engine);
     expect((await prepare(engine, next, { ...openaiResponses, continueReply })).body).toBe(next);
   });
 
-  it('goes on all the same when what comes behind fails', async () => {
+  it('continues that reply even if a later step fails', async () => {
     const store = inMemoryStore();
     const { engine } = testEngine({ store });
     await recalled(engine);
@@ -63,7 +63,7 @@ describe('a request that goes on from a reply the provider keeps', () => {
     expect(outcome.status).toBe('failed');
   });
 
-  it('never makes conversations that begin with the same words be left alone', async () => {
+  it('never disables folding for conversations that begin with the same words', async () => {
     const { engine } = testEngine();
     await recalled(engine);
     await engine.disableFolding({ codec: openaiResponses, body: next, tenant: 't' });

@@ -5,7 +5,7 @@ import { testEngine } from '../../test/support/test-engine.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerOptions } from '../triggers/default-triggers.ts';
 
-/** A token for each result that is whole, and so many for a tool. */
+/** Counts one token for each full result, and so many for a tool. */
 const counterWith = (tool: number): TokenCounter => ({
   name: `tools of ${tool}`,
   exact: true,
@@ -21,7 +21,7 @@ const steps = (results: number): readonly Step[] => [
   })),
 ];
 
-/** The numbers of results at which a conversation that grows by one each time was folded, and the tokens of results left then. */
+/** Returns the numbers of results at which a growing conversation was folded, and the tokens of results that were left. */
 async function foldsWith(tool: number, triggerOptions: TriggerOptions, window: number) {
   const { engine } = testEngine({
     window,
@@ -40,21 +40,21 @@ async function foldsWith(tool: number, triggerOptions: TriggerOptions, window: n
   return folds;
 }
 
-describe('where tools take more than a budget', () => {
+describe('when tools take more than a budget', () => {
   const tokenBudget = { trigger: 20_000, target: 8_000, buffer: 0 };
   const budget = { mustFit: false, windowFraction: false, tokenBudget } as const;
 
-  it('folds are as far apart, and leave as much, as where tools take what they may', async () => {
+  it('folds are as far apart, and leave as much, as with small tools', async () => {
     const usual = await foldsWith(4_800, budget, 1_000_000);
     expect(usual).toEqual([17, 30, 43, 56].map((at) => ({ at, left: 4_000 })));
     expect(await foldsWith(40_000, budget, 1_000_000)).toEqual(usual);
   });
 });
 
-describe('where tools take most of the window', () => {
+describe('when tools take most of the window', () => {
   const window = { tokenBudget: false } as const;
 
-  it('folds by the window leave some of what can be folded, and are not made every turn', async () => {
+  it('folds by the window leave some foldable tokens, and are not made every turn', async () => {
     expect(await foldsWith(60_000, window, 100_000)).toEqual([26, 45].map((at) => ({ at, left: 7_000 })));
     expect(await foldsWith(80_000, window, 100_000)).toEqual(
       [11, 20, 29, 38, 47, 56].map((at) => ({ at, left: 2_000 })),

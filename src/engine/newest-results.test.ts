@@ -1,4 +1,4 @@
-/** What becomes of newest results that are too much by themselves, all strategies in their order. */
+/** Tests folds of newest results that do not fit, with all strategies in order. */
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
@@ -8,7 +8,7 @@ const window = 262_144;
 const words =
   'harbour light keeper stone tower winter oil lamp rope signal storm coast ship night record'.split(' ');
 
-/** Sentences without sense, but each another one: `length` words. */
+/** Different meaningless sentences of `length` words. */
 function prose(seed: number, length: number): string {
   let state = seed + 1;
   const next = () => (state = (state * 48_271) % 2_147_483_647);
@@ -18,7 +18,7 @@ function prose(seed: number, length: number): string {
   ).join(' ');
 }
 
-/** About 110,000 tokens. */
+/** A list of about 110,000 tokens. */
 const articles = (batch: number) =>
   JSON.stringify(
     Array.from({ length: 100 }, (_, at) => ({
@@ -49,7 +49,7 @@ async function prepared(steps: readonly Step[], engine = testEngine({ window }).
 describe('three lists of articles of 110,000 tokens each in a window of 262,144', () => {
   const steps = [{ calls: [search(1), search(2), search(3)] }];
 
-  it('take four fifths of it, the best of each list whole and every article named', async () => {
+  it('take four fifths of it, with the best article of each list in full and every article named', async () => {
     const { report, texts } = await prepared(steps);
     expect(report.tokensBefore).toBeGreaterThan(330_000);
     expect(report.tokensAfter).toBeLessThanOrEqual(window * 0.8);
@@ -81,7 +81,7 @@ describe('three lists of articles of 110,000 tokens each in a window of 262,144'
 });
 
 describe('newest results', () => {
-  it('are cut where their items alone do not fit, however small they become', async () => {
+  it('are cut when even their shortest items do not fit', async () => {
     const log = Array.from({ length: 2_000 }, (_, at) => `${prose(at, 20)} ${at}`).join('\n');
     const steps = [
       {
@@ -97,7 +97,7 @@ describe('newest results', () => {
     expect(report.steps.at(-1)!.strategy).toBe('clip-newest');
   });
 
-  it('stay as they came where history has room enough to give', async () => {
+  it('stay unchanged when folding the history is enough', async () => {
     const old = { calls: [search(1), search(2)] };
     const { report } = await prepared([old, { calls: [search(3)] }]);
     expect(report.steps.map(({ strategy }) => strategy)).toEqual(['offload-results']);

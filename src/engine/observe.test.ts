@@ -16,7 +16,7 @@ const request = (turns: number) => ({
   tenant: 'tenant',
 });
 
-it('an engine that only observes sends what came, and reports turn by turn what folding would have sent', async () => {
+it("an engine in observe mode sends the client's body, and reports turn by turn what folding would have sent", async () => {
   const observing = testEngine({ window: 20_000, mode: 'observe' }).engine;
   const folding = testEngine({ window: 20_000 }).engine;
   for (const turns of [5, 30, 31, 60]) {
@@ -29,7 +29,7 @@ it('an engine that only observes sends what came, and reports turn by turn what 
   }
 });
 
-it('what was only observed is kept nowhere that a folding engine looks', async () => {
+it('a folding engine finds nothing that was only observed', async () => {
   const store = inMemoryStore();
   const { engine, encryptedStore } = testEngine({ window: 20_000, mode: 'observe', store });
   const { report } = await engine.prepare(request(30));

@@ -22,7 +22,7 @@ const ask = (
   { tools = ['run', 'look'], tenant = 'tenant' }: Asked = {},
 ) => engine.prepare({ codec: openaiChat, body: chatBody(steps(task, results), { tools }), tenant });
 
-/** Folds from some ten results on. */
+/** Triggers a fold from about ten results on. */
 const small = { window: 10_000 };
 
 const toolsIn = ({ body }: Prepared): readonly string[] => {
@@ -30,14 +30,14 @@ const toolsIn = ({ body }: Prepared): readonly string[] => {
   return sent.tools.map((tool) => tool.function?.name ?? '');
 };
 
-/** Whether it is offered, by what the engine says and by what it sends. */
+/** Tells whether the tool is offered, by the report and by the body. */
 const offers = (prepared: Prepared) => {
   const isOffered = toolsIn(prepared).includes('read_memory');
   expect(prepared.recallTool).toBe(isOffered ? 'read_memory' : undefined);
   return isOffered;
 };
 
-describe('the recall tool that comes with the first fold', () => {
+describe('the recall tool that is offered with the first fold', () => {
   it('is offered as soon as something can be recalled, and from then on', async () => {
     const { engine } = testEngine({ ...small, offerRecall: 'with-fold' });
     const offered: boolean[] = [];
@@ -46,14 +46,14 @@ describe('the recall tool that comes with the first fold', () => {
       const { memories, tokensKept, unstableFrom } = prepared.report;
       expect(offers(prepared)).toBe(memories.length > 0);
       expect(unstableFrom).toBeUndefined();
-      // Tools stand in front of everything in a provider's cache.
+      // Tools precede everything else in a provider's cache.
       if (offers(prepared) && !offered.at(-1)) expect(tokensKept).toBe(0);
       offered.push(offers(prepared));
     }
     expect(offered.filter((one, at) => one !== offered[at - 1])).toEqual([false, true]);
   });
 
-  it('is offered with a result of which something is left out', async () => {
+  it('is offered with a result of which a part is left out', async () => {
     const shrinks = { lossless: false, lineNumbers: 'every', repeats: true } as const;
     const { engine } = testEngine({ shrinks, offerRecall: 'with-fold' });
     const ran = (result: string) =>
@@ -68,7 +68,7 @@ describe('the recall tool that comes with the first fold', () => {
     expect(offers(await ran(long))).toBe(true);
   });
 
-  it('is offered at once to a model that binds its replies to the tools in front of them', async () => {
+  it('is offered at once to a model that binds its replies to the tools', async () => {
     const { engine } = testEngine(small);
     const bodyFor = (model: string) =>
       new TextEncoder().encode(
@@ -91,7 +91,7 @@ describe('the recall tool that comes with the first fold', () => {
 });
 
 describe('the recall tool that is always offered', () => {
-  it('is offered from the first request on, and not to side calls without tools', async () => {
+  it('is offered from the first request on, but not in requests without tools', async () => {
     const { engine } = testEngine({ ...small, offerRecall: 'always' });
     for (const results of [0, 1, 20]) {
       const prepared = await ask(engine, 'Run all.', results);
@@ -101,7 +101,7 @@ describe('the recall tool that is always offered', () => {
     expect((await engine.prepare({ codec: openaiChat, body: side, tenant: 'tenant' })).body).toBe(side);
   });
 
-  it('goes without it once the provider refused our edits, until a fold brings it anew', async () => {
+  it('is not offered after the provider refused our edits, until a fold adds it again', async () => {
     const { engine } = testEngine({ ...small, offerRecall: 'always' });
     const request = (results: number) => ({
       codec: openaiChat,
@@ -126,7 +126,7 @@ describe('a request that cannot be offered the recall tool', () => {
   const prepare = (made: ReturnType<typeof testEngine>, body: Uint8Array) =>
     made.engine.prepare({ codec: openaiChat, body, tenant: 't' });
 
-  it('is not folded to ids that nobody can read', async () => {
+  it('is not folded, because nobody could read the ids', async () => {
     const prepared = await prepare(testEngine({ triggerOptions }), withoutTools);
     expect(prepared.body).toBe(withoutTools);
     const several = new TextEncoder().encode(
@@ -138,7 +138,7 @@ describe('a request that cannot be offered the recall tool', () => {
     expect((await prepare(testEngine({ triggerOptions }), several)).body).toBe(several);
   });
 
-  it('is folded where it would not fit otherwise, and where the user wants no recall tool at all', async () => {
+  it('is folded when it would not fit otherwise, and when the user wants no recall tool', async () => {
     const forced = await prepare(testEngine({ window: 10_000 }), withoutTools);
     expect(forced.outcome).toEqual({ status: 'compacted' });
     const never = await prepare(testEngine({ triggerOptions, offerRecall: 'never' }), withoutTools);
@@ -146,7 +146,7 @@ describe('a request that cannot be offered the recall tool', () => {
     expect(new TextDecoder().decode(never.body)).toContain('It is kept as mem_');
   });
 
-  it('goes out as it came though it repeats a conversation that was folded, which goes on as it was', async () => {
+  it('is sent unchanged even if it repeats a folded conversation, which stays folded', async () => {
     const made = testEngine({ triggerOptions });
     const folded = await prepare(made, chatBody(jobs, { tools: ['run'], model: 'gpt-4o' }));
     expect(folded.outcome).toEqual({ status: 'compacted' });
@@ -156,7 +156,7 @@ describe('a request that cannot be offered the recall tool', () => {
   });
 });
 
-it('the recall tool that is never offered stays out', async () => {
+it('the recall tool is left out when it is never offered', async () => {
   const never = testEngine({ ...small, offerRecall: 'never' }).engine;
   expect(offers(await ask(never, 'Run all.', 20))).toBe(false);
 });

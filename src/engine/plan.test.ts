@@ -17,7 +17,7 @@ const write = (at: number): Step => ({
 });
 const steps: readonly Step[] = [{ user: 'Go' }, write(1), write(2), write(3), write(4)];
 
-/** Asks for all that the named messages hold, be it more than the goal. */
+/** Asks for everything in the named messages, even if it is more than the goal. */
 const onlyThese = (smaller: readonly number[], gone: readonly number[] = []): Trigger => ({
   name: 'only-these',
   demand: ({ tokens }) => ({
@@ -29,7 +29,7 @@ const onlyThese = (smaller: readonly number[], gone: readonly number[] = []): Tr
   }),
 });
 
-/** The messages, as they are sent, in which nothing is folded. */
+/** Returns the sent messages in which nothing is folded. */
 async function leftBy(trigger: Trigger) {
   const { engine } = testEngine({ window: 1_000_000, triggers: [trigger] });
   const body = chatBody(steps, { tools: ['write_file'], model: 'gpt-4o' });
@@ -39,14 +39,14 @@ async function leftBy(trigger: Trigger) {
 }
 
 describe('a demand that names messages', () => {
-  it('has stubs put into these alone, results and arguments, and drops none', async () => {
+  it('puts stubs only into these, in results and arguments, and drops none', async () => {
     //  0 user, 1 call, 2 result, 3 call, 4 result, 5 call, 6 result, 7 call, 8 result
     expect(await leftBy(onlyThese([1, 2, 3, 4]))).toEqual([0, 5, 6, 7, 8]);
     expect(await leftBy(onlyThese([2, 3, 4]))).toEqual([0, 1, 5, 6, 7, 8]);
   });
 
-  it('has those dropped that are to go, calls with their results, and leaves one stub for them', async () => {
-    // The stub stands in place of four messages, so what was 5 is 2.
+  it('drops the messages that it names, calls with their results, and leaves one stub for them', async () => {
+    // The stub replaces four messages, so message 5 becomes message 2.
     expect(await leftBy(onlyThese([], [1, 2, 3, 4]))).toEqual([0, 2, 3, 4, 5]);
     expect(await leftBy(onlyThese([6], [1, 2, 3, 4]))).toEqual([0, 2, 4, 5]);
   });
@@ -56,7 +56,7 @@ describe('a demand that names messages', () => {
   });
 });
 
-describe('a fold that brings the recall tool', () => {
+describe('a fold that adds the recall tool', () => {
   /** Saves less than the tool costs. */
   const stubbing = (message: number): Strategy => ({
     name: `stub ${message}`,
@@ -89,14 +89,14 @@ describe('a fold that brings the recall tool', () => {
     return { memories: report.memories.length, saves: saved > 0, recallTool };
   };
 
-  it('has to make up for it, with all of its steps together', async () => {
+  it('must save more than the tool costs, with all of its steps together', async () => {
     expect(await folded(2)).toEqual({ memories: 0, saves: false, recallTool: undefined });
     expect(await folded(2, 4, 6)).toEqual({ memories: 3, saves: true, recallTool: 'read_memory' });
   });
 });
 
 describe('a fold that no limit forces', () => {
-  /** Returns how many tokens the fold of one result saves when this many are asked for; 0 when no fold is made. */
+  /** Returns the tokens that the fold of one result saves when this many are demanded; 0 when no fold is made. */
   async function saved(asked: number, only?: FoldOnly): Promise<number> {
     const wish: Trigger = {
       name: 'wish',
@@ -124,7 +124,7 @@ describe('a fold that no limit forces', () => {
   }
 
   it.each([
-    ['a quarter of what is asked', 0.25, undefined],
+    ['a quarter of the demand', 0.25, undefined],
     ['half of it when the demand names messages', 0.5, { smaller: new Set([2]), gone: new Set<number>() }],
   ])('must save %s', async (_, share, only) => {
     const won = await saved(1, only);

@@ -6,7 +6,7 @@ import { chatBody, freshReading, readChat, type Step } from '../../test/support/
 import { keptMessages, protectionOf } from './protect.ts';
 
 describe('a pinned text', () => {
-  it('protects the call whose arguments hold it, however they spell it', () => {
+  it('protects the call whose arguments contain it, however they escape it', () => {
     const inputs = [
       '{"path":"caf\\u00e9","content":"one\\n\\"two\\""}',
       '{"path":"caf\u00e9"}',
@@ -25,7 +25,7 @@ describe('a pinned text', () => {
   });
 });
 
-describe('what no fold takes', () => {
+describe('the user message that no fold removes', () => {
   const reminder = '<system-reminder>Mind the list.</system-reminder>';
   const keptIn = (steps: readonly Step[], words: string) => {
     const conversation = anthropicMessages.read(
@@ -43,12 +43,12 @@ describe('what no fold takes', () => {
     done,
   ];
 
-  it('is what the user asked last, also where a client says something beside each result', () => {
+  it('is the last question of the user, also when a client adds text to each result', () => {
     expect(keptIn(asked, reminder)).toEqual([2, 5, 6]);
     expect(keptIn(asked, 'Mind the list.')).toEqual([2, 5, 6]);
   });
 
-  it("is what the user said last, not what a client said in the user's place", () => {
+  it("is the last message of the user, not one that a client wrote in the user's place", () => {
     const steps = [...asked.slice(0, 4), { assistant: 'Done.' }, { user: reminder }, done, done];
     expect(keptIn(steps, reminder)).toEqual([2, 9, 10]);
   });

@@ -29,14 +29,14 @@ const texts = (body: Uint8Array) => toldResults(openaiChat, body).map(({ text })
 describe('a file that is read again', () => {
   const twice = [reads('src/a.ts', listing(80)), reads('src/a.ts', `${listing(80)}\n81→// new`)];
 
-  it('is only referred to, but for what is new', async () => {
+  it('is replaced by a reference, except for its new lines', async () => {
     const { body, report } = await testEngine({ shrinks }).engine.prepare(request(twice));
     expect(texts(body)).toEqual([listing(80), '[lines 1-80 as in read_file(src/a.ts) above]\n81→// new']);
     expect(report.memories).toEqual([]);
     expect(report.tokensAfter).toBeLessThan(report.tokensBefore!);
   });
 
-  it('stands whole where the engine is told so, where its tool is pinned, and in the report of a failure', async () => {
+  it('is sent in full when references are off, when its tool is pinned, and in the report of a failure', async () => {
     const whole = [listing(80), `${listing(80)}\n81→// new`];
     const off = testEngine({ shrinks: { ...shrinks, repeats: false } });
     expect(texts((await off.engine.prepare(request(twice))).body)).toEqual(whole);
@@ -47,7 +47,7 @@ describe('a file that is read again', () => {
     expect(texts((await testEngine({ shrinks }).engine.prepare(request(failed))).body)[1]).toBe(failure);
   });
 
-  it('stands whole again from the fold on that takes away what it referred to', async () => {
+  it('is sent in full again after a fold removed the lines that it referred to', async () => {
     const noise = (at: number) => reads(`src/${at}.ts`, listing(60, `f${at}_`));
     const steps = [
       reads('src/a.ts', listing(80)),
@@ -88,8 +88,8 @@ const step = fc
   });
 const conversations = fc.array(step, { minLength: 4, maxLength: 24 });
 
-describe('whatever is read again, with folds on the way', () => {
-  it('is had back by taking references at their word, and stays as it was sent between folds, whoever sends it', async () => {
+describe('any content that is read again, with folds in between', () => {
+  it('is restored by following its references, and keeps its form between folds, in every instance', async () => {
     let references = 0;
     let folds = 0;
     await fc.assert(
@@ -125,7 +125,7 @@ describe('whatever is read again, with folds on the way', () => {
     expect(folds).toBeGreaterThan(0);
   });
 
-  it('is the same in branches of a conversation, in whatever order they come', async () => {
+  it('is the same in branches of a conversation, in any order', async () => {
     await fc.assert(
       fc.asyncProperty(conversations, conversations, conversations, async (common, one, other) => {
         const { engine } = testEngine({ shrinks });

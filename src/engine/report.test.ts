@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Edit } from '../conversation/edit.ts';
 import { searchIdsOf } from './report.ts';
 
-describe('what a search looks through', () => {
-  it('is what was folded last first, what was made smaller last, and nothing twice', () => {
+describe('the ids that a search reads', () => {
+  it('are those of the newest folds first, those of shrinks last, and none twice', () => {
     const stub = (message: number, memory: string): Edit => ({
       kind: 'replace-text',
       at: { message, part: 0, text: 0 },

@@ -1,4 +1,4 @@
-/** Retention counts from the last use: what a conversation still uses is renewed, over restarts, in every store. */
+/** Retention counts from the last use: everything that a conversation still uses is renewed, across restarts, in every store. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,10 +20,10 @@ const tenant = 'local';
 const settings = { models: { '*': { window: 20_000 } }, shrinks: false } as const;
 const jobs = jobSteps(30);
 
-/** Opens the same memory again each time, as a process does that was started anew. */
-type Place = { open(clock: Clock): Promise<Store>; leave(store: Store): Promise<void> };
+/** Opens the same store each time, as a restarted process does. */
+type StoreLocation = { open(clock: Clock): Promise<Store>; leave(store: Store): Promise<void> };
 
-function inProcess(): Place {
+function inProcess(): StoreLocation {
   let store: Store | undefined;
   return {
     open: async (clock) => (store ??= inMemoryStore({ clock })),
@@ -31,8 +31,8 @@ function inProcess(): Place {
   };
 }
 
-/** Processes one after the other, on days that the test names, over one memory. */
-function history(place: Place) {
+/** Runs processes one after the other on one store, on the days that the test names. */
+function history(place: StoreLocation) {
   let day = 0;
   const clock = () => Date.UTC(2026, 0, 1) + day * dayMs;
   return {
@@ -86,7 +86,7 @@ function history(place: Place) {
 const messagesOf = (body: Uint8Array) =>
   (JSON.parse(new TextDecoder().decode(body)) as { messages: readonly object[] }).messages;
 
-describe('a memory that is kept for 30 days', () => {
+describe('a store that keeps records for 30 days', () => {
   let folder: string;
   let redis: RedisProcess | undefined;
   let places = 0;
@@ -101,11 +101,11 @@ describe('a memory that is kept for 30 days', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const onDisk = (): Place => {
+  const onDisk = (): StoreLocation => {
     const file = join(folder, `${++places}.db`);
     return { open: (clock) => sqliteStore({ file, clock }), leave: (store) => store.close() };
   };
-  const onServer = (): Place => {
+  const onServer = (): StoreLocation => {
     const prefix = `{p${++places}}:`;
     return {
       open: (clock) => redisStore({ port: redis?.port, prefix, clock, timeoutMs: 60_000 }),
@@ -119,7 +119,7 @@ describe('a memory that is kept for 30 days', () => {
     ['in Redis', onServer, isRedisMissing],
   ] as const)('%s', (_, place, isMissing) => {
     it.skipIf(isMissing)(
-      'still has all of a conversation that is used every 20 days, after 100 days',
+      'still has everything of a conversation that is used every 20 days, after 100 days',
       async () => {
         const { on } = history(place());
         const first = await on(0, ({ prepare }) => prepare(jobs));
@@ -139,7 +139,7 @@ describe('a memory that is kept for 30 days', () => {
       },
     );
 
-    it.skipIf(isMissing)('has nothing of one that was not used for 31 days', async () => {
+    it.skipIf(isMissing)('has nothing of a conversation that was not used for 31 days', async () => {
       const { on } = history(place());
       const { report } = await on(0, ({ prepare }) => prepare(jobs));
       expect(await on(29, ({ found }) => found(report.memories))).toBe(report.memories.length);
@@ -150,19 +150,16 @@ describe('a memory that is kept for 30 days', () => {
       });
     });
 
-    it.skipIf(isMissing)(
-      'keeps what a branch shares with a conversation that is not used any more',
-      async () => {
-        const { on } = history(place());
-        const { report } = await on(0, ({ prepare }) => prepare([...jobs, said(0)]));
-        const branch = [...jobs, { user: 'Rather do something else.' }];
-        for (const day of [0, 20, 40, 60]) {
-          const { report: its } = await on(day, ({ prepare }) => prepare(branch));
-          expect([day, its.replayed > 0, its.steps]).toEqual([day, true, []]);
-        }
-        expect(await on(85, ({ found }) => found(report.memories))).toBe(report.memories.length);
-      },
-    );
+    it.skipIf(isMissing)('keeps the content that a branch shares with an unused conversation', async () => {
+      const { on } = history(place());
+      const { report } = await on(0, ({ prepare }) => prepare([...jobs, said(0)]));
+      const branch = [...jobs, { user: 'Rather do something else.' }];
+      for (const day of [0, 20, 40, 60]) {
+        const { report: its } = await on(day, ({ prepare }) => prepare(branch));
+        expect([day, its.replayed > 0, its.steps]).toEqual([day, true, []]);
+      }
+      expect(await on(85, ({ found }) => found(report.memories))).toBe(report.memories.length);
+    });
 
     it.skipIf(isMissing)('keeps the one original that is recalled', async () => {
       const { on } = history(place());
@@ -175,7 +172,7 @@ describe('a memory that is kept for 30 days', () => {
       expect(await on(61, ({ found }) => found(report.memories))).toBe(1);
     });
 
-    it.skipIf(isMissing)('keeps what was recalled in private as long as it is put back', async () => {
+    it.skipIf(isMissing)('keeps hidden recalls as long as they are put back', async () => {
       const { on } = history(place());
       const turn = { role: 'assistant', content: null, tool_calls: [recallCall] };
       const round = {
@@ -197,7 +194,7 @@ describe('a memory that is kept for 30 days', () => {
       expect((await on(91, ({ prepare }) => prepare(steps))).report.hiddenRecalls).toBe(0);
     });
 
-    it.skipIf(isMissing)('keeps how to go on from a reply as long as somebody does', async () => {
+    it.skipIf(isMissing)('keeps how to continue a reply as long as a client does', async () => {
       const { on } = history(place());
       const reply = { name: 'resp_2', pendingAnswers: [] };
       await on(0, ({ keptReplies }) => keptReplies.record(tenant, 'resp_1', reply));
@@ -207,7 +204,7 @@ describe('a memory that is kept for 30 days', () => {
     });
   });
 
-  it('keeps what stands behind the stubs in the messages of a program that keeps its own', async () => {
+  it('keeps the originals of stubs in the messages of a program that keeps its own history', async () => {
     const { on } = history(inProcess());
     let body = await on(0, ({ compact }) => compact(chatBody(jobs, { tools: ['run', 'read_memory'] })));
     const ids = memoryIdsIn(body);

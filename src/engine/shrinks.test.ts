@@ -12,7 +12,7 @@ import type { Prepared } from './types.ts';
 const tools = ['read_file', 'search', 'run'];
 const shrinks = { lossless: false };
 
-/** As file readers print it. */
+/** A file with line numbers, as file readers print it. */
 const listing = (lines: number) =>
   Array.from(
     { length: lines },
@@ -41,7 +41,7 @@ const inChat = (some: readonly Step[], model = 'gpt-4o') => ({
   tenant: 'tenant',
 });
 
-/** The texts of tool results in what is sent. */
+/** Returns the texts of the tool results that are sent. */
 function results({ body }: Prepared, codec = openaiChat): readonly string[] {
   const conversation = codec.read(body, freshReading());
   return conversation.messages.flatMap((message) =>
@@ -52,7 +52,7 @@ function results({ body }: Prepared, codec = openaiChat): readonly string[] {
 }
 
 describe('results of tools', () => {
-  it('are made smaller from the first request on that holds them, the newest too', async () => {
+  it('are made smaller from the first request that holds them, including the newest', async () => {
     const { engine } = testEngine({ shrinks });
     const prepared = await engine.prepare(inChat(steps(2)));
     expect(prepared.outcome).toEqual({ status: 'compacted' });
@@ -60,7 +60,7 @@ describe('results of tools', () => {
     expect(prepared.report).toMatchObject({ shrunk: 2, memories: [], trigger: undefined, steps: [] });
   });
 
-  it('stay as they came where the engine is not told to, and where they are pinned', async () => {
+  it('stay unchanged when shrinking is off, and when they are pinned', async () => {
     expect(results(await testEngine().engine.prepare(inChat(steps(1))))).toEqual([listing(60)]);
     const pins = { tools: ['read_file'], texts: [] };
     expect(results(await testEngine({ shrinks, pins }).engine.prepare(inChat(steps(1))))).toEqual([
@@ -68,7 +68,7 @@ describe('results of tools', () => {
     ]);
   });
 
-  it('are reckoned and left alone while the engine only observes', async () => {
+  it('are counted but stay unchanged in observe mode', async () => {
     const { engine } = testEngine({ shrinks, mode: 'observe' });
     const request = inChat(steps(1));
     const prepared = await engine.prepare(request);
@@ -76,7 +76,7 @@ describe('results of tools', () => {
     expect(prepared.report.shrunk).toBe(1);
   });
 
-  it('keep their smaller form beside folds, and a folded one is had back as it came', async () => {
+  it('keep their smaller form next to folds, and a folded one is restored unchanged', async () => {
     const { engine } = testEngine({ shrinks, window: 9_000 });
     const prepared = await engine.prepare(inChat(steps(40)));
     const sent = results(prepared);
@@ -87,10 +87,10 @@ describe('results of tools', () => {
   });
 });
 
-describe('a result of which something is left out', () => {
+describe('a result of which a part is left out', () => {
   const ran: readonly Step[] = [{ user: 'Run it.' }, { calls: [{ name: 'run', result: log(400) }] }];
 
-  it('says how to read it whole, and is had back as it came', async () => {
+  it('says how to read it in full, and is restored unchanged', async () => {
     const prepared = await testEngine({ shrinks }).engine.prepare(inChat(ran));
     const [text = ''] = results(prepared);
     expect(text.length).toBeLessThan(log(400).length / 10);
@@ -107,7 +107,7 @@ describe('a result of which something is left out', () => {
     expect(recalled).toContain('info batch 237 sent in 1659 ms');
   });
 
-  it('is kept in the store, for whoever asks there', async () => {
+  it('is stored and can be read from the store', async () => {
     const { engine, encryptedStore } = testEngine({ shrinks });
     const { report } = await engine.prepare(inChat(ran));
     const found = await encryptedStore.recall('tenant', report.memories[0]!);
@@ -116,7 +116,7 @@ describe('a result of which something is left out', () => {
     );
   });
 
-  it('stays whole in lossless mode, and where nobody could ask for the rest', async () => {
+  it('stays complete in lossless mode, and when the model cannot recall', async () => {
     for (const options of [{ shrinks: { lossless: true } }, { shrinks, offerRecall: 'never' as const }]) {
       const [text] = results(await testEngine(options).engine.prepare(inChat(ran)));
       expect(text).toContain('batch 237 sent in 1659 ms');
@@ -141,7 +141,7 @@ describe('a model that binds its replies to their prefix', () => {
     tenant: 'tenant',
   });
 
-  it('gets the same smaller results from every instance, for it was so when it thought', async () => {
+  it('gets the same smaller results from every instance, as in the request that its reasoning is bound to', async () => {
     const store = inMemoryStore();
     const first = await testEngine({ shrinks, store }).engine.prepare({
       ...request(0),
@@ -157,7 +157,7 @@ describe('a model that binds its replies to their prefix', () => {
     ]);
   });
 
-  it('gets what it saw before we came as it was, and only what is new smaller, from then on', async () => {
+  it('gets results from before the first request here unchanged, and only new results smaller', async () => {
     const store = inMemoryStore();
     for (const turns of [3, 4]) {
       const { engine } = testEngine({ shrinks, store });

@@ -30,17 +30,17 @@ const words = fc.oneof(
   fc.nat(200).map((lines) => 'at src/module.ts:12 something was logged\n'.repeat(lines + 1)),
 );
 
-/** What happens in one step of an agent: the user speaks and is answered, or tools are called. */
-type Step = readonly NeutralTurn[];
+/** One step of an agent: the user speaks and is answered, or tools are called. */
+type AgentStep = readonly NeutralTurn[];
 
-const step: fc.Arbitrary<Step> = fc.oneof(
+const step: fc.Arbitrary<AgentStep> = fc.oneof(
   fc.tuple(words, words).map(
-    ([user, text]): Step => [
+    ([user, text]): AgentStep => [
       { say: 'user', text: user },
       { say: 'assistant', text, calls: [] },
     ],
   ),
-  fc.array(words, { minLength: 1, maxLength: 3 }).map((results): Step => {
+  fc.array(words, { minLength: 1, maxLength: 3 }).map((results): AgentStep => {
     const ids = results.map((_, at) => `call_${at}`);
     const calls = ids.map((id) => ({ id, name: 'run', argumentsJson: '{}' }));
     return [
@@ -50,12 +50,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 );
 
-const bodyOf = (fixture: CodecFixture, steps: readonly Step[]) =>
+const bodyOf = (fixture: CodecFixture, steps: readonly AgentStep[]) =>
   fixture.body({ turns: [{ say: 'user', text: 'Begin.' }, ...steps.flat()], tools: ['run'] });
 
 const triggerOptions = { tokenBudget: { trigger: 4_000, target: 2_000, buffer: 100 } };
 
-describe.each(formats)('what is sent of a growing conversation for $name', (codec, fixture) => {
+describe.each(formats)('a growing conversation for $name', (codec, fixture) => {
   it('is never reported as unstable, wherever folds are made', async () => {
     let folds = 0;
     await fc.assert(
@@ -80,17 +80,17 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
     expect(folds).toBeGreaterThan(0);
   });
 
-  it('is not reported where another gateway folded what stood right behind it, which some formats join with it', async () => {
+  it('is not reported when another gateway folded the message directly behind, which some formats join', async () => {
     const store = inMemoryStore();
     const pins = { tools: [], texts: ['Begin.'] };
     const [one, other] = [0, 1].map(() => testEngine({ store, triggerOptions, pins }).engine);
     const line = 'at src/module.ts:12 something was logged\n';
     const job = jobsDone(1, 1);
-    const talks: readonly Step[] = [290, 90, 1].map((lines) => [
+    const talks: readonly AgentStep[] = [290, 90, 1].map((lines) => [
       { say: 'user', text: line.repeat(lines) },
       { say: 'assistant', text: 'So it was.', calls: [] },
     ]);
-    const send = async (engine: Engine, steps: readonly Step[]) =>
+    const send = async (engine: Engine, steps: readonly AgentStep[]) =>
       (await engine.prepare({ codec, body: bodyOf(fixture, steps), tenant: 'tenant' })).report;
     const reports = [
       await send(one!, job),
@@ -105,7 +105,7 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
     expect(reports.map(({ unstableFrom }) => unstableFrom)).toEqual([undefined, undefined, undefined]);
   });
 
-  it('is reported from the first message that changed when a fold is lost, once', async () => {
+  it('is reported once, from the first message that changed, when a fold is lost', async () => {
     let foldStore = newFoldStore();
     const { engine } = testEngine({
       foldStore: {
@@ -153,7 +153,7 @@ describe.each(formats)('what is sent of a growing conversation for $name', (code
   });
 });
 
-function jobsDone(count: number, lines = 300): readonly Step[] {
+function jobsDone(count: number, lines = 300): readonly AgentStep[] {
   return Array.from({ length: count }, (_, at) => {
     const id = `call_${at}`;
     return [
@@ -163,7 +163,7 @@ function jobsDone(count: number, lines = 300): readonly Step[] {
   });
 }
 
-/** A memory of folds that was never asked to keep any. */
+/** An empty store of folds. */
 function newFoldStore(): FoldStore {
   return createFoldStore({
     encryptedStore: createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32).fill(3) }),

@@ -5,7 +5,7 @@ import { chatBody, readChat, type Step } from '../../test/support/chat-conversat
 import { foldView } from '../../test/support/strategy-suite.ts';
 import { stubsSuffice } from './summary-ahead.ts';
 
-/** About 1,000 tokens each, by characters. */
+/** Texts of about 1,000 tokens each, by their characters. */
 const read: Step = { calls: [{ name: 'read_file', input: '{}', result: 'x'.repeat(4_000) }] };
 const said: Step = { assistant: 'y'.repeat(4_000) };
 
@@ -18,16 +18,16 @@ function willDo(steps: readonly Step[], amount: number, more: number, change: Pa
 }
 
 describe('stubs of results', () => {
-  it('will do where they save what will be too much, what is to come counted in', () => {
+  it('are enough when they save the excess, including that of the expected growth', () => {
     const results = Array.from({ length: 10 }, () => read);
-    // 9,400 of some 10,400 tokens now, and as large a part of what comes.
+    // They save 9,400 of about 10,400 tokens now, and the same share of the growth.
     expect(willDo(results, 9_000, 0)).toBe(true);
     expect(willDo(results, 11_000, 0)).toBe(false);
     expect(willDo(results, 11_000, 5_000)).toBe(true);
     expect(willDo(results, 15_000, 5_000)).toBe(false);
   });
 
-  it('will not do for what was said, nor where messages are counted', () => {
+  it('are not enough for prose, nor when messages are counted', () => {
     const mixed = Array.from({ length: 5 }, () => [read, said]).flat();
     expect(willDo(mixed, 9_000, 0)).toBe(false);
     expect(willDo(mixed, 9_000, 5_000)).toBe(false);
@@ -35,7 +35,7 @@ describe('stubs of results', () => {
     expect(willDo([read], 1, 0, { excess: { unit: 'messages', amount: 1 } })).toBe(false);
   });
 
-  it('are taken for what they were since the last fold: what is a stub already saves nothing more', () => {
+  it('are estimated from the messages since the last fold: an existing stub saves nothing more', () => {
     const stub: Edit = {
       kind: 'replace-text',
       at: { message: 2, part: 0, text: 0 },
@@ -44,7 +44,7 @@ describe('stubs of results', () => {
     };
     expect(willDo([read], 900, 0)).toBe(true);
     expect(willDo([read], 900, 0, { edits: [stub] })).toBe(false);
-    // What came behind the stub is all prose, so what comes is taken to be prose, too.
+    // All messages behind the stub are prose, so the growth is expected to be prose, too.
     expect(willDo([read, said, said], 900, 50_000, { edits: [stub] })).toBe(false);
   });
 });

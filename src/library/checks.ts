@@ -134,7 +134,7 @@ function refusal(path: string, value: string, words: string): string {
 function unknownKey(path: string, key: string, keys: readonly string[]): string {
   const suggestion = nearest(key, keys);
   const hint = suggestion === undefined ? '' : ` Did you mean ${at(path, suggestion)}?`;
-  return `${at(path, key)} is not an option.${hint} Known there: ${keys.join(', ')}.`;
+  return `${at(path, key)} is not an option.${hint} Known options: ${keys.join(', ')}.`;
 }
 
 function at(path: string, key: string): string {

@@ -8,14 +8,14 @@ const articles = Array.from({ length: 6 }, (_, at) => ({
   body: `Lamps of kind ${at} shine in the evening. They were made by hand in town ${at}. `.repeat(12),
 }));
 const text = JSON.stringify(articles);
-/** About. */
+/** The approximate number. */
 const tokens = 1_400;
 
-type Asked = { readonly text: string; readonly request: SummaryRequest };
+type SummarizerCall = { readonly text: string; readonly request: SummaryRequest };
 
-/** Says which lamps an item is about, and remembers what it was asked. */
+/** A summarizer that names the lamps in an item, and remembers its requests. */
 function teller(change: Partial<Summarizer> = {}) {
-  const asked: Asked[] = [];
+  const asked: SummarizerCall[] = [];
   const summarizer: Summarizer = {
     name: 'teller',
     summarize(request) {
@@ -30,8 +30,8 @@ function teller(change: Partial<Summarizer> = {}) {
 
 const titles = (result: string) => [...result.matchAll(/Article \d/g)].length;
 
-describe('a result of an agent loop', () => {
-  it('stays as it is where there is room for it and for those to come, and where it is no list', async () => {
+describe('a tool result in an agent loop', () => {
+  it('stays unchanged when it fits its part of the budget, and when it is not a list', async () => {
     const leporello = createLeporello();
     const budget = { tokens: 3 * tokens, results: 2 };
     const unchanged = { text, memory: undefined, compression: undefined };
@@ -41,7 +41,7 @@ describe('a result of an agent loop', () => {
     expect((await leporello.compressResult({ text: code, budget: tight })).text).toBe(code);
   });
 
-  it('is made smaller the harder the more results are expected, and is had back whole', async () => {
+  it('is made smaller the more results are expected, and is restored in full', async () => {
     const leporello = createLeporello();
     const sizes: number[] = [];
     for (const results of [2, 4, 8]) {
@@ -64,8 +64,8 @@ describe('a result of an agent loop', () => {
     expect(sizes[2]).toBeLessThan(sizes[1]!);
   });
 
-  it('is within its room wherever it can be', async () => {
-    // Ids of another secret count a token more or less.
+  it('fits its part of the budget whenever it can', async () => {
+    // Ids from another secret count one token more or less.
     const leporello = createLeporello();
     const sizeIn = async (room: number) => {
       const { compression } = await leporello.compressResult({ text, budget: { tokens: room, results: 1 } });
@@ -77,7 +77,7 @@ describe('a result of an agent loop', () => {
     expect(rooms.filter((room, at) => sizes[at]! > room)).toEqual([]);
   });
 
-  it('is within its room where being written closer is nearly enough', async () => {
+  it('fits its part of the budget when a more compact form is nearly enough', async () => {
     const tagged = articles.map((article) => ({
       ...article,
       tags: Array.from({ length: 60 }, (_, tag) => tag),
@@ -91,7 +91,7 @@ describe('a result of an agent loop', () => {
     expect(compression?.tokensAfter).toBeLessThanOrEqual(room);
   });
 
-  it("has a summarizer's words for its items, each asked for once, also by another process", async () => {
+  it("gets a summarizer's words for its items, each requested once, also across processes", async () => {
     const options = { store: inMemoryStore(), secret: new Uint8Array(32).fill(3) };
     const { summarizer, asked } = teller();
     const request = { text, question: 'Which lamps?', budget: { tokens: 450, results: 1 }, summarizer };
@@ -106,7 +106,7 @@ describe('a result of an agent loop', () => {
     expect(asked.length).toBe(12);
   });
 
-  it('has its own words where the summarizer fails, refuses, says more than there was, or is late', async () => {
+  it('keeps its own words when the summarizer fails, refuses, writes more than there was, or is late', async () => {
     const request = { text, budget: { tokens: 450, results: 1 } };
     const own = await createLeporello().compressResult(request);
     const body = (result: string) => result.slice(0, result.lastIndexOf('\n'));
@@ -127,7 +127,7 @@ describe('a result of an agent loop', () => {
     }
   });
 
-  it('has words the next time that were not waited for, and nobody asks for them twice', async () => {
+  it('gets late words the next time, and they are requested only once', async () => {
     const leporello = createLeporello();
     const answer = Promise.withResolvers<string>();
     let asked = 0;

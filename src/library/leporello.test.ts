@@ -18,7 +18,7 @@ const settings = { models: { 'gpt-4o': { window: 20_000 } } };
 const secret = new Uint8Array(32).fill(3);
 
 describe('Leporello in process', () => {
-  it('folds a body, answers recalls from it, and brings originals back', async () => {
+  it('folds a body, answers recalls from it, and returns originals', async () => {
     const leporello = createLeporello(settings);
     const prepared = await leporello.prepare({ codec: openaiChat, body });
     expect(prepared.outcome).toEqual({ status: 'compacted' });
@@ -35,7 +35,7 @@ describe('Leporello in process', () => {
     expect(await leporello.original(id, 'another')).toBeUndefined();
   });
 
-  it('folds sub-goals by a preset, which what is set beside it overrules, and leaves short tasks alone', async () => {
+  it('folds sub-goals by a preset, which other settings override, and does not fold short tasks', async () => {
     const recordsOf = async (change: FoldSettings, request = body) => {
       const leporello = createLeporello({ models: { 'gpt-4o': { window: 3_000 } }, ...change });
       const { report } = await leporello.prepare({ codec: openaiChat, body: request });
@@ -54,7 +54,7 @@ describe('Leporello in process', () => {
     );
   });
 
-  it('folds below the limit that a refusal names, and knows it for the next conversation', async () => {
+  it('folds below the limit that a refusal names, and remembers it for the next conversation', async () => {
     const leporello = createLeporello();
     const prepared = await leporello.prepare({ codec: openaiChat, body });
     const tokens = prepared.report.tokensAfter!;
@@ -84,7 +84,7 @@ describe('Leporello in process', () => {
     expect(second.report.trigger).toBeUndefined();
   });
 
-  it('counts with a tokenizer of the user, and learns from what the provider reports', async () => {
+  it("counts with the user's tokenizer, and calibrates by the reported usage", async () => {
     const bytes = {
       name: 'bytes / 4',
       exact: false,
@@ -117,7 +117,7 @@ describe('Leporello in process', () => {
   });
 });
 
-describe('a counter of the user', () => {
+describe("the user's counter", () => {
   const count = (text: string) => Math.ceil(text.length / 3);
   const later = async (text: string) => Promise.resolve(count(text));
   const uncut = {
@@ -131,13 +131,13 @@ describe('a counter of the user', () => {
     return leporello.prepare({ codec: openaiChat, body });
   };
 
-  it('counts the same, whether it answers at once or later', async () => {
+  it('counts the same, whether it is synchronous or not', async () => {
     const [atOnce, answered] = [await prepared(count), await prepared(later)];
     expect(answered.prompt).toEqual(atOnce.prompt);
     expect(answered.prompt?.counted).toBeGreaterThan(27_000);
   });
 
-  it('that answers later has each text asked for once, in a conversation that goes on', async () => {
+  it('counts each text once when it is asynchronous, in a growing conversation', async () => {
     const asked: string[] = [];
     const leporello = createLeporello({
       models: {
@@ -158,14 +158,14 @@ describe('a counter of the user', () => {
     expect(asked.slice(before)).toEqual(['And now?']);
   });
 
-  it('folds by it, with the same bytes every time', async () => {
+  it('determines folds, with the same bytes every time', async () => {
     const [one, other] = [await prepared(later, 20_000), await prepared(later, 20_000)];
     expect(one.outcome.status).toBe('compacted');
     expect(one.body).toEqual(other.body);
     expect(one.prompt!.counted).toBeLessThan(15_000);
   });
 
-  it('that fails at run time is estimated for', async () => {
+  it('is replaced by an estimate when it fails', async () => {
     const fails = (text: string) => (text === 'a' ? 1 : Number.NaN);
     const failsLater = async (text: string) => (text === 'a' ? 1 : Promise.reject(new Error('429')));
     const usual = await createLeporello(uncut).prepare({ codec: openaiChat, body });
@@ -183,7 +183,7 @@ describe('a store that hangs', () => {
   );
 
   it.each([...calls.map((call) => [call, { [call]: stuck }] as const), ['every call', everything] as const])(
-    'as it is asked for %s: every method of the library settles',
+    'at %s: every method of the library settles',
     async (_, hanging) => {
       const leporello = createLeporello({
         ...settings,
@@ -215,7 +215,7 @@ describe('a store that hangs', () => {
     },
   );
 
-  it('costs a fold that only saves money: the body is sent unmodified, and the reason names the call and the deadline', async () => {
+  it('prevents a fold that only saves money: the body is unchanged, and the reason names the call and the deadline', async () => {
     const leporello = createLeporello({
       shrinks: false,
       offerRecall: 'with-fold',
@@ -233,7 +233,7 @@ describe('a store that hangs', () => {
     expect(sent).toEqual(body);
   });
 
-  it('costs nothing of a fold without which the body would not fit', async () => {
+  it('does not prevent a fold that the body needs to fit', async () => {
     const leporello = createLeporello({
       ...settings,
       storeDeadlineMs: 5,
@@ -246,7 +246,7 @@ describe('a store that hangs', () => {
     expect((await leporello.prepare({ codec: openaiChat, body })).body).toEqual(prepared.body);
   });
 
-  it('must be given milliseconds that can be waited', () => {
+  it('accepts only a deadline that a timer can wait', () => {
     expect(() => createLeporello({ storeDeadlineMs: 0 })).toThrow(
       'storeDeadlineMs is 0, but must be a number of milliseconds above 0',
     );

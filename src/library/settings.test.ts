@@ -8,16 +8,16 @@ import { createLeporello, type LeporelloOptions } from '../library/leporello.ts'
 
 const secret = new Uint8Array(32).fill(7);
 
-/** Settings as programs without types pass them in. */
-type Wrong = Readonly<Record<string, unknown>>;
+/** Settings as a program without types may pass them. */
+type WrongSettings = Readonly<Record<string, unknown>>;
 
 const counterWords =
   '{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
 const optionsThere =
-  'Known there: triggers, compressionBytesThreshold, pins, shrinks, summaries, preset, subgoals, models, mode, prices, cacheMarks, calibration, offerRecall, memoryTtlMs, storeDeadlineMs, store, secret.';
-const withTokenizer = (tokenizer: unknown): Wrong => ({ models: { 'my-*': { tokenizer } } });
+  'Known options: triggers, compressionBytesThreshold, pins, shrinks, summaries, preset, subgoals, models, mode, prices, cacheMarks, calibration, offerRecall, memoryTtlMs, storeDeadlineMs, store, secret.';
+const withTokenizer = (tokenizer: unknown): WrongSettings => ({ models: { 'my-*': { tokenizer } } });
 
-const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
+const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = [
   [{ trigers: {} }, `trigers is not an option. Did you mean triggers? ${optionsThere}`],
   [{ model: {} }, `model is not an option. Did you mean models? ${optionsThere}`],
   [
@@ -26,11 +26,11 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
   ],
   [
     { triggers: { tokenBuget: {} } },
-    'triggers.tokenBuget is not an option. Did you mean triggers.tokenBudget? Known there: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
+    'triggers.tokenBuget is not an option. Did you mean triggers.tokenBudget? Known options: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
   ],
   [
     { triggers: { cacheRent: { patience: 9 } } },
-    'triggers.cacheRent.patience is not an option. Did you mean triggers.cacheRent.minPayback? Known there: keepForRequests, keepStepsForRequests, minTokens, minPayback.',
+    'triggers.cacheRent.patience is not an option. Did you mean triggers.cacheRent.minPayback? Known options: keepForRequests, keepStepsForRequests, minTokens, minPayback.',
   ],
   [
     { triggers: { tokenBudget: true } },
@@ -84,7 +84,7 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
   ],
   [
     { shrinks: { lossles: true } },
-    'shrinks.lossles is not an option. Did you mean shrinks.lossless? Known there: lossless, lineNumbers, repeats, without.',
+    'shrinks.lossles is not an option. Did you mean shrinks.lossless? Known options: lossless, lineNumbers, repeats, without.',
   ],
   [
     { shrinks: { lineNumbers: 'some' } },
@@ -116,7 +116,7 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
   ],
   [
     { models: { 'my-*': { windows: 8_000 } } },
-    'models["my-*"].windows is not an option. Did you mean models["my-*"].window? Known there: window, maxInput, maxOutput, tokenizer, cacheKeptMs.',
+    'models["my-*"].windows is not an option. Did you mean models["my-*"].window? Known options: window, maxInput, maxOutput, tokenizer, cacheKeptMs.',
   ],
   [
     { models: { 'my-*': { window: 0 } } },
@@ -172,7 +172,7 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
   [{ prices: { 'my-*': { input: -1 } } }, 'prices["my-*"].input is -1, but must be a number of at least 0.'],
   [
     { prices: { 'my-*': { in: 1 } } },
-    'prices["my-*"].in is not an option. Known there: input, cacheRead, cacheWrite, cacheWriteLong, output.',
+    'prices["my-*"].in is not an option. Known options: input, cacheRead, cacheWrite, cacheWriteLong, output.',
   ],
   [{ cacheMarks: 'yes' }, 'cacheMarks is "yes", but must be true or false.'],
   [
@@ -208,18 +208,18 @@ const wrong: readonly (readonly [settings: Wrong, message: string])[] = [
 ];
 
 describe('settings that are not allowed', () => {
-  it.each(wrong)('are refused when the library is made: %j', (settings, message) => {
+  it.each(wrong)('are refused when the library is created: %j', (settings, message) => {
     expect(() => createLeporello(settings as LeporelloOptions)).toThrow(
       expect.objectContaining({ code: 'bad-config', message }),
     );
   });
 
-  it.each<[Wrong, string]>([
-    [{ tennant: 'me' }, 'tennant is not an option. Did you mean tenant? Known there: '],
+  it.each<[WrongSettings, string]>([
+    [{ tennant: 'me' }, 'tennant is not an option. Did you mean tenant? Known options: '],
     [{ tenant: 'User 5' }, 'tenant is "User 5", but must be 1 to 64 of a-z, 0-9 and -.'],
     [
       { urls: { openAi: 'http://127.0.0.1' } },
-      'urls.openAi is not an option. Did you mean urls.openai? Known there: ',
+      'urls.openAi is not an option. Did you mean urls.openai? Known options: ',
     ],
     [
       { urls: { openai: 'https://me:password@example.org' } },
@@ -248,7 +248,7 @@ describe('settings that are not allowed', () => {
 });
 
 describe('settings that are allowed', () => {
-  it('are all that there are', () => {
+  it('include every setting', () => {
     const all: Required<LeporelloOptions> = {
       triggers: {
         mustFit: { target: 0.5, mark: 0.9 },
@@ -297,7 +297,7 @@ describe('a tenant that is not allowed', () => {
   const refused = expect.objectContaining({ code: 'bad-config', message });
   const request = { codec: openaiChat, body: chatBody([{ user: 'Hi' }]), tenant: 'User 5' };
 
-  it('is refused with each call that names it', async () => {
+  it('is refused by every call that names it', async () => {
     const leporello = createLeporello();
     await expect(leporello.prepare(request)).rejects.toEqual(refused);
     await expect(leporello.compact(request)).rejects.toEqual(refused);

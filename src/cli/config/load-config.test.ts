@@ -213,8 +213,8 @@ describe('an error of the configuration', () => {
       'suggests the option that was meant',
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
-        'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known there: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
-        'prot (in config.json) is not an option. Did you mean port? Known there: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, summaries, preset, subgoals, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known options: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
+        'prot (in config.json) is not an option. Did you mean port? Known options: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, summaries, preset, subgoals, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [
@@ -305,7 +305,7 @@ describe('an error of the configuration', () => {
         'memory.redis.host is "redis://...@host:6379" (from LEPORELLO_MEMORY_REDIS_HOST), but must be a host name or an address, without scheme and port.',
         'memory.redis.port is 0 (in config.json), but must be a whole number from 1 to 65535.',
         'memory.redis.password is not allowed (in config.json), but must be at least one character.',
-        'memory.redis.passwrod (in config.json) is not an option. Did you mean memory.redis.password? Known there: host, port, username, password, database, tls, timeoutMs.',
+        'memory.redis.passwrod (in config.json) is not an option. Did you mean memory.redis.password? Known options: host, port, username, password, database, tls, timeoutMs.',
       ],
     ],
     [

@@ -166,7 +166,7 @@ function spellUnknown(path: readonly PropertyKey[], merged: MergedConfig): strin
   const meant = nearest(String(path.at(-1)), keys);
   const hint = meant === undefined ? '' : ` Did you mean ${[...parent, meant].join('.')}?`;
   const origin = spellOrigin(merged.originOf(path));
-  return `${path.join('.')} (${origin}) is not an option.${hint} Known there: ${keys.join(', ')}.`;
+  return `${path.join('.')} (${origin}) is not an option.${hint} Known options: ${keys.join(', ')}.`;
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
