@@ -1,13 +1,13 @@
 /** One conversation measured: turn after turn through an engine that saw the turn before, beside what anyone does with a body. */
 import type { Codec } from '../../src/codecs/codec.ts';
-import { createSeenBodies } from '../../src/codecs/seen-bodies.ts';
-import { createDefaultEngine, type FoldSettings } from '../../src/library/default-engine.ts';
+import { createSeenBodies } from '../../src/codecs/read-body.ts';
+import { type FoldSettings, createDefaultEngine } from '../../src/library/default-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { commonLength, sha256 } from '../../src/store/ids.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import { quantile, round, sum } from '../tokens/arithmetic.ts';
-import { callWithResult, chatBody, type Messages } from './bodies.ts';
+import { type Messages, callWithResult, chatBody } from './bodies.ts';
 
 export type Case = {
   readonly name: string;

@@ -5,9 +5,9 @@
  */
 import { resolveRecall } from '../../src/recall/resolve.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
-import { originalOfMessages } from '../../src/conversation/original.ts';
+import { originalOfMessages } from '../../src/conversation/edit.ts';
 import { holds } from '../../src/replay/needs.ts';
-import { readRecording, type Need, type Recording } from '../../src/replay/recording.ts';
+import { type Need, type Recording, readRecording } from '../../src/replay/recording.ts';
 import { extract } from '../../src/outline/extract.ts';
 import { summarySteps } from '../../src/strategies/lib/summary-steps.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { scanObject } from '../conversation/json-scan.ts';
-import { memberPieces } from './canonical.ts';
+import { memberPieces } from './read-body.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

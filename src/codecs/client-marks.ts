@@ -3,9 +3,8 @@
  * `"cache_control":{"type":"ephemeral","ttl":"1h"}`; servers of Chat Completions that pass requests on to its models take these
  * marks too. Chat Completions and Responses have fields.
  */
-import { isRecord } from '../conversation/json-record.ts';
+import { type Member, isRecord, parseSpan, scanArray, scanObject } from '../conversation/json-scan.ts';
 import type { Block, Span } from '../conversation/conversation.ts';
-import { type Member, parseSpan, scanArray, scanObject } from '../conversation/json-scan.ts';
 import { startsWith } from './read-body.ts';
 
 export const markKey = 'cache_control';

@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type Conversation, type Message, textsOf } from '../conversation/conversation.ts';
-import { pairCalls } from '../conversation/pairing.ts';
+import { pairCalls } from '../conversation/turns.ts';
 import { outline } from '../../test/support/codec-suite/outline.ts';
 import { bytesOfBlock, shown, view } from '../../test/support/codec-suite/views.ts';
 import { testEngine } from '../../test/support/test-engine.ts';

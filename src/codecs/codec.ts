@@ -2,12 +2,11 @@
  * The interface of a wire format. Every difference between providers is a member here, never an `if` in shared code. A codec is
  * pure: bytes and values in, bytes and values out. All codecs pass one conformance suite (test/support/codec-suite).
  */
-import type { Block, Conversation, Message, Part, Role, Span } from '../conversation/conversation.ts';
-import type { Member } from '../conversation/json-scan.ts';
-import type { Edit } from '../conversation/edit.ts';
-import type { HiddenRecall, RecallAnswer, ToolCall, KeptReply } from '../conversation/hidden-recall.ts';
 import type { Overflow } from './provider-errors.ts';
-import type { SeenBodies, SeenList } from './seen-bodies.ts';
+import type { Block, Conversation, Message, Part, Role, Span } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import type { HiddenRecall, KeptReply, RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
+import type { Member } from '../conversation/json-scan.ts';
 
 export type { RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
 
@@ -128,6 +127,19 @@ export type ReadBlock = {
 export type BlockMemo = {
   get(digest: string): ReadBlock | undefined;
   set(digest: string, block: ReadBlock): unknown;
+};
+
+/** Remembers lists of messages with their bytes; made by `createSeenBodies`. */
+export interface SeenBodies {
+  /** Returns what is known of the list that begins at `start` of this body. `of` distinguishes formats. */
+  look(of: string, body: Uint8Array, start: number): SeenList;
+}
+
+export type SeenList = {
+  /** The first messages of the list: those with the same bytes at the same places as before. */
+  readonly messages: readonly Message[];
+  /** Remembers how the whole list was read. */
+  keep(messages: readonly Message[]): void;
 };
 
 /** A broken rule of the wire format, found by reading a body. */
@@ -282,4 +294,16 @@ export function awaitsRecall(reply: ModelReply): boolean {
 /** True when the model made recalls together with calls that the client runs. */
 export function recallsWithCalls(reply: ModelReply): boolean {
   return reply.recalls.length > 0 && reply.calls.length > 0;
+}
+
+/** Remembers the result for an object as long as the object is alive. The object must not change. */
+export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const known = new WeakMap<Key, { readonly made: Made }>();
+  return (key) => {
+    const before = known.get(key);
+    if (before) return before.made;
+    const made = make(key);
+    known.set(key, { made });
+    return made;
+  };
 }

@@ -1,7 +1,14 @@
-/** Edits and reads the JSON of responses and stream events. An edit leaves every other byte unchanged. */
-import { isRecord } from '../conversation/json-record.ts';
-import { ScanError, parseSpan, scanObject, skipSpace, scanArray } from '../conversation/json-scan.ts';
-import { applySplices, concatBytes, listSplices, type Splice } from '../conversation/splice.ts';
+/** Edits and reads the JSON of responses and stream events, and of bodies that are checked. An edit leaves every other byte unchanged. */
+import {
+  type JsonRecord,
+  ScanError,
+  isRecord,
+  parseSpan,
+  scanArray,
+  scanObject,
+  skipSpace,
+} from '../conversation/json-scan.ts';
+import { type Splice, applySplices, concatBytes, listSplices } from '../conversation/splice.ts';
 import { LeporelloError } from '../errors.ts';
 
 const encoder = new TextEncoder();
@@ -123,4 +130,34 @@ export function parseResponse(body: Uint8Array): unknown {
     if (!(cause instanceof ScanError)) throw cause;
     throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
   }
+}
+
+// Bodies that are read with `JSON.parse`, for checks that must not depend on our own reader
+
+const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Returns undefined for a body that is no JSON object. */
+export function parsedBody(body: Uint8Array): JsonRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(strictDecoder.decode(body));
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the objects of a list; anything else in it counts as an empty object. */
+export function objectsOf(list: unknown): readonly JsonRecord[] {
+  return Array.isArray(list) ? list.map((item) => (isRecord(item) ? item : {})) : [];
+}
+
+/** Returns a member that is a text of at least one character. */
+export function wordAt(object: JsonRecord, key: string): string | undefined {
+  const value = object[key];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** True for a text or a list that is not empty. */
+export function isFilled(value: unknown): boolean {
+  return (typeof value === 'string' || Array.isArray(value)) && value.length > 0;
 }

@@ -2,7 +2,7 @@
  * Puts hidden recalls back into a body: each private round as it was sent, ahead of the rest of the client's copy of the reply.
  * How a round is spelled, and how one part is distinguished from another, is the codec's own.
  */
-import { isRecord } from '../conversation/json-record.ts';
+import { isRecord } from '../conversation/json-scan.ts';
 import {
   bytesOf,
   decodeLiteral,
@@ -15,7 +15,7 @@ import {
 import type { Edit } from '../conversation/edit.ts';
 import type { HiddenRecall, RecallRound } from '../conversation/hidden-recall.ts';
 import { applySplices, type Insertion, type Splice } from '../conversation/splice.ts';
-import type { Codec, PlacedHiddenRecall } from './codec.ts';
+import { type Codec, type PlacedHiddenRecall, memoized } from './codec.ts';
 import {
   maybeSame,
   nothingMatched,
@@ -25,7 +25,6 @@ import {
   type ReplyPieces,
   type MatchedPieces,
 } from './match-copy.ts';
-import { memoized } from './memoize.ts';
 import { messageSplices, type MessageWriter } from './write-body.ts';
 
 /** Everything about hidden recalls that only a codec knows. */

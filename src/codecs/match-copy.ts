@@ -3,7 +3,7 @@
  * may spell it differently: other blocks, other white space at their ends, no reasoning. The texts and the calls must agree, in
  * order; the round ends behind them. Pure.
  */
-import type { PartPlace } from '../conversation/pairing.ts';
+import type { PartPlace } from '../conversation/turns.ts';
 
 /** The contents of a reply by kind, each kind in order. */
 export type ReplyPieces = {

@@ -2,11 +2,18 @@
  * The shared part of every codec's reader: finds the top-level fields and the blocks of a body, and reuses what is remembered of
  * a block's bytes. Only new bytes are parsed, in full, so a body that was read is known to be JSON.
  */
-import type { Block, Message, Part, Span } from '../conversation/conversation.ts';
-import { type Member, parseSpan, ScanError, scanObject, skipSpace } from '../conversation/json-scan.ts';
+import { LRUCache } from 'lru-cache';
+import type { BodyFields, Codec, ReadBlock, ReadContext, ReadSlice, SeenBodies, SeenList } from './codec.ts';
+import type { Block, Conversation, Message, Part, Span } from '../conversation/conversation.ts';
+import {
+  type Member,
+  ScanError,
+  parseSpan,
+  scanArray,
+  scanObject,
+  skipSpace,
+} from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
-import type { BodyFields, ReadBlock, ReadContext } from './codec.ts';
-import type { SeenList } from './seen-bodies.ts';
 
 export type { BodyFields } from './codec.ts';
 
@@ -166,4 +173,203 @@ export function toolNamesOf(tools: Block | undefined): readonly string[] {
   return (tools?.parts ?? []).flatMap((part) =>
     part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],
   );
+}
+
+// Pieces of a message that its canonical digest covers. Members that clients move between turns are left out, and a text spelled as a
+// string gives the same pieces as one text block. Two contents have the same pieces only if they have the same parts, so an
+// edit recorded for one names the same place in the other. Pieces are views of the body: nothing is copied here.
+
+type Pieces = readonly Uint8Array[];
+
+const [comma, open, close, contentStart, contentEnd, textStart] = [
+  ',',
+  '{',
+  '},',
+  '"content":[',
+  '],',
+  '"type":"text","text":',
+].map((text) => new TextEncoder().encode(text)) as [
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+];
+
+/** Returns the pieces of a content that is a string or an array of blocks; any other value is one piece. */
+export function contentPieces(bytes: Uint8Array, content: Span, moving: ReadonlySet<string>): Pieces {
+  if (isText(bytes, content)) return textPieces(bytes, content);
+  if (bytes[content.start] !== '['.charCodeAt(0)) return [bytesAt(bytes, content)];
+  return scanArray(bytes, content.start).elements.flatMap((element) => blockPieces(bytes, element, moving));
+}
+
+/** Returns the members of an object in their order, with `content` cut into pieces. */
+export function memberPieces(
+  bytes: Uint8Array,
+  members: readonly Member[],
+  moving: ReadonlySet<string>,
+): Pieces {
+  return members.flatMap((member) => {
+    if (moving.has(member.key)) return [];
+    if (member.key !== 'content') return [bytesAt(bytes, member.span), comma];
+    return [contentStart, ...contentPieces(bytes, member.value, moving), contentEnd];
+  });
+}
+
+function blockPieces(bytes: Uint8Array, span: Span, moving: ReadonlySet<string>): Pieces {
+  if (bytes[span.start] !== '{'.charCodeAt(0)) return [bytesAt(bytes, span), comma];
+  const { members } = scanObject(bytes, span.start);
+  const still = members.filter((member) => !moving.has(member.key));
+  const type = still.find((member) => member.key === 'type');
+  const kind = type && parseSpan(bytes, type.value);
+  if (kind === 'tool_result') return [open, ...memberPieces(bytes, still, moving), close];
+  const text = still.find((member) => member.key === 'text');
+  if (kind === 'text' && text && still.length === 2 && isText(bytes, text.value))
+    return textPieces(bytes, text.value);
+  return [open, ...still.flatMap((member) => [bytesAt(bytes, member.span), comma]), close];
+}
+
+function textPieces(bytes: Uint8Array, literal: Span): Pieces {
+  return [open, textStart, bytesAt(bytes, literal), close];
+}
+
+function bytesAt(bytes: Uint8Array, span: Span): Uint8Array {
+  return bytes.subarray(span.start, span.end);
+}
+
+/** True for a non-empty string. The empty string is different: some formats read it as no content at all. */
+function isText(bytes: Uint8Array, span: Span): boolean {
+  return bytes[span.start] === '"'.charCodeAt(0) && span.end - span.start > 2;
+}
+
+// Lists of messages that were read before. A conversation that continues repeats all of them at the same places, turn after turn:
+// messages in equal bytes are reused, and neither scanned nor digested again. The memo is bounded and holds copies: changing a
+// body later changes nothing here.
+
+export type SeenBodiesOptions = {
+  readonly digest: (bytes: Uint8Array) => string;
+  /** Returns how many bytes two arrays have in common from the first one on. */
+  readonly commonLength: (one: Uint8Array, other: Uint8Array) => number;
+  /** Bytes to keep at most. Default 64 MiB. */
+  readonly maxBytes?: number;
+};
+
+/** Bytes. Shorter lists are read as fast as they are compared. */
+const minBytes = 32 * 1024;
+/**
+ * Bytes. Lists are looked up by their first bytes, which many sessions of one client may share; more are distinguished by
+ * comparing.
+ */
+const keyBytes = 16 * 1024;
+/** A conversation is read as received and as sent, perhaps also with hidden recalls; and it may branch. */
+const maxAlike = 4;
+
+/** `bytes` may be longer than the list, so that it need not grow each turn. */
+type SeenBody = { bytes: Uint8Array; length: number; messages: readonly Message[] };
+
+export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
+  const { digest, commonLength, maxBytes = 64 * 1024 * 1024 } = options;
+  const lists = new LRUCache<string, readonly SeenBody[]>({
+    maxSize: maxBytes,
+    sizeCalculation: (alike) => alike.reduce((sum, { bytes }) => sum + bytes.length, 1),
+  });
+
+  return {
+    look(of, body, start) {
+      const bytes = body.subarray(start);
+      if (bytes.length < minBytes) return { messages: [], keep: () => undefined };
+      const key = `${of} ${start} ${digest(bytes.subarray(0, keyBytes))}`;
+      const alike = lists.get(key) ?? [];
+      const [best] = alike
+        .map((held) => ({ held, common: commonLength(held.bytes.subarray(0, held.length), bytes) }))
+        .toSorted((a, b) => b.common - a.common);
+      return {
+        messages: best ? within(best.held.messages, start + best.common, body) : [],
+        keep(messages) {
+          const length = (messages.at(-1)?.span.end ?? start) - start;
+          // A list with little in common is another conversation, or the same in another form: both may come again.
+          const isSame = best && best.common * 2 >= best.held.length;
+          const held = isSame ? best.held : { bytes: new Uint8Array(0), length: 0, messages };
+          copyInto(held, bytes.subarray(0, length), isSame ? best.common : 0);
+          held.messages = messages;
+          lists.set(key, [held, ...alike.filter((other) => other !== held)].slice(0, maxAlike));
+        },
+      };
+    },
+  };
+}
+
+/** Returns the messages that end by `end`. One that ends right there must be an object: a number, for example, might continue behind it. */
+function within(messages: readonly Message[], end: number, body: Uint8Array): readonly Message[] {
+  let count = messages.length;
+  while (count > 0 && messages[count - 1]!.span.end > end) count--;
+  if (messages[count - 1]?.span.end === end && body[end - 1] !== closingBrace) count--;
+  return messages.slice(0, count);
+}
+
+const closingBrace = '}'.charCodeAt(0);
+
+/** Copies the list; the first `same` bytes are already there. */
+function copyInto(held: SeenBody, bytes: Uint8Array, same: number): void {
+  if (held.bytes.length < bytes.length) {
+    const grown = new Uint8Array(Math.ceil(bytes.length * 1.25));
+    grown.set(held.bytes.subarray(0, same));
+    held.bytes = grown;
+  }
+  held.bytes.set(bytes.subarray(Math.min(same, bytes.length)), Math.min(same, bytes.length));
+  held.length = bytes.length;
+}
+
+// Slices: long work on one body is cut, so that it does not hold up other requests of the same thread. All passes over a
+// conversation remember their results by message, so a paused pass continues where it stopped.
+
+export type Slices = {
+  /** True when the running slice has taken its time. */
+  readonly isOver: () => boolean;
+  /** Lets others run, if the slice has taken its time. */
+  readonly pause: () => Promise<void>;
+};
+
+/** Milliseconds. */
+const sliceMs = 10;
+
+export function openSlices(): Slices {
+  let startedAt = performance.now();
+  const isOver = (): boolean => performance.now() - startedAt > sliceMs;
+  return {
+    isOver,
+    async pause() {
+      if (!isOver()) return;
+      await nextTurn();
+      startedAt = performance.now();
+    },
+  };
+}
+
+/** Resolves in the next turn of the event loop, after what has arrived meanwhile was handled. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (typeof setImmediate === 'function') setImmediate(resolve);
+    else setTimeout(resolve, 0);
+  });
+}
+
+/** Reads a body as `codec.read` does. Rejects with what that throws. */
+export async function readInSlices(
+  codec: Codec,
+  body: Uint8Array,
+  reading: ReadContext,
+  slices: Slices | undefined,
+): Promise<Conversation> {
+  if (!slices) return codec.read(body, reading);
+  const slice: ReadSlice = { isOver: slices.isOver };
+  for (;;) {
+    try {
+      return codec.read(body, { ...reading, slice });
+    } catch (error) {
+      if (!(error instanceof ReadingPaused)) throw error;
+      await slices.pause();
+    }
+  }
 }

@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Conversation } from '../conversation/conversation.ts';
-import { pairCalls } from '../conversation/pairing.ts';
+import { pairCalls } from '../conversation/turns.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { newReading, textsIn } from '../../test/support/codec-suite/views.ts';
 import { anthropicMessages } from './anthropic-messages/index.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { commonLength, sha256 } from '../store/ids.ts';
 import type { ReadContext } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
-import { createSeenBodies } from './seen-bodies.ts';
+import { createSeenBodies } from './read-body.ts';
 
 const encoder = new TextEncoder();
 

@@ -2,7 +2,8 @@
  * Edits are data: strategies return them, the fold store stores them, a codec writes them into the bytes. Nothing is mutated.
  * Indices always count in the conversation as the client sent it, before any edit.
  */
-import type { TextPlace } from './conversation.ts';
+import { type Conversation, type TextPlace, bytesOf, textsOf } from './conversation.ts';
+import { concatBytes } from './splice.ts';
 
 export type Edit =
   /**
@@ -86,4 +87,135 @@ export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
 
 export function subgoalOf(edit: Edit): FinishedSubgoal | undefined {
   return edit.kind === 'insert-message' ? edit.stretch : undefined;
+}
+
+// Originals: the exact JSON bytes that edits took out of a body, found by memory id. The original of a text is its string literal,
+// that of arguments their literal or object, that of parts and messages a JSON array of their bytes. It is found in the body
+// itself, so recall needs no store while the client resends it.
+
+const encoder = new TextEncoder();
+
+/** Returns the ids that can be recalled under these edits, each once. */
+export function originalIdsOf(edits: readonly Edit[]): readonly string[] {
+  return [...new Set(edits.flatMap((edit) => originalIdOf(edit) ?? []))];
+}
+
+/** Returns the ids of all originals of these edits, each once, including those of the levels within a sub-goal. */
+export function allOriginalIdsOf(edits: readonly Edit[]): readonly string[] {
+  const ids = new Set(originalIdsOf(edits));
+  const add = (subgoal: FinishedSubgoal | undefined): void => {
+    if (subgoal === undefined) return;
+    ids.add(subgoal.memory);
+    for (const one of subgoal.of) add(one.stretch);
+  };
+  for (const edit of edits) add(subgoalOf(edit));
+  return [...ids];
+}
+
+/** True when anything can be recalled under these edits. Called several times for every request. */
+export function leavesOriginals(edits: readonly Edit[]): boolean {
+  return edits.some((edit) => originalIdOf(edit) !== undefined);
+}
+
+function originalIdOf(edit: Edit): string | undefined {
+  return edit.kind === 'insert-message' ? edit.stretch?.memory : edit.memory;
+}
+
+/** Returns the originals of an edit set by memory id. Edits without an id are left out. */
+export function originalsOf(
+  conversation: Conversation,
+  edits: readonly Edit[],
+): ReadonlyMap<string, Uint8Array> {
+  const originals = new Map<string, Uint8Array>();
+  const messages = new Map<string, number[]>();
+  for (const edit of edits) {
+    addSubgoals(originals, subgoalOf(edit));
+    if (edit.kind === 'insert-message' || edit.memory === undefined) continue;
+    switch (edit.kind) {
+      case 'replace-text':
+        originals.set(edit.memory, originalOfText(conversation, edit));
+        break;
+      case 'replace-input':
+        originals.set(edit.memory, originalOfInput(conversation, edit));
+        break;
+      case 'drop-part':
+        originals.set(edit.memory, originalOfPart(conversation, edit.message, edit.part));
+        break;
+      case 'drop-message':
+        grouped(messages, edit.memory).push(edit.message);
+        break;
+    }
+  }
+  for (const [memory, indices] of messages) originals.set(memory, originalOfMessages(conversation, indices));
+  return originals;
+}
+
+/** Adds the originals of an edit level by level; below the lowest level are messages, which other edits removed. */
+function addSubgoals(originals: Map<string, Uint8Array>, subgoal: FinishedSubgoal | undefined): void {
+  if (subgoal === undefined || subgoal.of.length === 0) return;
+  originals.set(subgoal.memory, originalOfTexts(subgoal.of));
+  for (const one of subgoal.of) addSubgoals(originals, one.stretch);
+}
+
+/** Spells texts in the form of an original. */
+export function originalOfTexts(texts: readonly { readonly text: string }[]): Uint8Array {
+  return encoder.encode(JSON.stringify(texts.map(({ text }) => text).join('\n\n')));
+}
+
+function grouped(groups: Map<string, number[]>, key: string): number[] {
+  const group = groups.get(key) ?? [];
+  groups.set(key, group);
+  return group;
+}
+
+/** Gives ids to the removals that have none yet. */
+export function withOriginalIds(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  idOf: (original: Uint8Array) => string,
+): readonly Edit[] {
+  return edits.map((edit) => {
+    if ((edit.kind !== 'drop-part' && edit.kind !== 'drop-message') || edit.memory !== undefined) return edit;
+    const original =
+      edit.kind === 'drop-part'
+        ? originalOfPart(conversation, edit.message, edit.part)
+        : originalOfMessages(conversation, [edit.message]);
+    return { ...edit, memory: idOf(original) };
+  });
+}
+
+export function originalOfMessages(conversation: Conversation, indices: readonly number[]): Uint8Array {
+  return arrayOf(
+    indices.map((index) => {
+      const { span } = conversation.messages[index]!;
+      return conversation.body.subarray(span.start, span.end);
+    }),
+  );
+}
+
+function originalOfPart(conversation: Conversation, index: number, part: number): Uint8Array {
+  const message = conversation.messages[index]!;
+  return arrayOf([bytesOf(conversation.body, message, message.parts[part]!.span)]);
+}
+
+function originalOfText(
+  conversation: Conversation,
+  edit: Edit & { readonly kind: 'replace-text' },
+): Uint8Array {
+  const message = conversation.messages[edit.at.message]!;
+  return bytesOf(conversation.body, message, textsOf(message.parts[edit.at.part]!)[edit.at.text]!);
+}
+
+function originalOfInput(
+  conversation: Conversation,
+  edit: Edit & { readonly kind: 'replace-input' },
+): Uint8Array {
+  const message = conversation.messages[edit.message]!;
+  const part = message.parts[edit.part]!;
+  return bytesOf(conversation.body, message, part.type === 'tool-call' ? part.input : part.span);
+}
+
+function arrayOf(values: readonly Uint8Array[]): Uint8Array {
+  const joined = values.flatMap((value, index) => (index > 0 ? [encoder.encode(','), value] : [value]));
+  return concatBytes([encoder.encode('['), ...joined, encoder.encode(']')]);
 }

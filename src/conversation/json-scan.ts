@@ -1,7 +1,7 @@
 /**
  * Finds the spans of values in JSON bytes without parsing them: it jumps from quote to quote and counts brackets in between. It
  * checks only the structure it walks over; a value is parsed once (`parseSpan`) before it is trusted, and that is remembered by
- * its digest.
+ * its digest. Small values, such as the arguments of a call, are read with `JSON.parse`.
  */
 import type { Span } from './conversation.ts';
 
@@ -191,4 +191,22 @@ function skipScalar(bytes: Uint8Array, at: number): number {
 function expectByte(bytes: Uint8Array, at: number, wanted: number): number {
   if (bytes[at] === wanted) return at + 1;
   throw new ScanError(`expected '${String.fromCharCode(wanted)}' at byte ${at}`);
+}
+
+// Small values that are read with `JSON.parse`
+
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** Returns undefined for a text that is not the JSON of an object. */
+export function parseRecord(json: string): JsonRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

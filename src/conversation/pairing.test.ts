@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Conversation, Message, Part, Role } from './conversation.ts';
-import { pairCalls, placeKey } from './pairing.ts';
+import { pairCalls, placeKey } from './turns.ts';
 
 describe('pairing calls with results', () => {
   it('answers each call by the result of its id, over several messages and in any order', () => {

@@ -4,13 +4,18 @@
  */
 import type { ReadContext, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, TextPlace } from '../conversation/conversation.ts';
-import { type Edit, lastMessageOf, withoutTakenIn } from '../conversation/edit.ts';
-import { leavesOriginals, withOriginalIds } from '../conversation/original.ts';
-import { placeKey } from '../conversation/pairing.ts';
+import {
+  type Edit,
+  lastMessageOf,
+  leavesOriginals,
+  withOriginalIds,
+  withoutTakenIn,
+} from '../conversation/edit.ts';
+import { placeKey } from '../conversation/turns.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
 import { type ShrinkInput, shrinkInSlices, shrinksOf } from './shrinks.ts';
-import { readInSlices } from '../codecs/slices.ts';
+import { readInSlices } from '../codecs/read-body.ts';
 import type { Compression } from '../receipts/compression.ts';
 import type { FoldStep } from '../receipts/receipt.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';

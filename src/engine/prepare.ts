@@ -6,10 +6,9 @@
  * Each step is one function, and hands its result to the next one as data.
  */
 import { readBeginning } from '../codecs/read-beginning.ts';
-import { unremembered } from '../codecs/read-body.ts';
-import { openSlices, readInSlices, type Slices } from '../codecs/slices.ts';
+import { type Slices, openSlices, readInSlices, unremembered } from '../codecs/read-body.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { allOriginalIdsOf } from '../conversation/original.ts';
+import { allOriginalIdsOf } from '../conversation/edit.ts';
 import { LeporelloError } from '../errors.ts';
 import { isUnanswered } from '../store/deadline-store.ts';
 import { memoryIdsIn } from '../store/ids.ts';

@@ -2,8 +2,7 @@
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import { type Conversation, type Message, inputOf, textOf, textsOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { pairCalls, placeKey } from '../conversation/pairing.ts';
-import { lastUser, newestBatch, turnStart } from '../conversation/turns.ts';
+import { lastUser, newestBatch, pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import type { EngineOptions, Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import { isFoldedHistory } from '../strategies/lib/summary-record.ts';

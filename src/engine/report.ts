@@ -1,8 +1,7 @@
 /** Builds what the engine returns for a request, and the report for its receipt. Pure. */
 import type { RecallTool } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Edit } from '../conversation/edit.ts';
-import { originalIdsOf, originalsOf } from '../conversation/original.ts';
+import { type Edit, originalIdsOf, originalsOf } from '../conversation/edit.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
 import { type OpenedRequest, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';

@@ -5,9 +5,8 @@
 import { LRUCache } from 'lru-cache';
 import type { CacheMarks, Codec } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { lastMessageOf } from '../conversation/edit.ts';
-import { leavesOriginals } from '../conversation/original.ts';
-import { perMessage } from '../conversation/per-message.ts';
+import { lastMessageOf, leavesOriginals } from '../conversation/edit.ts';
+import { perMessage } from '../conversation/prefix-hash.ts';
 import type { Draft } from './plan.ts';
 import type { SenderOptions } from './types.ts';
 import type { FoldReport } from '../receipts/receipt.ts';

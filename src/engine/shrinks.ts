@@ -5,10 +5,9 @@
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { type Conversation, type Message, type Part, inputOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/pairing.ts';
-import { lastAssistant } from '../conversation/turns.ts';
+import { type Pair, type PartPlace, lastAssistant, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
-import type { Slices } from '../codecs/slices.ts';
+import type { Slices } from '../codecs/read-body.ts';
 import type { Fold } from '../store/fold-records.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { callLabel } from '../strategies/lib/tool-calls.ts';

@@ -2,8 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { allOriginalIdsOf, originalsOf } from '../conversation/original.ts';
+import { type Edit, allOriginalIdsOf, lastMessageOf, originalsOf } from '../conversation/edit.ts';
 import { prefixLinks } from '../conversation/prefix-hash.ts';
 import { type Draft, type PlanInput, draft } from './plan.ts';
 import {

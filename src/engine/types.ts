@@ -1,7 +1,6 @@
 /** Types of the engine: its options, its requests, and its results. */
-import type { Codec } from '../codecs/codec.ts';
+import type { Codec, SeenBodies } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
-import type { SeenBodies } from '../codecs/seen-bodies.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { HiddenRecall, KeptReply } from '../conversation/hidden-recall.ts';
 import { LeporelloError } from '../errors.ts';

@@ -1,6 +1,6 @@
 /** Creates the engine with its usual parts: the user's settings, and defaults for the rest. */
 import { LRUCache } from 'lru-cache';
-import { createSeenBodies } from '../codecs/seen-bodies.ts';
+import { createSeenBodies } from '../codecs/read-body.ts';
 import { type Engine, createEngine } from '../engine/engine.ts';
 import type {
   SummaryAheadOptions,

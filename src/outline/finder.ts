@@ -2,7 +2,7 @@
  * Finds sub-goals in a conversation that names none. A sub-goal begins where the user speaks, where the next item of a plan is started, where
  * the model announces what it does next, where calls turn to another topic, and after seven calls at the latest. Linear. Pure.
  */
-import { parseRecord, type JsonRecord } from '../conversation/json-record.ts';
+import { parseRecord, type JsonRecord } from '../conversation/json-scan.ts';
 import { planItems } from './notes.ts';
 
 /** One text or call, in no particular wire format. */

@@ -2,7 +2,7 @@
  * Takes notes of steps, read once in order: what the user demanded, what the model concluded, what failed, the status of the plan, and which
  * values calls used. Lists keep their order without duplicates. Pure.
  */
-import { parseRecord, isRecord, type JsonRecord } from '../conversation/json-record.ts';
+import { parseRecord, isRecord, type JsonRecord } from '../conversation/json-scan.ts';
 import { clipped, endsOf, isBinding, isStrict, nameOf, plain, sentencesOf } from './sentences.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { createValues, type Values } from './values.ts';

@@ -2,7 +2,7 @@
  * Reads the arguments that a model sent to the recall tool, as leniently as possible without guessing: models send numbers as
  * strings, arrays for ranges, ids in quotes. Pure, never throws.
  */
-import { isRecord } from '../conversation/json-record.ts';
+import { isRecord } from '../conversation/json-scan.ts';
 
 export type RecallArguments =
   | {

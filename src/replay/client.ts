@@ -5,7 +5,7 @@
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
 import { unremembered } from '../codecs/read-body.ts';
 import { textOf, textsOf, type Conversation } from '../conversation/conversation.ts';
-import { placeKey, type Pair } from '../conversation/pairing.ts';
+import { placeKey, type Pair } from '../conversation/turns.ts';
 import { concatBytes } from '../conversation/splice.ts';
 import { argumentsOf, holds } from './needs.ts';
 import type { PolicyRequest, SentContext } from './policies.ts';

@@ -4,7 +4,7 @@
  */
 import { type Part, textOf, textsOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { type Pair, pairCalls, type PartPlace } from '../conversation/pairing.ts';
+import { type Pair, pairCalls, type PartPlace } from '../conversation/turns.ts';
 import { saysNoSuchTool } from './lib/no-such-tool.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { placesEdited } from './lib/editable-texts.ts';

@@ -3,8 +3,7 @@
  * exact messages again. System messages, the newest user message and the newest tool batch always stay.
  */
 import { textOf, textsOf, type Conversation, type Message } from '../conversation/conversation.ts';
-import type { Edit } from '../conversation/edit.ts';
-import { originalOfMessages } from '../conversation/original.ts';
+import { type Edit, originalOfMessages } from '../conversation/edit.ts';
 import { placesEdited, freeUnits, remainingTokens } from './lib/editable-texts.ts';
 import { keyValues } from './lib/tool-calls.ts';
 import { messagesStub, quote } from './lib/stub.ts';

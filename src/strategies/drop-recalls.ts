@@ -4,7 +4,7 @@
  */
 import type { Conversation, Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
+import { type Pair, pairCalls, type PartPlace, placeKey } from '../conversation/turns.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { placesEdited } from './lib/editable-texts.ts';
 

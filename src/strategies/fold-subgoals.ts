@@ -4,7 +4,7 @@
  * away.
  */
 import type { Edit } from '../conversation/edit.ts';
-import { pairCalls } from '../conversation/pairing.ts';
+import { pairCalls } from '../conversation/turns.ts';
 import {
   fullLevel,
   largestLevel,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inputOf } from '../conversation/conversation.ts';
-import { originalsOf } from '../conversation/original.ts';
+import { originalsOf } from '../conversation/edit.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';

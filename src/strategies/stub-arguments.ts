@@ -4,9 +4,8 @@
  */
 import { bytesOf, type Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { pairCalls, type PartPlace, placeKey } from '../conversation/pairing.ts';
+import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
 import { applySplices, literalBytes } from '../conversation/splice.ts';
-import { newestBatch } from '../conversation/turns.ts';
 import { longArguments } from './lib/long-arguments.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { argumentStub } from './lib/stub.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import type { Engine } from '../engine/engine.ts';
-import { type Edit, withoutTakenIn } from '../conversation/edit.ts';
-import { originalsOf } from '../conversation/original.ts';
+import { type Edit, originalsOf, withoutTakenIn } from '../conversation/edit.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';

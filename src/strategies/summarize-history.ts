@@ -3,8 +3,7 @@
  * the newest user message, the newest tool batch and pinned content always stay. All removed messages can be read by the ids in the summary.
  */
 import type { Message } from '../conversation/conversation.ts';
-import type { Edit } from '../conversation/edit.ts';
-import { originalOfMessages } from '../conversation/original.ts';
+import { type Edit, originalOfMessages } from '../conversation/edit.ts';
 import { extract } from '../outline/extract.ts';
 import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
 import { proseOf } from '../outline/summary-text.ts';

@@ -12,7 +12,7 @@ import {
   textOf,
   type Span,
 } from '../conversation/conversation.ts';
-import { type PerMessage, perMessage } from '../conversation/per-message.ts';
+import { type PerMessage, perMessage } from '../conversation/prefix-hash.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';

@@ -3,7 +3,7 @@
  * less than the JSON of the request. The layout is that of the renderer published by the maker of these models (harmony,
  * `json_schema_to_typescript`), indented as in published comparisons of such prompts with their reported usage. Pure.
  */
-import { isRecord, type JsonRecord } from '../conversation/json-record.ts';
+import { isRecord, type JsonRecord } from '../conversation/json-scan.ts';
 
 /** Deeper schemas are cut off: nobody writes them, but somebody may send them. */
 const maxDepth = 32;

@@ -1,7 +1,7 @@
 /** What the results of tools say in a body, in order, each with the name that references have for it. */
 import type { Codec } from '../../src/codecs/codec.ts';
 import { inputOf, textOf } from '../../src/conversation/conversation.ts';
-import { pairCalls } from '../../src/conversation/pairing.ts';
+import { pairCalls } from '../../src/conversation/turns.ts';
 import { callLabel } from '../../src/strategies/lib/tool-calls.ts';
 import { freshReading } from './chat-conversation.ts';
 import type { Told } from './taken-at-word.ts';

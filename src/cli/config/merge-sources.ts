@@ -1,5 +1,5 @@
 /** Merges flags, variables and the configuration file, remembers where each value comes from, and explains what is wrong with them. */
-import { isRecord } from '../../conversation/json-record.ts';
+import { isRecord } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { FlagValue } from '../args.ts';
 import { nearest } from '../../library/checks.ts';

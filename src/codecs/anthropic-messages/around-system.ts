@@ -5,8 +5,8 @@
  * next message.
  */
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
-import { placeKey } from '../../conversation/pairing.ts';
-import { memoized } from '../memoize.ts';
+import { placeKey } from '../../conversation/turns.ts';
+import { memoized } from '../codec.ts';
 import { isDirective } from './problems.ts';
 
 type AroundSystem = {

@@ -2,7 +2,22 @@
 import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix-hash.ts';
-import { contentPieces, memberPieces } from '../canonical.ts';
+import {
+  type LastMembers,
+  contentPieces,
+  isNull,
+  keptWithStep,
+  lastMembers,
+  memberPieces,
+  parseOtherFields,
+  readFields,
+  readMessages,
+  readPreamble,
+  startsWith,
+  stringAt,
+  textMember,
+  toolNamesOf,
+} from '../read-body.ts';
 import {
   blocksMarkedForMs,
   longestMark,
@@ -12,20 +27,6 @@ import {
   writesLong,
 } from '../client-marks.ts';
 import type { ReadBlock, ReadContext } from '../codec.ts';
-import {
-  isNull,
-  parseOtherFields,
-  readFields,
-  readMessages,
-  readPreamble,
-  startsWith,
-  stringAt,
-  textMember,
-  keptWithStep,
-  type LastMembers,
-  lastMembers,
-  toolNamesOf,
-} from '../read-body.ts';
 import { loadsTools } from '../what-stays.ts';
 
 /** Clients move cache marks from turn to turn; the model does not see them. */

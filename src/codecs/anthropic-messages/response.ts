@@ -2,7 +2,7 @@
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
-import { isRecord } from '../../conversation/json-record.ts';
+import { isRecord } from '../../conversation/json-scan.ts';
 import {
   addUsage,
   jsonList,

@@ -4,11 +4,17 @@ import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages, bodyWriter, shift, type MessageWriter } from '../write-body.ts';
-import type { Codec, ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
+import {
+  type Codec,
+  type ModelReply,
+  type Prompt,
+  type RecallAnswer,
+  type RecallTool,
+  memoized,
+} from '../codec.ts';
 import { jsonList, stringIn, withMembers, elementsOf } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
-import { memoized } from '../memoize.ts';
 import { read } from './read.ts';
 
 /** Appends the model's turn as it was (signatures included), and one user message with the answers, to the sent body. */

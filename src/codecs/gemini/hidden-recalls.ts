@@ -6,11 +6,11 @@ import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.t
 import { jsonList, memberBytes, withMembers } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
-import { memoized } from '../memoize.ts';
+import { memoized } from '../codec.ts';
 import { namedMembers, spellings } from './names.ts';
 import { nameInId } from './read-part.ts';
 import { readOn } from './read.ts';
-import { callIn, partsOf } from './reply-parts.ts';
+import { callIn, partsOf } from './response.ts';
 import { answerParts, roundContents, turnContent, writer } from './write.ts';
 
 const read = readOn({ model: undefined, streaming: false });

@@ -4,7 +4,15 @@ import { explainError } from '../provider-errors.ts';
 import { insertHiddenRecalls } from './hidden-recalls.ts';
 import { promptBody, continueWith, write } from './write.ts';
 import { readOn, type GeminiRoute } from './read.ts';
-import { errorBody, overflowIn, isTruncated, isComplete, readResponse, writeResponse } from './response.ts';
+import {
+  errorBody,
+  isComplete,
+  isTruncated,
+  overflowIn,
+  readResponse,
+  refusesReasoning,
+  writeResponse,
+} from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 
@@ -26,8 +34,7 @@ export function geminiFor(route: GeminiRoute): Codec {
     promptBody,
     errorBody,
     overflowIn,
-    // Calls are signed here, and a call without its signature is refused.
-    refusesReasoning: () => false,
+    refusesReasoning,
     explainError,
   };
 }

@@ -3,8 +3,7 @@
  * looked up by the camelCase name; the bytes keep their spelling.
  */
 import type { Span } from '../../conversation/conversation.ts';
-import { type Member, scanObject } from '../../conversation/json-scan.ts';
-import { isRecord } from '../../conversation/json-record.ts';
+import { type Member, isRecord, scanObject } from '../../conversation/json-scan.ts';
 import { isNull, startsWith } from '../read-body.ts';
 
 export type NamedMembers = ReadonlyMap<string, Member>;

@@ -2,11 +2,9 @@
  * Checks the invariants of generateContent that a compressor could break, each with the provider's words.
  * https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/gemini-api/docs/thought-signatures
  */
-import { isRecord } from '../../conversation/json-record.ts';
+import { isRecord, parseSpan } from '../../conversation/json-scan.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
-import { parseSpan } from '../../conversation/json-scan.ts';
-import type { Problem } from '../codec.ts';
-import { memoized } from '../memoize.ts';
+import { type Problem, memoized } from '../codec.ts';
 import { stringOf, valueOf } from './names.ts';
 import { isSigned, nameInId } from './read-part.ts';
 

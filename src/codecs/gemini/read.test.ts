@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pairCalls } from '../../conversation/pairing.ts';
+import { pairCalls } from '../../conversation/turns.ts';
 import { geminiFixture } from '../../../test/support/codec-suite/gemini/fixture.ts';
 import { outline } from '../../../test/support/codec-suite/outline.ts';
 import { newReading, view } from '../../../test/support/codec-suite/views.ts';

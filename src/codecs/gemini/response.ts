@@ -1,22 +1,21 @@
 /** Reads and rewrites complete generateContent responses, and spells our own errors in Google's shape. */
-import type { Span } from '../../conversation/conversation.ts';
-import { applySplices, jsonBytes } from '../../conversation/splice.ts';
-import { scanArray } from '../../conversation/json-scan.ts';
-import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
-import { isRecord } from '../../conversation/json-record.ts';
+import type { GatewayProblem, ModelReply, ReplyUsage, ToolCall } from '../codec.ts';
 import {
+  type JsonElement,
   addUsage,
+  elementsOf,
   jsonList,
   memberBytes,
   numberAt,
-  withMembers,
   parseResponse,
-  type JsonElement,
+  withMembers,
 } from '../event-json.ts';
-import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
 import { stringOf, valueOf } from './names.ts';
-import { callIn, hideRecalls, partsOf, saidIn } from './reply-parts.ts';
+import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
+import type { Span } from '../../conversation/conversation.ts';
+import { isRecord, scanArray } from '../../conversation/json-scan.ts';
+import { applySplices, jsonBytes } from '../../conversation/splice.ts';
+import { LeporelloError } from '../../errors.ts';
 
 const decoder = new TextDecoder();
 
@@ -170,6 +169,11 @@ export function overflowIn(status: number, body: string): Overflow | undefined {
   return readOverflow(status, body, overflowWordings);
 }
 
+/** False always: calls are signed here, and a call without its signature is refused. */
+export function refusesReasoning(): boolean {
+  return false;
+}
+
 function visibleParts(reply: ModelReply): readonly JsonElement[] {
   const hide = hideRecalls(reply.recalls[0]?.name);
   return partsOf(reply.turn).flatMap((part) => hide(part) ?? []);
@@ -182,4 +186,52 @@ function callFrom({ bytes, value }: JsonElement, index: number): ToolCall {
   // The arguments as the model spelled them: JavaScript cannot hold all of its numbers.
   const args = call && memberBytes(call, 'args');
   return { id: id ?? `#${index}`, name, argumentsJson: args ? decoder.decode(args) : '{}' };
+}
+
+// The parts of a model's content, as bytes and values
+
+/** Returns the parts of a content object; none when it has no list of them. */
+export function partsOf(content: Uint8Array): readonly JsonElement[] {
+  const list = memberBytes(content, 'parts');
+  return list ? elementsOf(list) : [];
+}
+
+/** Returns the call in a part; undefined without one. Its id is optional. */
+export function callIn(
+  part: unknown,
+): { readonly name: string; readonly id: string | undefined } | undefined {
+  const call = valueOf(part, 'functionCall');
+  if (!isRecord(call)) return undefined;
+  const id = stringOf(call, 'id');
+  return { name: stringOf(call, 'name') ?? '', id: id === '' ? undefined : id };
+}
+
+/** Returns the text or thought of a part; undefined for other parts. */
+export function saidIn(part: unknown): { readonly text: string; readonly isThought: boolean } | undefined {
+  const text = stringOf(part, 'text');
+  return text === undefined ? undefined : { text, isThought: valueOf(part, 'thought') === true };
+}
+
+/**
+ * Creates a filter that leaves out private calls, part by part as they arrive. Of parallel calls only the first has a signature,
+ * and without one the provider refuses the turn when the client sends it back: if the first is private, the client's first call
+ * takes over its signature.
+ */
+export function hideRecalls(recallTool: string | undefined): (part: JsonElement) => JsonElement | undefined {
+  let signature: string | undefined;
+  let isFirst = true;
+  return (part) => {
+    const call = callIn(part.value);
+    if (!call) return part;
+    const own = stringOf(part.value, 'thoughtSignature');
+    if (call.name === recallTool) {
+      if (isFirst) signature ??= own;
+      return undefined;
+    }
+    const inherits = isFirst && own === undefined && signature !== undefined;
+    isFirst = false;
+    return inherits
+      ? { ...part, bytes: withMembers(part.bytes, { thoughtSignature: jsonBytes(signature) }) }
+      : part;
+  };
 }

@@ -5,7 +5,7 @@
  * came in pieces is joined; every part with more than text keeps its bytes ("don't merge one part with a signature with
  * another").
  */
-import { isRecord, type JsonRecord, parseRecord } from '../../conversation/json-record.ts';
+import { isRecord, type JsonRecord, parseRecord } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import {
   type GatewayProblem,
@@ -28,15 +28,18 @@ import {
   type JsonElement,
 } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
-import { callIn, hideRecalls, partsOf, saidIn } from './reply-parts.ts';
 import {
+  callIn,
   candidateContent,
   changeCandidate,
   emptyText,
   errorBody,
   firstCandidate,
+  hideRecalls,
   isComplete,
+  partsOf,
   replyFrom,
+  saidIn,
   usageFrom,
 } from './response.ts';
 

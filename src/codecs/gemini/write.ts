@@ -1,9 +1,8 @@
 /** Writes edits, the recall tool, continuations and prompts of our own into generateContent bodies. */
-import { isRecord } from '../../conversation/json-record.ts';
+import { isRecord, scanArray } from '../../conversation/json-scan.ts';
 import { bytesOf, type Conversation, type Part } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import type { RecallRound } from '../../conversation/hidden-recall.ts';
-import { scanArray } from '../../conversation/json-scan.ts';
 import { applySplices, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import {
@@ -19,7 +18,7 @@ import { jsonList, stringIn, withMembers } from '../event-json.ts';
 import { startsWith } from '../read-body.ts';
 import { joinNeighbours, type ContentOrigin } from './join.ts';
 import { namedMembers } from './names.ts';
-import { callIn, partsOf } from './reply-parts.ts';
+import { callIn, partsOf } from './response.ts';
 
 type Extra = { readonly recallTool?: RecallTool };
 

@@ -3,7 +3,15 @@ import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
 import { insertHiddenRecalls, promptBody, continueWith, write } from './write.ts';
 import { read } from './read.ts';
-import { errorBody, overflowIn, isTruncated, isComplete, readResponse, writeResponse } from './response.ts';
+import {
+  errorBody,
+  isComplete,
+  isTruncated,
+  overflowIn,
+  readResponse,
+  refusesReasoning,
+  writeResponse,
+} from './response.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 
@@ -23,7 +31,6 @@ export const openaiChat: Codec = {
   promptBody,
   errorBody,
   overflowIn,
-  // This format signs no reasoning.
-  refusesReasoning: () => false,
+  refusesReasoning,
   explainError,
 };

@@ -2,7 +2,21 @@
 import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
 import { canonicalDigest } from '../../conversation/prefix-hash.ts';
-import { memberPieces } from '../canonical.ts';
+import {
+  type LastMembers,
+  isNull,
+  keptWithStep,
+  lastMembers,
+  memberPieces,
+  parseOtherFields,
+  readFields,
+  readMessages,
+  readPreamble,
+  startsWith,
+  stringAt,
+  textMember,
+  toolNamesOf,
+} from '../read-body.ts';
 import {
   blocksMarkedForMs,
   longestMark,
@@ -13,20 +27,6 @@ import {
   writesLong,
 } from '../client-marks.ts';
 import type { ReadBlock, ReadContext } from '../codec.ts';
-import {
-  keptWithStep,
-  isNull,
-  lastMembers,
-  parseOtherFields,
-  readFields,
-  readMessages,
-  readPreamble,
-  startsWith,
-  stringAt,
-  textMember,
-  toolNamesOf,
-  type LastMembers,
-} from '../read-body.ts';
 
 /** Fields that are read as blocks; all other fields are parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'tools', 'functions']);

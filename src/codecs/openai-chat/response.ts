@@ -1,26 +1,27 @@
 /** Reads and rewrites complete Chat Completions responses, and spells our own errors in OpenAI's shape. */
-import { parseSpan, scanArray } from '../../conversation/json-scan.ts';
-import { applySplices, jsonBytes, listSplices } from '../../conversation/splice.ts';
-import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
-import { isRecord } from '../../conversation/json-record.ts';
+import type { GatewayProblem, ModelReply, ReplyUsage, ToolCall } from '../codec.ts';
 import {
   addUsage,
+  jsonList,
   memberBytes,
   numberAt,
+  objectBytes,
+  parseResponse,
   recordAt,
   setMembers,
   stringIn,
   withMembers,
-  parseResponse,
 } from '../event-json.ts';
+import { functionId, isFunctionId } from './read.ts';
 import {
-  contextLengthWordings,
   type Overflow,
   type OverflowWording,
+  contextLengthWordings,
   readOverflow,
 } from '../provider-errors.ts';
-import { functionId, isFunctionId } from './read.ts';
+import { type JsonRecord, isRecord, parseSpan, scanArray } from '../../conversation/json-scan.ts';
+import { applySplices, jsonBytes, listSplices } from '../../conversation/splice.ts';
+import { LeporelloError } from '../../errors.ts';
 
 const decoder = new TextDecoder();
 
@@ -32,7 +33,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
     throw new LeporelloError('bad-response', "The upstream response has no 'choices' array.");
   }
   return replyFrom({
-    turn: memberBytes(firstChoice(body)!, 'message')!,
+    turn: memberBytes(choiceBytes(body)!, 'message')!,
     finish: stringIn(choice, 'finish_reason'),
     rawUsage: completion['usage'],
     recallTool,
@@ -151,6 +152,11 @@ export function overflowIn(status: number, body: string): Overflow | undefined {
   return readOverflow(status, body, overflowWordings);
 }
 
+/** False always: this format signs no reasoning. */
+export function refusesReasoning(): boolean {
+  return false;
+}
+
 function withoutRecalls(message: Uint8Array, reply: ModelReply): Uint8Array {
   if (reply.recalls.length === 0) return message;
   if (reply.recalls.some(({ id }) => isFunctionId(id))) {
@@ -171,7 +177,7 @@ function withoutRecalls(message: Uint8Array, reply: ModelReply): Uint8Array {
   });
 }
 
-function firstChoice(body: Uint8Array): Uint8Array | undefined {
+function choiceBytes(body: Uint8Array): Uint8Array | undefined {
   const choices = memberBytes(body, 'choices');
   const first = choices && choices[0] === '['.charCodeAt(0) ? scanArray(choices, 0).elements[0] : undefined;
   return choices && first && choices.subarray(first.start, first.end);
@@ -194,4 +200,60 @@ function callFrom(call: unknown): ToolCall {
     name: stringIn(called, 'name') ?? stringIn(custom, 'name') ?? '',
     argumentsJson: stringIn(called, 'arguments') ?? stringIn(custom, 'input') ?? '',
   };
+}
+
+// Single chunks of a stream: their choice is changed so that every other byte stays
+
+const OPEN_BRACKET = '['.charCodeAt(0);
+const OPEN_BRACE = '{'.charCodeAt(0);
+
+export function firstChoice(chunk: JsonRecord): JsonRecord | undefined {
+  const choices = chunk['choices'];
+  const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  return isRecord(first) ? first : undefined;
+}
+
+/** True when a delta holds anything besides its role, its calls and a private call of the legacy function form. */
+export function hasText(delta: JsonRecord, keepsFunction: boolean): boolean {
+  return Object.entries(delta).some(
+    ([key, value]) =>
+      key !== 'role' &&
+      key !== 'tool_calls' &&
+      (key !== 'function_call' || keepsFunction) &&
+      value !== null &&
+      value !== '',
+  );
+}
+
+/** Replaces the calls of a choice, and keeps or removes its role. */
+export function withCalls(
+  choice: Uint8Array,
+  calls: readonly JsonRecord[],
+  { keepsRole, keepsFunction }: { readonly keepsRole: boolean; readonly keepsFunction: boolean },
+): Uint8Array {
+  const delta = setMembers(objectBytes(choice, 'delta'), {
+    ...(keepsRole ? {} : { role: undefined }),
+    ...(keepsFunction ? {} : { function_call: undefined }),
+    tool_calls: undefined,
+  });
+  const list = calls.length > 0 ? { tool_calls: jsonList(calls.map(jsonBytes)) } : {};
+  return withMembers(choice, { delta: withMembers(delta, list) });
+}
+
+/** Returns the choice as the end of a message without further content. */
+export function closedChoice(choice: Uint8Array, finish: string | null): Uint8Array {
+  return setMembers(choice, {
+    delta: jsonBytes({}),
+    logprobs: jsonBytes(null),
+    finish_reason: jsonBytes(finish),
+  });
+}
+
+/** Changes the first choice of a chunk. */
+export function changeChoice(chunk: Uint8Array, change: (choice: Uint8Array) => Uint8Array): Uint8Array {
+  const choices = memberBytes(chunk, 'choices');
+  const first = choices?.[0] === OPEN_BRACKET ? scanArray(choices, 0).elements[0] : undefined;
+  if (!choices || !first || choices[first.start] !== OPEN_BRACE) return chunk;
+  const bytes = change(choices.subarray(first.start, first.end));
+  return setMembers(chunk, { choices: applySplices(choices, [{ span: first, bytes }]) });
 }

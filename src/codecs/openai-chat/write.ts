@@ -4,11 +4,17 @@ import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { appendMessages, bodyWriter, shift, type MessageEdits, type MessageWriter } from '../write-body.ts';
-import type { Codec, ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
+import {
+  type Codec,
+  type ModelReply,
+  type Prompt,
+  type RecallAnswer,
+  type RecallTool,
+  memoized,
+} from '../codec.ts';
 import { jsonList, withMembers } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { unremembered } from '../read-body.ts';
-import { memoized } from '../memoize.ts';
 import { isFunctionId, read } from './read.ts';
 
 /** Appends the assistant message as it was, and one tool message for each answer, to the sent body. */

@@ -1,7 +1,15 @@
 /** The codec of OpenAI Responses. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
-import { errorBody, overflowIn, isTruncated, isComplete, readResponse, writeResponse } from './response.ts';
+import {
+  errorBody,
+  isComplete,
+  isTruncated,
+  overflowIn,
+  readResponse,
+  refusesReasoning,
+  writeResponse,
+} from './response.ts';
 import { insertHiddenRecalls, continueReply, promptBody, continueWith, write } from './write.ts';
 import { read } from './read.ts';
 import { rules } from './rules.ts';
@@ -24,7 +32,6 @@ export const openaiResponses: Codec = {
   promptBody,
   errorBody,
   overflowIn,
-  // A call without the reasoning that led to it is refused.
-  refusesReasoning: () => false,
+  refusesReasoning,
   explainError,
 };

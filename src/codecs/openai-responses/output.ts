@@ -1,6 +1,6 @@
 /** Reads the items of a response: their text and calls, and which of them the client may see. */
 import type { ModelReply, ToolCall } from '../codec.ts';
-import { isRecord } from '../../conversation/json-record.ts';
+import { isRecord } from '../../conversation/json-scan.ts';
 import { stringIn, elementsOf, type JsonElement } from '../event-json.ts';
 
 export function textOfItems(items: readonly JsonElement[]): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pairCalls } from '../../conversation/pairing.ts';
+import { pairCalls } from '../../conversation/turns.ts';
 import { responsesFixture } from '../../../test/support/codec-suite/openai-responses/fixture.ts';
 import { outline } from '../../../test/support/codec-suite/outline.ts';
 import { view } from '../../../test/support/codec-suite/views.ts';

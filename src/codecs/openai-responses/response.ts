@@ -2,7 +2,7 @@
  * Reads and rewrites complete responses of OpenAI Responses, and spells our own errors in its shape.
  * https://platform.openai.com/docs/api-reference/responses/object, https://platform.openai.com/docs/guides/error-codes
  */
-import { isRecord } from '../../conversation/json-record.ts';
+import { isRecord } from '../../conversation/json-scan.ts';
 import { jsonBytes } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
@@ -124,4 +124,9 @@ const overflowWordings: readonly OverflowWording[] = [
 
 export function overflowIn(status: number, body: string): Overflow | undefined {
   return readOverflow(status, body, overflowWordings);
+}
+
+/** False always: a call without the reasoning that led to it is refused. */
+export function refusesReasoning(): boolean {
+  return false;
 }

@@ -1,12 +1,13 @@
 /** Says which edits of an OpenAI Responses body are allowed, and which must go together. */
-import type { Conversation, Message } from '../../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { FormatRules } from '../codec.ts';
-import { exceptKept } from '../what-stays.ts';
-import { droppedMessages } from '../write-body.ts';
-import { faults } from './faults.ts';
 import { problems } from './problems.ts';
 import { type ReasoningGroup, isKind, isOfProgram, itemText, structureOf } from './structure.ts';
+import { objectsOf, parsedBody, wordAt } from '../event-json.ts';
+import { exceptKept } from '../what-stays.ts';
+import { droppedMessages } from '../write-body.ts';
+import type { Conversation, Message } from '../../conversation/conversation.ts';
+import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
+import type { JsonRecord } from '../../conversation/json-scan.ts';
 
 export const rules: FormatRules = {
   problems,
@@ -109,4 +110,67 @@ function behindCompaction(edit: Edit, compaction: number | undefined): Edit {
 
 function refused(reason: string): ReturnType<FormatRules['complete']> {
   return { status: 'refused', reason };
+}
+
+// Faults: the rules that a body breaks, found with `JSON.parse` alone, so that they do not depend on our own reader.
+// https://platform.openai.com/docs/api-reference/responses/create
+
+const callKinds = ['function', 'custom_tool', 'local_shell', 'shell', 'apply_patch', 'computer'] as const;
+
+export function faults(body: Uint8Array): readonly string[] {
+  const parsed = parsedBody(body);
+  if (!parsed) return ['body-is-json'];
+  const { input } = parsed;
+  const continues = parsed['previous_response_id'] || parsed['conversation'];
+  if (typeof input === 'string') return [];
+  const items = objectsOf(input);
+  if (items.length === 0) return continues ? [] : ['messages-not-empty'];
+  const holdsAll =
+    !continues && !items.some(({ type, role }) => type === 'item_reference' || !(type ?? role));
+  return [...callFaults(items, holdsAll), ...reasoningFaults(items), ...contentFaults(items)];
+}
+
+function callFaults(items: readonly JsonRecord[], holdsAll: boolean): readonly string[] {
+  const found: string[] = [];
+  const open = new Set<string>();
+  const answered = new Set<string>();
+  for (const item of items) {
+    const type = String(item['type']);
+    const kind = callKinds.find((one) => type === `${one}_call` || type === `${one}_call_output`);
+    const id = wordAt(item, 'call_id') ?? (kind === 'local_shell' ? wordAt(item, 'id') : undefined);
+    if (kind === undefined || id === undefined) continue;
+    const key = `${kind} ${id}`;
+    if (type === `${kind}_call`) {
+      if (open.has(key)) found.push('call-ids-differ');
+      open.add(key);
+    } else if (open.delete(key)) answered.add(key);
+    else if (answered.has(key)) found.push('one-result-a-call');
+    else if (holdsAll) found.push('results-answer-calls');
+  }
+  for (const _ of open) found.push('calls-answered-next');
+  return found;
+}
+
+/** "Item 'rs_…' of type 'reasoning' was provided without its required following item": an item of the model that is no reasoning. */
+function reasoningFaults(items: readonly JsonRecord[]): readonly string[] {
+  return items.flatMap(({ type }, index) => {
+    const next = items[index + 1];
+    if (type !== 'reasoning' || (next && isOfModel(next))) return [];
+    return ['reasoning-is-followed'];
+  });
+}
+
+function isOfModel({ type, role }: JsonRecord): boolean {
+  if (typeof role === 'string') return role === 'assistant';
+  return type !== 'reasoning' && !String(type).endsWith('_output') && type !== 'compaction_trigger';
+}
+
+function contentFaults(items: readonly JsonRecord[]): readonly string[] {
+  return items.flatMap((item) => {
+    const isMessage =
+      item['type'] === 'message' || (item['type'] === undefined && item['role'] !== undefined);
+    return isMessage && (item['content'] === undefined || item['content'] === null)
+      ? ['content-not-empty']
+      : [];
+  });
 }

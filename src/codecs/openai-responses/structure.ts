@@ -4,7 +4,7 @@
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { parseSpan, scanObject, skipSpace } from '../../conversation/json-scan.ts';
-import { pairCalls } from '../../conversation/pairing.ts';
+import { pairCalls } from '../../conversation/turns.ts';
 import { lastMembers, stringAt } from '../read-body.ts';
 import { continuesElsewhere } from './read.ts';
 

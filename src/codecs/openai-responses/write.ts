@@ -12,7 +12,7 @@ import {
   shift,
   type MessageWriter,
 } from '../write-body.ts';
-import type { ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
+import { type ModelReply, type Prompt, type RecallAnswer, type RecallTool, memoized } from '../codec.ts';
 import {
   jsonList,
   memberBytes,
@@ -24,7 +24,6 @@ import {
 } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
-import { memoized } from '../memoize.ts';
 import { isReasoning, withoutStrayReasoning } from './output.ts';
 import { read } from './read.ts';
 import { itemText } from './structure.ts';

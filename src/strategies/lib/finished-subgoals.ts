@@ -3,8 +3,7 @@
  * outline/finder.ts). A user message begins a sub-goal and is not part of it. Pure.
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
-import { userSpeaks } from '../../conversation/turns.ts';
-import { unitsOf } from '../../conversation/turns.ts';
+import { unitsOf, userSpeaks } from '../../conversation/turns.ts';
 import { subgoalLength } from '../../outline/levels.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 import { findSubgoals, type NeutralStep } from '../../outline/finder.ts';

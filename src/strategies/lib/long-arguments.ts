@@ -2,7 +2,7 @@
  * Finds the long texts in the arguments of calls: file contents, patches, commands. Each is found by its place in the bytes, so that the rest
  * keeps its spelling.
  */
-import { parseRecord } from '../../conversation/json-record.ts';
+import { parseRecord, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import {
   type Conversation,
   decodeLiteral,
@@ -10,7 +10,6 @@ import {
   type Message,
   type Part,
 } from '../../conversation/conversation.ts';
-import { scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { byteLength } from './editable-texts.ts';
 
 type ToolCallPart = Part & { readonly type: 'tool-call' };

@@ -2,8 +2,13 @@
  * Records of finished sub-goals: those that earlier folds inserted, and those made for the next fold. A record is a line that says what it
  * replaces and how to read it again, then lines of the messages. Tool output is marked, so that it cannot be mistaken for ours. Pure.
  */
-import { subgoalOf, type Edit, type FinishedSubgoal } from '../../conversation/edit.ts';
-import { originalOfMessages, originalOfTexts } from '../../conversation/original.ts';
+import {
+  type Edit,
+  type FinishedSubgoal,
+  originalOfMessages,
+  originalOfTexts,
+  subgoalOf,
+} from '../../conversation/edit.ts';
 import { entryLines, wantedTokens } from '../../outline/entry-lines.ts';
 import { levelName, maxRatio, subgoalLength, ratioFor } from '../../outline/levels.ts';
 import { errorIn } from '../../outline/notes.ts';

@@ -6,8 +6,7 @@ import {
   textOf,
   textsOf,
 } from '../../conversation/conversation.ts';
-import { pairCalls, type PartPlace, placeKey } from '../../conversation/pairing.ts';
-import { isReminder } from '../../conversation/turns.ts';
+import { type PartPlace, isReminder, pairCalls, placeKey } from '../../conversation/turns.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 
 /** Returns the steps in order, without reasoning and calls of `recallTool`, whose answers are elsewhere in the conversation. */

@@ -3,7 +3,7 @@
  * values spares the model a recall just to find out what something was called. Pure.
  */
 import { inputOf, type Conversation, type Message } from '../../conversation/conversation.ts';
-import { parseRecord } from '../../conversation/json-record.ts';
+import { parseRecord } from '../../conversation/json-scan.ts';
 import { spellValue } from '../../outline/summary-text.ts';
 
 /**

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RecallTool } from '../../../src/codecs/codec.ts';
 import { bytesOf, type Conversation } from '../../../src/conversation/conversation.ts';
-import { pairCalls } from '../../../src/conversation/pairing.ts';
+import { pairCalls } from '../../../src/conversation/turns.ts';
 import {
   anyText,
   editKinds,

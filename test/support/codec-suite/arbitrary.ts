@@ -4,7 +4,7 @@ import type { ToolCall } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
 import { textsOf } from '../../../src/conversation/conversation.ts';
 import type { Edit } from '../../../src/conversation/edit.ts';
-import type { PartPlace } from '../../../src/conversation/pairing.ts';
+import type { PartPlace } from '../../../src/conversation/turns.ts';
 import type { NeutralRequest, NeutralTurn, RequestFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 
 /** The name under which the suite offers the recall tool. */

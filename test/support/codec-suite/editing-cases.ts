@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
 import type { Edit } from '../../../src/conversation/edit.ts';
-import { pairCalls } from '../../../src/conversation/pairing.ts';
+import { pairCalls } from '../../../src/conversation/turns.ts';
 import { editKinds, editSeeds, editsFrom, requestsFor } from './arbitrary.ts';
 import { editedModels } from './edited.ts';
 import type { CodecFixture } from './fixture.ts';

@@ -8,7 +8,7 @@ import type { Codec, RecallAnswer } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
 import { bytesOf, textOf, textsOf } from '../../../src/conversation/conversation.ts';
 import type { RecallRound, HiddenRecall } from '../../../src/conversation/hidden-recall.ts';
-import { pairCalls } from '../../../src/conversation/pairing.ts';
+import { pairCalls } from '../../../src/conversation/turns.ts';
 import { anyReply, recallName, replyWithRecallsOnly } from './arbitrary.ts';
 import type { CodecFixture, NeutralTurn, ScriptedPart, ScriptedTurn } from './fixture.ts';
 import { bytesOfBlock, view } from './views.ts';

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
-import { pairCalls } from '../../../src/conversation/pairing.ts';
+import { pairCalls } from '../../../src/conversation/turns.ts';
 import { LeporelloError } from '../../../src/errors.ts';
 import { editKinds, editSeeds, editsFrom, requestsFor } from './arbitrary.ts';
 import { eachAnswer } from './each-answer.ts';

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
 import { bytesOf } from '../../../src/conversation/conversation.ts';
-import { pairCalls } from '../../../src/conversation/pairing.ts';
+import { pairCalls } from '../../../src/conversation/turns.ts';
 import { requestsFor } from './arbitrary.ts';
 import type { CodecFixture, NeutralRequest } from './fixture.ts';
 import { newReading, shown, textsIn, view } from './views.ts';
