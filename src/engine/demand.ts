@@ -20,7 +20,7 @@ import {
 import { newestGoal } from '../triggers/window-fraction.ts';
 
 /** Everything that the state of triggers is computed from. */
-export type TriggerInputs = {
+type TriggerInputs = {
   readonly clientConversation: Conversation;
   /** The input that the draft is made from. */
   readonly input: PlanInput;
@@ -108,7 +108,7 @@ export function reservedTokens(conversation: Conversation, window: ModelWindow, 
 // store remembers for a day when any process sent one. Another gateway may have sent a request that is not stored yet; but each request leaves a
 // reply in the history, so with more than one reply after the last known request, the idle time is unknown.
 
-export type IdleInputs = {
+type IdleInputs = {
   readonly clientConversation: Conversation;
   /** The last request that this process sent. */
   readonly last: FoundLastRequest | undefined;
@@ -197,7 +197,7 @@ export function demandInCounts(demand: Demand, { countFor, slope }: Correction):
 }
 
 /** Converts plain counts to calibrated ones, which triggers use. */
-export function correctedEconomy(economy: Economy, { slope }: Correction): Economy {
+function correctedEconomy(economy: Economy, { slope }: Correction): Economy {
   if (slope === 1) return economy;
   return {
     ...economy,

@@ -36,7 +36,7 @@ import type { WindowKey } from '../tokens/learned-windows.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 
-export type PendingLookUp = {
+type PendingLookUp = {
   /** How to continue from the reply that the conversation names, if the provider knows it by another name. */
   readonly reply: Promise<KeptReply | undefined>;
   readonly rest: Promise<StoredState>;
@@ -116,7 +116,7 @@ export function lookUpIn(
 
 // Hidden recalls. They are put back where they happened, in the client's copies of the replies. Every later step sees the full conversation.
 
-export type HiddenRecallRequest = { readonly codec: Codec; readonly reading: ReadContext };
+type HiddenRecallRequest = { readonly codec: Codec; readonly reading: ReadContext };
 
 /**
  * Puts hidden recalls back. Those that would make the conversation invalid are left out. `added`: how many messages the conversation has
@@ -141,13 +141,10 @@ export function withHiddenRecalls(
 }
 
 /** A client's copy of a reply, and the index of its first message. */
-export type ReplyCopy = Reply & { readonly at: number };
+type ReplyCopy = Reply & { readonly at: number };
 
 /** Yields the client's copies of replies, the newest first. A copy is a run of assistant messages that does not begin the conversation. */
-export function* copiesIn(
-  messages: Conversation['messages'],
-  clientLinks: readonly string[],
-): Generator<ReplyCopy> {
+function* copiesIn(messages: Conversation['messages'], clientLinks: readonly string[]): Generator<ReplyCopy> {
   const isReply = (index: number) => messages[index]?.role === 'assistant';
   for (let end = messages.length; end > 1; end--) {
     if (!isReply(end - 1)) continue;

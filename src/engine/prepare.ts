@@ -324,7 +324,7 @@ async function rememberHere({ opened, incoming, result }: ProposedRequest): Prom
 }
 
 /** Describes an error without content of the conversation: our own message, or only the kind of another error. Undefined without an error. */
-export function problemIn(error: unknown): string | undefined {
+function problemIn(error: unknown): string | undefined {
   if (error === undefined) return undefined;
   if (LeporelloError.isInstance(error)) return `${error.code}: ${error.message}`;
   return error instanceof Error ? `unexpected ${error.name}` : 'unexpected error';

@@ -10,6 +10,15 @@ import { type Conversation, textOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { ToolResultPart } from '../strategies/shrink-results.ts';
 
+/** An edit that shortens a tool result on arrival. */
+export type Shrink = Edit & {
+  readonly kind: 'replace-text';
+  /** The tokens that it saves. */
+  readonly saved: number;
+  /** The messages that this one refers to, with the tokens of the lines that were replaced. */
+  readonly refers?: readonly { readonly message: number; readonly tokens: number }[];
+};
+
 /** One text of a result as it would be sent without references. */
 export type ArrivedText = {
   readonly at: Shrink['at'];
@@ -74,6 +83,13 @@ export function withReferences(
   return shrinks;
 }
 
+/** Returns the tokens that shrinks save in each message, by its index. */
+export function savedByMessage(shrinks: readonly Shrink[]): ReadonlyMap<number, number> {
+  const tokens = new Map<number, number>();
+  for (const { at, saved } of shrinks) tokens.set(at.message, (tokens.get(at.message) ?? 0) + saved);
+  return tokens;
+}
+
 /** Returns the edit that puts references in; undefined when it would save too little. */
 function shrinkTo(
   { text: stub, sources }: Referring,
@@ -128,30 +144,12 @@ const readTexts = new WeakMap<Shrink | ToolResultPart['texts'][number], ReadText
 /** Reads the lines of a text. They are remembered with the result, or with its smaller form. */
 function readText(conversation: Conversation, arrived: ArrivedText): ReadText {
   const key = arrived.shrink ?? arrived.result.texts[arrived.at.text]!;
-  const known = readTexts.get(key);
-  if (known) return known;
+  const remembered = readTexts.get(key);
+  if (remembered) return remembered;
   const text = textWithoutReferences(conversation, arrived);
   const lines = readLines(text);
   const isListing = lines.numbers.some((number) => number >= 0);
   const made = { lines, isFailure: !isListing && reportsFailure(text) };
   readTexts.set(key, made);
   return made;
-}
-
-// Results that are shorter from their first request on.
-
-/** An edit that shortens a tool result on arrival. */
-export type Shrink = Edit & {
-  readonly kind: 'replace-text';
-  /** The tokens that it saves. */
-  readonly saved: number;
-  /** The messages that this one refers to, with the tokens of the lines that were replaced. */
-  readonly refers?: readonly { readonly message: number; readonly tokens: number }[];
-};
-
-/** Returns the tokens that shrinks save in each message, by its index. */
-export function savedByMessage(shrinks: readonly Shrink[]): ReadonlyMap<number, number> {
-  const tokens = new Map<number, number>();
-  for (const { at, saved } of shrinks) tokens.set(at.message, (tokens.get(at.message) ?? 0) + saved);
-  return tokens;
 }

@@ -14,7 +14,7 @@ import type { ConversationCounter } from '../tokens/count-conversation.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
 /** Everything that the report of a request is built from. */
-export type ReportInput = {
+type ReportInput = {
   /** The client's conversation, with the provider's name for the reply that it continues. */
   readonly conversation: Conversation;
   readonly opened: OpenedRequest;
@@ -126,7 +126,7 @@ export function outcomeOf(
   return { status: 'untouched', reason: steps ? 'nothing to fold' : 'no trigger fired' };
 }
 
-export function countCalls({ messages }: Conversation, tool: RecallTool | undefined): number {
+function countCalls({ messages }: Conversation, tool: RecallTool | undefined): number {
   const parts = messages.flatMap((message) => message.parts);
   return parts.filter((part) => part.type === 'tool-call' && part.name === tool?.name).length;
 }
@@ -145,7 +145,7 @@ export function searchIdsOf(folds: readonly Edit[], shrinks: readonly Edit[]): r
 }
 
 /** Finds originals of this request by id. They are read from the conversation on the first call. */
-export function originalFinder(conversation: Conversation, edits: readonly Edit[]): Prepared['original'] {
+function originalFinder(conversation: Conversation, edits: readonly Edit[]): Prepared['original'] {
   let originals: ReadonlyMap<string, Uint8Array> | undefined;
   return (id) => {
     originals ??= originalsOf(conversation, edits);
@@ -188,7 +188,7 @@ export function tokensKept(
 // Requests that no valid fold brings under the window. The description names places, never content.
 
 /** Describes a request that is too large, for example "41200 tokens stay, 32000 fit: message 0 (system) 30100, tools 9000." Undefined when it fits. */
-export function describeOversize(
+function describeOversize(
   { sent, tokens }: Draft,
   counter: ConversationCounter,
   atMost: number | undefined,

@@ -12,7 +12,7 @@ import type { SenderOptions } from './types.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import type { Economy } from '../triggers/trigger.ts';
 
-export type SendInput = {
+type SendInput = {
   readonly request: { readonly codec: Codec; readonly refusal?: object };
   /** The conversation as the client sent it. */
   readonly conversation: Conversation;
@@ -105,7 +105,7 @@ function requestAfter(found: FoundLastRequest | undefined, input: SendInput, at:
 // pays off only if it is read again. The earlier requests of the conversation tell whether it will be.
 
 /** How often a request of the conversation found its prefix in the cache, or would have found it with marks. */
-export type CacheHabit = {
+type CacheHabit = {
   /** The number of requests that were followed by another. */
   readonly followed: number;
   /** The share of the last few requests whose prefix was still cached when the next one arrived. */
@@ -134,7 +134,7 @@ function marksPay({ kept }: CacheHabit, { read, write }: Pick<Economy, 'read' | 
 /** Tokens. For unknown models, the largest minimum of any known model is used. */
 const defaultMinCachedTokens = 4_096;
 
-export type MarkRequest = {
+type MarkRequest = {
   /** Undefined when the provider caches by itself. */
   readonly marks: CacheMarks | undefined;
   /** Relative to an uncached prompt token; undefined when unknown, and then nothing is marked. */
@@ -151,7 +151,7 @@ export type MarkRequest = {
  * Returns the messages to set a mark behind; undefined for none. They are the newest message, for the next request; and the newest message
  * of the previous request, for this one, because providers look for cached prefixes only a short way before a mark.
  */
-export function messagesToMark(request: MarkRequest): readonly number[] | undefined {
+function messagesToMark(request: MarkRequest): readonly number[] | undefined {
   const { marks, prices, habit, tokens, messages, earlier } = request;
   if (
     !marks ||
@@ -191,7 +191,7 @@ export function unstableFrom(
 // The last request of each conversation that this process sent, found by its prefix hashes. It holds digests and counts, never content, and is
 // only compared with the next request. After a restart it is empty.
 
-export type SentRequest = {
+type SentRequest = {
   /** The messages as they were sent, without cache marks. */
   readonly messages: SentMessages;
   /** The number of edits that were applied. */
@@ -210,16 +210,16 @@ export type SentRequest = {
 };
 
 /** Digests of the first `length` messages. The list may be longer, because requests that only append share one. */
-export type SentMessages = { readonly digests: readonly string[]; readonly length: number };
+type SentMessages = { readonly digests: readonly string[]; readonly length: number };
 
 const digestsOf = perMessage<string>();
 
-export function sentMessages({ messages }: Pick<Conversation, 'messages'>): SentMessages {
+function sentMessages({ messages }: Pick<Conversation, 'messages'>): SentMessages {
   return { digests: digestsOf(messages, (message) => message.canonical), length: messages.length };
 }
 
 /** Returns the number of first messages that are the same in both. */
-export function commonMessages(one: SentMessages, other: SentMessages): number {
+function commonMessages(one: SentMessages, other: SentMessages): number {
   const length = Math.min(one.length, other.length);
   if (one.digests === other.digests) return length;
   let common = 0;

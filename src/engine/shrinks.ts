@@ -42,7 +42,7 @@ export type ShrinkInput = {
   readonly slices?: Slices | undefined;
 };
 
-export type ShrinkRequest = {
+type ShrinkRequest = {
   readonly codec: Codec;
   readonly tenant: string;
   /** Undefined when nothing is to be made smaller. */
@@ -206,7 +206,7 @@ type ShrunkResult = {
 };
 
 /** Shrinks by result, and then by everything else that they depend on. Bodies with the same bytes share the result object. */
-const known = new WeakMap<ToolResultPart, ShrunkResult[]>();
+const shrunkResults = new WeakMap<ToolResultPart, ShrunkResult[]>();
 
 /** A client may drop its oldest messages, so that the same result has another index in every request. */
 const maxVariants = 16;
@@ -230,7 +230,7 @@ function shrunkTexts(
   const result = message.parts[part];
   if (result?.type !== 'tool-result') return [];
   const { digest: callDigest } = conversation.messages[call.message]!;
-  const variants = known.get(result) ?? [];
+  const variants = shrunkResults.get(result) ?? [];
   const before = variants.find(
     (one) => one.message === index && one.callDigest === callDigest && one.variant === variant,
   );
@@ -252,7 +252,10 @@ function shrunkTexts(
     }),
   );
   const texts = arrivedTexts(conversation, pair, place, result, shrinks);
-  known.set(result, [{ variant, message: index, callDigest, texts }, ...variants].slice(0, maxVariants));
+  shrunkResults.set(
+    result,
+    [{ variant, message: index, callDigest, texts }, ...variants].slice(0, maxVariants),
+  );
   return texts;
 }
 

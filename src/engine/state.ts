@@ -193,7 +193,7 @@ export interface SummaryNotes {
   forget(tenant: string, link: string): void;
 }
 
-export function createSummaryNotes(): SummaryNotes {
+function createSummaryNotes(): SummaryNotes {
   const problems = new LRUCache<string, string>({ max: 2_000 });
   return {
     find(tenant, links) {

@@ -20,20 +20,6 @@ import { type Demand, type Trigger, type TriggerState, firstDemand } from '../tr
 /** The share of a trigger's size from which summaries are written. */
 const aheadShare = 0.6;
 
-/**
- * Predicts the demand when the conversation has grown to the size at which a trigger fires; undefined while that is far away. Tokens that no
- * fold can remove are assumed not to grow.
- */
-export function demandAhead(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
-  const { economy: _, idleMs: __, fixed = 0, ...grown } = state;
-  return firstDemand(triggers, {
-    ...grown,
-    fixed,
-    tokens: fixed + (state.tokens - fixed) / aheadShare,
-    messages: Math.ceil(state.messages / aheadShare),
-  });
-}
-
 /** The number of newest units that are never summarized. */
 const unitsLeft = 3;
 /** Fewer new tokens than this are not worth a call of a model. */
@@ -59,10 +45,24 @@ export function summaryFor(
 }
 
 /**
+ * Predicts the demand when the conversation has grown to the size at which a trigger fires; undefined while that is far away. Tokens that no
+ * fold can remove are assumed not to grow.
+ */
+function demandAhead(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
+  const { economy: _, idleMs: __, fixed = 0, ...grown } = state;
+  return firstDemand(triggers, {
+    ...grown,
+    fixed,
+    tokens: fixed + (state.tokens - fixed) / aheadShare,
+    messages: Math.ceil(state.messages / aheadShare),
+  });
+}
+
+/**
  * Plans the summary for a predicted demand. `demand` is in plain counts, and `fixed` is the count that no fold can remove. Undefined when
  * there is nothing new to summarize yet.
  */
-export function summaryJob(
+function summaryJob(
   { ready: summaries, maxTokens, notes }: SummaryAheadOptions & { readonly notes: SummaryNotes },
   memory: Pick<FoldMemory, 'tenant' | 'clientLinks' | 'fullLinks' | 'commonAtEnd'>,
   input: PlanInput,

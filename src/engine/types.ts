@@ -81,6 +81,30 @@ export type ModelWindow = {
   readonly holdsReply: boolean;
 };
 
+/** Content that the user wants kept verbatim. */
+export type Pins = {
+  /** Results of these tools are never folded. */
+  readonly tools: readonly string[];
+  /** Parts that contain one of these texts are never folded. */
+  readonly texts: readonly string[];
+};
+
+/** The options for sending. */
+export type SenderOptions = {
+  /** Whether to set cache marks for clients that set none, when they pay off at the prices of `pricesFor`. Default true. */
+  readonly cacheMarks?: boolean | undefined;
+  /** Returns milliseconds since the epoch, to tell whether a cache can still be warm. Default: a constant clock. */
+  readonly clock?: (() => number) | undefined;
+  readonly mode?: string | undefined;
+};
+
+/** The options for summaries that are written ahead. */
+export type SummaryAheadOptions = {
+  readonly ready: ReadySummaries;
+  /** The largest number of tokens that a summary aims at. */
+  readonly maxTokens: number;
+};
+
 // Requests.
 
 export type EngineRequest = {
@@ -181,6 +205,20 @@ export type PromptTokens = {
   readonly expected: number;
 };
 
+/** A summary that the next fold will need. */
+export type SummaryJob = {
+  /** Two requests that need the same summary have the same key. */
+  readonly key: string;
+  /** Returns the keys of summaries of earlier parts of the same conversation. */
+  readonly earlier: () => ReadonlySet<string>;
+  /** The tokens of the messages that it replaces, without those of the earlier summary that it includes. */
+  readonly tokens: number;
+  /** Resolves with true when this instance may write it: for `forMs` milliseconds, no other instance on the store will. Rejects with `store-failed`. */
+  readonly claim: (forMs: number) => Promise<boolean>;
+  /** Writes and stores it; resolves with its tokens. Rejects when the summarizer fails, or with `store-failed`. */
+  readonly write: (summarizer: Summarizer, signal?: AbortSignal) => Promise<number>;
+};
+
 /** Returns a request that is sent without a fold. `said` holds the fields that could be read of its body. */
 export function passThrough(
   body: Uint8Array,
@@ -224,39 +262,3 @@ export function passThrough(
     reportPromptTokens: () => {},
   };
 }
-
-/** Content that the user wants kept verbatim. */
-export type Pins = {
-  /** Results of these tools are never folded. */
-  readonly tools: readonly string[];
-  /** Parts that contain one of these texts are never folded. */
-  readonly texts: readonly string[];
-};
-
-export type SenderOptions = {
-  /** Whether to set cache marks for clients that set none, when they pay off at the prices of `pricesFor`. Default true. */
-  readonly cacheMarks?: boolean | undefined;
-  /** Returns milliseconds since the epoch, to tell whether a cache can still be warm. Default: a constant clock. */
-  readonly clock?: (() => number) | undefined;
-  readonly mode?: string | undefined;
-};
-
-export type SummaryAheadOptions = {
-  readonly ready: ReadySummaries;
-  /** The largest number of tokens that a summary aims at. */
-  readonly maxTokens: number;
-};
-
-/** A summary that the next fold will need. */
-export type SummaryJob = {
-  /** Two requests that need the same summary have the same key. */
-  readonly key: string;
-  /** Returns the keys of summaries of earlier parts of the same conversation. */
-  readonly earlier: () => ReadonlySet<string>;
-  /** The tokens of the messages that it replaces, without those of the earlier summary that it includes. */
-  readonly tokens: number;
-  /** Resolves with true when this instance may write it: for `forMs` milliseconds, no other instance on the store will. Rejects with `store-failed`. */
-  readonly claim: (forMs: number) => Promise<boolean>;
-  /** Writes and stores it; resolves with its tokens. Rejects when the summarizer fails, or with `store-failed`. */
-  readonly write: (summarizer: Summarizer, signal?: AbortSignal) => Promise<number>;
-};

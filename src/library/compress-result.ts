@@ -123,7 +123,7 @@ export async function compressResult(
 // Items in a summarizer's words. Each is requested once, a few at a time, and stored by text and question, so that none is written twice. Words that
 // are not ready in time are used the next time.
 
-export type ItemWordsOptions = {
+type ItemWordsOptions = {
   readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'renewSealed'>;
   readonly tenant: string;
   readonly summarizer: Summarizer;
@@ -163,8 +163,8 @@ async function itemWords(
     .catch(() => []);
   for (const [at, text] of wanted.entries()) {
     const record = records[at];
-    const known = record && (decodeRecord(record, 'An item') as { readonly words: string } | undefined);
-    if (known) words.set(text, known.words);
+    const stored = record && (decodeRecord(record, 'An item') as { readonly words: string } | undefined);
+    if (stored) words.set(text, stored.words);
   }
   for (const text of words.keys())
     options.encryptedStore.renewSealed(options.tenant, keyOf(text, options), ttlMs);
