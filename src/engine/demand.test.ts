@@ -116,7 +116,7 @@ describe('calibration by reported usage', () => {
     const { report, prompt } = await prepare(engine, jobs(2));
     expect(prompt).toEqual({ original: 2_483, counted: 2_483, expected: 3_725 });
     expect(report.unfit).toBe(
-      '3725 tokens stay, 1400 fit: message 3 (tool) 1812, message 5 (tool) 1812, tools 29.',
+      '3725 tokens remain, 1400 fit: message 3 (tool) 1812, message 5 (tool) 1812, tools 29.',
     );
   });
 });
@@ -159,7 +159,7 @@ describe('reports that are learned from', () => {
     for (const task of ['The first.', 'The second.']) {
       await engine.disableFolding(requestOf(jobs(2, task)));
       const { outcome, reportPromptTokens } = await prepare(engine, jobs(4, task));
-      expect(outcome).toEqual({ status: 'untouched', reason: 'left alone' });
+      expect(outcome).toEqual({ status: 'untouched', reason: 'folding is disabled after a refusal' });
       reportPromptTokens(6_000);
     }
     expect(await learned(engine)).toBe(1.22);

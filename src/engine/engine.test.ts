@@ -188,7 +188,7 @@ describe('must-fit', () => {
     const prepared = await prepare(engine, [{ system: log('rule').repeat(3) }, { user: 'Go' }]);
     expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'nothing to fold' });
     expect(prepared.report.unfit).toMatch(
-      /^\d+ tokens stay, 1400 fit: message 0 \(system\) \d+, tools \d+, message 1 \(user\) \d+\.$/,
+      /^\d+ tokens remain, 1400 fit: message 0 \(system\) \d+, tools \d+, message 1 \(user\) \d+\.$/,
     );
   });
 });
@@ -328,7 +328,7 @@ describe('a conversation whose provider refused our edits', () => {
     now += day - 1;
     expect((await engine.prepare(request(31))).outcome).toEqual({
       status: 'untouched',
-      reason: 'left alone',
+      reason: 'folding is disabled after a refusal',
     });
     now += 1;
     expect((await engine.prepare(request(32))).outcome.status).toBe('compacted');

@@ -124,7 +124,7 @@ describe('a hidden recall', () => {
     const goesOn: readonly Step[] = [...told, { assistant: 'None.' }, { user: 'Thanks.' }];
     const prepared = await prepare(engine, goesOn);
     expect(prepared.body).toEqual(chatBody(goesOn, { tools, model: 'gpt-4o' }));
-    expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'left alone' });
+    expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'folding is disabled after a refusal' });
   });
 
   it('is sent when the client continues after it disconnected within the reply', async () => {

@@ -1,7 +1,7 @@
 /**
  * THE SPINE: prepares one request, step by step.
  *
- *   read > look up > restore > decide > fold > keep > send > report
+ *   read > look up > restore > decide > fold > save > send > report
  *
  * Each step is one function, and hands its result to the next one as data.
  */
@@ -91,15 +91,15 @@ async function foldAndSend(
   if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
     return withoutFolding(conversation, opened);
   const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start };
-  const kept = await keep(engine, request, proposed);
-  if (kept.status === 'already sent') {
-    const updated = { ...incoming, stored: { ...stored, foldStore: kept.foldStore } };
+  const saved = await save(engine, request, proposed);
+  if (saved.status === 'already sent') {
+    const updated = { ...incoming, stored: { ...stored, foldStore: saved.foldStore } };
     return foldAndSend(engine, request, updated, slices);
   }
-  const isDropped = kept.status === 'refused' && !isNeeded(request, demand);
+  const isDropped = saved.status === 'refused' && !isNeeded(request, demand);
   const planned = isDropped ? undefined : attempt;
   const result = planned?.draft ?? opened.start;
-  if (kept.status === 'kept') for (const edit of result.shrinks) engine.storedShrinks.add(edit);
+  if (saved.status === 'saved') for (const edit of result.shrinks) engine.storedShrinks.add(edit);
   else await rememberHere({ ...proposed, result });
   await slices.pause();
   const sending = send(engine, request, conversation, opened, result);
@@ -110,9 +110,9 @@ async function foldAndSend(
     planned,
     result,
     sending,
-    newEdits: kept.edits,
-    known: kept.known,
-    problem: problemIn(stored.problem ?? (kept.status === 'kept' ? skipped : kept.error)),
+    newEdits: saved.edits,
+    known: saved.known,
+    problem: problemIn(stored.problem ?? (saved.status === 'saved' ? skipped : saved.error)),
     summary: planned ? undefined : summaryFor(engine, opened, result),
   });
 }
@@ -252,26 +252,26 @@ type ProposedRequest = {
 
 /**
  * The result of storing a fold or originals. `edits`: the edits whose originals the store did not have. `known`: see `Prepared`.
- * - `kept`: they are stored.
+ * - `saved`: they are stored.
  * - `already sent`: another instance has sent this very request with the fold in `foldStore`.
  * - `refused`: the store answered that it has not stored them.
  * - `unanswered`: it is not known whether they are stored.
  */
-type KeepResult =
+type SaveResult =
   | { readonly status: 'already sent'; readonly foldStore: StoredState['foldStore'] }
   | {
-      readonly status: 'kept' | 'refused' | 'unanswered';
+      readonly status: 'saved' | 'refused' | 'unanswered';
       readonly edits: Draft['edits'];
       readonly known: Promise<void>;
       readonly error?: unknown;
     };
 
 /** Stores the fold, and the originals of everything that it and the shrinks remove, before anything is sent. Never rejects. */
-async function keep(
+async function save(
   engine: EngineState,
   request: EngineRequest,
   { opened, incoming, demand, result }: ProposedRequest,
-): Promise<KeepResult> {
+): Promise<SaveResult> {
   const { memory, fullConversation, found, start, state } = opened;
   const { conversation, stored } = incoming;
   const { sentAs } = stored.foldStore;
@@ -291,7 +291,7 @@ async function keep(
       const yieldsTo = request.refusal || sentAs ? undefined : demand?.force ? 'folds' : 'all';
       const recorded = await inTime(request, rememberFold(memory, fullConversation, fold, edits, yieldsTo));
       if (recorded !== 'recorded') return { status: 'already sent', foldStore: recorded.alreadySent };
-      return { status: 'kept', edits, known: Promise.resolve() };
+      return { status: 'saved', edits, known: Promise.resolve() };
     }
     await inTime(request, keepOriginals(memory, fullConversation, edits));
   } catch (error) {
@@ -300,7 +300,7 @@ async function keep(
   }
   const isMarked = sentAs !== undefined || conversation.previousReplyId !== undefined;
   const sent = { at: fold.at, limit: fold.limit };
-  return { status: 'kept', edits, known: isMarked ? Promise.resolve() : markSent(memory, found, sent) };
+  return { status: 'saved', edits, known: isMarked ? Promise.resolve() : markSent(memory, found, sent) };
 }
 
 /** Returns the complete record of a fold, which includes the edits of the folds before it. */

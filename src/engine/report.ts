@@ -1,4 +1,4 @@
-/** Builds what the engine returns for a request, and the report for its receipt. Pure. */
+/** Builds the result of the engine for a request, and the report for its receipt. Pure. */
 import type { RecallTool } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, originalIdsOf, originalsOf } from '../conversation/edit.ts';
@@ -76,7 +76,11 @@ export function withoutFolding(
   { memory, calibrator, before }: OpenedRequest,
 ): Prepared {
   return {
-    ...passThrough(conversation.body, { status: 'untouched', reason: 'left alone' }, conversation),
+    ...passThrough(
+      conversation.body,
+      { status: 'untouched', reason: 'folding is disabled after a refusal' },
+      conversation,
+    ),
     identity: identityOf(conversation, memory.clientLinks),
     reportPromptTokens: (reported) => calibrator.learn(before, reported),
   };
@@ -187,7 +191,7 @@ export function tokensKept(
 
 // Requests that no valid fold brings under the window. The description names places, never content.
 
-/** Describes a request that is too large, for example "41200 tokens stay, 32000 fit: message 0 (system) 30100, tools 9000." Undefined when it fits. */
+/** Describes a request that is too large, for example "41200 tokens remain, 32000 fit: message 0 (system) 30100, tools 9000." Undefined when it fits. */
 function describeOversize(
   { sent, tokens }: Draft,
   counter: ConversationCounter,
@@ -208,5 +212,5 @@ function describeOversize(
   }));
   const largest = [...blocks, ...messages].toSorted((a, b) => b.size - a.size).slice(0, 3);
   const named = largest.map(({ name, size }) => `${name} ${share(size)}`).join(', ');
-  return `${needed} tokens stay, ${atMost} fit: ${named}.`;
+  return `${needed} tokens remain, ${atMost} fit: ${named}.`;
 }

@@ -140,7 +140,7 @@ describe('leporello compact', () => {
   it('says what is too large when a body cannot be made to fit', async () => {
     const { code, err } = await compacts([put('body.json', sampleText), '--window', '500']);
     expect(code).toBe(1);
-    expect(err).toMatch(/^line 1: does not fit: \d+ tokens stay, 375 fit: tools \d+/);
+    expect(err).toMatch(/^line 1: does not fit: \d+ tokens remain, 375 fit: tools \d+/);
   });
 
   it('counts with the given model, in the given format', async () => {

@@ -41,7 +41,7 @@ const receipts: readonly BodyReceipt[] = [
       ],
       tokensBefore: 13_000,
       tokensAfter: 8_100,
-      unfit: '8100 tokens stay, 6976 fit: message 0 (system) 8000.',
+      unfit: '8100 tokens remain, 6976 fit: message 0 (system) 8000.',
     },
     ms: 1_234.56,
   },
@@ -50,7 +50,7 @@ const receipts: readonly BodyReceipt[] = [
 ];
 
 describe('receiptTable', () => {
-  const expected = `line 2: does not fit: 8100 tokens stay, 6976 fit: message 0 (system) 8000.
+  const expected = `line 2: does not fit: 8100 tokens remain, 6976 fit: message 0 (system) 8000.
 line 3: copied unchanged: not JSON: x
 line 4: failed, copied unchanged: store-failed: gone
 id                                                outcome    trigger   before  after       ms  edits

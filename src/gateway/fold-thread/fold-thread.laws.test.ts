@@ -163,7 +163,7 @@ describe('a thread that folds large bodies', () => {
     const request = requestOf(openaiChat, chat);
     await engine.disableFolding(request);
     const prepared = await engine.prepare(request);
-    expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'left alone' });
+    expect(prepared.outcome).toEqual({ status: 'untouched', reason: 'folding is disabled after a refusal' });
     await engine.reportPromptTokens(request, prepared.prompt?.counted ?? 9_000);
   });
 
