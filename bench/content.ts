@@ -12,7 +12,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Kind, Shrunk, ShrinkOptions } from '../src/arrival/kind.ts';
 import { MAX_LENGTH, shrink } from '../src/arrival/shrink.ts';
-import { loadExactCounter } from '../src/tokens/exact.ts';
+import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { hostileTexts } from './content/hostile.ts';
 import { readResults, type RecordedResult } from './content/recorded-results.ts';
 import { lossOf } from './content/verify.ts';

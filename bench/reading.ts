@@ -15,7 +15,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { ReadBlock } from '../src/codecs/codec.ts';
 import { scanObject, skipSpace } from '../src/conversation/json-scan.ts';
-import { sha256 } from '../src/store/ids.ts';
+import { sha256 } from '../src/store/encrypted-store.ts';
 import { type Body, bodies } from './reading/bodies.ts';
 import { median, round } from './tokens/arithmetic.ts';
 

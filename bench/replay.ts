@@ -27,7 +27,7 @@ import { htmlReport } from '../src/cli/replay/html-report.ts';
 import { pricesIn, priceTables, writtenForAnHour } from '../src/cli/replay/conversation-body.ts';
 import { figuresOf, type PriceTables, type SourceFigures } from '../src/replay/figures.ts';
 import type { Played } from '../src/replay/replay.ts';
-import { loadExactCounter } from '../src/tokens/exact.ts';
+import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { codingSessions, longHorizon, longHorizonId, readConversations } from './replay/data.ts';
 import type { BenchOptions, CacheTtl } from './replay/policies.ts';
 import { replayInProcesses } from './replay/processes.ts';

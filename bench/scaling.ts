@@ -24,7 +24,7 @@ import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import type { FoldSettings } from '../src/library/default-engine.ts';
 import { sqliteStore } from '../src/store/sqlite/sqlite.ts';
 import { asAnthropic } from '../test/support/as-anthropic.ts';
-import { loadExactCounter } from '../src/tokens/exact.ts';
+import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { joined, recordedSessions, smallTalk, toolLoop } from './scaling/bodies.ts';
 import { recallForEach, talkOf } from './scaling/hidden-recalls.ts';
 import { type Case, measureWarmTurns, type Row } from './scaling/warm-turns.ts';

@@ -21,7 +21,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as library from 'gpt-tokenizer/encoding/o200k_base';
 import { get_encoding } from 'tiktoken';
-import { loadExactCounter } from '../src/tokens/exact.ts';
+import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { backwards, byModel, byRequest, sessionsOf, withPrefix } from './tokens/calibrated.ts';
 import { median, randomNumbers, round, sum } from './tokens/arithmetic.ts';
 import { type Recorded, readRecorded } from './tokens/recorded.ts';
@@ -93,7 +93,7 @@ function loading(): readonly Row[] {
   return [
     {
       'our exact counter': timedAlone(
-        "await (await import('./src/tokens/exact.ts')).loadExactCounter('o200k_base')",
+        "await (await import('./src/tokens/load-counter.ts')).loadExactCounter('o200k_base')",
       ),
       'gpt-tokenizer': timedAlone("(await import('gpt-tokenizer/encoding/o200k_base')).countTokens('a')"),
       tiktoken: timedAlone("(await import('tiktoken')).get_encoding('o200k_base').encode('a')"),

@@ -3,7 +3,7 @@ import { conversationBody } from '../../src/cli/replay/conversation-body.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
 import { readRecording } from '../../src/replay/recording.ts';
 import { type Played, replay } from '../../src/replay/replay.ts';
-import { loadExactCounter } from '../../src/tokens/exact.ts';
+import { loadExactCounter } from '../../src/tokens/load-counter.ts';
 import { longHorizon, readConversations } from './data.ts';
 import { type BenchOptions, benchPolicies } from './policies.ts';
 

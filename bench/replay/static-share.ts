@@ -1,7 +1,7 @@
 /** How many tokens of tools and system text make a certain share of the mean request. */
 import { type ConversationRecord, conversationBody } from '../../src/cli/replay/conversation-body.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
-import { sha256 } from '../../src/store/ids.ts';
+import { sha256 } from '../../src/store/encrypted-store.ts';
 import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 

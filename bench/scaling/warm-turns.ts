@@ -3,9 +3,8 @@ import type { Codec } from '../../src/codecs/codec.ts';
 import { createSeenBodies } from '../../src/codecs/read-body.ts';
 import { type FoldSettings, createDefaultEngine } from '../../src/library/default-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { commonLength, sha256 } from '../../src/store/ids.ts';
+import { commonLength, createEncryptedStore, sha256 } from '../../src/store/encrypted-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import { quantile, round, sum } from '../tokens/arithmetic.ts';
 import { type Messages, callWithResult, chatBody } from './bodies.ts';
 

@@ -6,7 +6,7 @@ import { conversationBody, type ConversationRecord } from '../../src/cli/replay/
 import { chat } from '../../src/cli/replay/sources.ts';
 import type { FoldSettings } from '../../src/library/default-engine.ts';
 import { enginePolicy, type Policy } from '../../src/replay/policies.ts';
-import { sha256 } from '../../src/store/ids.ts';
+import { sha256 } from '../../src/store/encrypted-store.ts';
 import { messageText } from '../../src/replay/needs.ts';
 import { play } from '../../src/replay/replay.ts';
 import { readRecording } from '../../src/replay/recording.ts';

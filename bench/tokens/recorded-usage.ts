@@ -4,7 +4,7 @@
  */
 import type { ReadBlock } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
-import { sha256 } from '../../src/store/ids.ts';
+import { sha256 } from '../../src/store/encrypted-store.ts';
 import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
 import { loadTokenCounter } from '../../src/tokens/load-counter.ts';
 import { median, quantile, round, sum } from './arithmetic.ts';

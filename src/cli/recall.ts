@@ -1,11 +1,10 @@
 /** Implements `leporello recall`: prints an original, or a part of it. Does not change the store. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isMemoryId } from '../store/ids.ts';
+import { createEncryptedStore, isMemoryId } from '../store/encrypted-store.ts';
 import { redisStore } from '../store/redis/redis.ts';
 import { givenSecret, loadSecret } from '../store/secret.ts';
 import { sqliteStore } from '../store/sqlite/sqlite.ts';
-import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { countLines, locate, parseRange } from '../recall/lines.ts';
 import { readOriginal } from '../recall/read-original.ts';
 import { findPassages } from '../recall/passages.ts';

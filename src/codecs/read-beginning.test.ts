@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sha256 } from '../store/ids.ts';
+import { sha256 } from '../store/encrypted-store.ts';
 import { anthropicMessages } from './anthropic-messages/index.ts';
 import { openaiChat } from './openai-chat/index.ts';
 import { openaiResponses } from './openai-responses/index.ts';

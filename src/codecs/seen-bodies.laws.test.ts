@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commonLength, sha256 } from '../store/ids.ts';
+import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import type { ReadContext } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
 import { createSeenBodies } from './read-body.ts';

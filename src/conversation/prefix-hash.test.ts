@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sha256 } from '../store/ids.ts';
+import { sha256 } from '../store/encrypted-store.ts';
 import type { Conversation, Message } from './conversation.ts';
 import { scanObject } from './json-scan.ts';
 import { canonicalDigest, prefixLinks, significantBytes } from './prefix-hash.ts';

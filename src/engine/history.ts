@@ -32,7 +32,7 @@ import { LeporelloError } from '../errors.ts';
 import type { FoundFold, FoundFolds } from '../store/fold-store.ts';
 import type { FoundRecalls, Reply } from '../store/hidden-recalls.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
-import type { WindowKey } from '../tokens/learned-windows.ts';
+import type { WindowKey } from '../tokens/calibration.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { TriggerState } from '../triggers/trigger.ts';
 

@@ -11,7 +11,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import { allOriginalIdsOf } from '../conversation/edit.ts';
 import { LeporelloError } from '../errors.ts';
 import { isUnanswered } from '../store/deadline-store.ts';
-import { memoryIdsIn } from '../store/ids.ts';
+import { memoryIdsIn } from '../store/encrypted-store.ts';
 import type { Demand } from '../triggers/trigger.ts';
 import { demandFor, demandInCounts, mustReplay, limitOf } from './demand.ts';
 import {

@@ -19,11 +19,14 @@ import { type ReferenceMemo, createReferenceMemo, sizeOfReferenceMemo } from './
 import { type LastSent, type Sender, createLastSent, createSender } from './send.ts';
 import type { EngineOptions, EngineRequest } from './types.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { Fold } from '../store/fold-records.ts';
-import type { FoldStore, FoundFold, RecordOptions, Recorded } from '../store/fold-store.ts';
-import { type Calibration, createCalibration } from '../tokens/calibration.ts';
+import type { Fold, FoldStore, FoundFold, RecordOptions, Recorded } from '../store/fold-store.ts';
+import {
+  type Calibration,
+  type LearnedWindows,
+  createCalibration,
+  createLearnedWindows,
+} from '../tokens/calibration.ts';
 import { type TokenMemo, createConversationCounter, createTokenMemo } from '../tokens/count-conversation.ts';
-import { type LearnedWindows, createLearnedWindows } from '../tokens/learned-windows.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 
 export type EngineState = {

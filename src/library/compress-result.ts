@@ -7,9 +7,8 @@ import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { type ListItem, type TextShortener, shortenerFor } from '../arrival/items/shorten.ts';
 import { type Summarizer, type SummaryStep, looksFailed } from '../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
-import { sha256 } from '../store/ids.ts';
-import type { EncryptedStore } from '../store/encrypted-store.ts';
-import { decodeRecord, encodeRecord } from '../store/versioned-record.ts';
+import { type EncryptedStore, sha256 } from '../store/encrypted-store.ts';
+import { decodeRecord, encodeRecord } from '../store/sealing.ts';
 import { itemsNote } from '../strategies/lib/stub.ts';
 import { isSearch } from '../strategies/lib/tool-calls.ts';
 

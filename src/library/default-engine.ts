@@ -13,8 +13,7 @@ import type {
 } from '../engine/types.ts';
 import type { Preset } from '../outline/levels.ts';
 import { type PriceOverrides, createPriceList } from '../receipts/prices.ts';
-import { commonLength, sha256 } from '../store/ids.ts';
-import type { EncryptedStore } from '../store/encrypted-store.ts';
+import { type EncryptedStore, commonLength, sha256 } from '../store/encrypted-store.ts';
 import { createFoldStore } from '../store/fold-store.ts';
 import { createHiddenRecalls } from '../store/hidden-recalls.ts';
 import { createKeptReplies } from '../store/kept-replies.ts';

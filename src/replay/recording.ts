@@ -5,7 +5,7 @@
 import type { Codec, ToolCall } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { pairCalls, type Pair } from '../conversation/turns.ts';
-import { sha256 } from '../store/ids.ts';
+import { sha256 } from '../store/encrypted-store.ts';
 import { createConversationCounter, type ConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { argumentsOf, messageText, candidatesOf, placeOf, type Value } from './needs.ts';

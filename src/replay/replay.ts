@@ -14,7 +14,7 @@
  */
 import type { ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { sha256 } from '../store/ids.ts';
+import { sha256 } from '../store/encrypted-store.ts';
 import { createClient, rerunMissing } from './client.ts';
 import { holds, messageText } from './needs.ts';
 import type { Policy, SentContext } from './policies.ts';

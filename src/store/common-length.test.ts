@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commonLength } from './ids.ts';
+import { commonLength } from './encrypted-store.ts';
 
 describe('commonLength', () => {
   it('returns the index at which two arrays first differ', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sha256 } from './ids.ts';
+import { sha256 } from './encrypted-store.ts';
 
 it('sha256 is the published value for "abc", as base64url', () => {
   const published = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';

@@ -6,8 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from './in-memory.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
-import { createEncryptedStore } from './encrypted-store.ts';
-import type { EncryptedStore } from './encrypted-store.ts';
+import { type EncryptedStore, createEncryptedStore } from './encrypted-store.ts';
 
 const secret = new TextEncoder().encode('correct horse battery staple, 32+');
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from './in-memory.ts';
-import { isMemoryId } from './ids.ts';
+import { type EncryptedStore, createEncryptedStore, isMemoryId } from './encrypted-store.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
-import { createEncryptedStore } from './encrypted-store.ts';
-import type { EncryptedStore } from './encrypted-store.ts';
 
 const secret = new TextEncoder().encode('correct horse battery staple, 32+');
 const missing = { status: 'missing' };

@@ -3,11 +3,10 @@
  * sees nothing in clear but labels and keys. The holder of the secret can read everything; the holder of only the store, nothing.
  * This module does not decide which originals are kept, nor who may read them.
  */
-import { createHmac } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { createHmac, hash } from 'node:crypto';
 import { LeporelloError } from '../errors.ts';
 import { storeWithDeadline } from './deadline-store.ts';
-import { base32Of, isMemoryId } from './ids.ts';
-import { createRenewals } from './renewals.ts';
 import { createSealer, deriveKey } from './sealing.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
@@ -41,7 +40,7 @@ export interface EncryptedStore {
   getSealedMany(tenant: string, keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
   /** Returns the first value among the keys, with the index of its key; without content if the value is damaged. */
   getSealedFirst(tenant: string, keys: readonly string[]): Promise<FirstSealed | undefined>;
-  /** Extends the retention of originals that are in use. Returns at once, and writes only now and then: see renewals.ts. */
+  /** Extends the retention of originals that are in use. Returns at once, and writes only now and then: see `createRenewals`. */
   renewOriginals(ids: readonly string[]): void;
   /** Extends the retention of a value that `putSealed` or `keep` stored under this key for `ttlMs`. */
   renewSealed(tenant: string, key: string, ttlMs: number, known?: SealedUse): void;
@@ -266,4 +265,117 @@ export function secretFor(given: Store | undefined, secret: Uint8Array | undefin
     );
   }
   return secret ?? crypto.getRandomValues(new Uint8Array(32));
+}
+
+// Digests of bytes, and memory ids: `mem_` and 16 characters of Crockford's base32 (80 bits). Code that must not use Node gets
+// the byte operations passed in.
+
+// https://www.crockford.com/base32.html, in lower case: no i, l, o, u.
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+const shape = /^mem_[0-9a-hjkmnp-tv-z]{16}$/;
+
+/** True for text that has the form of a memory id. Only the encrypted store knows whether an original exists under it. */
+export function isMemoryId(text: string): boolean {
+  return shape.test(text);
+}
+
+/** Returns the distinct memory ids in a text. */
+export function memoryIdsIn(bytes: Uint8Array): readonly string[] {
+  return [...new Set(new TextDecoder().decode(bytes).match(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g))];
+}
+
+/** Encodes the first 80 bits of a digest as 16 characters. Needs at least 10 bytes. */
+export function base32Of(digest: Uint8Array): string {
+  let bits = 0n;
+  for (const byte of digest.subarray(0, 10)) bits = (bits << 8n) | BigInt(byte);
+  let text = '';
+  for (let shift = 75n; shift >= 0n; shift -= 5n) text += alphabet[Number((bits >> shift) & 31n)];
+  return text;
+}
+
+/** Returns the SHA-256 of the bytes as base64url, 43 characters. */
+export function sha256(bytes: Uint8Array): string {
+  return hash('sha256', bytes, 'base64url');
+}
+
+/** Size of the largest compared block: a power of the factor by which blocks shrink, so that the last blocks have one byte. */
+const block = 8 ** 5;
+
+/** Returns the length of the common prefix of two byte arrays. */
+export function commonLength(one: Uint8Array, other: Uint8Array): number {
+  const length = Math.min(one.length, other.length);
+  let at = 0;
+  for (let size = block; size > 0; size = Math.floor(size / 8)) {
+    while (at + size <= length && isSame(one, other, at, size)) at += size;
+  }
+  return at;
+}
+
+function isSame(one: Uint8Array, other: Uint8Array, at: number, size: number): boolean {
+  return Buffer.compare(one.subarray(at, at + size), other.subarray(at, at + size)) === 0;
+}
+
+// Renewals extend the retention of records from their last use. Renewing is a write, so not every use renews: a record is renewed
+// when a tenth of its retention, at most one day, has passed since this process last wrote or renewed it. Nobody waits for a
+// renewal, and a failed one is left to a later use. Records used in one turn of the event loop are renewed in one call of the store.
+
+export type Renewals = {
+  /** Notes that these keys were written just now. */
+  written(keys: readonly string[]): void;
+  /** Notes that a record is used now and must be kept for `ttlMs` from now on. Returns at once. */
+  used(key: string, ttlMs: number, known?: RecordUse): void;
+};
+
+type RecordUse = {
+  /** When the record was written, in milliseconds since the epoch, if the record says so. */
+  readonly writtenAt?: number | undefined;
+  /** Further keys that are renewed together with this one. */
+  readonly along?: () => readonly string[];
+};
+
+/** The number of records whose last write or renewal this process remembers. It renews any other record at its next use. */
+const maxRemembered = 100_000;
+
+const dayMs = 24 * 60 * 60 * 1_000;
+
+export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock): Renewals {
+  const freshAt = new LRUCache<string, number>({ max: maxRemembered });
+  /** Keys to renew, by their retention in milliseconds. */
+  const due = new Map<number, string[]>();
+
+  function renewLater(keys: readonly string[], ttlMs: number): void {
+    if (due.size === 0) setImmediate(renewDue);
+    const others = due.get(ttlMs);
+    if (others) others.push(...keys);
+    else due.set(ttlMs, [...keys]);
+  }
+
+  function renewDue(): void {
+    const now = clock();
+    for (const [ttlMs, keys] of due) void renew(keys, now + ttlMs);
+    due.clear();
+  }
+
+  async function renew(keys: readonly string[], expiresAt: number): Promise<void> {
+    try {
+      await store.touch(keys, expiresAt);
+    } catch {
+      for (const key of keys) freshAt.delete(key);
+    }
+  }
+
+  return {
+    written(keys) {
+      const now = clock();
+      for (const key of keys) freshAt.set(key, now);
+    },
+    used(key, ttlMs, { writtenAt = Number.NEGATIVE_INFINITY, along } = {}) {
+      const now = clock();
+      const latest = now - Math.min(ttlMs / 10, dayMs);
+      if ((freshAt.get(key) ?? Number.NEGATIVE_INFINITY) > latest) return;
+      const isFresh = writtenAt > latest;
+      freshAt.set(key, isFresh ? writtenAt : now);
+      if (!isFresh) renewLater([key, ...(along?.() ?? [])], ttlMs);
+    },
+  };
 }

@@ -5,10 +5,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
-import { sha256 } from './ids.ts';
-import { nextTurn, type FirstSealed, type Sealed, type EncryptedStore } from './encrypted-store.ts';
-import { encodeFold, type Fold, foldKeys, parseFold, parseSentWith, type SentWith } from './fold-records.ts';
-import { encodeRecord } from './versioned-record.ts';
+import { type EncryptedStore, type FirstSealed, type Sealed, nextTurn, sha256 } from './encrypted-store.ts';
+import { decodeRecord, encodeRecord } from './sealing.ts';
 
 /** A fold, and how many messages of the conversation match it: all of the fold's messages, or fewer when the newest ones differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };
@@ -123,13 +121,6 @@ export function createFoldStore({
   });
   /** Folds that this process uses although the store has not accepted them (yet). */
   const unsaved = new WeakSet<Fold>();
-  const writeAlone =
-    (tenant: string): Write =>
-    (record) =>
-      encryptedStore.keep(tenant, [], record);
-
-  const isShared = (): boolean => encryptedStore.isShared ?? true;
-
   return {
     async find(tenant, links) {
       await load(tenant, links);
@@ -138,7 +129,8 @@ export function createFoldStore({
     findHere: (tenant, links) => decide(tenant, links, 'unknown links are skipped'),
     async record(tenant, links, made, options = {}) {
       const length = links.length - 1;
-      const { from = length, yieldsTo, rememberLocally = false, write = writeAlone(tenant) } = options;
+      const { from = length, yieldsTo, rememberLocally = false } = options;
+      const write: Write = options.write ?? ((record) => encryptedStore.keep(tenant, [], record));
       const fold: Fold = { length, ...made, id: sha256(encodeFold({ length, ...made })) };
       const link = links[length]!;
       const prefixes = links.slice(Math.max(from, length - maxLinks + 1, 1), length);
@@ -158,11 +150,8 @@ export function createFoldStore({
       });
       if (inTheWay) {
         const { at, content } = inTheWay;
-        remember(
-          tenant,
-          link,
-          at === 0 ? { fold: parseFold(content) } : { sentWith: parseSentWith(content) },
-        );
+        const other = at === 0 ? { fold: parseFold(content) } : { sentWith: parseSentWith(content) };
+        remember(tenant, link, other);
         const found = decide(tenant, links);
         return { alreadySent: { ...found, sentAs: found.sentAs ?? { limit: undefined } } };
       }
@@ -171,7 +160,8 @@ export function createFoldStore({
       for (const prefix of prefixes) remember(tenant, prefix, { prefixFold: fold });
       return 'recorded';
     },
-    async markSent(tenant, links, found, { write = writeAlone(tenant), ...sent }) {
+    async markSent(tenant, links, found, { write: given, ...sent }) {
+      const write: Write = given ?? ((record) => encryptedStore.keep(tenant, [], record));
       const link = links.at(-1)!;
       const unless = [foldKeys.fold(link), foldKeys.sentWith(link)];
       if (found && isOfAnotherBranch(found, tenant, links)) {
@@ -182,7 +172,7 @@ export function createFoldStore({
       }
       const sentWith: SentWith = { with: found && { matched: found.matched, id: found.fold.id }, ...sent };
       remember(tenant, link, { sentWith });
-      if (!isShared()) return;
+      if (!(encryptedStore.isShared ?? true)) return;
       const record = {
         keys: [foldKeys.sentWith(link)],
         content: encodeRecord(sentWith),
@@ -338,4 +328,71 @@ const kinds = ['fold', 'sentWith', 'prefixFold'] as const;
 
 function keyIn(tenant: string, link: string): string {
   return `${tenant}/${link}`;
+}
+
+// Records of folds: a fold, and the fold that a request was sent with; their keys and their format on disk
+
+/** A recorded set of edits over the first `length` messages. It is complete: it includes the edits of earlier folds. */
+export type Fold = {
+  /** Messages of the conversation as its client sent it. */
+  readonly length: number;
+  readonly edits: readonly Edit[];
+  /** The provider rejected this conversation with edits and accepted it without: it is not folded for a while. */
+  readonly foldingDisabled: boolean;
+  /** When the provider did so, in milliseconds since the epoch; undefined when it did not, or when that is unknown. */
+  readonly foldingDisabledSince?: number | undefined;
+  /** The store does not have this fold: it failed or did not answer before the request had to be sent. Never written to a store. */
+  readonly isUnsaved?: boolean | undefined;
+  /** The prefix whose places the edits name; undefined when there are no edits. */
+  readonly over?: Prefix | undefined;
+  /** Index of the first message whose tool results were made smaller on arrival; undefined when that need not be remembered. */
+  readonly shrinksFrom?: number | undefined;
+  /** When the request was sent that this fold was made for, in milliseconds since the epoch. */
+  readonly at?: number | undefined;
+  /** Token limit of the request that this fold was made for; undefined when it had none. */
+  readonly limit?: number | undefined;
+  /** A digest of the fold that identifies it. */
+  readonly id: string;
+};
+
+/** A prefix of a conversation, hidden recalls included: how many messages it has, and its hash. */
+export type Prefix = { readonly messages: number; readonly link: string };
+
+/** Says which fold a request without a fold of its own was sent with, or that it was sent without any. */
+type SentWith = Pick<Fold, 'at' | 'limit'> & {
+  readonly with?: { readonly matched: number; readonly id: string } | undefined;
+};
+
+/** The keys in the store, by prefix hash. */
+const foldKeys = {
+  fold: (link: string) => `fold/${link}`,
+  sentWith: (link: string) => `sent/${link}`,
+  prefixFold: (link: string) => `near/${link}`,
+};
+
+/** Fields that records on disk call by an older name. */
+const namesOnDisk: readonly (readonly [name: keyof Fold, onDisk: string])[] = [
+  ['foldingDisabled', 'alone'],
+  ['foldingDisabledSince', 'aloneSince'],
+];
+
+/** Encodes a fold, with or without its id. Fields keep their order, since the id is a digest of the bytes. */
+function encodeFold(fold: Omit<Fold, 'id'>): Uint8Array {
+  return encodeRecord(renamed(fold, new Map<string, string>(namesOnDisk)));
+}
+
+/** Reads a fold; undefined for a record that is missing or of a later version. */
+function parseFold(record: Uint8Array | undefined): Fold | undefined {
+  const stored = record && (decodeRecord(record, 'A fold') as object | undefined);
+  if (stored === undefined) return undefined;
+  return renamed(stored, new Map(namesOnDisk.map(([name, onDisk]) => [onDisk, name]))) as Fold;
+}
+
+function renamed(record: object, names: ReadonlyMap<string, string>): object {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [names.get(name) ?? name, value]));
+}
+
+/** Reads the record of a sent request; undefined for one that is missing or of a later version. */
+function parseSentWith(record: Uint8Array | undefined): SentWith | undefined {
+  return record && (decodeRecord(record, 'The record of a sent request') as SentWith | undefined);
 }

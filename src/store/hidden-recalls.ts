@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { HiddenRecall } from '../conversation/hidden-recall.ts';
 import type { Clock } from './store.ts';
 import type { EncryptedStore } from './encrypted-store.ts';
-import { decodeRecord, encodeRecord } from './versioned-record.ts';
+import { decodeRecord, encodeRecord } from './sealing.ts';
 
 export interface HiddenRecalls {
   /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { base32Of, isMemoryId } from './ids.ts';
+import { base32Of, isMemoryId } from './encrypted-store.ts';
 
 describe('isMemoryId', () => {
   it('recognizes the form of an id', () => {

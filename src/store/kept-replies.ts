@@ -4,10 +4,9 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { KeptReply } from '../conversation/hidden-recall.ts';
-import { sha256 } from './ids.ts';
+import { type EncryptedStore, sha256 } from './encrypted-store.ts';
 import type { Clock } from './store.ts';
-import type { EncryptedStore } from './encrypted-store.ts';
-import { decodeRecord, encodeRecord } from './versioned-record.ts';
+import { decodeRecord, encodeRecord } from './sealing.ts';
 
 export interface KeptReplies {
   /** Returns the reply that this process remembers, without reading the store. */

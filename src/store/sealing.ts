@@ -8,17 +8,18 @@
  * content is compressed. Small content is compressed at once and large content in Node's thread pool, so the event loop is never blocked
  * for long.
  */
+import { LRUCache } from 'lru-cache';
 import {
+  type KeyObject,
   createCipheriv,
   createDecipheriv,
   createSecretKey,
   hkdfSync,
   randomBytes,
-  type KeyObject,
 } from 'node:crypto';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { LRUCache } from 'lru-cache';
+import { LeporelloError } from '../errors.ts';
 
 export type Sealer = {
   /** Encrypts content. `tenant`: at most 255 ASCII characters. `place`: the key that the record is stored under. */
@@ -152,4 +153,24 @@ async function compress(bytes: Uint8Array, format: number): Promise<Uint8Array> 
 /** Returns a plain Uint8Array view of a Node buffer. */
 function plain(buffer: Uint8Array): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+}
+
+// The content of our records: JSON with a version. It is encrypted by us, so only its version is checked; a record of a later version
+// counts as absent.
+
+const VERSION = 1;
+
+export function encodeRecord(record: object): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify({ version: VERSION, ...record }));
+}
+
+/** Decodes a record; undefined for one of a later version. `what` names its kind in errors. Throws `store-failed` for bytes that are not JSON. */
+export function decodeRecord(bytes: Uint8Array, what: string): unknown {
+  try {
+    const { version, ...kept } = JSON.parse(new TextDecoder().decode(bytes)) as { readonly version: number };
+    return version === VERSION ? kept : undefined;
+  } catch (cause) {
+    const message = `${what} in the store is not JSON. Delete the data folder to start with an empty store.`;
+    throw new LeporelloError('store-failed', message, { cause });
+  }
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { estimateFrom } from './token-counter.ts';
-import { loadExactCounter } from './exact.ts';
+import { loadExactCounter } from './load-counter.ts';
 
 const base = await loadExactCounter('o200k_base');
 

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, it } from 'vitest';
-import { loadExactCounter } from './exact.ts';
+import { loadExactCounter } from './load-counter.ts';
 
 const recorded = '../shared/data/trajectories-dev.jsonl.gz';
 

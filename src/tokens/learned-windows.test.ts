@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLearnedWindows } from './learned-windows.ts';
+import { createLearnedWindows } from './calibration.ts';
 
 const key = { tenant: 't', upstream: 'https://a.example', model: 'm' };
 

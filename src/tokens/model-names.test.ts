@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bestMatch, namesOf } from './model-names.ts';
+import { bestMatch, namesOf } from './catalog.ts';
 
 describe('namesOf', () => {
   it.each([

@@ -1,11 +1,10 @@
 /**
  * Describes models by name: tokenizer, image rule, wrapping, window, cache lifetime, and shortest cached prompt. Data, and the
  * one lookup over it; windows come from a maintained package (`catalog.ts`) and are listed here only if that has none. Keys are
- * name patterns as `model-names.ts` explains them.
+ * name patterns as `namesOf` lists them.
  */
-import { loadCatalog } from './catalog.ts';
+import { bestMatch, loadCatalog } from './catalog.ts';
 import { type Costs, type ImageRule, USUAL_COSTS, type Estimate } from './token-counter.ts';
-import { bestMatch } from './model-names.ts';
 import type { OwnCounter } from './own-counter.ts';
 import type { Token } from './bpe.ts';
 

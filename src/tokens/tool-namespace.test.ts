@@ -4,7 +4,7 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { gemini } from '../codecs/gemini/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
-import { sha256 } from '../store/ids.ts';
+import { sha256 } from '../store/encrypted-store.ts';
 import { createConversationCounter } from './count-conversation.ts';
 import { loadTokenCounter } from './load-counter.ts';
 import { renderTool } from './tool-namespace.ts';

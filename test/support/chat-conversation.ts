@@ -2,7 +2,7 @@
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { ReadContext } from '../../src/codecs/codec.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
-import { sha256 } from '../../src/store/ids.ts';
+import { sha256 } from '../../src/store/encrypted-store.ts';
 
 /** One step of a conversation; `calls` with results stand for an assistant message and the tool messages that answer it. */
 export type Step =

@@ -5,7 +5,7 @@ import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
 import { originalsOf, withOriginalIds } from '../../src/conversation/edit.ts';
 import { pairCalls } from '../../src/conversation/turns.ts';
-import { sha256 } from '../../src/store/ids.ts';
+import { sha256 } from '../../src/store/encrypted-store.ts';
 import type { FoldView, Protection, Strategy } from '../../src/strategies/strategy.ts';
 import { chatBody, freshReading, readChat, type Step } from './chat-conversation.ts';
 

@@ -1,13 +1,12 @@
 /** An engine over an in-memory store for tests, with every part real but for the window, which the test chooses. */
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
 import type { EngineOptions } from '../../src/engine/types.ts';
-import { sha256 } from '../../src/store/ids.ts';
+import { type EncryptedStore, createEncryptedStore, sha256 } from '../../src/store/encrypted-store.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
 import { createHiddenRecalls } from '../../src/store/hidden-recalls.ts';
 import { createKeptReplies } from '../../src/store/kept-replies.ts';
 import { createFoldStore } from '../../src/store/fold-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { createEncryptedStore, type EncryptedStore } from '../../src/store/encrypted-store.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import { loadTokenCounter } from '../../src/tokens/load-counter.ts';
 import { defaultTriggers, type TriggerOptions } from '../../src/triggers/default-triggers.ts';

@@ -6,7 +6,7 @@ import { cutResults, enginePolicy, fullContext, keepLast, type Policy } from '..
 import { figuresOf } from '../../replay/figures.ts';
 import { readRecording, type RecordingSource } from '../../replay/recording.ts';
 import { type Played, replay as play } from '../../replay/replay.ts';
-import { loadExactCounter } from '../../tokens/exact.ts';
+import { loadExactCounter } from '../../tokens/load-counter.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
 import type { ReplayArgs } from '../args.ts';
 import { byteLines, isBlank, openInput, recordsOf, systemProblem } from '../compact/input.ts';

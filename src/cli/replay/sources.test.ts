@@ -3,7 +3,7 @@ import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { chatBody, freshReading, type Step } from '../../../test/support/chat-conversation.ts';
 import { createConversationCounter } from '../../tokens/count-conversation.ts';
-import { loadExactCounter } from '../../tokens/exact.ts';
+import { loadExactCounter } from '../../tokens/load-counter.ts';
 import { conversationBody } from './conversation-body.ts';
 import { chat, readSource, wholeConversations } from './sources.ts';
 

@@ -3,7 +3,7 @@
  * gets a prefix; every other line is the body of a request as it was sent.
  */
 import { prefixLinks } from '../../conversation/prefix-hash.ts';
-import { sha256 } from '../../store/ids.ts';
+import { sha256 } from '../../store/encrypted-store.ts';
 import type { ReplayFormat, RecordingSource } from '../../replay/recording.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
 import type { Format } from '../args.ts';

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
 import { prefixLinks } from '../../../src/conversation/prefix-hash.ts';
-import { sha256 } from '../../../src/store/ids.ts';
+import { sha256 } from '../../../src/store/encrypted-store.ts';
 import { requestsFor } from './arbitrary.ts';
 import { isAbsent, skipped } from './each-answer.ts';
 import type { CodecFixture } from './fixture.ts';

@@ -2,7 +2,7 @@
 import type { Codec, ReadContext } from '../../../src/codecs/codec.ts';
 import { type Conversation, textOf, textsOf } from '../../../src/conversation/conversation.ts';
 import { scanObject, skipSpace } from '../../../src/conversation/json-scan.ts';
-import { sha256 } from '../../../src/store/ids.ts';
+import { sha256 } from '../../../src/store/encrypted-store.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
