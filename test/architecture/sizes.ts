@@ -2,7 +2,7 @@
 import type { SourceFile } from './source-file.ts';
 
 const longest = 400;
-const median = 150;
+const median = 180;
 
 export function lengthProblems(files: readonly SourceFile[]): readonly string[] {
   return files
