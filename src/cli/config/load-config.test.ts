@@ -79,7 +79,7 @@ describe('loadConfig', () => {
           maxBodyBytes: 67_108_864,
           prepareDeadlineMs: 2_000,
           storeDeadlineMs: 500,
-          foldThreadBytes: 524_288,
+          foldThreadBytes: 262_144,
           drainMs: 30_000,
         },
         memory: { ttlDays: 30, redis: false },

@@ -24,7 +24,7 @@ import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 
 /** Options of the fold threads. */
 export type FoldThreadOptions = {
-  /** Bytes of the smallest body that is folded in a thread; bodies of eight times as many use a second thread. Default: 524,288. */
+  /** Bytes of the smallest body that is folded in a thread; bodies of eight times as many use a second thread. Default: 262,144. */
   readonly fromBytes?: number;
   /** Megabytes of heap of each thread; a thread that needs more ends. Default: 2,048. */
   readonly heapMb?: number;
@@ -47,7 +47,7 @@ export type FoldThread = {
  * Bytes of the smallest body that is folded in a thread, by default. Measured (bench/hostile.ts): the worst bodies of this size take about
  * 50 ms of CPU when they are first seen. Sending one to another thread and back takes 0.1 ms or more.
  */
-export const defaultFoldThreadBytes = 512 * 1024;
+export const defaultFoldThreadBytes = 256 * 1024;
 
 /** Bytes of a body per token, at least, in all but unusual bodies. */
 const bytesPerToken = 3;
