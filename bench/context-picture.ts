@@ -8,7 +8,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { assembleGateway } from '../src/gateway/assemble.ts';
+import { assembleGateway } from '../src/gateway/app.ts';
 import { serveNode } from '../src/gateway/http/node-server.ts';
 import { undiciUpstream } from '../src/gateway/http/undici-upstream.ts';
 import type { Receipt } from '../src/receipts/receipt.ts';

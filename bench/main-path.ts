@@ -13,7 +13,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { assembleGateway } from '../src/gateway/assemble.ts';
+import { assembleGateway } from '../src/gateway/app.ts';
 import { serveNode } from '../src/gateway/http/node-server.ts';
 import { undiciUpstream } from '../src/gateway/http/undici-upstream.ts';
 import { prometheusMetrics } from '../src/gateway/receipts/prometheus.ts';

@@ -4,7 +4,7 @@ import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { assembleGateway } from '../../src/gateway/assemble.ts';
+import { assembleGateway } from '../../src/gateway/app.ts';
 import { headersToClient, headersToUpstream } from '../../src/gateway/http/http.ts';
 import { readBody } from '../../src/gateway/http/body.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';

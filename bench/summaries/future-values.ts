@@ -3,7 +3,7 @@
  * the values that the next calls used the recorded summary shows, which an extractive one of the same size does, and whether memory
  * brings the others.
  */
-import { resolveRecall } from '../../src/recall/resolve.ts';
+import { resolveRecall } from '../../src/recall/tool.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
 import { originalOfMessages } from '../../src/conversation/edit.ts';
 import { holds } from '../../src/replay/needs.ts';

@@ -4,7 +4,7 @@
  */
 import { type ParseArgsOptionsConfig, parseArgs as parseFlags } from 'node:util';
 import { LeporelloError } from '../errors.ts';
-import { parseRange } from '../recall/lines.ts';
+import { parseRange } from '../recall/read-original.ts';
 import { nearest } from '../library/checks.ts';
 
 /** A parsed command line. */

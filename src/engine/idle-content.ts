@@ -6,8 +6,12 @@ import type { Message, Part } from '../conversation/conversation.ts';
 import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { type Shrink, savedByMessage } from './references.ts';
-import { type EditedPlaces, placesEdited, remainingTokens } from '../strategies/lib/editable-texts.ts';
-import { longArguments } from '../strategies/lib/long-arguments.ts';
+import {
+  type EditedPlaces,
+  longArguments,
+  placesEdited,
+  remainingTokens,
+} from '../strategies/lib/editable-texts.ts';
 import type { EvictionCandidate, Evicts, KeepForRequests } from '../triggers/trigger.ts';
 
 /** The approximate tokens of a stub, and of a part with a stub in it. */

@@ -1,14 +1,17 @@
 /**
- * The core of the gateway turns a request (values and bytes) into a response (values and bytes). It has no transport and no clock.
- * This file guards and routes each request; model-call.ts serves model calls, admin.ts the gateway's own paths.
+ * Assembles the gateway from its settings, and guards and routes each request. The gateway turns a request (values and bytes) into a
+ * response (values and bytes) and has no transport; model-call.ts serves model calls, admin.ts the gateway's own paths.
  */
 import type { Codec, GatewayProblem } from '../codecs/codec.ts';
+import type { Engine } from '../engine/engine.ts';
 import { answerOwn } from './admin.ts';
+import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
 import {
   type GatewayRequest,
   type GatewayResponse,
   type Handler,
   type HeaderList,
+  type Upstream,
   headerOf,
   headersToClient,
   headersToUpstream,
@@ -16,10 +19,38 @@ import {
   problemResponse,
   upstreamProblem,
 } from './http/http.ts';
-import { carriesToken } from './routing/tenant.ts';
 import { serveModel } from './model-call.ts';
 import type { GatewayOptions } from './options.ts';
+import { createCostTracker, createReceiptLog, pricesFrom } from './receipts/receipts.ts';
+import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
+import { type UpstreamUrls, defaultUpstreams } from './routing/provider-of.ts';
 import { routeOf } from './routing/routes.ts';
+import { type TenantSetting, carriesToken, createTenantRule } from './routing/tenant.ts';
+import {
+  type Checks,
+  allowed,
+  checkSettings,
+  isText,
+  listOf,
+  object,
+  positiveNumber,
+  secret as secretValue,
+  shown,
+  trueOrFalse,
+  wholeNumber,
+} from '../library/checks.ts';
+import { type FoldSettings, createDefaultEngine } from '../library/default-engine.ts';
+import { foldChecks } from '../library/settings.ts';
+import { createReceiptTotals } from '../receipts/totals.ts';
+import {
+  type EncryptedStore,
+  createEncryptedStore,
+  isTenantLabel,
+  tenantWords,
+} from '../store/encrypted-store.ts';
+import { type KeptReplies, createKeptReplies } from '../store/kept-replies.ts';
+import type { Store } from '../store/store.ts';
+import { loadModelInfo } from '../tokens/models.ts';
 
 /** Creates the handler of all requests. */
 export function createGateway(options: GatewayOptions): Handler {
@@ -131,4 +162,173 @@ function hostName(authority: string): string {
 
 function refusal(status: number, message: string): GatewayResponse {
   return jsonResponse(status, { error: { type: 'permission_error', message } });
+}
+
+// Assembling: the gateway is made from its settings. Nothing is opened here: the store and the upstream are passed in.
+
+/** Settings of the gateway: those of the engine, and limits, upstreams and access. */
+export type GatewaySettings = FoldSettings & {
+  /** Base URLs of the upstreams. Default: the providers' own. */
+  readonly urls?: Partial<UpstreamUrls>;
+  /** Bytes of a request body at most; larger bodies are answered with 413. Default: 64 MiB. */
+  readonly maxBodyBytes?: number;
+  /** Milliseconds that folding may take; after that the request is sent without a new fold. Default: 2,000. */
+  readonly prepareDeadlineMs?: number;
+  /** Limits of recalls: rounds in one request (default 5), and tokens of one answer (default 8,000). */
+  readonly recall?: { readonly maxRounds?: number; readonly maxTokens?: number };
+  /** Credential that shows the receipts and originals of all tenants; at least 16 characters. It is never sent to a provider. */
+  readonly adminToken?: string;
+  /**
+   * True to show `/metrics`, which covers all tenants, to anyone when there is no `adminToken`. Default: true only when all requests belong
+   * to one `tenant`.
+   */
+  readonly openMetrics?: boolean;
+  /** Decides which tenant a request belongs to. Default: `credential`. Use `local` for a gateway that only its user's machine can reach. */
+  readonly tenant?: TenantSetting;
+  /** Host names, without a port, that requests may be addressed to; others are answered with 421. Default: any. */
+  readonly allowedHosts?: readonly string[];
+};
+
+/** Parts that the gateway is assembled from: everything that does input or output. */
+export type GatewayDeps = {
+  readonly store: Store;
+  readonly secret: Uint8Array;
+  readonly upstream: Upstream;
+  readonly log: GatewayLog;
+  /** Metrics, such as `prometheusMetrics()`. Default: none. */
+  readonly metrics?: GatewayMetrics;
+  /** Folds large requests in another thread, such as `foldThread()` of `leporello/gateway/node`. Default: all are folded in this thread. */
+  readonly foldThread?: { engineFor(parts: EngineParts): Engine };
+};
+
+/** Parts from which an engine in another thread is built, over the same store. */
+export type EngineParts = {
+  /** The engine in the main thread. */
+  readonly local: Engine;
+  readonly settings: FoldSettings;
+  readonly secret: Uint8Array;
+  /** The store, without a deadline for its calls. */
+  readonly store: Store;
+  readonly encryptedStore: EncryptedStore;
+  /** Replies that the local engine has recorded. */
+  readonly keptReplies: KeptReplies;
+  readonly log: GatewayLog;
+};
+
+/** Returns the gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
+export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): Handler {
+  checkSettings(gatewayCheck, settings);
+  const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
+  const encryptedStore = createEncryptedStore({
+    store: deps.store,
+    secret: deps.secret,
+    ttlMs,
+    storeDeadlineMs,
+  });
+  const keptReplies = createKeptReplies({ encryptedStore, ttlMs });
+  const local = createDefaultEngine(settings, encryptedStore, { keptReplies });
+  const { store, secret, log, foldThread } = deps;
+  return createGateway({
+    engine:
+      foldThread?.engineFor({
+        local,
+        settings: foldSettings(settings),
+        secret,
+        store,
+        encryptedStore,
+        keptReplies,
+        log,
+      }) ?? local,
+    encryptedStore,
+    upstream: deps.upstream,
+    urls: { ...defaultUpstreams, ...settings.urls },
+    receipts: createReceiptLog(),
+    totals: createReceiptTotals(),
+    prices: pricesFrom(settings.prices),
+    costs: createCostTracker(),
+    metrics: deps.metrics,
+    openMetrics: settings.openMetrics ?? isOneTenant(settings.tenant),
+    log: deps.log,
+    summaries: backgroundSummarizer(settings, deps.log),
+    recall: { maxRounds: settings.recall?.maxRounds ?? 5, maxTokens: settings.recall?.maxTokens ?? 8_000 },
+    maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,
+    prepareDeadlineMs: settings.prepareDeadlineMs ?? 2_000,
+    adminToken: settings.adminToken,
+    tenants: createTenantRule(settings.tenant ?? 'credential', encryptedStore),
+    allowedHosts: settings.allowedHosts,
+    clock: () => performance.timeOrigin + performance.now(),
+    newId: () => crypto.randomUUID(),
+  });
+}
+
+/** True when all requests belong to one tenant: then metrics reveal nothing about others. */
+function isOneTenant(tenant: TenantSetting | undefined): boolean {
+  return typeof tenant === 'string' && tenant !== 'credential';
+}
+
+/** True for a text of at least 16 characters: a shorter token could be guessed, and could occur in headers by chance. */
+function isAdminToken(value: unknown): boolean {
+  return typeof value === 'string' && value.length >= 16;
+}
+
+const url = secretValue(
+  'an http or https URL without user, query and fragment, such as https://api.example.org/v1',
+  isBaseUrl,
+  (value) => (typeof value === 'string' ? shown(value.replace(/[^/@]*@/g, '...@')) : shown(value)),
+);
+
+/** True for a URL without credentials: these would not be sent, and would show up in error messages. */
+function isBaseUrl(value: unknown): boolean {
+  if (typeof value !== 'string' || !URL.canParse(value)) return false;
+  const { protocol, username, password, search, hash } = new URL(value);
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}
+
+const gatewayCheck = object<GatewaySettings>({
+  ...foldChecks,
+  urls: object<UpstreamUrls>(
+    Object.fromEntries(Object.keys(defaultUpstreams).map((key) => [key, url])) as Checks<UpstreamUrls>,
+  ),
+  maxBodyBytes: wholeNumber(1),
+  prepareDeadlineMs: positiveNumber,
+  recall: object<NonNullable<GatewaySettings['recall']>>({
+    maxRounds: wholeNumber(1, 100),
+    maxTokens: wholeNumber(1),
+  }),
+  adminToken: secretValue('a text of at least 16 characters', isAdminToken, () => 'not allowed'),
+  openMetrics: trueOrFalse,
+  // createTenantRule checks objects and says what is wrong with them.
+  tenant: allowed(tenantWords, (value) => typeof value === 'object' || isTenantLabel(value)),
+  allowedHosts: listOf('host names without ports', isText),
+});
+
+/** Returns the settings of the engine, without those of the gateway. */
+function foldSettings(settings: GatewaySettings): FoldSettings {
+  const others = new Set<keyof GatewaySettings>([
+    'urls',
+    'maxBodyBytes',
+    'prepareDeadlineMs',
+    'recall',
+    'adminToken',
+    'openMetrics',
+    'tenant',
+    'allowedHosts',
+  ]);
+  return Object.fromEntries(
+    Object.entries(settings).filter(([key]) => !others.has(key as keyof GatewaySettings)),
+  );
+}
+
+function backgroundSummarizer(
+  { summaries, models }: GatewaySettings,
+  log: GatewayLog,
+): BackgroundSummarizer | undefined {
+  if (!summaries || summaries.kind !== 'model') return undefined;
+  const { model, deadlineMs = 60_000 } = summaries;
+  return createBackgroundSummarizer({
+    model,
+    deadlineMs,
+    infoOf: (name) => loadModelInfo(name, models ?? {}),
+    log,
+  });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
-import { recordHiddenRecalls } from './hidden-recall-recorder.ts';
+import { recordHiddenRecalls } from './recall-loop.ts';
 
 const call = (id: string) => ({ id, name: 'read_memory', argumentsJson: '{}' });
 const answers = (id: string): readonly RecallAnswer[] => [{ call: call(id), text: `answer ${id}` }];

@@ -8,9 +8,8 @@ import type { ScriptedPart } from '../../test/support/codec-suite/fixture.ts';
 import { chatFixture } from '../../test/support/codec-suite/openai-chat/fixture.ts';
 import { outline } from '../../test/support/codec-suite/outline.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { recordHiddenRecalls } from './hidden-recall-recorder.ts';
+import { recordHiddenRecalls, relayStream } from './recall-loop.ts';
 import type { UpstreamResponse } from './http/http.ts';
-import { relayStream } from './recall-loop.ts';
 
 const asked: readonly Step[] = [{ user: 'What does the log say?' }];
 

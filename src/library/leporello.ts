@@ -10,8 +10,7 @@ import {
 import { type FoldSettings, createDefaultEngine } from './default-engine.ts';
 import { checkSettings, object, secret as secretValue, shown, thingWith } from './checks.ts';
 import { foldChecks } from './settings.ts';
-import { resolveRecall } from '../recall/resolve.ts';
-import { recallToolFor } from '../recall/tool.ts';
+import { recallToolFor, resolveRecall } from '../recall/tool.ts';
 import { checkedTenant, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { assembleGateway, type GatewaySettings } from '../gateway/assemble.ts';
+import { assembleGateway, type GatewaySettings } from '../gateway/app.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody } from '../../test/support/chat-conversation.ts';
 import { createCalibration } from '../tokens/calibration.ts';

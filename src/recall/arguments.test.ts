@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseArguments } from './arguments.ts';
+import { parseArguments } from './tool.ts';
 
 const bare = { of: 'one', query: undefined, lines: undefined, path: undefined };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveRecall } from './resolve.ts';
+import { resolveRecall } from './tool.ts';
 import { documentSpan } from './json-text.ts';
 import { messageText } from './read-original.ts';
 

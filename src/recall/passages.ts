@@ -3,7 +3,7 @@
  * query first. Pure; one pass over each text and no index, because each text is searched once.
  */
 import { wholeAfter, wholeBefore } from '../conversation/fit.ts';
-import type { TextSpan } from './lines.ts';
+import type { TextSpan } from './read-original.ts';
 import {
   bm25,
   countTerm,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveRecall } from './resolve.ts';
+import { resolveRecall } from './tool.ts';
 
 const countTokens = (text: string): number => Math.ceil(text.length / 4);
 

@@ -3,8 +3,7 @@
  * names other matches. Pure.
  */
 import { type CountTokens, clip, longestFit, wholeBefore } from '../conversation/fit.ts';
-import { spellRange } from './lines.ts';
-import type { TextSpan } from './lines.ts';
+import { type TextSpan, spellRange } from './read-original.ts';
 import { findPassages, type Passage, type Source, withContext } from './passages.ts';
 
 /** A text to search. */

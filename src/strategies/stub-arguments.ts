@@ -6,10 +6,9 @@ import { bytesOf, type Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
 import { applySplices, literalBytes } from '../conversation/splice.ts';
-import { longArguments } from './lib/long-arguments.ts';
+import { longArguments, placesEdited } from './lib/editable-texts.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { argumentStub } from './lib/stub.ts';
-import { placesEdited } from './lib/editable-texts.ts';
 
 export const stubArguments: Strategy = { name: 'stub-arguments', reach: 'history', propose };
 

@@ -19,8 +19,7 @@ import {
   type CompressionTotals,
   noCompressions,
 } from '../receipts/compression.ts';
-import { resolveRecall } from '../recall/resolve.ts';
-import { recallToolFor } from '../recall/tool.ts';
+import { recallToolFor, resolveRecall } from '../recall/tool.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
+import { assembleGateway, type GatewaySettings } from '../../src/gateway/app.ts';
 import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';
 import { prometheusMetrics } from '../../src/gateway/receipts/prometheus.ts';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { array, assert, asyncProperty, constantFrom } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { assembleGateway } from '../../src/gateway/assemble.ts';
+import { assembleGateway } from '../../src/gateway/app.ts';
 import { fetchUpstream } from '../../src/gateway/http/fetch.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';

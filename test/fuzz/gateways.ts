@@ -1,5 +1,5 @@
 /** Gateways within the process that fold early, each in its own way, before a strict provider of their own. */
-import { assembleGateway, type GatewaySettings } from '../../src/gateway/assemble.ts';
+import { assembleGateway, type GatewaySettings } from '../../src/gateway/app.ts';
 import type { Handler } from '../../src/gateway/http/http.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
 import { createEncryptedStore, type EncryptedStore } from '../../src/store/encrypted-store.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { GatewaySettings } from '../../gateway/assemble.ts';
+import type { GatewaySettings } from '../../gateway/app.ts';
 import { mergeSources } from './merge-sources.ts';
 import { configSchema } from './schema.ts';
 import { gatewaySettings } from './to-settings.ts';

@@ -1,5 +1,5 @@
 /** Converts the configuration to the settings of the gateway. */
-import type { GatewaySettings } from '../../gateway/assemble.ts';
+import type { GatewaySettings } from '../../gateway/app.ts';
 import type { PriceOverrides } from '../../receipts/prices.ts';
 import type { ModelOverride, ModelOverrides } from '../../tokens/models.ts';
 import type { Config } from './schema.ts';

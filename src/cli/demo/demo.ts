@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { assembleGateway } from '../../gateway/assemble.ts';
+import { assembleGateway } from '../../gateway/app.ts';
 import { serveNode } from '../../gateway/http/node-server.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../store/sqlite/sqlite.ts';

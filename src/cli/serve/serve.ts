@@ -1,5 +1,5 @@
 /** Implements `leporello serve`: runs the gateway on a port until it is stopped. */
-import { assembleGateway } from '../../gateway/assemble.ts';
+import { assembleGateway } from '../../gateway/app.ts';
 import { foldThread } from '../../gateway/fold-thread/fold-thread.ts';
 import { type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
 import { prometheusMetrics } from '../../gateway/receipts/prometheus.ts';

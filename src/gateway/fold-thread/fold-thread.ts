@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import type { Engine } from '../../engine/engine.ts';
 import type { EngineRequest, Prepared, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
-import type { EngineParts } from '../assemble.ts';
+import type { EngineParts } from '../app.ts';
 import { type CallState, type Remote, giveUp, openCallState, openCalls } from './calls.ts';
 import type {
   ParentFunctions,
