@@ -1,6 +1,6 @@
 /** What frameworks' policies share: messages of a growing conversation as objects, and bodies with other messages in their place. */
 import type { Conversation } from '../../src/conversation/conversation.ts';
-import { concatBytes } from '../../src/conversation/splice.ts';
+import { concatBytes } from '../../src/conversation/json-scan.ts';
 
 export type ChatMessage = {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';

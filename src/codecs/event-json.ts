@@ -2,13 +2,16 @@
 import {
   type JsonRecord,
   ScanError,
+  type Splice,
+  applySplices,
+  concatBytes,
   isRecord,
+  listSplices,
   parseSpan,
   scanArray,
   scanObject,
   skipSpace,
 } from '../conversation/json-scan.ts';
-import { type Splice, applySplices, concatBytes, listSplices } from '../conversation/splice.ts';
 import { LeporelloError } from '../errors.ts';
 
 const encoder = new TextEncoder();

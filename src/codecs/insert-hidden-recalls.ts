@@ -2,7 +2,7 @@
  * Puts hidden recalls back into a body: each private round as it was sent, ahead of the rest of the client's copy of the reply.
  * How a round is spelled, and how one part is distinguished from another, is the codec's own.
  */
-import { isRecord } from '../conversation/json-scan.ts';
+import { type Insertion, type Splice, applySplices, isRecord } from '../conversation/json-scan.ts';
 import {
   bytesOf,
   decodeLiteral,
@@ -14,7 +14,6 @@ import {
 } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { HiddenRecall, RecallRound } from '../conversation/hidden-recall.ts';
-import { applySplices, type Insertion, type Splice } from '../conversation/splice.ts';
 import { type Codec, type PlacedHiddenRecall, memoized } from './codec.ts';
 import {
   maybeSame,

@@ -2,8 +2,7 @@
  * Reads the errors of providers: refusals of requests that are too long (each wire format brings the wordings of its providers),
  * and error bodies that are passed on to the client. Pure.
  */
-import { ScanError, isRecord, parseSpan } from '../conversation/json-scan.ts';
-import { concatBytes, jsonBytes } from '../conversation/splice.ts';
+import { ScanError, concatBytes, isRecord, jsonBytes, parseSpan } from '../conversation/json-scan.ts';
 import { memberBytes, setMembers, stringIn } from './event-json.ts';
 
 /** A provider's refusal of a request that is too long. */

@@ -3,8 +3,7 @@
  * serves requests that are sent without being read whole: a client's bypass, or a fold that exceeded its deadline.
  */
 import type { Conversation } from '../conversation/conversation.ts';
-import { firstElements, type Member, scanObject, skipSpace } from '../conversation/json-scan.ts';
-import { concatBytes } from '../conversation/splice.ts';
+import { type Member, concatBytes, firstElements, scanObject, skipSpace } from '../conversation/json-scan.ts';
 import type { Codec, ReadContext } from './codec.ts';
 
 const encoder = new TextEncoder();

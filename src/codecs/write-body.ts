@@ -11,14 +11,15 @@ import {
   type Span,
 } from '../conversation/conversation.ts';
 import { lastMessageOf, type Edit } from '../conversation/edit.ts';
-import { scanObject, skipSpace } from '../conversation/json-scan.ts';
 import {
+  type Insertion,
+  type Splice,
   applySplices,
   listSplices,
   literalBytes,
-  type Insertion,
-  type Splice,
-} from '../conversation/splice.ts';
+  scanObject,
+  skipSpace,
+} from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Codec, RecallTool } from './codec.ts';
 import { startsWith } from './read-body.ts';

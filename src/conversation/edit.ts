@@ -3,7 +3,7 @@
  * Indices always count in the conversation as the client sent it, before any edit.
  */
 import { type Conversation, type TextPlace, bytesOf, textsOf } from './conversation.ts';
-import { concatBytes } from './splice.ts';
+import { concatBytes } from './json-scan.ts';
 
 export type Edit =
   /**

@@ -3,8 +3,7 @@
  * same prefix has the same hash in every later request and every instance, so folds need no session id and branches cannot mix.
  */
 import type { Conversation, Message } from './conversation.ts';
-import type { Member } from './json-scan.ts';
-import { concatBytes } from './splice.ts';
+import { type Member, concatBytes } from './json-scan.ts';
 
 type Digest = (bytes: Uint8Array) => string;
 

@@ -2,8 +2,15 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonValueText } from '../../test/support/codec-suite/json-text.ts';
 import type { Span } from './conversation.ts';
-import { scanArray, scanObject } from './json-scan.ts';
-import { applySplices, concatBytes, jsonBytes, listSplices, literalBytes } from './splice.ts';
+import {
+  applySplices,
+  concatBytes,
+  jsonBytes,
+  listSplices,
+  literalBytes,
+  scanArray,
+  scanObject,
+} from './json-scan.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

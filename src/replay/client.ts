@@ -6,7 +6,7 @@ import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
 import { unremembered } from '../codecs/read-body.ts';
 import { textOf, textsOf, type Conversation } from '../conversation/conversation.ts';
 import { placeKey, type Pair } from '../conversation/turns.ts';
-import { concatBytes } from '../conversation/splice.ts';
+import { concatBytes } from '../conversation/json-scan.ts';
 import { argumentsOf, holds } from './needs.ts';
 import type { PolicyRequest, SentContext } from './policies.ts';
 import type { Need, RecordedStep, Recording, ReplayFormat } from './recording.ts';

@@ -3,7 +3,7 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import type { Codec } from '../codecs/codec.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { jsonBytes } from '../conversation/splice.ts';
+import { jsonBytes } from '../conversation/json-scan.ts';
 import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { dropRecalls } from './drop-recalls.ts';

@@ -5,7 +5,7 @@
 import { bytesOf, type Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
-import { applySplices, literalBytes } from '../conversation/splice.ts';
+import { applySplices, literalBytes } from '../conversation/json-scan.ts';
 import { longArguments, placesEdited } from './lib/editable-texts.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import { argumentStub } from './lib/stub.ts';

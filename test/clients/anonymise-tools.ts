@@ -1,7 +1,12 @@
 /** Which tools of a recorded body a fixture needs: those that were called, and one of each shape. Pure. */
 import type { Span } from '../../src/conversation/conversation.ts';
-import { type Member, scanArray, scanObject } from '../../src/conversation/json-scan.ts';
-import { listSplices, type Splice } from '../../src/conversation/splice.ts';
+import {
+  type Member,
+  type Splice,
+  listSplices,
+  scanArray,
+  scanObject,
+} from '../../src/conversation/json-scan.ts';
 
 const mostTools = 5;
 const toolLists: ReadonlySet<string> = new Set(['tools', 'functionDeclarations']);

@@ -4,8 +4,14 @@
  * a fixture comes back as it is.
  */
 import { decodeLiteral, type Span } from '../../src/conversation/conversation.ts';
-import { scanArray, scanObject, skipSpace } from '../../src/conversation/json-scan.ts';
-import { applySplices, literalBytes, type Splice } from '../../src/conversation/splice.ts';
+import {
+  type Splice,
+  applySplices,
+  literalBytes,
+  scanArray,
+  scanObject,
+  skipSpace,
+} from '../../src/conversation/json-scan.ts';
 import { toolsToDrop } from './anonymise-tools.ts';
 import { ownPaths, ownText } from './anonymise-words.ts';
 

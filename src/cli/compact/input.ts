@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { concatBytes } from '../../conversation/splice.ts';
+import { concatBytes } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -14,7 +14,7 @@ import type { Codec } from '../../codecs/codec.ts';
 import { gemini } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
-import { concatBytes, jsonBytes } from '../../conversation/splice.ts';
+import { concatBytes, jsonBytes } from '../../conversation/json-scan.ts';
 
 export type SourceOptions = {
   readonly format: Format;

@@ -4,8 +4,14 @@
  * the top-level field. https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
  */
 import type { Span } from '../../conversation/conversation.ts';
-import { type Member, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
-import { applySplices, type Splice } from '../../conversation/splice.ts';
+import {
+  type Member,
+  type Splice,
+  applySplices,
+  scanArray,
+  scanObject,
+  skipSpace,
+} from '../../conversation/json-scan.ts';
 import { markKey, usualMarkMs } from '../client-marks.ts';
 import type { CacheMarks } from '../codec.ts';
 import { startsWith, stringAt, uniqueMembers } from '../read-body.ts';

@@ -1,8 +1,7 @@
 /** Reads and rewrites complete Anthropic Messages responses, and spells our own errors in Anthropic's shape. */
-import { jsonBytes } from '../../conversation/splice.ts';
+import { isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
-import { isRecord } from '../../conversation/json-scan.ts';
 import {
   addUsage,
   jsonList,

@@ -23,8 +23,7 @@ import {
   withMembers,
 } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
-import { type JsonRecord, isRecord, parseRecord } from '../../conversation/json-scan.ts';
-import { jsonBytes } from '../../conversation/splice.ts';
+import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
 
 /** The state of the relay over all rounds. */
 type AnthropicRelay = {

@@ -5,15 +5,17 @@
  * that the client itself sent stay as they are.
  */
 import type { Span } from '../../conversation/conversation.ts';
-import { scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import {
+  type Insertion,
+  type Splice,
   applySplices,
   concatBytes,
-  type Insertion,
   jsonBytes,
   listSplices,
-  type Splice,
-} from '../../conversation/splice.ts';
+  scanArray,
+  scanObject,
+  skipSpace,
+} from '../../conversation/json-scan.ts';
 import { startsWith, stringAt } from '../read-body.ts';
 import { namedMembers } from './names.ts';
 

@@ -13,8 +13,7 @@ import {
 import { stringOf, valueOf } from './names.ts';
 import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
 import type { Span } from '../../conversation/conversation.ts';
-import { isRecord, scanArray } from '../../conversation/json-scan.ts';
-import { applySplices, jsonBytes } from '../../conversation/splice.ts';
+import { applySplices, isRecord, jsonBytes, scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 
 const decoder = new TextDecoder();

@@ -5,8 +5,7 @@
  * came in pieces is joined; every part with more than text keeps its bytes ("don't merge one part with a signature with
  * another").
  */
-import { isRecord, type JsonRecord, parseRecord } from '../../conversation/json-scan.ts';
-import { jsonBytes } from '../../conversation/splice.ts';
+import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
 import {
   type GatewayProblem,
   type ModelReply,

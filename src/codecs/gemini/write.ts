@@ -1,9 +1,15 @@
 /** Writes edits, the recall tool, continuations and prompts of our own into generateContent bodies. */
-import { isRecord, scanArray } from '../../conversation/json-scan.ts';
+import {
+  type Splice,
+  applySplices,
+  isRecord,
+  jsonBytes,
+  listSplices,
+  scanArray,
+} from '../../conversation/json-scan.ts';
 import { bytesOf, type Conversation, type Part } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import type { RecallRound } from '../../conversation/hidden-recall.ts';
-import { applySplices, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
 import { LeporelloError } from '../../errors.ts';
 import {
   appendMessages,

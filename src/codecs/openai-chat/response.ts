@@ -19,8 +19,15 @@ import {
   contextLengthWordings,
   readOverflow,
 } from '../provider-errors.ts';
-import { type JsonRecord, isRecord, parseSpan, scanArray } from '../../conversation/json-scan.ts';
-import { applySplices, jsonBytes, listSplices } from '../../conversation/splice.ts';
+import {
+  type JsonRecord,
+  applySplices,
+  isRecord,
+  jsonBytes,
+  listSplices,
+  parseSpan,
+  scanArray,
+} from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 
 const decoder = new TextDecoder();

@@ -3,9 +3,15 @@
  * marks that clients move between turns, and a text spelled as a string gives the same piece as one plain text part.
  */
 import type { Part, Role, Span } from '../../conversation/conversation.ts';
-import { ScanError, parseSpan, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
+import {
+  type Member,
+  ScanError,
+  concatBytes,
+  parseSpan,
+  scanArray,
+  scanObject,
+} from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/prefix-hash.ts';
-import { concatBytes } from '../../conversation/splice.ts';
 import type { ReadBlock, ReadContext } from '../codec.ts';
 import { keptWithStep, isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
 import { parseContent, parseOutput } from './read-content.ts';

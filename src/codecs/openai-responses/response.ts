@@ -2,8 +2,7 @@
  * Reads and rewrites complete responses of OpenAI Responses, and spells our own errors in its shape.
  * https://platform.openai.com/docs/api-reference/responses/object, https://platform.openai.com/docs/guides/error-codes
  */
-import { isRecord } from '../../conversation/json-scan.ts';
-import { jsonBytes } from '../../conversation/splice.ts';
+import { isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
 import {

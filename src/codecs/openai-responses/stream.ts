@@ -12,8 +12,7 @@
  * ends with the private call: a request that continues it by `previous_response_id` must name the last response instead
  * (`continueReply` in write.ts).
  */
-import { isRecord, type JsonRecord, parseRecord } from '../../conversation/json-scan.ts';
-import { jsonBytes } from '../../conversation/splice.ts';
+import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
 import {
   type GatewayProblem,
   type ModelReply,

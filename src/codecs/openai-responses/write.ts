@@ -2,8 +2,16 @@
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import type { HiddenRecall, RecallRound, KeptReply } from '../../conversation/hidden-recall.ts';
-import { scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
-import { applySplices, concatBytes, jsonBytes, listSplices, type Splice } from '../../conversation/splice.ts';
+import {
+  type Splice,
+  applySplices,
+  concatBytes,
+  jsonBytes,
+  listSplices,
+  scanArray,
+  scanObject,
+  skipSpace,
+} from '../../conversation/json-scan.ts';
 import {
   appendMessages,
   appendTool,

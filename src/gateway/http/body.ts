@@ -2,7 +2,7 @@
  * Reads bodies: to the end under a limit, or only their beginning; decompresses request bodies; and converts between async iterables and web
  * streams. Runs on every runtime: Node's zlib is used if there is one, otherwise the platform's DecompressionStream.
  */
-import { concatBytes } from '../../conversation/splice.ts';
+import { concatBytes } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type * as zlibTypes from 'node:zlib';
 import type { HeaderList } from './http.ts';

@@ -2,7 +2,7 @@
 import type { Codec, PlacedHiddenRecall } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
 import type { HiddenRecall } from '../../../src/conversation/hidden-recall.ts';
-import { jsonBytes } from '../../../src/conversation/splice.ts';
+import { jsonBytes } from '../../../src/conversation/json-scan.ts';
 import { recallName } from './arbitrary.ts';
 import { outline } from './outline.ts';
 import { view } from './views.ts';
