@@ -24,8 +24,7 @@ export {
 } from './trajectory/trajectory.ts';
 export type { TrajectoryRecord } from './trajectory/records.ts';
 export type { Context, ContextMessage } from './trajectory/view.ts';
-export { sha256 } from './store/encrypted-store.ts';
-export { createEncryptedStore, type EncryptedStore } from './store/encrypted-store.ts';
+export { createEncryptedStore, type EncryptedStore, sha256 } from './store/encrypted-store.ts';
 export { createFoldStore, type FoldStore } from './store/fold-store.ts';
 export { inMemoryStore } from './store/in-memory.ts';
 export type { Clock, FirstFound, Store, StoreEntry } from './store/store.ts';
