@@ -5,11 +5,12 @@
 import { LRUCache } from 'lru-cache';
 import type { CacheMarks, Codec } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { lastMessageOf, leavesOriginals } from '../conversation/edit.ts';
+import { type Edit, lastMessageOf, leavesOriginals } from '../conversation/edit.ts';
 import { perMessage } from '../conversation/prefix-hash.ts';
 import type { Draft } from './plan.ts';
 import type { SenderOptions } from './types.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
+import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import type { Economy } from '../triggers/trigger.ts';
 
 type SendInput = {
@@ -78,7 +79,7 @@ function requestAfter(found: FoundLastRequest | undefined, input: SendInput, at:
   const { request, conversation, fullConversation, draft } = input;
   const now = {
     messages: sentMessages(draft.sent),
-    edits: draft.edits.length,
+    edits: draft.edits,
     length: fullConversation.messages.length,
     preamble: preambleOf(conversation),
     offers: draft.offers,
@@ -169,8 +170,9 @@ type ComparedRequest = Pick<SentRequest, 'messages' | 'preamble' | 'offers'>;
 
 /**
  * Returns the index of the first message whose sent bytes changed although the client's message did not. Undefined when there is none, or
- * when a fold explains the change: a new one, or one that another gateway made in between. A fold always adds edits. One directly behind the
- * messages explains a change, too, because some formats join neighboring messages. Returns 0 when the recall tool was removed, or added
+ * when a fold explains the change: a new one, or one that another gateway made in between. A
+ * later fold may have no more edits than before, because a summary takes in earlier ones. A fold directly behind the messages explains a
+ * change, too, because some formats join neighboring messages. Returns 0 when the recall tool was removed, or added
  * with nothing to recall, because tools precede all messages.
  */
 export function unstableFrom(
@@ -184,8 +186,24 @@ export function unstableFrom(
   if (isFlipped && !(now.offers && isNeeded())) return 0;
   const common = commonMessages(last.messages, now.messages);
   if (common === last.messages.length) return undefined;
-  const editsOnPrefix = edits.filter((edit) => lastMessageOf(edit) <= last.length).length;
-  return editsOnPrefix > last.edits ? undefined : common;
+  const editsOnPrefix = edits.filter((edit) => lastMessageOf(edit) <= last.length);
+  return isLaterFold(editsOnPrefix, last.edits) ? undefined : common;
+}
+
+/** True when the edits are those of a later fold: others than before, and each place that was edited before still is. */
+function isLaterFold(edits: readonly Edit[], before: readonly Edit[]): boolean {
+  const now = placesEdited(edits);
+  const then = placesEdited(before);
+  const isGone = (place: string) => now.messages.has(Number(place.slice(0, place.indexOf('.'))));
+  const isKept = (kind: 'parts' | 'texts' | 'inputs') =>
+    [...then[kind]].every((place) => now[kind].has(place) || isGone(place));
+  return (
+    [...then.messages].every((message) => now.messages.has(message)) &&
+    isKept('parts') &&
+    isKept('texts') &&
+    isKept('inputs') &&
+    JSON.stringify(edits) !== JSON.stringify(before)
+  );
 }
 
 // The last request of each conversation that this process sent, found by its prefix hashes. It holds digests and counts, never content, and is
@@ -194,8 +212,8 @@ export function unstableFrom(
 type SentRequest = {
   /** The messages as they were sent, without cache marks. */
   readonly messages: SentMessages;
-  /** The number of edits that were applied. */
-  readonly edits: number;
+  /** The edits of folds that were applied. */
+  readonly edits: readonly Edit[];
   /** The number of messages before the edits. */
   readonly length: number;
   /** Identifies the model and everything that precedes the messages. */
