@@ -119,7 +119,7 @@ type IdleInputs = {
 };
 
 /** Returns the milliseconds since the conversation's last request; undefined when they are unknown. */
-export function idleMs({
+function idleMs({
   clientConversation: conversation,
   last,
   sent,
@@ -135,7 +135,7 @@ export function idleMs({
 }
 
 /** Returns the longer of two times, such as the model's usual cache time and the one that the client asks for. */
-export function longer(one: number | undefined, other: number | undefined): number | undefined {
+function longer(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 }
 

@@ -122,7 +122,7 @@ type HiddenRecallRequest = { readonly codec: Codec; readonly reading: ReadContex
  * Puts hidden recalls back. Those that would make the conversation invalid are left out. `added`: how many messages the conversation has
  * in front of the client's own.
  */
-export function withHiddenRecalls(
+function withHiddenRecalls(
   request: HiddenRecallRequest,
   conversation: Conversation,
   found: readonly FoundRecalls<ReplyCopy>[],

@@ -120,7 +120,7 @@ function foldReport({
 
 // Parts of the result.
 
-export function outcomeOf(
+function outcomeOf(
   edits: readonly Edit[],
   steps: readonly FoldStep[] | undefined,
 ): Prepared['outcome'] {
@@ -172,7 +172,7 @@ export function identityOf(conversation: Conversation, clientLinks: readonly str
 }
 
 /** Returns the tokens in front of the first message that a fold changed: system, tools and unchanged messages. Undefined without a fold. */
-export function tokensKept(
+function tokensKept(
   before: Draft,
   after: Draft,
   counter: ConversationCounter,

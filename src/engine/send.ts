@@ -175,7 +175,7 @@ type ComparedRequest = Pick<SentRequest, 'messages' | 'preamble' | 'offers'>;
  * change, too, because some formats join neighboring messages. Returns 0 when the recall tool was removed, or added
  * with nothing to recall, because tools precede all messages.
  */
-export function unstableFrom(
+function unstableFrom(
   last: SentRequest,
   now: ComparedRequest,
   { edits, shrinks }: Pick<Draft, 'edits' | 'shrinks'>,

@@ -53,7 +53,7 @@ import type { Store } from '../store/store.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 
 /** Creates the handler of all requests. */
-export function createGateway(options: GatewayOptions): Handler {
+function createGateway(options: GatewayOptions): Handler {
   return async function handle(request) {
     const refused = refuseForeign(request, options.allowedHosts);
     if (refused) return refused;

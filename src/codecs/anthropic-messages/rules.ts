@@ -156,7 +156,7 @@ function bindsReasoning(model: string | undefined): boolean {
 /** Neighboring messages of one side are one turn to the provider. */
 type MergedTurn = { readonly role: unknown; readonly blocks: JsonRecord[] };
 
-export function faults(body: Uint8Array): readonly string[] {
+function faults(body: Uint8Array): readonly string[] {
   const parsed = parsedBody(body);
   if (!parsed) return ['body-is-json'];
   const messages = objectsOf(parsed['messages']);

@@ -218,7 +218,7 @@ export interface BlockRecorder {
 
 const decoder = new TextDecoder();
 
-export function recordBlocks(): BlockRecorder {
+function recordBlocks(): BlockRecorder {
   const states = new Map<number, BlockState>();
   return {
     start(index, block) {

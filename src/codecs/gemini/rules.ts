@@ -69,7 +69,7 @@ function isSignedIn({ body }: Conversation, message: Message, part: Part): boole
 
 type ParsedContent = { readonly isModel: boolean; readonly parts: readonly JsonRecord[] };
 
-export function faults(body: Uint8Array): readonly string[] {
+function faults(body: Uint8Array): readonly string[] {
   const parsed = parsedBody(body);
   if (!parsed) return ['body-is-json'];
   const contents = objectsOf(parsed['contents']).map(contentOf);

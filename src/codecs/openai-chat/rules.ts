@@ -109,7 +109,7 @@ function problem(rule: string, message: Message, detail: string): Problem {
 
 // Faults: the rules that a body breaks, found with `JSON.parse` alone, so that they do not depend on our own reader.
 
-export function faults(body: Uint8Array): readonly string[] {
+function faults(body: Uint8Array): readonly string[] {
   const parsed = parsedBody(body);
   if (!parsed) return ['body-is-json'];
   const messages = objectsOf(parsed['messages']);

@@ -280,7 +280,7 @@ export interface MessageRecorder {
 /** Members of a delta that are joined in their own way. */
 const handled: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'function_call']);
 
-export function recordMessage(): MessageRecorder {
+function recordMessage(): MessageRecorder {
   let content: unknown = null;
   let others: JsonRecord = {};
   let functionCall: unknown;
@@ -328,7 +328,7 @@ export function recordMessage(): MessageRecorder {
 }
 
 /** Returns the call fragments of a delta. */
-export function callsOf(delta: JsonRecord): readonly JsonRecord[] {
+function callsOf(delta: JsonRecord): readonly JsonRecord[] {
   const calls = delta['tool_calls'];
   return Array.isArray(calls) ? (calls as readonly unknown[]).filter(isRecord) : [];
 }

@@ -117,7 +117,7 @@ function refused(reason: string): ReturnType<FormatRules['complete']> {
 
 const callKinds = ['function', 'custom_tool', 'local_shell', 'shell', 'apply_patch', 'computer'] as const;
 
-export function faults(body: Uint8Array): readonly string[] {
+function faults(body: Uint8Array): readonly string[] {
   const parsed = parsedBody(body);
   if (!parsed) return ['body-is-json'];
   const { input } = parsed;
