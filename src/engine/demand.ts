@@ -119,12 +119,7 @@ type IdleInputs = {
 };
 
 /** Returns the milliseconds since the conversation's last request; undefined when they are unknown. */
-function idleMs({
-  clientConversation: conversation,
-  last,
-  sent,
-  now,
-}: IdleInputs): number | undefined {
+function idleMs({ clientConversation: conversation, last, sent, now }: IdleInputs): number | undefined {
   // If the provider keeps the history, requests of different conversations begin alike.
   if (conversation.previousReplyId !== undefined) return undefined;
   const times = [

@@ -120,10 +120,7 @@ function foldReport({
 
 // Parts of the result.
 
-function outcomeOf(
-  edits: readonly Edit[],
-  steps: readonly FoldStep[] | undefined,
-): Prepared['outcome'] {
+function outcomeOf(edits: readonly Edit[], steps: readonly FoldStep[] | undefined): Prepared['outcome'] {
   if (edits.length > 0) return { status: 'compacted' };
   const refused = steps?.find((step) => step.refused !== undefined)?.refused;
   if (refused !== undefined) return { status: 'untouched', reason: refused };
