@@ -13,6 +13,7 @@ import {
   scanObject,
   skipSpace,
 } from '../conversation/json-scan.ts';
+import type { Slices } from '../conversation/slices.ts';
 import { LeporelloError } from '../errors.ts';
 
 export type { BodyFields } from './codec.ts';
@@ -38,7 +39,8 @@ export function readFields<T>(
   read: (fields: BodyFields) => T,
 ): T {
   try {
-    return read(reading.slice?.paused?.fields ?? scanFields(format, body, list, reading));
+    const paused = reading.slice?.paused?.fields;
+    return read(paused?.body === body ? paused : scanFields(format, body, list, reading));
   } catch (cause) {
     if (!(cause instanceof ScanError)) throw cause;
     throw new LeporelloError('not-this-format', `The body is not a ${format} request: ${cause.message}.`, {
@@ -83,7 +85,8 @@ export function readMessages(
 ): readonly Message[] {
   const of = `${fields.format}/messages`;
   const { slice } = reading;
-  const messages = slice?.paused?.messages ?? [...(fields.seen?.messages ?? [])];
+  const paused = slice?.paused?.fields === fields ? slice.paused.messages : undefined;
+  const messages = paused ?? [...(fields.seen?.messages ?? [])];
   const first = messages.length;
   for (let index = first; index < fields.messages.length; index++) {
     if (index > first && slice?.isOver()) {
@@ -319,40 +322,6 @@ function copyInto(held: SeenBody, bytes: Uint8Array, same: number): void {
   }
   held.bytes.set(bytes.subarray(Math.min(same, bytes.length)), Math.min(same, bytes.length));
   held.length = bytes.length;
-}
-
-// Slices: long work on one body is cut, so that it does not hold up other requests of the same thread. All passes over a
-// conversation remember their results by message, so a paused pass continues where it stopped.
-
-export type Slices = {
-  /** True when the running slice has taken its time. */
-  readonly isOver: () => boolean;
-  /** Lets others run, if the slice has taken its time. */
-  readonly pause: () => Promise<void>;
-};
-
-/** Milliseconds. */
-const sliceMs = 10;
-
-export function openSlices(): Slices {
-  let startedAt = performance.now();
-  const isOver = (): boolean => performance.now() - startedAt > sliceMs;
-  return {
-    isOver,
-    async pause() {
-      if (!isOver()) return;
-      await nextTurn();
-      startedAt = performance.now();
-    },
-  };
-}
-
-/** Resolves in the next turn of the event loop, after what has arrived meanwhile was handled. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (typeof setImmediate === 'function') setImmediate(resolve);
-    else setTimeout(resolve, 0);
-  });
 }
 
 /** Reads a body as `codec.read` does. Rejects with what that throws. */

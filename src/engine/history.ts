@@ -10,7 +10,7 @@ import { type Draft, type PlanInput, countInSlices } from './plan.ts';
 import { isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
 import { preambleOf } from './send.ts';
 import { shrinkingOf } from './shrinks.ts';
-import type { Slices } from '../codecs/read-body.ts';
+import type { Slices } from '../conversation/slices.ts';
 import {
   type FoldMemory,
   type EngineState,

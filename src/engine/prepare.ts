@@ -6,9 +6,10 @@
  * Each step is one function, and hands its result to the next one as data.
  */
 import { readBeginning } from '../codecs/read-beginning.ts';
-import { type Slices, openSlices, readInSlices, unremembered } from '../codecs/read-body.ts';
+import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { allOriginalIdsOf } from '../conversation/edit.ts';
+import { openSlices, type Slices } from '../conversation/slices.ts';
 import { LeporelloError } from '../errors.ts';
 import { isUnanswered } from '../store/deadline-store.ts';
 import { memoryIdsIn } from '../store/encrypted-store.ts';

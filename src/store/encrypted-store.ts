@@ -5,6 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { createHmac, hash } from 'node:crypto';
+import { nextTurn } from '../conversation/slices.ts';
 import { LeporelloError } from '../errors.ts';
 import { storeWithDeadline } from './deadline-store.ts';
 import { createSealer, deriveKey } from './sealing.ts';
@@ -185,11 +186,6 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
 
 /** The number of keys that one call of the store reads. */
 const keysAtOnce = 4_000;
-
-/** Resolves in the next turn of the event loop, after other requests were served. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
-}
 
 /** Creates a read function that reads all keys requested in the same turn of the event loop in one call of the store. */
 function readsTogether(store: Pick<Store, 'getMany'>) {

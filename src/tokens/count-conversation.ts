@@ -13,6 +13,7 @@ import {
   type Span,
 } from '../conversation/conversation.ts';
 import { type PerMessage, perMessage } from '../conversation/prefix-hash.ts';
+import type { Slices } from '../conversation/slices.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
@@ -29,9 +30,6 @@ export function createTokenMemo(entries = 50_000): TokenMemo {
   return new LRUCache<string, number>({ max: entries });
 }
 
-/** Lets other requests of the thread run. */
-export type Pausing = { readonly isOver: () => boolean; readonly pause: () => Promise<void> };
-
 export interface ConversationCounter {
   readonly name: string;
   /** Counts the tokens of a block: its parts, and the wrapping of its calls, results and tool definitions. */
@@ -47,7 +45,7 @@ export interface ConversationCounter {
   /** Counts the tokens of a single text. Short ones are remembered: stubs are counted in every turn. */
   text(text: string): number;
   /** Counts a block as `block` does, and pauses between steps while `slices` says that the thread was kept for long. */
-  blockInSlices(conversation: Conversation, block: Block, slices: Pausing): Promise<number>;
+  blockInSlices(conversation: Conversation, block: Block, slices: Slices): Promise<number>;
   /**
    * For an asynchronous counter: requests the texts of all blocks that were not counted before, so that later counts are exact.
    * Texts without an answer in time are estimated, corrected by the ratio of the answers so far, and requested again with the

@@ -106,6 +106,33 @@ describe.each(['o200k_base', 'cl100k_base'] as const)('the exact counter of %s',
     }
   });
 
+  it('counts any text in steps as it does at once', async () => {
+    const counter = await loadExactCounter(encoding);
+    const piece = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 50 }),
+      fc.constantFrom('the ', '\n', 'a', ' '),
+    );
+    const long = fc.tuple(piece, fc.nat(3_000)).map(([unit, times]) => unit.repeat(times));
+    fc.assert(
+      fc.property(fc.array(long, { maxLength: 4 }), (pieces) => {
+        const text = pieces.join('');
+        const steps = counter.countInSteps!(text);
+        let step = steps.next();
+        while (!step.done) step = steps.next();
+        expect(step.value).toBe(counter.count(text));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('cuts a run of more than 16 kB without a break, and differs by a few tokens then', async () => {
+    const counter = await loadExactCounter(encoding);
+    const run = 'abcdefghij'.repeat(2_000);
+    expect(Math.abs(counter.count(run) - expected(run))).toBeLessThanOrEqual(4);
+    const shorter = run.slice(0, 16_384);
+    expect(counter.count(shorter)).toBe(expected(shorter));
+  });
+
   // Quadratic counting takes minutes for each of these, and the test would time out.
   it.each([
     ['one letter', 'a'],

@@ -83,7 +83,8 @@ async function createCounter(model: string | undefined, tokenizer: Tokenizer): P
   return tokenizer.estimate === undefined ? exact : estimateFrom(exact, tokenizer.estimate);
 }
 
-// Exact counts for the models whose tokenizer is public, in time linear in the text (n log n within one unbroken run). Special tokens
+// Exact counts for the models whose tokenizer is public, in time linear in the text. A run of more than 16 kB without a break is cut, and
+// each cut changes the count by a few tokens; what people and programs write has breaks. Special tokens
 // in a text are ordinary text, as they are to the provider. The rank data are one to two megabytes of source and take about
 // 100 ms to load, so they are imported dynamically on first use.
 
@@ -165,7 +166,7 @@ function createCount(split: Splitter, vocabulary: Vocabulary): Count {
   };
 }
 
-/** The bytes counted so far, the end of the run that is being counted, and the tokens. */
+/** Holds the bytes counted so far, the end of the run that is being counted, and the tokens. */
 type CountState = { at: number; runEnd: number; tokens: number };
 
 /** Bytes that are counted before a caller may pause. */

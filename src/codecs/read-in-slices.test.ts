@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { messagesFixture } from '../../test/support/codec-suite/anthropic-messages/fixture.ts';
+import type { CodecFixture } from '../../test/support/codec-suite/fixture.ts';
+import { geminiFixture } from '../../test/support/codec-suite/gemini/fixture.ts';
+import { chatFixture } from '../../test/support/codec-suite/openai-chat/fixture.ts';
+import { responsesFixture } from '../../test/support/codec-suite/openai-responses/fixture.ts';
+import { newReading } from '../../test/support/codec-suite/views.ts';
+import { anthropicMessages } from './anthropic-messages/index.ts';
+import type { Codec } from './codec.ts';
+import { geminiFor } from './gemini/index.ts';
+import { openaiChat } from './openai-chat/index.ts';
+import { openaiResponses } from './openai-responses/index.ts';
+import { readInSlices } from './read-body.ts';
+
+const formats: readonly (readonly [Codec, CodecFixture])[] = [
+  [openaiChat, chatFixture],
+  [anthropicMessages, messagesFixture],
+  [openaiResponses, responsesFixture],
+  [geminiFor({ model: geminiFixture.model, streaming: false }), geminiFixture],
+];
+
+describe.each(formats.map(([codec, fixture]) => ({ name: codec.name, codec, fixture })))(
+  'reading $name in slices',
+  ({ codec, fixture }) => {
+    const bodies = Object.entries(fixture.recorded);
+
+    it('gives the same conversation as reading at once, with a pause behind each message', async () => {
+      expect(bodies.length).toBeGreaterThan(0);
+      for (const [name, body] of bodies) {
+        let pauses = 0;
+        const slices = { isOver: () => true, pause: async () => void pauses++ };
+        const whole = codec.read(body, newReading());
+        expect(await readInSlices(codec, body, newReading(), slices), name).toEqual(whole);
+        expect(pauses).toBe(Math.max(0, whole.messages.length - 1));
+      }
+    });
+
+    it('rejects a body that is not of this format', async () => {
+      const slices = { isOver: () => true, pause: () => Promise.resolve() };
+      const body = new TextEncoder().encode('{"no":"messages"}');
+      await expect(readInSlices(codec, body, newReading(), slices)).rejects.toMatchObject({
+        code: 'not-this-format',
+      });
+    });
+  },
+);
