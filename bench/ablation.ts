@@ -1,17 +1,18 @@
 /**
- * What each part of the engine is worth: recorded conversations replayed with the engine as it comes, and without one shrink, strategy or
- * trigger after the other. Run `npm run bench bench/ablation.ts [-- --source NAME] [--limit N] [--warm] [--window N] [--row TEXT]...`; it reads
- * ../shared/data, prints a table for each source and the rows that change nothing on any, and writes bench/results/ablation.json. A quarter of an
- * hour on two cores for the first 40 conversations of each source (`--limit` takes more or fewer) and eight coding sessions joined. `--row` plays
- * rows whose names hold the text; `--warm` leaves out the recorded pauses, in which caches expired; what makes room shows in a small `--window`.
+ * Measures what each part of the engine saves: replays recorded conversations with the default engine, then turns off one shrink, strategy or
+ * trigger at a time. Run `npm run bench bench/ablation.ts [-- --source NAME] [--limit N] [--warm] [--window N] [--row TEXT]...`; it reads
+ * ../shared/data, prints a table for each source and the rows that change nothing in any source, and writes bench/results/ablation.json. It
+ * takes 15 minutes on two cores for the first 40 conversations of each source (`--limit` sets another number) and eight joined coding sessions.
+ * `--row` runs the rows whose names contain the text. `--warm` ignores the recorded pauses, in which caches expired. Use a small `--window` to
+ * see the effect of the parts that make requests fit.
  *
- * Another row is data: bench/ablation/rows.ts.
+ * To add a row, edit bench/ablation/rows.ts.
  *
- * Traps: those of bench/replay.ts, and (1) parts stand in for each other: without one another takes what it would have taken, so a row says what a
- * part adds to the others, not what it does; "only" rows say that. (2) Whoever saves nothing here may be there for traffic that was not
- * recorded: web pages and base64 hardly occur, nothing is larger than the window but the joined sessions, and tools are offered for all calls
- * there were, so that none was made to an unknown one (drop-failed-calls). (3) A part without which values are lost, or requests do not fit, is not judged by cost. (4) The sessions are those the settings
- * were tuned on.
+ * Traps: those of bench/replay.ts, and (1) parts overlap: without one part, another does some of its work, so a row shows what a part adds to
+ * the others. The "only" rows show what it does alone. (2) A part that saves nothing here may help with traffic that was not recorded: web
+ * pages and base64 are rare, only the joined sessions exceed the window, and every called tool is offered, so no call fails because its tool
+ * is unknown (drop-failed-calls). (3) Do not judge a part by cost if values are lost or requests do not fit without it. (4) The default
+ * settings were tuned on the same sessions.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -22,8 +23,8 @@ import { longHorizon, readConversations } from './replay/data.ts';
 import { replayInProcesses } from './replay/processes.ts';
 import { round } from './tokens/arithmetic.ts';
 
-/** Of the bill of the full context: less is noise of where folds happen to fall. */
-const WORTH = 0.001;
+/** A fraction of the full context's cost. Smaller differences are noise: they depend on where folds happen to fall. */
+const NOISE = 0.001;
 const resultFile = new URL('./results/ablation.json', import.meta.url);
 
 const { values } = parseArgs({
@@ -58,23 +59,26 @@ async function main(): Promise<void> {
     cacheTtl: '5m',
   } as const;
   const played = await replayInProcesses(chosen, { ...settings, engines });
-  const sets = figuresOf(played, { anthropic: priceTables.anthropic });
-  for (const set of sets) {
-    console.log(`\n${set.source}: ${set.conversations} conversations, ${set.requests} requests`);
-    console.table(tableOf(set));
+  const sources = figuresOf(played, { anthropic: priceTables.anthropic });
+  for (const figures of sources) {
+    console.log(`\n${figures.source}: ${figures.conversations} conversations, ${figures.requests} requests`);
+    console.table(tableOf(figures));
   }
-  const idle = engines.slice(1).flatMap(({ name }) => (isIdle(sets, name) ? [name] : []));
-  console.log(`\nLess than ${WORTH} of the bill either way on every set:`, idle.join(', ') || 'none');
+  const idle = engines.slice(1).flatMap(({ name }) => (isIdle(sources, name) ? [name] : []));
+  console.log(
+    `\nRows that change the cost of every source by less than ${NOISE} of the full context's cost:`,
+    idle.join(', ') || 'none',
+  );
   mkdirSync(new URL('.', resultFile), { recursive: true });
-  const found = { node: process.version, ...settings, limit: values.limit, rows: engines, idle };
-  writeFileSync(resultFile, `${JSON.stringify({ ...found, sets }, null, 2)}\n`);
+  const header = { node: process.version, ...settings, limit: values.limit, rows: engines, idle };
+  writeFileSync(resultFile, `${JSON.stringify({ ...header, sources }, null, 2)}\n`);
 }
 
 function tableOf({ policies: [, first, ...others] }: SourceFigures) {
   return [first!, ...others].map((figures) => ({
     row: figures.policy,
     cost: round(costOf(figures), 4),
-    'against the first': round(costOf(figures) - costOf(first!), 4),
+    'cost minus default': round(costOf(figures) - costOf(first!), 4),
     worst: round(figures.worst['anthropic']!.cost, 2),
     'recalls/100': round(figures.recallsPer100, 1),
     'lost %': round(100 * figures.lost, 2),
@@ -86,10 +90,11 @@ function tableOf({ policies: [, first, ...others] }: SourceFigures) {
   }));
 }
 
-function isIdle(sets: readonly SourceFigures[], name: string): boolean {
-  return sets.every(({ policies }) => {
+/** True if the row changes the cost of no source by more than noise. */
+function isIdle(sources: readonly SourceFigures[], name: string): boolean {
+  return sources.every(({ policies }) => {
     const without = policies.find(({ policy }) => policy === name);
-    return without !== undefined && Math.abs(costOf(without) - costOf(policies[1]!)) < WORTH;
+    return without !== undefined && Math.abs(costOf(without) - costOf(policies[1]!)) < NOISE;
   });
 }
 

@@ -1,7 +1,7 @@
 /**
  * Starts the gateway again and again on a busy machine, and sends each new process one request that overflows the model's context window:
- * 2.3 MB of tool results. Counts errors at the client and requests that reached the provider too long. Run:
- * `node bench/cold-start.ts [--starts N] [--load N] [--deadline MS]`; prints a table and writes bench/results/cold-start.json.
+ * 2.3 MB of tool results. Counts the client's errors and the requests that were too long when they reached the provider. Run
+ * `node bench/cold-start.ts [--starts N] [--load N] [--deadline MS]`; it prints a table and writes bench/results/cold-start.json.
  *
  * The traps are in `traps` below and are printed with the table.
  */
@@ -18,8 +18,8 @@ import { startGateway, urlOf } from './first-token/processes.ts';
 
 const traps = [
   'The provider is scripted. It counts the strings of a request with the o200k_base tokenizer and refuses more than its limit.',
-  'The load is busy loops on the same cores, started before the first gateway. Times say how busy the machine was, not how fast Leporello is.',
-  'One request per process. The first request of a process is the slowest, and the one that has no memory of the conversation.',
+  'The load is busy loops on the same cores, started before the first gateway. Times show how busy the machine was, not how fast Leporello is.',
+  'Each process gets one request. The first request of a process is the slowest, and nothing is known yet of its conversation.',
 ];
 
 const { values } = parseArgs({
@@ -30,7 +30,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Tokens of the context window of the models below, as the catalog has it. */
+/** The context window of the model below in tokens, as in the model catalog. */
 const limit = 128_000;
 const bodyBytes = 2_300_000;
 
@@ -106,7 +106,7 @@ const formats: Readonly<Record<string, Format>> = {
   },
 };
 
-/** Source code that differs in every result. Source code is laid out as it is, so only folds make the request fit. */
+/** Returns results of source code, each different. Shrinks leave source code unchanged, so only folds make the request fit. */
 function resultsFor(seed: number): readonly string[] {
   const one = (at: number) =>
     Array.from(
@@ -154,8 +154,9 @@ type Start = {
   readonly requestMs: number;
   readonly status: number;
   readonly outcome: string | null;
-  /** Requests that reached the provider, and those of them that were too long. */
+  /** Requests that reached the provider. */
   readonly requests: number;
+  /** Requests among them that were too long. */
   readonly tooLong: number;
 };
 
@@ -164,13 +165,13 @@ async function startOnce(provider: Provider, format: string, seed: number): Prom
   const { path, body } = formats[format]!;
   const bytes = JSON.stringify(body(resultsFor(seed)));
   provider.seen.length = 0;
-  const begun = performance.now();
+  const startedAt = performance.now();
   const config = join(data, 'config.json');
   await writeFile(config, JSON.stringify({ limits: { prepareDeadlineMs: Number(values.deadline) } }));
   const gateway = startGateway(provider.url, data, ['--config', config]);
   try {
     const url = await urlOf(gateway);
-    const listening = performance.now();
+    const listeningAt = performance.now();
     const response = await fetch(url + path, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer dummy' },
@@ -179,20 +180,20 @@ async function startOnce(provider: Provider, format: string, seed: number): Prom
     await response.text();
     return {
       format,
-      listenMs: listening - begun,
-      requestMs: performance.now() - listening,
+      listenMs: listeningAt - startedAt,
+      requestMs: performance.now() - listeningAt,
       status: response.status,
       outcome: response.headers.get('x-leporello-outcome'),
       requests: provider.seen.length,
       tooLong: provider.seen.filter((tokens) => tokens > limit).length,
     };
   } finally {
-    await ended(gateway);
+    await stop(gateway);
     await rm(data, { recursive: true });
   }
 }
 
-async function ended(child: ChildProcess): Promise<void> {
+async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null) return;
   child.kill();
   await once(child, 'exit');
@@ -214,7 +215,7 @@ try {
     starts.push(await startOnce(provider, name, at));
   }
 } finally {
-  await Promise.all(load.map(ended));
+  await Promise.all(load.map(stop));
   provider.server.close();
 }
 
@@ -242,9 +243,9 @@ const rows = [...Object.keys(formats), 'all'].map((format) => {
 });
 console.table(rows);
 console.log(
-  `Load average at the end: ${loadavg()
+  `Load average after the run: ${loadavg()
     .map((one) => one.toFixed(1))
-    .join(' ')}. Deadline ${values.deadline} ms.`,
+    .join(' ')}. Deadline: ${values.deadline} ms.`,
 );
 for (const trap of traps) console.log(`- ${trap}`);
 await mkdir('bench/results', { recursive: true });

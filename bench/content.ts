@@ -1,13 +1,13 @@
 /**
- * Shrinkers of tool results, measured on recorded conversations: how many results each kind touches, which share of all tool-result
- * tokens it saves (o200k), what is lost (every lossless result is taken back and compared), and how fast it is. Run
- * `npm run bench bench/content.ts`; it reads ../shared/data, prints tables and writes bench/results/content.json. About a minute.
+ * Measures the shrinks of tool results on recorded conversations: how many results each kind changes, the share of all tool-result tokens
+ * (o200k) that it saves, whether anything is lost (every lossless result is undone and compared), and its speed. Run
+ * `npm run bench bench/content.ts`; it reads ../shared/data, prints tables and writes bench/results/content.json. It takes about a minute.
  *
- * Traps: (1) Shares are of tool-result tokens as recorded, once each; what a conversation saves is more or less, since results
- * are sent again every turn, mostly from the cache. (2) Two thirds of the tokens are one client's sessions in one repository, whose
- * file reader pads line numbers; another client's results are other kinds. (3) One result of intercode is 942 kB, half of its source: see the row
- * without it. (4) Nothing here says how well a model reads what was shrunk. (5) Speeds are of whole kinds, one pass, without counting tokens; the
- * first texts pay for compilation. (6) Web pages and base64 are hardly in the recordings: their rows say nothing about pages.
+ * Traps: (1) Shares refer to recorded tool-result tokens, each counted once. A conversation saves a different share, because results are sent
+ * again in every turn, mostly from the cache. (2) Two thirds of the tokens are one client's sessions in one repository, and that client's file
+ * reader pads line numbers; other clients produce other kinds. (3) One result of intercode has 942 kB, half of its source: see the row without
+ * it. (4) Nothing here shows how well a model reads a shrunk text. (5) A speed is measured over all texts of a kind, in one pass, without
+ * counting tokens; the first texts include compilation. (6) The recordings contain almost no web pages and base64: their rows say little.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Kind, Shrunk, ShrinkOptions } from '../src/arrival/kind.ts';
@@ -19,15 +19,16 @@ import { lossOf } from './content/verify.ts';
 import { round, sum } from './tokens/arithmetic.ts';
 
 type Row = Readonly<Record<string, string | number>>;
-/** A recorded result, and what was made of it where something was. */
+/** A recorded result with its shrunk form, if it has one. */
 type Outcome = RecordedResult & {
   readonly tokens: number;
   readonly shrunk: Shrunk | undefined;
+  /** Tokens. */
   readonly saved: number;
 };
 
-/** Per cent of a source's tool-result tokens below which a kind is not worth its code. */
-const WORTH = 0.3;
+/** A kind is worth its code if it saves at least this percentage of some source's tool-result tokens. */
+const MIN_PERCENT = 0.3;
 const resultFile = new URL('./results/content.json', import.meta.url);
 
 await main();
@@ -52,9 +53,9 @@ async function main(): Promise<void> {
   const tables = {
     'lossless, by source and kind': bySourceAndKind(lossless),
     'lossless, by source and tool': byTool(lossless),
-    'all kinds together, % of tool-result tokens saved': together({ lossless, fifth, lossy }),
-    'what losing adds, by what was done': added(lossless, lossy),
-    'worth its code': worth(lossless, lossy),
+    'all kinds, % of tool-result tokens saved': allKinds({ lossless, fifth, lossy }),
+    'tokens that lossy shrinks save in addition, by note': addedByLoss(lossless, lossy),
+    'kinds worth their code': worthOfKinds(lossless, lossy),
     'speed on recorded texts': speed(lossless),
     [`hostile texts of ${MAX_LENGTH / 1e6} MB, ms`]: hostile(),
   };
@@ -65,19 +66,22 @@ async function main(): Promise<void> {
   });
   for (const [title, rows] of Object.entries(tables)) {
     console.log(`\n${title}`);
-    if (rows.length === 0) console.log('nothing');
+    if (rows.length === 0) console.log('(none)');
     else console.table(rows);
   }
-  console.log(`\n${checked.length} lossless results taken back, ${losses.length} differ.`, ...losses);
+  console.log(
+    `\n${checked.length} lossless results undone and compared; ${losses.length} differ.`,
+    ...losses,
+  );
   mkdirSync(new URL('.', resultFile), { recursive: true });
-  const found = {
+  const header = {
     node: process.version,
     results: results.length,
     tokens: sum(tokens),
     checked: checked.length,
     losses,
   };
-  writeFileSync(resultFile, `${JSON.stringify({ ...found, ...tables }, null, 2)}\n`);
+  writeFileSync(resultFile, `${JSON.stringify({ ...header, ...tables }, null, 2)}\n`);
 }
 
 function bySourceAndKind(outcomes: readonly Outcome[]): readonly Row[] {
@@ -106,26 +110,29 @@ function byTool(outcomes: readonly Outcome[]): readonly Row[] {
     .filter((row) => row['saved, % of source'] >= 0.1);
 }
 
-function shares(touched: readonly Outcome[], all: readonly Outcome[], results = all.length) {
-  const before = sum(touched.map(({ tokens }) => tokens));
-  const saved = sum(touched.map((outcome) => outcome.saved));
+function shares(changed: readonly Outcome[], all: readonly Outcome[], results = all.length) {
+  const before = sum(changed.map(({ tokens }) => tokens));
+  const saved = sum(changed.map((outcome) => outcome.saved));
   return {
-    touched: touched.length,
-    'touched, % of results': round((100 * touched.length) / results, 1),
+    changed: changed.length,
+    'changed, % of results': round((100 * changed.length) / results, 1),
     'tokens before': before,
     saved,
-    'saved, % of touched': round((100 * saved) / Math.max(1, before), 1),
+    'saved, % of changed': round((100 * saved) / Math.max(1, before), 1),
     'saved, % of source': round((100 * saved) / sum(all.map(({ tokens }) => tokens)), 2),
   };
 }
 
-function together(modes: Readonly<Record<string, readonly Outcome[]>>): readonly Row[] {
+function allKinds(modes: Readonly<Record<string, readonly Outcome[]>>): readonly Row[] {
   const share = (outcomes: readonly Outcome[]): number =>
     round((100 * sum(outcomes.map(({ saved }) => saved))) / sum(outcomes.map(({ tokens }) => tokens)), 2);
   const sources = [...new Set(modes.lossless!.map(({ source }) => source))];
   const pick: readonly (readonly [string, (outcome: Outcome) => boolean])[] = [
     ...sources.map((source) => [source, (outcome: Outcome) => outcome.source === source] as const),
-    ['intercode without its largest', ({ source, tokens }) => source === 'intercode' && tokens < 200_000],
+    [
+      'intercode without its largest result',
+      ({ source, tokens }) => source === 'intercode' && tokens < 200_000,
+    ],
     ['all', () => true],
   ];
   return pick.map(([name, wanted]) => {
@@ -141,8 +148,8 @@ function together(modes: Readonly<Record<string, readonly Outcome[]>>): readonly
   });
 }
 
-/** What a result saves when something may be lost, beyond what it saves without. */
-function added(lossless: readonly Outcome[], lossy: readonly Outcome[]): readonly Row[] {
+/** Returns the tokens that lossy shrinks save beyond the lossless ones, by note. */
+function addedByLoss(lossless: readonly Outcome[], lossy: readonly Outcome[]): readonly Row[] {
   const lost = lossy.map((outcome, at) => ({ ...outcome, saved: outcome.saved - lossless[at]!.saved }));
   return grouped(
     lost.filter(({ shrunk }) => shrunk?.isLossless === false),
@@ -158,8 +165,8 @@ function added(lossless: readonly Outcome[], lossy: readonly Outcome[]): readonl
   }));
 }
 
-/** For each kind the source where it saves most. */
-function worth(lossless: readonly Outcome[], lossy: readonly Outcome[]): readonly Row[] {
+/** Returns for each kind the source in which it saves the largest share. */
+function worthOfKinds(lossless: readonly Outcome[], lossy: readonly Outcome[]): readonly Row[] {
   const kinds: readonly Kind[] = ['numbered-lines', 'search', 'json', 'lines', 'terminal', 'blob', 'html'];
   return kinds.map((kind) => {
     const sources = grouped(lossy, ({ source }) => source).map(([source, all]) => {
@@ -167,19 +174,24 @@ function worth(lossless: readonly Outcome[], lossy: readonly Outcome[]): readonl
       return { source, share: shares(some, all)['saved, % of source'] };
     });
     const best = sources.reduce((most, one) => (one.share > most.share ? one : most));
-    const everywhere = sum(lossless.filter(({ shrunk }) => shrunk?.kind === kind).map(({ saved }) => saved));
+    const savedLossless = sum(
+      lossless.filter(({ shrunk }) => shrunk?.kind === kind).map(({ saved }) => saved),
+    );
     return {
       kind,
       'best source': best.share > 0 ? best.source : 'none',
       'saved there, %': best.share,
-      'saved of all, lossless, %': round((100 * everywhere) / sum(lossless.map(({ tokens }) => tokens)), 2),
-      'worth it': best.share >= WORTH ? 'yes' : 'NO',
+      'saved of all, lossless, %': round(
+        (100 * savedLossless) / sum(lossless.map(({ tokens }) => tokens)),
+        2,
+      ),
+      'worth it': best.share >= MIN_PERCENT ? 'yes' : 'NO',
     };
   });
 }
 
 function speed(outcomes: readonly Outcome[]): readonly Row[] {
-  return grouped(outcomes, ({ shrunk }) => shrunk?.kind ?? 'untouched').map(([kind, all]) => {
+  return grouped(outcomes, ({ shrunk }) => shrunk?.kind ?? 'unchanged').map(([kind, all]) => {
     const texts = all.map(({ text }) => text);
     const start = performance.now();
     const made = texts.filter((text) => shrink(text, { lossless: true }) !== undefined).length;
@@ -209,7 +221,7 @@ function hostile(): readonly Row[] {
     .sort((one, other) => other.lossy - one.lossy);
 }
 
-/** Values by key, in the order the keys come up; those of an undefined key left out. */
+/** Groups values by key, in the order in which keys first appear. Values with an undefined key are left out. */
 function grouped<Value>(
   values: readonly Value[],
   keyOf: (value: Value) => string | undefined,

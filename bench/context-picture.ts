@@ -1,6 +1,6 @@
 /**
  * Draws docs/context.svg, the picture of the README: the tokens of each request of one agent run, as the client sends it and as the gateway
- * sends it. Run `npm run bench bench/context-picture.ts`; it takes some seconds. The gateway and its store are real and have default
+ * sends it. Run `npm run bench bench/context-picture.ts`; it takes a few seconds. The gateway and its store are real and have default
  * settings, except the window. The agent and the model are scripted: the agent reads a file or a log in each turn, and the model asks three
  * times for a result that was folded.
  *
@@ -101,7 +101,7 @@ function pathOf(turn: number): string {
   return `src/export/part-${turn}.ts`;
 }
 
-/** Returns the content of a file of 40 to 160 lines, which differ in every word that could repeat. */
+/** Returns the content of a file of 40 to 160 lines, without repeated content. */
 function resultOf(turn: number): string {
   const lines = 40 + ((turn * 53) % 121);
   return Array.from(

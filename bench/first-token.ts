@@ -1,11 +1,12 @@
 /**
- * How much later a client has the first token, and each later one, when it asks through the gateway: with the recall tool offered and
- * not called, for each wire format, beside a raw pipe (node:http into node:http) and beside the same provider asked directly. Then what a
- * recall in the middle of a stream does to what stands before and behind it. Last, whether any of it can be told from noise where a model
- * thinks before it speaks, as all do. Run: `node bench/first-token.ts [--rounds N] [--samples N] [--only thinking]`; it prints tables and,
- * when it ran whole, writes bench/results/first-token.json. About eleven minutes, three of them the last part.
+ * Measures the delay that the gateway adds to the first token and to later tokens of a stream, in each wire format, with the recall tool
+ * offered but not called. It compares three ways: directly to the provider, through a raw pipe (node:http into node:http), and through the
+ * gateway. A second part measures a recall in the middle of a stream: when the client receives the text before it and the text after it. A
+ * third part uses a provider that thinks before it answers, as models do, and tests whether the delay is larger than noise. Run
+ * `node bench/first-token.ts [--rounds N] [--samples N] [--only thinking]`; it prints tables and, after a full run, writes
+ * bench/results/first-token.json. It takes about eleven minutes, three of them for the third part.
  *
- * The traps are in `traps` below and are printed with the tables, so that nobody reads the figures without them.
+ * The traps are in `traps` below and are printed with the tables.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
@@ -16,30 +17,30 @@ import { measureRecall, type RecallMeasured } from './first-token/measure-recall
 import { measureThinking, type ThinkingMeasured } from './first-token/measure-thinking.ts';
 import { type Processes, startProcesses } from './first-token/processes.ts';
 import { type ProviderKind, providerKinds, serveProvider } from './first-token/provider.ts';
-import { type Apart, type Estimate, overlap, type Quantiles } from './first-token/statistics.ts';
+import { type Comparison, type Estimate, overlap, type Quantiles } from './first-token/statistics.ts';
 import { thinking } from './first-token/think-times.ts';
 import { targets } from './gateway/targets.ts';
 import { round } from './tokens/arithmetic.ts';
 
 const traps = [
-  'All on the loopback of one machine, without TLS: nothing here says what a network or a model adds.',
-  "Client, provider, pipe and gateway are processes of their own. On two cores they stand in one another's way, a pipe and the gateway more than direct; where others work on the machine, p95 shows them.",
-  'The provider is scripted: it parses and checks the request, says its first token at once and one every 2 ms. A model takes longer.',
-  'In formats with content blocks each token is a block of its own here: three events or more where a provider sends one.',
-  "Later tokens are timed from the provider's write to the client's read, by the one clock of the machine; the first from sending the request.",
-  'Targets are asked in turn, in another order each round. Noise is direct against direct; [a, b] is where 95 % of bootstrap samples lie.',
-  '"Never seen" changes every message: what the gateway pays for the first request after a restart, not for each turn.',
-  'The gateway has served 275 requests of the kind before it is measured. Its first ones, while its code is being compiled, take 1 to 2 ms more, the very first some 50 ms.',
-  'A client that the machine stalls for 20 ms reads what stands before a recall and what comes behind it at once, and counts as late.',
-  'Folds that pay are off (`triggers.cacheRent`), so no request is folded but those with a recall: there each replays a fold of 700 kB.',
+  'Everything runs on the loopback of one machine, without TLS. Networks and models add delays that are not measured here.',
+  'Client, provider, pipe and gateway are separate processes. On two cores they compete, which slows the pipe and the gateway more than direct requests. Other work on the machine shows in p95.',
+  'The provider is scripted: it parses and checks the request, sends its first token at once and then one every 2 ms. A model takes longer.',
+  'In formats with content blocks, each token is a block of its own here: three or more events, while a real provider sends one.',
+  "The first token is timed from sending the request, later tokens from the provider's write to the client's read, by the same clock.",
+  'Targets are asked in turn, in a new random order in each round. Noise is direct compared with direct. [a, b] contains 95 % of the bootstrap samples.',
+  '"Never seen" changes every message. The gateway has this cost for the first request after a restart, not in each turn.',
+  'The gateway serves 275 such requests before the measurement. While its code is being compiled, requests take 1 to 2 ms longer, the first one about 50 ms.',
+  'If the machine stalls the client for 20 ms, the client reads the text before a recall and the text after it at the same time, and the first counts as late.',
+  'The trigger `cacheRent` is off, so only the requests with a recall are folded: each of them repeats a fold of 700 kB.',
 ];
 
 const thinkingTraps = [
-  `How long a model thinks is an assumption: log-normal, median ${thinking.medianMs} ms, ${thinking.spread} of spread (of the logarithm). Where it thinks longer or less evenly, less is told apart.`,
-  'Noise shrinks with the root of the samples: with enough of them any difference is beyond it. "Within" says that so many requests could not tell, not that there is no difference; the paired figure says how large it is.',
+  `The think time of the model is an assumption: log-normal, median ${thinking.medianMs} ms, standard deviation of the logarithm ${thinking.spread}. With longer or more variable think times, smaller differences disappear in noise.`,
+  'Noise shrinks with the square root of the number of samples, so with enough samples any difference exceeds it. "Within" means that this many requests could not show a difference, not that there is none. The paired figure shows its size.',
   'The four requests of a sample get the same think time, to a timer of 1 ms; only the paired figure makes use of that.',
-  'The provider says nothing before it has thought, not even its status line: all that the gateway does with a response is on the way to the first token.',
-  'Samples go on at once, in four formats. What one stalls another waits for, with gateway and without.',
+  'The provider sends nothing before it has thought, not even its status line, so all work of the gateway on a response delays the first token.',
+  'Samples run concurrently, in four formats. If one stalls the machine, the others wait, with and without the gateway.',
 ];
 
 const kinds = [
@@ -49,7 +50,7 @@ const kinds = [
 ] as const;
 
 type Cell = { readonly format: Format; readonly request: string; readonly bytes: number } & Measured;
-type ThoughtCell = { readonly request: string } & ThinkingMeasured;
+type ThinkingCell = { readonly request: string } & ThinkingMeasured;
 type RecallCell = { readonly format: Format; readonly bytes: number } & RecallMeasured;
 
 const [, script, role, argument] = process.argv;
@@ -63,25 +64,25 @@ async function main(): Promise<void> {
   });
   const { rounds = '100', samples = '600', only } = values;
   if (only !== undefined && only !== 'thinking')
-    throw new Error(`--only is ${only}, but must be thinking: nothing else runs alone.`);
+    throw new Error(`--only is ${only}, but must be thinking: no other part runs alone.`);
   const loadBefore = loadavg()[0];
   const quick = only === undefined ? await measureQuick(Number(rounds)) : undefined;
-  const thought = await measureThought(Number(samples));
+  const thinkingCells = await measureThinkingCells(Number(samples));
   const load = { before: loadBefore, after: loadavg()[0] };
   const machine = { node: process.version, cores: availableParallelism(), load };
   console.log(
-    `Milliseconds; Node ${machine.node}, ${machine.cores} cores, load average before ${load.before} and after ${load.after}.`,
+    `All figures are milliseconds. Node ${machine.node}, ${machine.cores} cores, load average ${load.before} before the run, ${load.after} after it.`,
   );
   if (quick) {
     const { cells, recalls } = quick;
-    console.log(`\nA provider that answers at once, ${rounds} rounds.\n${listed(traps)}`);
+    console.log(`\nProvider that answers at once, ${rounds} rounds.\n${listed(traps)}`);
     console.table(cells.flatMap(rowsOf));
-    console.log('A recall in the middle of a stream: p50 / p95 in milliseconds.');
+    console.log('Recall in the middle of a stream: p50 / p95 in milliseconds.');
     console.table(recallTable(recalls, Number(rounds)));
   }
-  console.log(`\nA provider that thinks, ${samples} samples.\n${listed(thinkingTraps)}`);
-  console.table(thought.flatMap(thoughtRows));
-  if (quick) report({ ...machine, rounds, traps, ...quick, samples, thinking, thinkingTraps, thought });
+  console.log(`\nProvider that thinks, ${samples} samples.\n${listed(thinkingTraps)}`);
+  console.table(thinkingCells.flatMap(thinkingRows));
+  if (quick) report({ ...machine, rounds, traps, ...quick, samples, thinking, thinkingTraps, thinkingCells });
 }
 
 function listed(lines: readonly string[]): string {
@@ -94,69 +95,72 @@ async function measureQuick(rounds: number) {
   for (const format of formats) {
     const measured = await measureFormat(format, rounds);
     if (measured.length === 0) {
-      console.log(`The gateway offers no recall tool in the format ${format}: it is left out.`);
+      console.log(`The format ${format} is left out: the gateway does not offer the recall tool in it.`);
       continue;
     }
     cells.push(...measured);
     const body = bodyOf(format, 700_000);
-    const found = await within('recalling', (processes) =>
+    const result = await withProcesses('recalling', (processes) =>
       measureRecall(processes, { format, body, rounds }),
     );
-    recalls.push({ format, bytes: body.bytes.length, ...found });
+    recalls.push({ format, bytes: body.bytes.length, ...result });
   }
   return { cells, recalls };
 }
 
-async function measureThought(samples: number): Promise<readonly ThoughtCell[]> {
-  const cells: ThoughtCell[] = [];
+async function measureThinkingCells(samples: number): Promise<readonly ThinkingCell[]> {
+  const cells: ThinkingCell[] = [];
   for (const { request, size } of kinds.slice(0, 2)) {
-    const found = await within('thinking', (processes) =>
-      measureThinking(processes, { size, samples, atOnce: 16 }),
+    const result = await withProcesses('thinking', (processes) =>
+      measureThinking(processes, { size, samples, concurrency: 16 }),
     );
-    cells.push({ request, ...found });
+    cells.push({ request, ...result });
   }
   return cells;
 }
 
-/** Empty when the gateway does not serve the format. */
+/** Returns no cells if the gateway does not offer the recall tool in the format. */
 async function measureFormat(format: Format, rounds: number): Promise<readonly Cell[]> {
   const cells: Cell[] = [];
   for (const { request, size, renumbered } of kinds) {
     const body = bodyOf(format, size);
-    const found = await within('quick', (processes) =>
+    const result = await withProcesses('quick', (processes) =>
       measure(processes, { format, body, renumbered, rounds }),
     );
-    if (!found) return [];
-    cells.push({ format, request, bytes: body.bytes.length, ...found });
+    if (!result) return [];
+    cells.push({ format, request, bytes: body.bytes.length, ...result });
   }
   return cells;
 }
 
-async function within<T>(provider: ProviderKind, run: (processes: Processes) => Promise<T>): Promise<T> {
+async function withProcesses<T>(
+  provider: ProviderKind,
+  run: (processes: Processes) => Promise<T>,
+): Promise<T> {
   await using processes = await startProcesses(script!, provider);
   return await run(processes);
 }
 
 function rowsOf({ format, request, figures }: Cell) {
-  return figures.map(({ what, direct, pipe, gateway, noise }) => ({
-    what: `${format}, ${request}: ${what}`,
+  return figures.map(({ token, direct, pipe, gateway, noise }) => ({
+    measured: `${format}, ${request}: ${token}`,
     direct: both(direct),
-    noise: spelled(noise.p50),
-    'pipe +p50': spelled(pipe.p50),
-    'gateway +p50': spelled(gateway.p50),
-    'pipe +p95': spelled(pipe.p95),
-    'gateway +p95': spelled(gateway.p95),
+    noise: withInterval(noise.p50),
+    'pipe +p50': withInterval(pipe.p50),
+    'gateway +p50': withInterval(gateway.p50),
+    'pipe +p95': withInterval(pipe.p95),
+    'gateway +p95': withInterval(gateway.p95),
     'gateway is': overlap(gateway.p50, noise.p50) ? 'within noise' : 'beyond noise',
   }));
 }
 
-function thoughtRows({ request, direct, noise, pipe, gateway }: ThoughtCell) {
-  const rowOf = (target: string, { medians, paired, later }: Apart) => ({
-    what: `${request}: ${target}`,
+function thinkingRows({ request, direct, noise, pipe, gateway }: ThinkingCell) {
+  const rowOf = (target: string, { medians, paired, later }: Comparison) => ({
+    target: `${request}: ${target}`,
     'direct p50 / p95': both(direct),
-    'median later by': spelled(medians),
-    'than noise is': isWithin(medians.value, noise.medians) ? 'within' : 'beyond',
-    'in the same sample later by': spelled(paired),
+    'difference of medians': withInterval(medians),
+    noise: isWithin(medians.value, noise.medians) ? 'within' : 'beyond',
+    'median difference in a sample': withInterval(paired),
     'later in pairs': `${(100 * later).toFixed(1)} %`,
   });
   return [rowOf('direct again (noise)', noise), rowOf('pipe', pipe), rowOf('gateway', gateway)];
@@ -166,7 +170,7 @@ function isWithin(value: number, { low, high }: Estimate): boolean {
   return low <= value && value <= high;
 }
 
-/** A row an interval, a column a format. */
+/** Returns a row for each interval, with a column for each format. */
 function recallTable(recalls: readonly RecallCell[], rounds: number) {
   const table: Record<string, Record<string, string>> = {};
   const put = (row: string, format: Format, text: string): void => {
@@ -174,8 +178,12 @@ function recallTable(recalls: readonly RecallCell[], rounds: number) {
   };
   for (const { format, intervals, before } of recalls) {
     for (const [name, interval] of Object.entries(intervals)) put(name, format, both(interval));
-    put('text before it received before its answer', format, `${before.answer} of ${rounds}`);
-    put('text before it received before its call began', format, `${before.call} of ${rounds}`);
+    put(
+      'text before the recall received before the recall was answered',
+      format,
+      `${before.answer} of ${rounds}`,
+    );
+    put('text before the recall received before the call began', format, `${before.call} of ${rounds}`);
   }
   return table;
 }
@@ -184,7 +192,7 @@ function both({ p50, p95 }: Quantiles): string {
   return `${p50.toFixed(2)} / ${p95.toFixed(2)}`;
 }
 
-function spelled({ value, low, high }: Estimate): string {
+function withInterval({ value, low, high }: Estimate): string {
   return `${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
 }
 

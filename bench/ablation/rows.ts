@@ -1,4 +1,4 @@
-/** What is turned off, one thing a row. Kinds and triggers are complete by their types, strategies by the list that is used. */
+/** Lists the rows of the ablation; most of them turn off one part. The types make kinds and triggers complete; strategies come from the engine's list. */
 import type { Kind } from '../../src/arrival/kind.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import type { TriggerOptions } from '../../src/triggers/default-triggers.ts';
@@ -25,16 +25,16 @@ const triggersOff = {
 
 const triggers = Object.keys(triggersOff) as readonly (keyof TriggerOptions)[];
 
-/** What must fit is no matter of cost: it stays where one trigger is tried alone. */
+/** Returns options that leave only these triggers on, and `mustFit`: a request must fit whatever it costs. */
 const only = (options: TriggerOptions): TriggerOptions => ({ ...triggersOff, mustFit: {}, ...options });
 
-/** The first is the engine as it comes; the others are compared with it. */
+/** The first row is the default engine; the others are compared with it. */
 export const rows: readonly BenchEngine[] = [
-  { name: 'as it comes', settings: {} },
+  { name: 'default', settings: {} },
 
   { name: 'without shrinks', settings: { shrinks: false } },
   ...kinds.map((kind) => ({ name: `without shrink ${kind}`, settings: { shrinks: { without: [kind] } } })),
-  { name: 'lossless shrinks alone', settings: { shrinks: { lossless: true } } },
+  { name: 'only lossless shrinks', settings: { shrinks: { lossless: true } } },
   { name: 'without references', settings: { shrinks: { repeats: false } } },
   { name: 'every fifth line number', settings: { shrinks: { lineNumbers: 'every-fifth' } } },
 

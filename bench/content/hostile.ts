@@ -1,4 +1,4 @@
-/** Texts made to be slow: each would take a quadratic shrinker hours. `make` gives one of about `length` UTF-16 units. */
+/** Texts that would keep a quadratic shrink busy for hours. `make` returns one of about `length` UTF-16 units. */
 
 export type Hostile = { readonly name: string; readonly make: (length: number) => string };
 
@@ -7,8 +7,8 @@ const page = '<!doctype html><link rel="canonical" href="x"><meta property="og:u
 export const hostileTexts: readonly Hostile[] = [
   { name: 'open brackets', make: repeated('[') },
   { name: 'a line for each open bracket', make: repeated('[\n') },
-  { name: 'objects that never end', make: repeated('{"a":\n') },
-  { name: 'strings that never end', make: repeated('{"a": "') },
+  { name: 'unclosed objects', make: repeated('{"a":\n') },
+  { name: 'unclosed strings', make: repeated('{"a": "') },
   { name: 'JSON in many brackets', make: repeated(`${'['.repeat(45)}${']'.repeat(45)}\n`) },
   { name: 'objects in objects', make: repeated(`${'{"x":'.repeat(40)}1${'}'.repeat(40)}\n`) },
   { name: 'backslashes', make: (length) => `["${repeated('\\\\')(length)}"]` },
@@ -20,13 +20,13 @@ export const hostileTexts: readonly Hostile[] = [
   },
   { name: 'one line number', make: repeated('     1→x\n') },
   { name: 'line numbers', make: counted((at) => `${String(at + 1).padStart(6)}→x\n`) },
-  { name: 'findings in as many files', make: counted((at) => `/x/a${at}.ts:${at}:some text\n`) },
+  { name: 'one match per file', make: counted((at) => `/x/a${at}.ts:${at}:some text\n`) },
   {
-    name: 'dashes that may end a path',
+    name: 'ambiguous dashes after paths',
     make: (length) => `${'a.ts:1:x\n'.repeat(9)}${repeated('/a/b-1-2-3-4-5-6-7\n')(length)}`,
   },
   { name: 'one path of dashes', make: (length) => `${'a.ts:1:x\n'.repeat(9)}${repeated('/-1-')(length)}` },
-  { name: 'beginnings in beginnings', make: counted((at) => `${'/abcdefgh'.repeat(at % 300)}\n`) },
+  { name: 'nested common prefixes', make: counted((at) => `${'/abcdefgh'.repeat(at % 300)}\n`) },
   { name: 'one line', make: repeated('a') },
   { name: 'empty lines', make: repeated('\n') },
   {
@@ -40,11 +40,11 @@ export const hostileTexts: readonly Hostile[] = [
     name: 'up and down',
     make: (length) => `${'x\n'.repeat(length / 4)}${repeated('\x1b[1A\x1b[1B')(length / 2)}`,
   },
-  { name: 'titles that never end', make: repeated('\x1b]') },
-  { name: 'tags that never end', make: (length) => page + repeated('<a')(length) },
-  { name: 'scripts that never end', make: (length) => page + repeated('<script>')(length) },
-  { name: 'comments that never end', make: (length) => page + repeated('<!--')(length) },
-  { name: 'links that never end', make: (length) => page + repeated('<a href="/x">')(length) },
+  { name: 'unclosed titles', make: repeated('\x1b]') },
+  { name: 'unclosed tags', make: (length) => page + repeated('<a')(length) },
+  { name: 'unclosed scripts', make: (length) => page + repeated('<script>')(length) },
+  { name: 'unclosed comments', make: (length) => page + repeated('<!--')(length) },
+  { name: 'unclosed links', make: (length) => page + repeated('<a href="/x">')(length) },
   { name: 'blanks in a page', make: (length) => `${page}<pre>some text${repeated(' ')(length)}` },
   { name: 'almost base64', make: repeated(`${'A'.repeat(59)} `) },
   { name: 'almost a stack', make: repeated('\tat a(b') },

@@ -1,9 +1,9 @@
-/** The recorded tool results as texts, each with the name of its tool. */
+/** Reads the recorded tool results as texts, each with the name of its tool. */
 import { type Recorded, readRecorded } from '../tokens/recorded.ts';
 
 export type RecordedResult = { readonly source: string; readonly tool: string; readonly text: string };
 
-/** Undefined where there are no recorded conversations. */
+/** Returns undefined if there are no recorded conversations. */
 export function readResults(): readonly RecordedResult[] | undefined {
   return readRecorded()?.flatMap(resultsOf);
 }
@@ -12,7 +12,7 @@ function resultsOf({ source, messages }: Recorded): readonly RecordedResult[] {
   const tools = new Map<string, string>();
   const results: RecordedResult[] = [];
   for (const message of messages) {
-    // An id may come again: the newest call is the one that is answered.
+    // An id may be used again; a result answers the newest call.
     for (const call of message.tool_calls ?? [])
       tools.set((call as unknown as { id: string }).id, call.function.name);
     if (message.role !== 'tool' || typeof message.content !== 'string') continue;

@@ -1,8 +1,8 @@
-/** Reads JSON that was laid out as tables back into JSON text without white space. Written from the description in json-table.ts. */
+/** Turns JSON tables back into JSON text without white space. It follows the description in json-table.ts, not the code. */
 
 type Column = { readonly key: string; readonly columns: readonly Column[] | undefined };
 
-/** Documents and other lines of a text, tables turned back. */
+/** Returns the text with its tables turned back into JSON. Other lines stay unchanged. */
 export function undoJson(shrunk: string): string {
   const marker = '[JSON; tables: [rows]{columns}: row lines]\n';
   if (!shrunk.startsWith(marker)) return shrunk;
@@ -28,7 +28,7 @@ function endOfLine(text: string, at: number): number {
 function readDocument(reader: Reader, text: string, at: number): { text: string; end: number } | undefined {
   try {
     const value = reader.value(at);
-    // A table's last row has taken the end of its line.
+    // The last row of a table includes its line end.
     const end = text[reader.at() - 1] === '\n' ? reader.at() - 1 : reader.at();
     return text.slice(end, endOfLine(text, end)).trim() === ''
       ? { text: value, end: endOfLine(text, end) }
@@ -40,10 +40,10 @@ function readDocument(reader: Reader, text: string, at: number): { text: string;
 
 type Reader = ReturnType<typeof createReader>;
 
-/** One for a text: a table may name the columns of the one before. */
+/** Creates the reader of one text. It keeps state, because a table may refer to the columns of the table before it. */
 function createReader(text: string) {
   let at = 0;
-  let before: readonly Column[] = [];
+  let columnsBefore: readonly Column[] = [];
 
   const match = (pattern: RegExp): RegExpExecArray | undefined => {
     const sticky = new RegExp(pattern, 'y');
@@ -54,13 +54,13 @@ function createReader(text: string) {
   };
   const must = (pattern: RegExp): RegExpExecArray => {
     const found = match(pattern);
-    if (!found) throw new Error(`${pattern} is not at ${at}: ${text.slice(at, at + 40)}`);
+    if (!found) throw new Error(`Expected ${pattern} at offset ${at}, found: ${text.slice(at, at + 40)}`);
     return found;
   };
   const string = (): string => must(/"(?:[^"\\]|\\.)*"/)[0];
 
   const columns = (): readonly Column[] => {
-    if (match(/\{\^\}/)) return before;
+    if (match(/\{\^\}/)) return columnsBefore;
     must(/\{/);
     const out: Column[] = [];
     do {
@@ -70,7 +70,7 @@ function createReader(text: string) {
     must(/\}/);
     return out;
   };
-  /** Undefined for a member that is missing. */
+  /** Returns undefined if the member is missing. */
   const cell = (): string | undefined => {
     if (text[at] === ',' || text[at] === '\n' || at >= text.length) return undefined;
     if (text[at] === '"') return string();
@@ -93,7 +93,7 @@ function createReader(text: string) {
   const rowKey = (): string => (text[at] === '"' ? string() : JSON.stringify(must(/[^:"]+/)[0]));
   const rowsOf = (count: number, isKeyed: boolean): readonly string[] => {
     const all = columns();
-    before = all;
+    columnsBefore = all;
     must(/:\n/);
     return Array.from({ length: count }, () => {
       const key = isKeyed ? rowKey() : undefined;

@@ -1,9 +1,9 @@
 /**
- * Takes a lossless shrink back: what proves that nothing was lost, on random texts in the tests and on recorded ones in the benchmark.
- * Written from the description of each format, not from the code that writes it.
+ * Undoes lossless shrinks, to prove that nothing was lost: on random texts in the tests, on recorded texts in the benchmark. The code
+ * follows the description of each format, not the code that writes it.
  */
 
-/** `cat -n` without the padding before the numbers, whether all numbers are shown or every fifth. */
+/** Returns the listing with all its line numbers, without padding. The shrunk text may show every number or every fifth. */
 export function undoNumberedLines(shrunk: string): string {
   const lines = shrunk.split('\n');
   if (lines[0] !== '[every fifth line is numbered]') return shrunk;
@@ -26,7 +26,7 @@ export function undoNumberedLines(shrunk: string): string {
   return out.join('\n');
 }
 
-/** True where the next number below says that this line is one of the lines between. */
+/** True if the next numbered line shows that this line continues the count. */
 function leadsTo(lines: readonly string[], at: number, number: number): boolean {
   for (let ahead = 1; ahead < 5; ahead++) {
     const own = /^ *(\d{1,7})[→\t]/.exec(lines[at + ahead] ?? '');
@@ -35,39 +35,39 @@ function leadsTo(lines: readonly string[], at: number, number: number): boolean 
   return false;
 }
 
-/** One spelling for all paddings. */
+/** Removes the padding before line numbers. */
 export function withoutPadding(listing: string): string {
   return listing.replace(/^ +(?=\d{1,7}[→\t])/gm, '');
 }
 
-export type Found =
+export type SearchRow =
   | { readonly path: string; readonly number: string; readonly mark: string; readonly text: string }
   | { readonly other: string };
 
-/** What grep said, line by line, with the folder that relative paths are in. */
+/** Returns grep's output line by line, and the folder of relative paths. */
 export function undoSearch(shrunk: string): {
   readonly base: string | undefined;
-  readonly found: readonly Found[];
+  readonly rows: readonly SearchRow[];
 } {
   const [first = '', ...lines] = shrunk.split('\n');
   const head = /^\[grouped by file(?:, some named relative to (.*))?\]$/.exec(first);
-  if (!head) throw new Error(`not grouped by file: ${first}`);
-  const found: Found[] = [];
+  if (!head) throw new Error(`Expected results grouped by file, found: ${first}`);
+  const rows: SearchRow[] = [];
   let path: string | undefined;
   for (const [at, line] of lines.entries()) {
     const own = /^(\d+)([:-])/.exec(line);
     if (own && path !== undefined)
-      found.push({ path, number: own[1]!, mark: own[2]!, text: line.slice(own[0].length) });
+      rows.push({ path, number: own[1]!, mark: own[2]!, text: line.slice(own[0].length) });
     else if (line !== '--' && /^\d+[:-]/.test(lines[at + 1] ?? '')) path = line;
-    else found.push({ other: line });
+    else rows.push({ other: line });
   }
-  return { base: head[1], found };
+  return { base: head[1], rows };
 }
 
-/** The lines as grep printed them: each is one of the spellings given. */
-export function spellings(found: Found, base: string | undefined): readonly string[] {
-  if ('other' in found) return [found.other];
-  const { path, number, mark, text } = found;
+/** Returns the forms in which grep may have printed this row: with the full path, or relative to `base`. */
+export function spellings(row: SearchRow, base: string | undefined): readonly string[] {
+  if ('other' in row) return [row.other];
+  const { path, number, mark, text } = row;
   const line = `${path}${mark}${number}${mark}${text}`;
   return base !== undefined && line.startsWith(base) ? [line, line.slice(base.length)] : [line];
 }

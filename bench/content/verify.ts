@@ -1,9 +1,9 @@
-/** Says what a lossless shrink of a recorded result lost, if anything. Texts that were also cleaned as a terminal are not judged here. */
+/** Checks that a lossless shrink of a recorded result lost nothing. Texts that were also cleaned of terminal codes are not checked. */
 import type { Shrunk } from '../../src/arrival/kind.ts';
 import { spellings, undoLines, undoNumberedLines, undoSearch, withoutPadding } from './undo.ts';
 import { undoJson } from './undo-json.ts';
 
-/** Undefined where the original comes back. */
+/** Returns a description of the loss; undefined if the original can be restored. */
 export function lossOf(original: string, { text, kind, isLossless, notes }: Shrunk): string | undefined {
   if (!isLossless || notes.length > 1) return undefined;
   switch (kind) {
@@ -14,10 +14,10 @@ export function lossOf(original: string, { text, kind, isLossless, notes }: Shru
     case 'json':
       return differenceOf(withoutLayout(original), withoutLayout(undoJson(text)));
     case 'search': {
-      const { base, found } = undoSearch(text);
+      const { base, rows } = undoSearch(text);
       const lines = original.split('\n');
-      const at = found.findIndex((row, index) => !spellings(row, base).includes(lines[index] ?? ''));
-      return at < 0 && found.length === lines.length ? undefined : `line ${at + 1} of ${lines.length}`;
+      const at = rows.findIndex((row, index) => !spellings(row, base).includes(lines[index] ?? ''));
+      return at < 0 && rows.length === lines.length ? undefined : `line ${at + 1} of ${lines.length}`;
     }
     case 'terminal':
     case 'html':
@@ -33,7 +33,7 @@ function differenceOf(wanted: string, got: string): string | undefined {
   return `at ${at}: ${JSON.stringify(wanted.slice(at, at + 60))} became ${JSON.stringify(got.slice(at, at + 60))}`;
 }
 
-/** White space taken out everywhere, escapes of letters written out: coarse, for texts that are only partly JSON. */
+/** Removes all white space and decodes escaped letters. Coarse, because the texts may be JSON only in part. */
 function withoutLayout(text: string): string {
   return text
     .replace(/(?<!\\)(?:\\\\)*\\u[0-9a-fA-F]{4}/g, (escape) => {

@@ -1,4 +1,4 @@
-/** A Chat Completions body of tool calls as the generateContent body of the same conversation. */
+/** Converts a Chat Completions body with tool calls to a generateContent body of the same conversation. */
 
 export type ChatMessage = {
   readonly role: string;
@@ -16,7 +16,7 @@ type ChatBody = {
   readonly tools: readonly { readonly function: object }[];
 };
 
-/** The model and whether the reply streams stand in the path of this format. */
+/** Returns no model and no `stream`, because this format has both in the path of the URL. */
 export function asGemini(chat: Uint8Array): Uint8Array {
   const { messages, tools } = JSON.parse(new TextDecoder().decode(chat)) as ChatBody;
   const names = new Map(

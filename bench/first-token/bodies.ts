@@ -1,6 +1,6 @@
 /**
- * One conversation of tool calls as a request of each wire format. The same bytes in every run but for turn numbers of eight digits:
- * with another number it is the next turn of the conversation, or, changed everywhere, a conversation never seen before.
+ * Builds a conversation of tool calls as a request of each wire format. The bytes are the same in every run, except for turn numbers of
+ * eight digits. Another number in the newest message makes the next turn of the conversation; in every message, a new conversation.
  */
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { asResponses } from '../../test/support/as-responses.ts';
@@ -17,12 +17,12 @@ export const paths: Readonly<Record<Format, string>> = {
   gemini: '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse',
 };
 
-/** A request body and where its turn numbers stand; the last one is in the newest message. */
+/** A request body with the offsets of its turn numbers in bytes. The last one is in the newest message. */
 export type Body = { readonly bytes: Uint8Array; readonly numbersAt: readonly number[] };
 
 const number = '00000000';
 
-/** A body of about so many bytes. */
+/** Builds a body of about `size` bytes. */
 export function bodyOf(format: Format, size: number): Body {
   const bytes = inFormat[format](encode({ messages: conversation(size), tools }));
   const text = Buffer.from(bytes);
@@ -31,7 +31,7 @@ export function bodyOf(format: Format, size: number): Body {
   return { bytes, numbersAt };
 }
 
-/** Writes another turn number: into the newest message alone, or into every message. */
+/** Writes another turn number into the newest message or into every message. */
 export function renumber({ bytes, numbersAt }: Body, turn: number, where: 'last' | 'everywhere'): void {
   const digits = new TextEncoder().encode(String(turn).padStart(number.length, '0'));
   for (const at of where === 'last' ? numbersAt.slice(-1) : numbersAt) bytes.set(digits, at);
@@ -84,7 +84,7 @@ const words =
     ' ',
   );
 
-/** Some 3,000 characters of prose, so that they are about as many tokens as text of people is. */
+/** Returns about 3,000 characters of prose, with as many tokens per character as natural text. */
 function lines(next: (below: number) => number): string {
   return Array.from({ length: 40 }, () =>
     Array.from({ length: 14 }, () => words[next(words.length)]).join(' '),

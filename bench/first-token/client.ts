@@ -1,39 +1,40 @@
-/** A client that notes when each text of a stream reached it. One connection for each target, kept alive. */
+/** A client that records when it receives each text of a stream. It keeps one connection open per target. */
 import { Pool } from 'undici';
 import { now } from './clock.ts';
 
-/** What a client saw of one answer. */
-export type Seen = {
+/** The times of one response in milliseconds. */
+export type ClientTimes = {
   readonly sent: number;
-  /** When each of the wanted texts had arrived, in their order. */
-  readonly got: readonly number[];
-  /** What the gateway says became of the request. */
+  /** The time at which each wanted text was received, in their order. */
+  readonly received: readonly number[];
+  /** The outcome of the request in the gateway's response header. */
   readonly outcome: string | undefined;
 };
 
 export type Client = {
-  ask(path: string, body: Uint8Array, wanted: readonly string[]): Promise<Seen>;
+  ask(path: string, body: Uint8Array, wanted: readonly string[]): Promise<ClientTimes>;
   close(): Promise<void>;
 };
 
-/** Rejects on any answer but a 200 that holds all the wanted texts. */
+/** `ask` rejects unless the response has status 200 and contains all wanted texts in order. */
 export function openClient(origin: string): Client {
   const pool = new Pool(origin, { connections: 1 });
   return {
     async ask(path, body, wanted) {
       const sent = now();
       const answer = await pool.request({ method: 'POST', path, headers, body });
-      const got: number[] = [];
+      const received: number[] = [];
       let text = '';
       for await (const chunk of answer.body) {
-        const came = now();
+        const receivedAt = now();
         text += String(chunk);
-        while (got.length < wanted.length && text.includes(wanted[got.length]!)) got.push(came);
+        while (received.length < wanted.length && text.includes(wanted[received.length]!))
+          received.push(receivedAt);
       }
-      if (answer.statusCode !== 200 || got.length < wanted.length)
+      if (answer.statusCode !== 200 || received.length < wanted.length)
         throw new Error(`${origin}${path} answered ${answer.statusCode}: ${text.slice(0, 500)}`);
       const outcome = answer.headers['x-leporello-outcome'];
-      return { sent, got, outcome: typeof outcome === 'string' ? outcome : undefined };
+      return { sent, received, outcome: typeof outcome === 'string' ? outcome : undefined };
     },
     close: () => pool.close(),
   };

@@ -1,4 +1,4 @@
-/** Milliseconds by the clock that all processes of a machine share. */
+/** Returns milliseconds of the clock that all processes of a machine share. */
 export function now(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

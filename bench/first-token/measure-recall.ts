@@ -1,28 +1,28 @@
-/** A stream in which the model reads a memory: when the client has what stands before the recall, and what comes behind it. */
+/** Measures a stream in which the model recalls an original: when the client receives the text before the recall and the text after it. */
 import { type Body, type Format, paths, renumber } from './bodies.ts';
 import { openClient } from './client.ts';
 import type { Processes } from './processes.ts';
 import { mark, markBeforeRecall } from './provider.ts';
 import { type Quantiles, quantiles } from './statistics.ts';
 
-type Recalling = { readonly format: Format; readonly body: Body; readonly rounds: number };
+type RecallOptions = { readonly format: Format; readonly body: Body; readonly rounds: number };
 
-/** One answer, in the order in which it should go. */
+/** The times of one response in milliseconds, in the expected order. */
 type Instants = {
   readonly sent: number;
   readonly wroteBefore: number;
-  readonly gotBefore: number;
+  readonly receivedBefore: number;
   /** The provider began to write the private call. */
   readonly wroteCall: number;
-  /** The provider had the continuation, with the answer in it. */
+  /** The provider received the continuation, which contains the recalled original. */
   readonly answered: number;
-  readonly wroteBehind: number;
-  readonly gotBehind: number;
+  readonly wroteAfter: number;
+  readonly receivedAfter: number;
 };
 
 export type RecallMeasured = {
   readonly intervals: Readonly<Record<string, Quantiles>>;
-  /** Rounds in which the client had the text before the recall when the recall was answered, and when the model began to ask. */
+  /** Rounds in which the client received the text before the recall before the recall was answered, and before the model began its call. */
   readonly before: { readonly answer: number; readonly call: number };
 };
 
@@ -30,28 +30,31 @@ const warmUp = 25;
 
 export async function measureRecall(
   processes: Processes,
-  { format, body, rounds }: Recalling,
+  { format, body, rounds }: RecallOptions,
 ): Promise<RecallMeasured> {
   const client = openClient(processes.gateway);
   const all: Instants[] = [];
   for (let at = -warmUp; at < rounds; at += 1) {
     renumber(body, at + warmUp, 'last');
-    const { sent, got, outcome } = await client.ask(paths[format], body.bytes, [markBeforeRecall, mark(0)]);
-    const told = await processes.told();
-    const [asking, going] = told;
-    if (outcome !== 'compacted' || !asking || !going || told.length !== 2)
+    const { sent, received, outcome } = await client.ask(paths[format], body.bytes, [
+      markBeforeRecall,
+      mark(0),
+    ]);
+    const exchanges = await processes.takeExchanges();
+    const [asking, continuing] = exchanges;
+    if (outcome !== 'compacted' || !asking || !continuing || exchanges.length !== 2)
       throw new Error(
-        `Expected a folded ${format} request and one recall: ${outcome}, ${told.length} calls.`,
+        `Expected a folded ${format} request and one recall; got outcome ${outcome} and ${exchanges.length} provider requests.`,
       );
     if (at < 0) continue;
     all.push({
       sent,
       wroteBefore: asking.wrote[0]!,
-      gotBefore: got[0]!,
+      receivedBefore: received[0]!,
       wroteCall: asking.wrote[1]!,
-      answered: going.asked,
-      wroteBehind: going.wrote[0]!,
-      gotBehind: got[1]!,
+      answered: continuing.asked,
+      wroteAfter: continuing.wrote[0]!,
+      receivedAfter: received[1]!,
     });
   }
   await client.close();
@@ -59,16 +62,16 @@ export async function measureRecall(
     quantiles([all.map((one) => one[to] - one[from])]);
   return {
     intervals: {
-      'request sent > first text received': between('sent', 'gotBefore'),
-      'text before the recall: written > received': between('wroteBefore', 'gotBefore'),
-      'text before the recall: received > recall answered': between('gotBefore', 'answered'),
-      'call written > answered': between('wroteCall', 'answered'),
-      'recall answered > next text received': between('answered', 'gotBehind'),
-      'next text: written > received': between('wroteBehind', 'gotBehind'),
+      'request sent > first text received': between('sent', 'receivedBefore'),
+      'text before the recall: written > received': between('wroteBefore', 'receivedBefore'),
+      'text before the recall: received > recall answered': between('receivedBefore', 'answered'),
+      'recall call written > answered': between('wroteCall', 'answered'),
+      'recall answered > next text received': between('answered', 'receivedAfter'),
+      'next text: written > received': between('wroteAfter', 'receivedAfter'),
     },
     before: {
-      answer: all.filter((one) => one.gotBefore < one.answered).length,
-      call: all.filter((one) => one.gotBefore < one.wroteCall).length,
+      answer: all.filter((one) => one.receivedBefore < one.answered).length,
+      call: all.filter((one) => one.receivedBefore < one.wroteCall).length,
     },
   };
 }

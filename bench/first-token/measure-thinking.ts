@@ -1,57 +1,57 @@
 /**
- * One size of request behind a provider that thinks: asked directly, twice, through a raw pipe and through the gateway. The four requests
- * of a sample get the same think time and are asked one after the other in random order; many samples go on at once, in all formats.
+ * Measures the first token of a provider that thinks, for one request size: twice directly, through a raw pipe and through the gateway. The
+ * four requests of a sample get the same think time and are sent one after the other in random order. Samples of all formats run concurrently.
  */
 import { randomNumbers } from '../tokens/arithmetic.ts';
 import { type Body, bodyOf, formats, paths, renumber } from './bodies.ts';
 import { type Client, openClient } from './client.ts';
 import type { Processes } from './processes.ts';
 import { mark, quickFrom } from './provider.ts';
-import { type Apart, apart, type Quantiles, quantiles } from './statistics.ts';
+import { compare, type Comparison, type Quantiles, quantiles } from './statistics.ts';
 
 export type ThinkingOptions = {
   /** Bytes of a request. */
   readonly size: number;
   readonly samples: number;
-  /** Samples under way at once. */
-  readonly atOnce: number;
+  /** Samples that run at the same time. */
+  readonly concurrency: number;
 };
 
-/** All but `direct` are against it. */
+/** All members except `direct` are compared with `direct`. */
 export type ThinkingMeasured = {
   readonly bytes: number;
   readonly direct: Quantiles;
-  readonly noise: Apart;
-  readonly pipe: Apart;
-  readonly gateway: Apart;
+  readonly noise: Comparison;
+  readonly pipe: Comparison;
+  readonly gateway: Comparison;
 };
 
 const names = ['direct', 'direct again', 'pipe', 'gateway'] as const;
 type Name = (typeof names)[number];
 
-/** Requests in each format before that, so that figures are of compiled code: ours takes more of them. */
+/** Requests in each format before the measurement, so that it measures compiled code. The gateway has more code and needs more of them. */
 const warmUp = { direct: 25, 'direct again': 25, pipe: 25, gateway: 250 };
 
 export async function measureThinking(
   processes: Processes,
-  { size, samples, atOnce }: ThinkingOptions,
+  { size, samples, concurrency }: ThinkingOptions,
 ): Promise<ThinkingMeasured> {
   const { provider, pipe, gateway } = processes;
   const origins: Record<Name, string> = { direct: provider, 'direct again': provider, pipe, gateway };
-  const workers = Array.from({ length: atOnce }, () => openWorker(origins, size));
+  const workers = Array.from({ length: concurrency }, () => openWorker(origins, size));
   const firsts: Record<Name, number[]> = { direct: [], 'direct again': [], pipe: [], gateway: [] };
 
   for (const name of names) {
     for (let turn = 0; turn < warmUp[name] * formats.length; turn += 1)
       await workers[0]!.ask(name, turn, quickFrom + turn);
   }
-  await processes.told();
+  await processes.takeExchanges();
 
   const next = randomNumbers(5);
-  let begun = 0;
+  let started = 0;
   const run = async (worker: Worker): Promise<void> => {
-    while (begun < samples) {
-      const sample = begun++;
+    while (started < samples) {
+      const sample = started++;
       for (const name of shuffledNames(next)) {
         const number = sample * names.length + names.indexOf(name);
         firsts[name][sample] = await worker.ask(name, sample, number);
@@ -59,29 +59,29 @@ export async function measureThinking(
     }
   };
   await Promise.all(workers.map(run));
-  const offered = (await processes.told()).filter((told) => told.offered).length;
+  const offered = (await processes.takeExchanges()).filter((exchange) => exchange.offered).length;
   if (offered !== samples)
-    throw new Error(`The recall tool was offered in ${offered} of ${samples} requests.`);
+    throw new Error(`The gateway offered the recall tool in ${offered} requests; expected ${samples}.`);
   await Promise.all(workers.map((worker) => worker.close()));
 
   const { direct } = firsts;
   return {
     bytes: workers[0]!.bytes,
     direct: quantiles([direct]),
-    noise: apart(firsts['direct again'], direct),
-    pipe: apart(firsts.pipe, direct),
-    gateway: apart(firsts.gateway, direct),
+    noise: compare(firsts['direct again'], direct),
+    pipe: compare(firsts.pipe, direct),
+    gateway: compare(firsts.gateway, direct),
   };
 }
 
 type Worker = {
   readonly bytes: number;
-  /** Milliseconds to the first token. */
+  /** Resolves to the milliseconds until the first token. */
   ask(name: Name, sample: number, number: number): Promise<number>;
   close(): Promise<void>;
 };
 
-/** Bodies are written into, so each worker has its own. */
+/** Each worker has its own bodies, because it writes turn numbers into them. */
 function openWorker(origins: Readonly<Record<Name, string>>, size: number): Worker {
   const bodies: readonly Body[] = formats.map((format) => bodyOf(format, size));
   const clients = new Map<Name, Client>(names.map((name) => [name, openClient(origins[name])]));
@@ -90,12 +90,12 @@ function openWorker(origins: Readonly<Record<Name, string>>, size: number): Work
     async ask(name, sample, number) {
       const at = sample % formats.length;
       renumber(bodies[at]!, number, 'last');
-      const { sent, got, outcome } = await clients
+      const { sent, received, outcome } = await clients
         .get(name)!
         .ask(paths[formats[at]!], bodies[at]!.bytes, [mark(0)]);
       if (name === 'gateway' && outcome !== 'untouched')
-        throw new Error(`The gateway's outcome for ${formats[at]} is ${outcome}.`);
-      return got[0]! - sent;
+        throw new Error(`Expected the outcome untouched for ${formats[at]}; got ${outcome}.`);
+      return received[0]! - sent;
     },
     async close() {
       for (const client of clients.values()) await client.close();

@@ -1,4 +1,4 @@
-/** One format and size: the same provider asked directly, twice, through a raw pipe and through the gateway, in turn. */
+/** Measures the tokens of one format and size: twice directly, through a raw pipe and through the gateway, in turn. */
 import { randomNumbers } from '../tokens/arithmetic.ts';
 import { type Body, type Format, paths, renumber } from './bodies.ts';
 import { openClient } from './client.ts';
@@ -6,17 +6,17 @@ import type { Processes } from './processes.ts';
 import { mark, texts } from './provider.ts';
 import { type Difference, difference, type Quantiles, quantiles, type Rounds } from './statistics.ts';
 
-export type Measuring = {
+export type MeasureOptions = {
   readonly format: Format;
   readonly body: Body;
-  /** How one request differs from the one before. */
+  /** Where the turn number changes from one request to the next. */
   readonly renumbered: 'last' | 'everywhere';
   readonly rounds: number;
 };
 
-/** All but `direct` are differences to it. */
+/** All members after `direct` are differences from it. */
 export type Figure = {
-  readonly what: 'first token' | 'later tokens';
+  readonly token: 'first token' | 'later tokens';
   readonly direct: Quantiles;
   readonly noise: Difference;
   readonly pipe: Difference;
@@ -25,15 +25,15 @@ export type Figure = {
 export type Measured = { readonly figures: readonly Figure[] };
 
 const warmUp = 25;
-/** Requests to the gateway alone before that: figures are of compiled code, as a gateway that serves a while runs. */
+/** Extra requests to the gateway before the measurement, so that it measures compiled code, as in a gateway that has run for a while. */
 const compiledAfter = 250;
 const names = ['direct', 'direct again', 'pipe', 'gateway'] as const;
 type Name = (typeof names)[number];
 
-/** Undefined when the gateway does not offer the recall tool in this format. */
+/** Returns undefined if the gateway does not offer the recall tool in this format. */
 export async function measure(
   processes: Processes,
-  { format, body, renumbered, rounds }: Measuring,
+  { format, body, renumbered, rounds }: MeasureOptions,
 ): Promise<Measured | undefined> {
   const { provider, pipe, gateway } = processes;
   const origins = { direct: provider, 'direct again': provider, pipe, gateway };
@@ -42,24 +42,25 @@ export async function measure(
   const later = emptyRounds();
   const next = randomNumbers(3);
   let turn = 0;
-  const { client: alone } = clients.find(({ name }) => name === 'gateway')!;
+  const { client: gatewayClient } = clients.find(({ name }) => name === 'gateway')!;
   for (; turn < compiledAfter; turn += 1) {
     renumber(body, turn, renumbered);
-    await alone.ask(paths[format], body.bytes, marks);
-    await processes.told();
+    await gatewayClient.ask(paths[format], body.bytes, marks);
+    await processes.takeExchanges();
   }
   for (let at = -warmUp; at < rounds; at += 1) {
     for (const { name, client } of shuffled(clients, next)) {
       renumber(body, (turn += 1), renumbered);
-      const { sent, got, outcome } = await client.ask(paths[format], body.bytes, marks);
-      const [told] = await processes.told();
+      const { sent, received, outcome } = await client.ask(paths[format], body.bytes, marks);
+      const [exchange] = await processes.takeExchanges();
       if (name === 'gateway') {
-        if (!told!.offered) return undefined;
-        if (outcome !== 'untouched') throw new Error(`The gateway's outcome for ${format} is ${outcome}.`);
+        if (!exchange!.offered) return undefined;
+        if (outcome !== 'untouched')
+          throw new Error(`Expected the outcome untouched for ${format}; got ${outcome}.`);
       }
       if (at < 0) continue;
-      first[name].push([got[0]! - sent]);
-      later[name].push(got.slice(1).map((came, i) => came - told!.wrote[i + 1]!));
+      first[name].push([received[0]! - sent]);
+      later[name].push(received.slice(1).map((at, index) => at - exchange!.wrote[index + 1]!));
     }
   }
   for (const { client } of clients) await client.close();
@@ -72,9 +73,9 @@ function emptyRounds(): Record<Name, number[][]> {
   return { direct: [], 'direct again': [], pipe: [], gateway: [] };
 }
 
-function figureOf(what: Figure['what'], by: Readonly<Record<Name, Rounds>>): Figure {
+function figureOf(token: Figure['token'], by: Readonly<Record<Name, Rounds>>): Figure {
   return {
-    what,
+    token,
     direct: quantiles(by.direct),
     noise: difference(by['direct again'], by.direct),
     pipe: difference(by.pipe, by.direct),

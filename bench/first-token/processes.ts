@@ -1,21 +1,21 @@
-/** The processes of one measurement: the provider, a raw pipe and the gateway as it really runs, each on a free port of the loopback. */
+/** Starts the processes of one measurement, each on a free loopback port: the provider, a raw pipe, and the gateway as users run it. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { ProviderKind, Told } from './provider.ts';
+import type { Exchange, ProviderKind } from './provider.ts';
 
 export type Processes = AsyncDisposable & {
   readonly provider: string;
   readonly pipe: string;
   readonly gateway: string;
-  /** What the provider saw since it was asked last. */
-  told(): Promise<readonly Told[]>;
+  /** Returns the provider's requests and responses since the last call. */
+  takeExchanges(): Promise<readonly Exchange[]>;
 };
 
-/** `script` runs as a provider with `--provider KIND`, and as a pipe with `--pipe ORIGIN`. */
+/** Starts `script` as a provider (`--provider KIND`) and as a pipe (`--pipe ORIGIN`), then the gateway. */
 export async function startProcesses(script: string, kind: ProviderKind): Promise<Processes> {
   const data = await mkdtemp(join(tmpdir(), 'leporello-bench-'));
   const children: ChildProcess[] = [];
@@ -27,7 +27,7 @@ export async function startProcesses(script: string, kind: ProviderKind): Promis
   };
   const provider = await start(['--provider', kind]);
   const pipe = await start(['--pipe', provider.origin]);
-  // A conversation that comes in long would have paid its rent, and be folded.
+  // A conversation that is long in its first request would be folded by the `cacheRent` trigger.
   const config = join(data, 'config.json');
   await writeFile(config, JSON.stringify({ recall: { offer: 'always' }, triggers: { cacheRent: false } }));
   const gateway = startGateway(provider.origin, data, ['--config', config]);
@@ -36,10 +36,10 @@ export async function startProcesses(script: string, kind: ProviderKind): Promis
     provider: provider.origin,
     pipe: pipe.origin,
     gateway: await urlOf(gateway),
-    async told() {
-      provider.child.send('tell');
-      const [told] = (await once(provider.child, 'message')) as [readonly Told[]];
-      return told;
+    async takeExchanges() {
+      provider.child.send('take exchanges');
+      const [exchanges] = (await once(provider.child, 'message')) as [readonly Exchange[]];
+      return exchanges;
     },
     async [Symbol.asyncDispose]() {
       const ended = children.map((child) => once(child, 'exit'));
@@ -50,7 +50,7 @@ export async function startProcesses(script: string, kind: ProviderKind): Promis
   };
 }
 
-/** The command that users start, with a new data folder and no variables of ours but the upstreams. */
+/** Starts `leporello serve` with an empty data folder. The environment sets only that folder and the upstreams. */
 export function startGateway(upstream: string, data: string, args: readonly string[] = []): ChildProcess {
   const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
   const env = {
@@ -67,11 +67,11 @@ export function startGateway(upstream: string, data: string, args: readonly stri
   });
 }
 
-/** Resolves when it listens. */
+/** Resolves to the gateway's URL once it listens. */
 export async function urlOf(gateway: ChildProcess): Promise<string> {
   const lines = createInterface({ input: gateway.stdout! });
   const [line] = (await Promise.race([once(lines, 'line'), once(gateway, 'exit')])) as [unknown];
   if (typeof line !== 'string')
-    throw new Error(`The gateway ended before it listened, with ${String(line)}.`);
+    throw new Error(`The gateway exited with code ${String(line)} before it listened.`);
   return (JSON.parse(line) as { readonly url: string }).url;
 }

@@ -1,6 +1,6 @@
 /**
- * The scripted provider in a process of its own. It streams short texts with a pause before each but the first, and tells on request when
- * it wrote them, by the clock that all processes of a machine share.
+ * Runs the scripted provider in its own process. It streams short texts with a pause before each text except the first, and reports on
+ * request when it wrote them, in milliseconds of the clock that all processes of a machine share.
  */
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,56 +9,60 @@ import type { ScriptRequest, Turn, TurnPart } from '../../test/support/fake-prov
 import { now } from './clock.ts';
 import { createThinkTimes, thinking } from './think-times.ts';
 
-/** One request and its answer, as the provider saw them. */
-export type Told = {
-  /** When the request had come whole and was found valid. */
+/** The times of one request and its response at the provider. */
+export type Exchange = {
+  /** When the provider had received and validated the request. */
   readonly asked: number;
-  /** Just before the first event of each part was written. */
+  /** When it began to write each part. */
   readonly wrote: readonly number[];
-  /** Whether the request offered the recall tool. */
+  /** True if the request offered the recall tool. */
   readonly offered: boolean;
 };
 
-/** Texts in one answer; each is one delta. */
+/** Texts in one response; each is one delta. */
 export const texts = 20;
 const pauseMs = 2;
-/** About what a model takes to write a call. */
+/** About the time that a model takes to write a call. */
 const callMs = 20;
 
-/** Marks that stand in no request. */
+/** Returns a text that occurs in no request. */
 export function mark(text: number): string {
   return `word-${String(text).padStart(2, '0')} `;
 }
 export const markBeforeRecall = 'before ';
 
-/** The turn number of a request from which on the thinking provider answers at once. */
+/** The thinking provider answers requests with this turn number or a higher one at once. */
 export const quickFrom = 50_000_000;
 
 /**
  * - `quick` answers at once.
- * - `recalling` first reads a memory that the request has a stub of.
- * - `thinking` takes its time before it says anything, its status line too; four turn numbers in a row get the same time.
+ * - `recalling` first recalls an original that the request has a stub of.
+ * - `thinking` waits before it sends anything, even its status line. Four consecutive turn numbers get the same time.
  */
 export const providerKinds = ['quick', 'recalling', 'thinking'] as const;
 export type ProviderKind = (typeof providerKinds)[number];
 
-/** Serves until the parent goes. */
+/** Serves until the parent process exits. */
 export async function serveProvider(kind: ProviderKind): Promise<void> {
-  // In each pause of a stream the scripted provider listens anew for its end.
+  // The scripted provider adds a listener for the end of the stream in each pause.
   EventEmitter.defaultMaxListeners = 0;
-  let told: Told[] = [];
+  let exchanges: Exchange[] = [];
   const replyTo = replies[kind]();
   const provider = await startFakeProvider({
     script: (request) => {
       const wrote: number[] = [];
       const asked = now();
-      told.push({ asked, wrote, offered: JSON.stringify(request.body['tools']).includes('"read_memory"') });
+      exchanges.push({
+        asked,
+        wrote,
+        offered: JSON.stringify(request.body['tools']).includes('"read_memory"'),
+      });
       return replyTo(request, wrote);
     },
   });
   process.on('message', () => {
-    process.send?.(told);
-    told = [];
+    process.send?.(exchanges);
+    exchanges = [];
   });
   process.on('disconnect', () => process.exit());
   process.send?.(provider.url);
@@ -84,7 +88,7 @@ const textParts: readonly TurnPart[] = Array.from({ length: texts }, (_, text) =
   text: mark(text),
 }));
 
-/** Undefined once the recall was answered. */
+/** Returns the turn that recalls; undefined once the recall was answered. */
 function recallOf(request: ScriptRequest, wrote: number[]): Turn | undefined {
   const body = JSON.stringify(request.body);
   const [id] = /mem_[0-9a-z]{16}/.exec(body) ?? [];
@@ -95,7 +99,7 @@ function recallOf(request: ScriptRequest, wrote: number[]): Turn | undefined {
 
 const recallId = 'call_recall';
 
-/** The pause before a part is asked for when its turn has come: that is how we know when. */
+/** Returns a turn that records when each part is written: the fake provider reads `pauseBeforePart` just before it writes the part. */
 function timed(parts: readonly TurnPart[], ms: number, wrote: number[]): Turn {
   const pauses: Record<number, Promise<void>> = {};
   for (const part of parts.keys()) {

@@ -1,20 +1,20 @@
-/** Two targets side by side: how much later one is, with the interval that chance leaves (a bootstrap over rounds). */
+/** Compares the times of two targets, with bootstrap intervals over rounds. */
 import { randomNumbers } from '../tokens/arithmetic.ts';
 
-/** Milliseconds by round: a round is what was measured at about the same moment, so it is drawn as a whole. */
+/** Milliseconds by round. The values of a round were measured at about the same time, so the bootstrap draws whole rounds. */
 export type Rounds = readonly (readonly number[])[];
 
-/** 95 % of the samples drawn anew lie between `low` and `high`. */
+/** A value with its 95 % bootstrap interval. */
 export type Estimate = { readonly value: number; readonly low: number; readonly high: number };
 
 export type Difference = { readonly p50: Estimate; readonly p95: Estimate };
 
 const draws = 500;
 
-/** A quantile of `target` minus the same quantile of `base`, both from the same rounds. */
+/** Returns quantiles of `target` minus the same quantiles of `base`, both from the same rounds. */
 export function difference(target: Rounds, base: Rounds): Difference {
   const next = randomNumbers(1);
-  const seen = differencesOf(target, base);
+  const observed = differencesOf(target, base);
   const drawn = Array.from({ length: draws }, () => {
     const rounds = target.map(() => next(target.length));
     const pick = (from: Rounds): Rounds => rounds.map((round) => from[round]!);
@@ -22,32 +22,32 @@ export function difference(target: Rounds, base: Rounds): Difference {
   });
   const estimate = (share: keyof Quantiles): Estimate => {
     const sorted = Float64Array.from(drawn, (one) => one[share]).sort();
-    return { value: seen[share], low: at(sorted, 0.025), high: at(sorted, 0.975) };
+    return { value: observed[share], low: at(sorted, 0.025), high: at(sorted, 0.975) };
   };
   return { p50: estimate('p50'), p95: estimate('p95') };
 }
 
-/** How far two lots of samples are apart, where sample by sample what both waited for was the same. */
-export type Apart = {
-  /** Of the medians, each lot drawn anew by itself: what can be told without knowing how long each of them had to wait. */
+/** The difference between two targets that were measured on the same samples. */
+export type Comparison = {
+  /** The difference of the medians, with each target drawn independently, as if the pairs were unknown. */
   readonly medians: Estimate;
-  /** The median difference of two of the same sample. */
+  /** The median of the differences within samples. */
   readonly paired: Estimate;
-  /** Of all pairs, also of different samples, the share in which the one of `target` is later. One half: no way to tell. */
+  /** The share of all pairs, also across samples, in which `target` is later. 0.5 means no visible difference. */
   readonly later: number;
 };
 
-/** Milliseconds by sample. */
-export function apart(target: readonly number[], base: readonly number[]): Apart {
+/** Compares milliseconds by sample. */
+export function compare(target: readonly number[], base: readonly number[]): Comparison {
   const next = randomNumbers(2);
-  const anew = (from: readonly number[]) => from.map(() => from[next(from.length)]!);
+  const resampled = (from: readonly number[]) => from.map(() => from[next(from.length)]!);
   const pairs = target.map((value, sample) => value - base[sample]!);
   return {
     medians: estimateOf(
       medianOf(target) - medianOf(base),
-      () => medianOf(anew(target)) - medianOf(anew(base)),
+      () => medianOf(resampled(target)) - medianOf(resampled(base)),
     ),
-    paired: estimateOf(medianOf(pairs), () => medianOf(anew(pairs))),
+    paired: estimateOf(medianOf(pairs), () => medianOf(resampled(pairs))),
     later: shareLater(target, base),
   };
 }
@@ -66,7 +66,7 @@ function shareLater(target: readonly number[], base: readonly number[]): number 
   return later.reduce((sum, count) => sum + count, 0) / (target.length * base.length);
 }
 
-/** True when chance alone could make the two the same. */
+/** True if the intervals overlap, so that the difference may be chance. */
 export function overlap(a: Estimate, b: Estimate): boolean {
   return a.low <= b.high && b.low <= a.high;
 }

@@ -175,7 +175,7 @@ export function firstBeginning(lines: readonly string[], begins: string): number
 export function firstNumbered(numbers: Int32Array, number: number): number {
   const asked = askedOf(numbered, numbers);
   if (++asked.times <= FEW) return numbers.indexOf(number);
-  // Of several lines with one number the first is set last, so it wins.
+  // The first of several lines with the same number is set last, so it wins.
   asked.index ??= new Map([...numbers].map((each, at) => [each, at] as const).toReversed());
   return asked.index.get(number) ?? -1;
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Found, undoSearch } from '../../bench/content/undo.ts';
+import { type SearchRow, undoSearch } from '../../bench/content/undo.ts';
 import { search } from './search.ts';
 
 function made(lines: readonly string[]): string | undefined {
@@ -86,7 +86,7 @@ describe('the output of grep', () => {
       fc.string({ maxLength: 10 }).map((content) => content.replace(/\n/g, ' ')),
       fc.constantFrom('', 'a.ts:1:x', '-2-', '12-34', '12:34', '--'),
     );
-    const row: fc.Arbitrary<Found> = fc.oneof(
+    const row: fc.Arbitrary<SearchRow> = fc.oneof(
       {
         weight: 8,
         arbitrary: fc.record({
@@ -103,20 +103,18 @@ describe('the output of grep', () => {
         // A path with only context lines is not recognized.
         const found = rows.concat(
           ['src/a.ts', 'src/a-1-b.ts', '/home/x/lib.rs', 'C:\\x\\y.cs', 'Makefile', 'a/2-b/c.py'].map(
-            (each): Found => ({ path: each, number: '1', mark: ':', text: 'x' }),
+            (each): SearchRow => ({ path: each, number: '1', mark: ':', text: 'x' }),
           ),
         );
         const lines = found.map(lineOf);
         const shrunk = made(lines);
-        if (shrunk !== undefined) expect(undoSearch(shrunk).found.map(lineOf)).toEqual(lines);
+        if (shrunk !== undefined) expect(undoSearch(shrunk).rows.map(lineOf)).toEqual(lines);
       }),
       { numRuns: 400 },
     );
   });
 });
 
-function lineOf(found: Found): string {
-  return 'other' in found
-    ? found.other
-    : `${found.path}${found.mark}${found.number}${found.mark}${found.text}`;
+function lineOf(row: SearchRow): string {
+  return 'other' in row ? row.other : `${row.path}${row.mark}${row.number}${row.mark}${row.text}`;
 }

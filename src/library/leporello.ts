@@ -17,7 +17,7 @@ import type { Store } from '../store/store.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 
 export type LeporelloOptions = FoldSettings & {
-  /** Where originals and folds are kept. Default: in this process, at most 128 MiB. */
+  /** Keeps originals and folds. Default: in this process, at most 128 MiB. */
   readonly store?: Store;
   /** At least 32 bytes, the same on every start: ids and encryption keys are derived from it. Required with a `store`; random without one. */
   readonly secret?: Uint8Array;

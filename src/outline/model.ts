@@ -134,7 +134,7 @@ function summaryPrompt(asked: {
   readonly earlier: readonly string[];
   readonly words: number;
   readonly maxOutputTokens: number;
-  /** What the transcript is about, and what matters in it. */
+  /** Tells the model the subject of the transcript and what matters in it. */
   readonly guidance?: string | undefined;
   readonly isPlain?: boolean;
 }): SummaryPrompt {

@@ -8,7 +8,7 @@ const maxLine = 320;
 /** Longer sentences are cut. */
 const maxSentence = 600;
 
-/** Of longer texts only both ends are read. */
+/** Characters of the longest text that is read completely; only both ends of a longer one are read. */
 const maxRead = 200_000;
 
 /** Returns the lines of a text, long ones split into sentences, without bullets, blank lines and fenced code. */

@@ -23,7 +23,7 @@ export type SummaryRequest = {
   readonly known: readonly string[];
   readonly budget: SummaryBudget;
   readonly count: (text: string) => number;
-  /** What the steps are and what the summary is for; for summarizers that write their own words. */
+  /** Explains the steps and the purpose of the summary to summarizers that write their own words. */
   readonly guidance?: string;
 };
 

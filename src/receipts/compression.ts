@@ -7,7 +7,7 @@
 export type Compression = {
   /** The id of what replaces it: a sub-goal, a phase, an overview or an original. */
   readonly id: string;
-  /** What was compressed: `history` and `items` in requests; `subgoal`, `phase`, `overview` in trajectories. */
+  /** The kind of content: `history` and `items` in requests; `subgoal`, `phase`, `overview` in trajectories. */
   readonly level: string;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
@@ -15,7 +15,7 @@ export type Compression = {
   readonly ratio: number;
   /** The ratio that was asked for; undefined if none was, as in a light merge. */
   readonly target: number | undefined;
-  /** Who wrote the text: the summarizer, the local extractive summarizer, both, or nobody (lines merged, not summarized). */
+  /** The writer of the text: the summarizer, the local extractive summarizer, both, or none (lines merged, not summarized). */
   readonly by: SummaryBy;
   /** `under`: the ratio is below 0.7 times the target, too little was saved. `over`: above 1.5 times, too much may be lost. */
   readonly warning: 'under' | 'over' | undefined;

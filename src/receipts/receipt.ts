@@ -7,7 +7,7 @@ import { addedBill, billOf, type Bill, type Money } from './cost.ts';
 import type { PriceList } from './prices.ts';
 import { addedUsage, noUsage, type Usage } from './usage.ts';
 
-/** What happened to a request. */
+/** The outcome of a request. */
 export type Outcome =
   | { readonly status: 'untouched'; readonly reason: string }
   | { readonly status: 'compacted' }

@@ -14,7 +14,7 @@ export interface Strategy {
   propose(view: FoldView): readonly Edit[];
 }
 
-/** Which content a strategy may edit. */
+/** The content that a strategy may edit. */
 export type Reach =
   /** Unprotected content. Aims at the demand's goal. */
   | 'history'
@@ -62,7 +62,7 @@ export type Measure = {
   message(index: number): number;
 };
 
-/** What a fold must not edit, whatever it would save. */
+/** The content that a fold must not edit, even if that would save tokens. */
 export type Protection = {
   /** True for messages that stay unchanged: system, the newest user message, the newest tool batch with its calls. */
   message(index: number): boolean;

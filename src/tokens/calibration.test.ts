@@ -108,7 +108,7 @@ describe('memory', () => {
     }
     const known = ['a', 'b', 'c'].map((conversation) => corrected(calibration, conversation, 20_000));
     calibration.learn('another', 'd', report(10_000, 19_000));
-    // Of "a" its model is still known; of all of them nothing after the other model took its place.
+    // The three conversations keep their corrections, but the correction of their model was evicted by the other model's.
     expect([known, corrected(calibration, 'e', 20_000)]).toEqual([[22_000, 22_000, 22_000], 20_000]);
   });
 

@@ -20,7 +20,7 @@ export type PendingWork =
   /** The oldest actions of the open sub-goal become a finished part of it. */
   | { readonly kind: 'part'; readonly length: number };
 
-/** What has too many tokens: the whole context, or the finished sub-goals that are shown in full. */
+/** Says what has too many tokens: the whole context, or the finished sub-goals that are shown in full. */
 export type Pressure = { readonly context: boolean; readonly waiting: boolean };
 
 /** Returns what to fold next, if anything. */
