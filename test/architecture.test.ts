@@ -1,10 +1,10 @@
 /**
- * The house rules that no linter knows. Each rule is a pure function over files (test/architecture/); it is tried here on
- * a breach of it, and then on the whole repository.
+ * This file checks the rules that no linter knows. Each rule is a pure function over files (test/architecture/). It is tested on
+ * a violation, then applied to the whole repository.
  */
 import { describe, expect, it } from 'vitest';
 import { machineLike, namedOnPurpose } from './architecture/exceptions.ts';
-import { cycleProblems, floorProblems, platformProblems } from './architecture/floors.ts';
+import { cycleProblems, layerProblems, platformProblems } from './architecture/layers.ts';
 import { reachableFrom } from './architecture/imports.ts';
 import { publishedSources, readManifest } from './architecture/manifest.ts';
 import { packageProblems } from './architecture/packages.ts';
@@ -21,10 +21,10 @@ const support = all.filter(({ path }) => /^test\/support\/.*\.ts$/.test(path));
 const file = (path: string, text: string): SourceFile => ({ path, text });
 const lines = (count: number): string => 'x\n'.repeat(count);
 
-describe('floors', () => {
-  it('lets an import go down only', () => {
+describe('layers', () => {
+  it('allows imports of lower layers only', () => {
     expect(
-      floorProblems([
+      layerProblems([
         file('src/store/a.ts', `import type { Edit } from '../conversation/edit.ts';`),
         file('src/store/b.ts', `import { open } from '../gateway/app.ts';`),
         file('src/errors.ts', `export { engine } from './engine.ts';`),
@@ -37,57 +37,57 @@ describe('floors', () => {
     ]);
   });
 
-  it('keeps rooms of one floor apart, types too', () => {
+  it('forbids imports, of types too, between modules of one layer', () => {
     expect(
-      floorProblems([
+      layerProblems([
         file('src/tokens/a.ts', `import type { Receipt } from '../receipts/receipt.ts';`),
         file('src/tokens/b.ts', `type R = import('../receipts/receipt.ts').Receipt;`),
         file('src/gateway/c.ts', `import { engine } from '../index.ts';`),
         file('src/engine-plan.ts', `import { run } from './engine/run.ts';`),
       ]),
     ).toEqual([
-      'src/tokens/a.ts imports src/receipts/receipt.ts: tokens and receipts are rooms of one floor',
-      'src/tokens/b.ts imports src/receipts/receipt.ts: tokens and receipts are rooms of one floor',
-      'src/gateway/c.ts imports src/index.ts: gateway and index are rooms of one floor',
+      'src/tokens/a.ts imports src/receipts/receipt.ts: tokens and receipts are modules of one layer',
+      'src/tokens/b.ts imports src/receipts/receipt.ts: tokens and receipts are modules of one layer',
+      'src/gateway/c.ts imports src/index.ts: gateway and index are modules of one layer',
     ]);
   });
 
-  it('keeps codecs apart from each other, and what they share from each of them', () => {
+  it('forbids imports between codecs, and from shared code to a codec', () => {
     expect(
-      floorProblems([
+      layerProblems([
         file('src/codecs/one/a.ts', `import { b } from '../two/b.ts';`),
         file('src/codecs/one/b.ts', `import { shared } from '../shared.ts';`),
         file('src/codecs/shared.ts', `import { a } from './one/a.ts';`),
       ]),
     ).toEqual([
-      'src/codecs/one/a.ts imports src/codecs/two/b.ts: one and two of codecs do not know each other',
-      'src/codecs/shared.ts imports src/codecs/one/a.ts: what all of them share and one of codecs do not know each other',
+      'src/codecs/one/a.ts imports src/codecs/two/b.ts: one and two of codecs must not import each other',
+      'src/codecs/shared.ts imports src/codecs/one/a.ts: shared code and one of codecs must not import each other',
     ]);
   });
 
-  it('lets nothing of src import test support', () => {
+  it('forbids imports of test support and benchmarks in src', () => {
     expect(
-      floorProblems([
+      layerProblems([
         file('src/cli/serve.ts', `import { suite } from '../../test/support/suite.ts';`),
         file('src/dashboard/page.ts', `import { textOf } from '../conversation/conversation.ts';`),
         file('src/cellar/wine.ts', ''),
         file('src/cli/out.ts', `import { bench } from '../../bench/run.ts';`),
       ]),
     ).toEqual([
-      'src/cli/serve.ts imports test/support/suite.ts: that is in no room of src',
+      'src/cli/serve.ts imports test/support/suite.ts: that is in no module of src',
       'src/dashboard/page.ts imports src/conversation/conversation.ts: dashboard imports nothing of src',
-      'src/cellar/wine.ts is in no room: name its room in test/architecture/floors.ts',
-      'src/cli/out.ts imports bench/run.ts: that is in no room of src',
+      'src/cellar/wine.ts is in no module: name its module in test/architecture/layers.ts',
+      'src/cli/out.ts imports bench/run.ts: that is in no module of src',
     ]);
   });
 
-  it('hold in src', () => {
-    expect(floorProblems(sources)).toEqual([]);
+  it('are kept in src', () => {
+    expect(layerProblems(sources)).toEqual([]);
   });
 });
 
 describe('import cycles', () => {
-  it('are found, and a shared dependency is none', () => {
+  it('are found; a shared dependency is not a cycle', () => {
     expect(
       cycleProblems([
         file('src/a.ts', `import './b.ts'; import './d.ts';`),
@@ -98,13 +98,13 @@ describe('import cycles', () => {
     ).toEqual(['import cycle: src/b.ts > src/c.ts > src/b.ts']);
   });
 
-  it('are not in src', () => {
+  it('do not exist in src', () => {
     expect(cycleProblems(sources)).toEqual([]);
   });
 });
 
-describe('modules of the platform', () => {
-  it('are imported only by rooms that need Node', () => {
+describe('platform modules', () => {
+  it('are imported only by modules that need Node', () => {
     expect(
       platformProblems([
         file('src/gateway/a.ts', `import { createServer } from 'node:http';`),
@@ -117,27 +117,27 @@ describe('modules of the platform', () => {
     ]);
   });
 
-  it('stay there in src', () => {
+  it('are imported nowhere else in src', () => {
     expect(platformProblems(sources)).toEqual([]);
   });
 });
 
 describe('packages', () => {
-  it('that only we install are not imported by what we publish', () => {
+  it('that are only development dependencies are not imported by published code', () => {
     const manifest = {
       name: 'us',
       dependencies: { hono: '4', '@a/b': '1' },
       peerDependencies: { vitest: '5' },
     };
-    const breach = file('src/a.ts', `import 'hono/tiny'; import type { B } from '@a/b'; import '@a/c/d';`);
+    const violation = file('src/a.ts', `import 'hono/tiny'; import type { B } from '@a/b'; import '@a/c/d';`);
     const suite = file('test/support/b.ts', `import { it } from 'vitest'; import fc from 'fast-check';`);
-    expect(packageProblems([breach, suite], manifest)).toEqual([
+    expect(packageProblems([violation, suite], manifest)).toEqual([
       'src/a.ts imports @a/c, which package.json lists neither as a dependency nor as a peer',
       'test/support/b.ts imports fast-check, which package.json lists neither as a dependency nor as a peer',
     ]);
   });
 
-  it('that our published code imports come with it', () => {
+  it('that published code imports are its dependencies', () => {
     const manifest = readManifest();
     const published = reachableFrom(publishedSources(manifest), [...sources, ...support]);
     expect(published.length).toBeGreaterThan(50);
@@ -146,39 +146,42 @@ describe('packages', () => {
 });
 
 describe('names of providers', () => {
-  const breach = file('src/engine.ts', `// as Claude does\nimport 'gpt-tokenizer';\nconst x = 'OPENAI_KEY';`);
+  const violation = file(
+    'src/engine.ts',
+    `// as Claude does\nimport 'gpt-tokenizer';\nconst x = 'OPENAI_KEY';`,
+  );
 
   it('are found in code, strings and comments of shared files', () => {
     const data = file('src/tokens/models.ts', `export const models = ['gpt-5'];`);
     const codec = file('src/codecs/one/read.ts', '/** Gemini. */');
-    expect(providerProblems([breach, data, codec], [])).toEqual([
+    expect(providerProblems([violation, data, codec], [])).toEqual([
       'src/engine.ts:1 says "Claude": shared code names no provider',
       'src/engine.ts:2 says "gpt": shared code names no provider',
       'src/engine.ts:3 says "OPENAI": shared code names no provider',
     ]);
   });
 
-  it('may be excepted with a reason, as long as they are there', () => {
+  it('may be excepted with a reason; an unused exception is reported', () => {
     const exceptions = [
       { path: 'src/engine.ts', text: 'gpt-tokenizer', reason: 'the name of a package' },
       { path: 'src/engine.ts', text: 'gemini-cli', reason: 'gone' },
     ];
-    expect(providerProblems([breach], exceptions)).toEqual([
+    expect(providerProblems([violation], exceptions)).toEqual([
       'src/engine.ts:1 says "Claude": shared code names no provider',
       'src/engine.ts:3 says "OPENAI": shared code names no provider',
       'src/engine.ts no longer says "gemini-cli": take the exception off the list',
     ]);
   });
 
-  it('are not in shared code of src', () => {
+  it('do not occur in shared code of src', () => {
     expect(providerProblems(sources, namedOnPurpose)).toEqual([]);
   });
 });
 
-describe('the shape of files', () => {
-  it('has a longest file, a median and kebab-case names', () => {
+describe('file sizes and names', () => {
+  it('have a maximum, a median and kebab-case', () => {
     expect(lengthProblems([file('src/a.ts', lines(400)), file('src/b.ts', lines(401))])).toEqual([
-      'src/b.ts has 401 lines, more than 400: it wants to be files',
+      'src/b.ts has 401 lines, more than 400: split it',
     ]);
     expect(medianProblems([10, 181, 190].map((count) => file('src/a.ts', lines(count))))).toEqual([
       'the median file has 181 lines, more than 180',
@@ -188,7 +191,7 @@ describe('the shape of files', () => {
     ]);
   });
 
-  it('holds in the repository', () => {
+  it('are kept in the repository', () => {
     const written = all.filter(({ path }) => /^(src|test|bench|scripts|examples)\/.*\.m?[jt]s$/.test(path));
     expect(lengthProblems(written)).toEqual([]);
     expect(medianProblems(sources)).toEqual([]);
@@ -196,13 +199,13 @@ describe('the shape of files', () => {
   });
 });
 
-describe('the names of types', () => {
+describe('type names', () => {
   const two = [
     file('src/a.ts', 'export type Found = 1;\n'),
     file('src/b.ts', 'interface Found {}\nclass Other {}\n'),
   ];
 
-  it('are found where two files declare the same one', () => {
+  it('are reported if two files declare the same one', () => {
     expect(typeNameProblems(two)).toEqual([
       'Found is declared in src/a.ts and src/b.ts: name each type after its subject',
     ]);
@@ -213,8 +216,8 @@ describe('the names of types', () => {
   });
 });
 
-describe('the first comment of a file', () => {
-  it('is missed where it is missing or says nothing', () => {
+describe('the header comment of a file', () => {
+  it('is reported if it is missing or empty', () => {
     expect(
       headerProblems([
         file('src/a.ts', '/** What it is. */\n'),
@@ -223,19 +226,19 @@ describe('the first comment of a file', () => {
         file('src/d.ts', '/** */'),
       ]),
     ).toEqual([
-      'src/c.ts does not open with a comment that says what it is',
-      'src/d.ts does not open with a comment that says what it is',
+      'src/c.ts does not begin with a comment that describes it',
+      'src/d.ts does not begin with a comment that describes it',
     ]);
   });
 
-  it('is there in src', () => {
+  it('is present in src', () => {
     expect(headerProblems(sources)).toEqual([]);
   });
 });
 
-describe('what belongs to one machine', () => {
-  it('is found: folders, registries, places the lockfile was made from', () => {
-    // In pieces, so that this file keeps the rule.
+describe('text specific to one machine', () => {
+  it('is found: folders, registries, download URLs in the lockfile', () => {
+    // These strings are split so that this file does not violate the rule.
     const folder = ['', 'work', ''].join('/');
     const host = ['registry', 'example', 'org'].join('.');
     const key = `"${['resol', 'ved'].join('')}":`;
@@ -248,7 +251,7 @@ describe('what belongs to one machine', () => {
     ]);
   });
 
-  it('is in no file of the repository', () => {
+  it('occurs in no file of the repository', () => {
     expect(machineProblems(all, machineLike)).toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
-/** Where the rules of wording do not hold, and why. Short by intent: a longer list means the rule is wrong. */
+/** Exceptions to the wording rules, with reasons. The lists are short on purpose: a longer one means that the rule is wrong. */
 import type { Exception } from './source-file.ts';
 
-/** Words with a provider's name in shared code. */
+/** Provider names that are allowed in shared code. */
 export const namedOnPurpose: readonly Exception[] = [];
 
-/** Paths and hosts that look like a machine's own. */
+/** Allowed texts that look like a path or host of one machine. */
 export const machineLike: readonly Exception[] = [];

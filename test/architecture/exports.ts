@@ -1,4 +1,4 @@
-/** What a module exports, and whether each name has a docstring where it is written. Read by a real parser. */
+/** Lists a module's exports, and whether each declaration has a docstring. Uses a real parser. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path/posix';
 import { type EcmaScriptModule, parseSync } from 'oxc-parser';
@@ -16,13 +16,13 @@ type Parsed = {
   readonly comments: readonly Statement[];
 };
 
-/** The names of a module in the order they stand; throws for what hides its names (`export *`, a default export). */
+/** Returns a module's exports in source order; throws for exports without a name (`export *`, a default export). */
 export function exportsOf(path: string): readonly Exported[] {
   const { module } = parse(path);
   return module.staticExports.flatMap((statement) =>
     statement.entries.map((entry) => {
       const name = entry.exportName.name;
-      if (name === null) throw new Error(`${path} has an export without a name: write out what it exports`);
+      if (name === null) throw new Error(`${path} has an export without a name: list the exported names`);
       const kind = entry.isType ? 'type' : 'value';
       return { name, kind, documented: isDocumented(path, name) };
     }),

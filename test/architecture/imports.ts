@@ -1,9 +1,9 @@
-/** Which modules a file imports or re-exports, types included, read by a real parser. */
+/** Lists the modules that a file imports or re-exports, types included. Uses a real parser. */
 import { dirname, join } from 'node:path/posix';
 import { parseSync } from 'oxc-parser';
 import type { SourceFile } from './source-file.ts';
 
-/** `file` is where a relative import leads, as a path in the repository; undefined for packages. */
+/** `file` is the target of a relative import as a path in the repository; undefined for packages. */
 export type Import = { readonly specifier: string; readonly file: string | undefined };
 
 export function importsOf(source: SourceFile): readonly Import[] {
@@ -24,7 +24,7 @@ export function importsOf(source: SourceFile): readonly Import[] {
   }));
 }
 
-/** The files that are loaded when one of the entries is, in the order of `files`. */
+/** Returns the files that an entry loads, directly or indirectly, in the order of `files`. */
 export function reachableFrom(
   entries: readonly string[],
   files: readonly SourceFile[],
@@ -41,7 +41,7 @@ export function reachableFrom(
   return files.filter(({ path }) => reached.has(path));
 }
 
-/** `import('./x.ts').Name` in a type is no import statement to the parser. */
+/** Finds `import('./x.ts').Name` in types, which the parser does not list as an import. */
 function typeImports(text: string): readonly string[] {
   return [...text.matchAll(/\bimport\(\s*'([^']+)'\s*\)/g)].flatMap((match) => match[1] ?? []);
 }

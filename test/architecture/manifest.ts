@@ -1,4 +1,4 @@
-/** package.json as the rules read it: what we publish, and which packages it may use. */
+/** Reads package.json for the rules: the published entry points and the packages that they may import. */
 import { readFileSync } from 'node:fs';
 
 export type Manifest = {
@@ -13,21 +13,21 @@ export function readManifest(): Manifest {
   return JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
 }
 
-/** The source files behind the commands and subpaths of the package. */
+/** Returns the source files of the package's commands and subpaths. */
 export function publishedSources({ bin, exports }: Pick<Manifest, 'bin' | 'exports'>): readonly string[] {
   return [...Object.values(bin), ...subpathsOf({ exports }).map((subpath) => subpath.default)].map(sourceOf);
 }
 
 export type Subpath = { readonly subpath: string; readonly types: string; readonly default: string };
 
-/** The subpaths that lead to modules; `./package.json` does not. */
+/** Returns the subpaths that are modules; `./package.json` is not one. */
 export function subpathsOf({ exports }: Pick<Manifest, 'exports'>): readonly Subpath[] {
   return Object.entries(exports).flatMap(([subpath, target]) =>
     typeof target === 'string' ? [] : [{ subpath, ...target }],
   );
 }
 
-/** Where an entry is written: `./dist/src/index.js` is built from `src/index.ts`. */
+/** Returns the source file of an entry: `./dist/src/index.js` is built from `src/index.ts`. */
 export function sourceOf(target: string): string {
   return target.replace(/^\.\/dist\//, '').replace(/(\.d\.ts|\.js)$/, '.ts');
 }

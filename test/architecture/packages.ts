@@ -7,12 +7,16 @@ export function packageProblems(
   files: readonly SourceFile[],
   manifest: Pick<Manifest, 'dependencies' | 'optionalDependencies' | 'peerDependencies'>,
 ): readonly string[] {
-  const had = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies };
+  const installed = {
+    ...manifest.dependencies,
+    ...manifest.optionalDependencies,
+    ...manifest.peerDependencies,
+  };
   return files.flatMap((source) =>
     importsOf(source)
       .filter(({ specifier, file }) => file === undefined && !specifier.startsWith('node:'))
       .map(({ specifier }) => packageOf(specifier))
-      .filter((name) => !(name in had))
+      .filter((name) => !(name in installed))
       .map(
         (name) =>
           `${source.path} imports ${name}, which package.json lists neither as a dependency nor as a peer`,
@@ -20,7 +24,7 @@ export function packageProblems(
   );
 }
 
-/** `@scope/name/sub/path` is of the package `@scope/name`. */
+/** Returns the package of an import: `@scope/name` for `@scope/name/sub/path`. */
 function packageOf(specifier: string): string {
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 }

@@ -1,18 +1,18 @@
-/** Rules on the shape of files: small, most of them much smaller, and named the way imports expect. */
+/** Rules for files: a maximum of lines, a maximum for the median, and kebab-case names. */
 import type { SourceFile } from './source-file.ts';
 
-const longest = 400;
-const median = 180;
+const maxLines = 400;
+const maxMedianLines = 180;
 
 export function lengthProblems(files: readonly SourceFile[]): readonly string[] {
   return files
-    .filter((file) => linesOf(file) > longest)
-    .map((file) => `${file.path} has ${linesOf(file)} lines, more than ${longest}: it wants to be files`);
+    .filter((file) => linesOf(file) > maxLines)
+    .map((file) => `${file.path} has ${linesOf(file)} lines, more than ${maxLines}: split it`);
 }
 
 export function medianProblems(files: readonly SourceFile[]): readonly string[] {
-  const middle = files.map(linesOf).toSorted((a, b) => a - b)[Math.floor(files.length / 2)] ?? 0;
-  return middle > median ? [`the median file has ${middle} lines, more than ${median}`] : [];
+  const median = files.map(linesOf).toSorted((a, b) => a - b)[Math.floor(files.length / 2)] ?? 0;
+  return median > maxMedianLines ? [`the median file has ${median} lines, more than ${maxMedianLines}`] : [];
 }
 
 export function nameProblems(files: readonly SourceFile[]): readonly string[] {

@@ -1,6 +1,6 @@
 /**
- * A file as the rules see it, and the one place that reads files for them. The rules themselves are pure: files in,
- * problems out, each problem a sentence that names the file.
+ * Reads the files that the rules check. The rules are pure: they take files and return problems, each a sentence that names
+ * the file.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -8,10 +8,10 @@ import { existsSync, readFileSync } from 'node:fs';
 /** `path` is relative to the repository, with forward slashes. */
 export type SourceFile = { readonly path: string; readonly text: string };
 
-/** A place where a rule does not hold, and why that is right. */
+/** A text that a rule allows in one file, and the reason. */
 export type Exception = { readonly path: string; readonly text: string; readonly reason: string };
 
-/** Every text file of the repository that is or could be committed, as it stands on disk. */
+/** Returns every text file that is or could be committed, with its content on disk. */
 export function repositoryFiles(): readonly SourceFile[] {
   const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     encoding: 'utf8',
@@ -23,7 +23,7 @@ export function repositoryFiles(): readonly SourceFile[] {
     .filter((file) => !file.text.includes('\0'));
 }
 
-/** The TypeScript files of src, tests left out unless asked for. */
+/** Returns the TypeScript files of src, without tests by default. */
 export function sourceFiles(files: readonly SourceFile[], options?: { tests: true }): readonly SourceFile[] {
   return files.filter(
     ({ path }) => /^src\/.*\.ts$/.test(path) && (options?.tests === true || !path.endsWith('.test.ts')),

@@ -1,4 +1,4 @@
-/** Checks that each type name is declared once in src, exported or not: a reader who knows `Found` from one file should not meet another. */
+/** Checks that each type name is declared once in src, exported or not, so that a name means the same in every file. */
 import type { SourceFile } from './source-file.ts';
 
 const declaration = /^(?:export )?(?:declare )?(?:abstract )?(?:type|interface|class) ([A-Z]\w*)/gm;

@@ -1,12 +1,12 @@
 /**
- * Rules on what a file may say: no provider by name in shared code, no path of somebody's machine, no registry's host,
- * and a first comment that tells what the file is.
+ * Wording rules: shared code names no provider, no file contains a path of one machine or a registry's host, and each file
+ * begins with a comment that describes it.
  */
 import type { Exception, SourceFile } from './source-file.ts';
 
 const providerName = /openai|anthropic|gemini|google|claude|gpt|codex/gi;
 
-/** Where providers are what the file is about. */
+/** Files that may name providers because they are about them. */
 const providerFiles =
   /^src\/(codecs\/[^/]+\/|cli\/|gateway\/routing\/(?:provider-of|routes)\.ts$|tokens\/models\.ts$|receipts\/prices\.ts$|strategies\/lib\/no-such-tool\.ts$)|\.test\.ts$/;
 
@@ -26,7 +26,7 @@ export function providerProblems(
   ];
 }
 
-/** An exception that no longer applies is taken off the list. */
+/** Reports exceptions that no longer apply. */
 function staleProblems(files: readonly SourceFile[], exceptions: readonly Exception[]): readonly string[] {
   return exceptions
     .filter(({ path, text }) => !files.some((file) => file.path === path && file.text.includes(text)))
@@ -36,10 +36,10 @@ function staleProblems(files: readonly SourceFile[], exceptions: readonly Except
 export function headerProblems(files: readonly SourceFile[]): readonly string[] {
   return files
     .filter(({ text }) => !/^(#!.*\n)?\/\*\*\s[^]*?\w[^]*?\*\//.test(text))
-    .map(({ path }) => `${path} does not open with a comment that says what it is`);
+    .map(({ path }) => `${path} does not begin with a comment that describes it`);
 }
 
-// Put together from pieces, so that this file keeps the rule it holds.
+// The pattern is joined from parts so that this file does not violate its own rule.
 const machineFolders = ['work', 'tmp', 'root', 'Users'].join('|');
 const machinePath = new RegExp(`(?<![\\w.*@)}-])/(?:${machineFolders})/|\\b[A-Z]:\\\\Users\\\\`, 'g');
 const registryHost = /\b(?:registry|npm|artifactory|nexus)\.[\w.-]+\.\w+(?=[/:])|"resolved"[:]/g;
@@ -50,12 +50,12 @@ export function machineProblems(
 ): readonly string[] {
   return [
     ...files.flatMap((file) => {
-      const told = withoutExceptions(file, exceptions);
+      const text = withoutExceptions(file, exceptions);
       return [
-        ...linesWith(told, machinePath).map(
+        ...linesWith(text, machinePath).map(
           ({ line, match }) => `${file.path}:${line} has the machine path ${match}`,
         ),
-        ...linesWith(told, registryHost).map(
+        ...linesWith(text, registryHost).map(
           ({ line, match }) => `${file.path}:${line} names a registry: ${match}`,
         ),
       ];
@@ -64,11 +64,11 @@ export function machineProblems(
   ];
 }
 
-/** The text with what is excepted blanked out, line numbers kept. */
+/** Returns the text without the excepted texts; line numbers stay the same. */
 function withoutExceptions(file: SourceFile, exceptions: readonly Exception[]): string {
   return exceptions
     .filter(({ path }) => path === file.path)
-    .reduce((told, { text }) => told.replaceAll(text, ''), file.text);
+    .reduce((rest, { text }) => rest.replaceAll(text, ''), file.text);
 }
 
 function linesWith(text: string, pattern: RegExp): readonly { line: number; match: string }[] {
