@@ -38,7 +38,7 @@ const traps = [
 const thinkingTraps = [
   `The think time of the model is an assumption: log-normal, median ${thinking.medianMs} ms, standard deviation of the logarithm ${thinking.spread}. With longer or more variable think times, smaller differences disappear in noise.`,
   'Noise shrinks with the square root of the number of samples, so with enough samples any difference exceeds it. "Within" means that this many requests could not show a difference, not that there is none. The paired figure shows its size.',
-  'The four requests of a sample get the same think time, to a timer of 1 ms; only the paired figure makes use of that.',
+  'The four requests of a sample get the same think time, as exactly as a timer of 1 ms allows. Only the paired figure uses this.',
   'The provider sends nothing before it has thought, not even its status line, so all work of the gateway on a response delays the first token.',
   'Samples run concurrently, in four formats. If one stalls the machine, the others wait, with and without the gateway.',
 ];

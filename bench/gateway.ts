@@ -1,12 +1,12 @@
 /**
- * What the gateway costs on top of the way to the provider: a chat body of 200 kB through each target of gateway/targets.ts, one
- * and sixteen at a time. Run: `node bench/gateway.ts [ROUNDS]`. Results: bench/results/gateway.json.
+ * Measures the time and CPU that the gateway adds to a request: a chat body of 200 kB through each target of gateway/targets.ts, with one
+ * connection and with sixteen. Run `node bench/gateway.ts [ROUNDS]`; it prints a table and writes bench/results/gateway.json.
  *
- * Traps. Client and upstream share this process, the target has its own: on two cores each gets one, on fewer all figures
- * are worse; `direct` measures the client and the upstream alone. CPU per request counts the target's process only, so trust it
- * before req/s when the machine is busy. Loopback, no TLS, small plain answers. Targets are interleaved and medians of rounds
- * are shown; the p99 of a short round at one connection rests on few requests. Every request ends in another turn number, so a
- * target that remembers messages still has one to read.
+ * Traps: (1) Client and upstream share this process, the target has its own. On two cores each process gets one; on one core all figures are
+ * worse. `direct` measures only the client and the upstream. (2) CPU per request counts the target's process only. On a busy machine trust it
+ * more than requests per second. (3) Everything runs on the loopback, without TLS, with small responses that are not streamed. (4) Targets are
+ * interleaved, and the table shows medians of rounds. The p99 of a short round with one connection comes from few requests. (5) Every request
+ * has a new turn number in its last message, so a target that caches messages still has one to read.
  */
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -37,7 +37,7 @@ const [, script, role, name, upstream] = process.argv;
 if (role === '--serve') await serve(name ?? '', upstream ?? '');
 else await main(Number(role ?? 3));
 
-/** In the child: starts the target, then tells its use of CPU and memory whenever it is asked. */
+/** Runs in the child: starts the target, then answers each message with its use of CPU and memory. */
 async function serve(target: string, origin: string): Promise<void> {
   setGcFlag();
   const port = await targets[target]?.(origin);
@@ -68,7 +68,7 @@ async function main(rounds: number): Promise<void> {
   process.exit();
 }
 
-/** Takes the body and answers a small completion, as fast as node:http can. */
+/** Starts an upstream that reads the body and answers with a small completion, as fast as node:http can. */
 async function startUpstream(): Promise<string> {
   const message = { role: 'assistant', content: 'The build is red because of the lockfile.' };
   const usage = { prompt_tokens: 60_000, completion_tokens: 12, total_tokens: 60_012 };

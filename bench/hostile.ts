@@ -1,13 +1,14 @@
 /**
- * Bodies made to be expensive, and what one of them costs everybody: CPU time of `engine.prepare`, and how long the event loop stands still
- * meanwhile. Run `node bench/hostile.ts [NAME]` (only the cases whose name begins so); a full run prints a table and writes
- * bench/results/hostile.json. Some ten minutes.
+ * Measures request bodies that are built to be expensive: the CPU time of `engine.prepare`, and the longest time that it blocks the event
+ * loop. Run `node bench/hostile.ts [PREFIX]`; with PREFIX it runs only the cases whose names begin with it. A full run writes
+ * bench/results/hostile.json and takes about ten minutes.
  *
- * Traps. (1) Every figure is CPU time of the thread, so other work on the machine is not in it. The stall is the most CPU that the thread used
- * between two turns of its event loop (setImmediate), which is what every other client waits for on an idle machine. (2) Each size has a process of its own, which
- * warms up with an ordinary conversation first; the best of up to three runs with a new engine is shown, because a collection of garbage hits any
- * one. (3) `exponent` is the growth of CPU time from the next to last to the last size that ended: 1 is linear. Small figures make it noisy: sizes that take less than 20 ms say nothing. (4) A run is ended
- * after 20 s of CPU (of the clock, where there is no /proc); a dash is what was not measured. (5) The store is in memory: what a real one costs is in bench/stores.ts.
+ * Traps: (1) Every figure is CPU time of the thread, so other work on the machine does not count. A stall is the CPU time that the thread uses
+ * between two turns of its event loop (setImmediate). On an idle machine, every other client waits that long. (2) Each size runs in its own
+ * process, which first warms up with an ordinary conversation. The table shows the minimum of up to three runs, each with a new engine, because
+ * garbage collection may slow down any of them. (3) `exponent` is the growth of CPU time between the two largest sizes that were measured;
+ * 1 is linear. It is left out if the smaller of them takes less than 20 ms. (4) A run is ended after 20 s of CPU time (wall-clock time on systems
+ * without /proc). A dash means not measured. (5) The store is in memory; bench/stores.ts measures the others.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +21,7 @@ import { codecs } from './hostile/spell.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
 import { round } from './tokens/arithmetic.ts';
 
-/** Milliseconds of CPU, and of the clock for all runs of one size. */
+/** The result of one size; times are milliseconds of CPU. */
 type Measured = {
   readonly MB: number;
   readonly cpuMs: number;
@@ -28,19 +29,20 @@ type Measured = {
   readonly outcome: string;
 };
 
-/** Milliseconds of CPU after which a child is ended. */
-const longestRunMs = 20_000;
-const runs = 3;
-/** Runs are repeated only while all of them together took less, in milliseconds. */
-const enoughMs = 2_000;
-const mostStallMs = 50;
-const upToMB = 8;
+/** A child is ended after this CPU time. */
+const maxRunMs = 20_000;
+const maxRuns = 3;
+/** No further run starts after this time. */
+const repeatForMs = 2_000;
+/** A longer stall is a failure for bodies of up to `maxStallMB`. */
+const maxStallMs = 50;
+const maxStallMB = 8;
 
 const [, script, ...args] = process.argv;
 if (args[0] === '--measure') await serveMeasurement(Number(args[1]), Number(args[2]));
 else await main(args[0] ?? '');
 
-/** In the child: measures one size of one case, and tells the parent. */
+/** Runs in the child: measures one size of one case and sends the result to the parent. */
 async function serveMeasurement(index: number, size: number): Promise<void> {
   const one = hostileCases[index]!;
   const body = new TextEncoder().encode(JSON.stringify(one.body(size)));
@@ -50,11 +52,11 @@ async function serveMeasurement(index: number, size: number): Promise<void> {
     new TextEncoder().encode(JSON.stringify(one.body(one.sizes[0]! / 10))),
   );
   const results: Measured[] = [];
-  const latest = performance.now() + enoughMs;
+  const latest = performance.now() + repeatForMs;
   do results.push(await prepareOnce(codecs[one.format], body));
-  while (results.length < runs && performance.now() < latest);
-  const least = (key: 'cpuMs' | 'stallMs') => Math.min(...results.map((result) => result[key]));
-  if (process.connected) process.send?.({ ...results[0], cpuMs: least('cpuMs'), stallMs: least('stallMs') });
+  while (results.length < maxRuns && performance.now() < latest);
+  const min = (key: 'cpuMs' | 'stallMs') => Math.min(...results.map((result) => result[key]));
+  if (process.connected) process.send?.({ ...results[0], cpuMs: min('cpuMs'), stallMs: min('stallMs') });
   if (process.connected) process.disconnect();
 }
 
@@ -64,11 +66,11 @@ async function prepareOnce(codec: (typeof codecs)['chat'], body: Uint8Array): Pr
   globalThis.gc?.();
   const probe = openProbe();
   const { outcome } = await engine.prepare({ codec, body, tenant: 'bench' });
-  const told = outcome.status === 'failed' ? `failed: ${outcome.reason}` : outcome.status;
-  return { MB: round(body.length / 1e6, 2), ...probe.end(), outcome: told };
+  const label = outcome.status === 'failed' ? `failed: ${outcome.reason}` : outcome.status;
+  return { MB: round(body.length / 1e6, 2), ...probe.end(), outcome: label };
 }
 
-/** Watches the event loop of this thread: CPU time in all, and the most between two of its turns. */
+/** Measures this thread: its total CPU time, and the most CPU time between two turns of its event loop. */
 function openProbe() {
   const start = process.threadCpuUsage();
   let last = 0;
@@ -111,7 +113,7 @@ async function main(only: string): Promise<void> {
     failures.push(...failuresOf(one, measured));
   }
   console.table(rows);
-  console.log(failures.length === 0 ? 'All bodies are within their bounds.' : failures.join('\n'));
+  console.log(failures.length === 0 ? 'All bodies are within the limits.' : failures.join('\n'));
   if (only !== '') return;
   const results = new URL('results/', import.meta.url);
   mkdirSync(results, { recursive: true });
@@ -121,27 +123,27 @@ async function main(only: string): Promise<void> {
   );
 }
 
-/** Undefined when it took too long. */
+/** Returns undefined if the run took too long. */
 async function measureInChild(index: number, size: number): Promise<Measured | undefined> {
   const child = fork(script!, ['--measure', `${index}`, `${size}`], {
     execArgv: [...process.execArgv, '--expose-gc'],
   });
-  const begun = performance.now();
+  const startedAt = performance.now();
   const watch = setInterval(() => {
-    if ((cpuMsOf(child.pid) ?? performance.now() - begun) > longestRunMs) child.kill('SIGKILL');
+    if ((cpuMsOf(child.pid) ?? performance.now() - startedAt) > maxRunMs) child.kill('SIGKILL');
   }, 250);
-  let told: Measured | undefined;
-  child.on('message', (message) => (told = message as Measured));
+  let result: Measured | undefined;
+  child.on('message', (message) => (result = message as Measured));
   await once(child, 'exit');
   clearInterval(watch);
-  return told;
+  return result;
 }
 
-/** Undefined where the system does not say. */
+/** Returns the CPU time of a process; undefined on systems without /proc. */
 function cpuMsOf(pid: number | undefined): number | undefined {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-    // User and system time, in hundredths of a second.
+    // The fields are user and system time in units of 10 ms.
     return (Number(fields[11]) + Number(fields[12])) * 10;
   } catch {
     return undefined;
@@ -164,26 +166,26 @@ function rowOf({ name, format, sizes }: HostileCase, measured: readonly (Measure
   };
 }
 
-/** Undefined where too little was measured. */
+/** Returns undefined if fewer than two sizes were measured or the times are too short. */
 function exponentOf(done: readonly Measured[]): number | undefined {
-  const [one, other] = done.slice(-2);
-  if (!one || !other || one.cpuMs < 20) return undefined;
-  return round(Math.log(other.cpuMs / one.cpuMs) / Math.log(other.MB / one.MB), 2);
+  const [smaller, larger] = done.slice(-2);
+  if (!smaller || !larger || smaller.cpuMs < 20) return undefined;
+  return round(Math.log(larger.cpuMs / smaller.cpuMs) / Math.log(larger.MB / smaller.MB), 2);
 }
 
 function failuresOf(
   { name, format }: HostileCase,
   measured: readonly (Measured | undefined)[],
 ): readonly string[] {
-  const told = `${name} (${format})`;
+  const label = `${name} (${format})`;
   const done = measured.filter((one) => one !== undefined);
   const exponent = exponentOf(done) ?? 1;
-  const stalls = done.filter(({ MB, stallMs }) => MB <= upToMB * 1.1 && stallMs > mostStallMs);
+  const stalls = done.filter(({ MB, stallMs }) => MB <= maxStallMB * 1.1 && stallMs > maxStallMs);
   return [
-    ...(done.length < measured.length
-      ? [`${told}: did not end within ${longestRunMs / 1_000} s of CPU`]
-      : []),
-    ...(exponent > 1.25 ? [`${told}: grows with the power of ${exponent}`] : []),
-    ...stalls.slice(0, 1).map(({ MB, stallMs }) => `${told}: ${MB} MB stop the event loop for ${stallMs} ms`),
+    ...(done.length < measured.length ? [`${label}: was ended after ${maxRunMs / 1_000} s of CPU time`] : []),
+    ...(exponent > 1.25 ? [`${label}: CPU time grows with size to the power of ${exponent}`] : []),
+    ...stalls
+      .slice(0, 1)
+      .map(({ MB, stallMs }) => `${label}: ${MB} MB block the event loop for ${stallMs} ms`),
   ];
 }

@@ -1,11 +1,11 @@
 /**
- * Lists the files of `src/` whose functions run for one request on the main path: streamed, folded anew, with a recall that is answered inside
- * the stream. Run `node bench/main-path.ts [--files]`; it prints the count by folder, and with `--files` each file and its functions. A few
- * seconds.
+ * Lists the files of `src/` whose functions run for one request on the main path: streamed, folded, with a recall that is answered inside the
+ * stream. Run `node bench/main-path.ts [--files]`; it prints the number of files and functions by folder, and with `--files` each file. It
+ * takes a few seconds.
  *
- * Traps: (1) Functions are counted by the precise coverage of V8 in the process of the gateway, after one such request of another
- * conversation, so what runs only at the start is not in it. (2) The upstream is a scripted provider in the same process; its files are
- * not in `src/`. (3) One format, Chat Completions, and the default strategies. A file counts when any of its functions ran.
+ * Traps: (1) V8's precise coverage counts the functions in the process of the gateway, after one such request of another conversation, so
+ * functions that run only at the start do not count. (2) The upstream is a scripted provider in the same process; its files are not in
+ * `src/`. (3) The request uses one format, Chat Completions, and the default strategies. (4) A file counts if any of its functions ran.
  */
 import type { Profiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
@@ -22,7 +22,7 @@ import { startFakeProvider } from '../test/support/fake-provider/fake-provider.t
 import type { Script } from '../test/support/fake-provider/script.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
 
-/** Files that one such request ran before the engine was restructured (commit 08966ca), as issue 14 counted them. */
+/** Files that such a request ran before the engine was restructured. */
 const filesBefore = 135;
 
 /** Recalls the first original that the request names, then ends. */
@@ -95,7 +95,7 @@ async function ask(name: string): Promise<void> {
   const asked = provider.requests.length - before;
   if (outcome !== 'compacted' || asked !== 2 || !text.includes('Here it'))
     throw new Error(
-      `The request was ${outcome} and asked the provider ${asked} times: ${text.slice(0, 300)}`,
+      `Expected a folded request, two provider requests and the final text; got outcome ${outcome}, ${asked} provider requests: ${text.slice(0, 300)}`,
     );
 }
 
@@ -118,5 +118,5 @@ function report(coverage: readonly Coverage[]): void {
   if (process.argv.includes('--files')) console.table(files.toSorted((a, b) => (a.path < b.path ? -1 : 1)));
   console.table(Object.fromEntries([...folders].toSorted(([one], [other]) => (one < other ? -1 : 1))));
   const all = files.reduce((sum, { functions }) => sum + functions, 0);
-  console.log(`${files.length} files, ${all} functions; ${filesBefore} files before.`);
+  console.log(`${files.length} files, ${all} functions (before the restructuring: ${filesBefore} files).`);
 }

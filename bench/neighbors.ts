@@ -1,13 +1,13 @@
 /**
- * Measures what one client's worst bodies cost the others: a real gateway (`leporello serve`, SQLite) in a process of its own, a tenant that sends the
- * bodies of hostile/bodies.ts one after the other for a minute, and a third process that asks `/healthz` 50 times a second and sends small requests of
- * another tenant. Run `node bench/neighbors.ts [SECONDS] [serve options]`, such as `--set limits.foldThreadBytes=0`; a run of 60 seconds or more without options writes
- * bench/results/neighbors.json.
+ * Measures how one tenant's worst bodies slow down other tenants. It starts a gateway (`leporello serve`, SQLite) in its own process. An
+ * attacking tenant sends the bodies of hostile/bodies.ts one after the other for a minute. A third process requests `/healthz` 50 times per
+ * second and sends small requests of another tenant. Run `node bench/neighbors.ts [SECONDS] [serve options]`, for example with
+ * `--set limits.foldThreadBytes=0`. A run of at least 60 seconds without options writes bench/results/neighbors.json.
  *
- * Traps. (1) Three processes and a provider on this machine's cores: on a busy machine `/healthz` waits for a core, too. The row `idle` is
- * the same without the attacker, on the same machine: compare with it. (2) `stall` is the gateway's own view: the most CPU time that its main thread
- * used between two turns of its event loop, which is what others would wait for at least on an idle machine. (3) The provider answers at once and is in the process of the
- * attacker. (4) Latency is measured from when a request was due, not from when it could be sent, so one that waits holds up the count of none.
+ * Traps: (1) The processes share this machine's cores, so on a busy machine `/healthz` also waits for a core. Compare with the row `idle`,
+ * which is measured without the attacker. (2) `stall ms` is measured in the gateway: the most CPU time that its main thread used between two
+ * runs of a timer of 2 ms. Other requests wait at least that long. (3) The provider answers at once and runs in the process of the attacker.
+ * (4) Latency is measured from the time at which a request was due, not from the time at which it was sent.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,8 +21,8 @@ import { chatBody, toolLoop } from './scaling/bodies.ts';
 import { quantile, round } from './tokens/arithmetic.ts';
 
 const [, script, role = '60', ...rest] = process.argv;
-/** Bytes of the bodies that the attacker sends, at most. */
-const mostBytes = 8_800_000;
+/** The largest body of the attacker in bytes. */
+const maxBytes = 8_800_000;
 const paths = {
   messages: '/v1/messages',
   chat: '/v1/chat/completions',
@@ -38,15 +38,15 @@ async function main(seconds: number, options: readonly string[]): Promise<void> 
   const data = mkdtempSync(join(tmpdir(), 'leporello-bench-'));
   const gateway = await startGateway(provider, data, options);
   try {
-    const idle = await watched(gateway.url, Math.min(15, seconds), gateway.stall);
+    const idle = await runWatcher(gateway.url, Math.min(15, seconds), gateway.stall);
     const attack = { isOver: false, sent: 0, megabytes: 0 };
     const attacking = attackWith(attack, gateway.url);
-    const attacked = await watched(gateway.url, seconds, gateway.stall);
+    const attacked = await runWatcher(gateway.url, seconds, gateway.stall);
     attack.isOver = true;
     await attacking;
     const rows = [
-      { what: 'idle', ...idle },
-      { what: `attacked by ${attack.sent} bodies, ${Math.round(attack.megabytes)} MB`, ...attacked },
+      { load: 'idle', ...idle },
+      { load: `attacked by ${attack.sent} bodies, ${Math.round(attack.megabytes)} MB`, ...attacked },
     ];
     console.table(rows);
     if (seconds >= 60 && options.length === 0) {
@@ -96,7 +96,7 @@ async function startGateway(provider: string, data: string, options: readonly st
   const { url } = JSON.parse(line.toString()) as { readonly url: string };
   return {
     url,
-    /** The longest stall since it was asked last, in milliseconds. */
+    /** Returns the longest stall since the last call, in milliseconds. */
     stall: async (): Promise<number> => {
       child.send('stall');
       const [ms] = (await once(child, 'message')) as [number];
@@ -106,30 +106,30 @@ async function startGateway(provider: string, data: string, options: readonly st
   };
 }
 
-/** Runs the watcher beside, and says what it saw. */
-async function watched(url: string, seconds: number, stall: () => Promise<number>) {
+/** Runs the watcher in its own process and returns its figures. */
+async function runWatcher(url: string, seconds: number, stall: () => Promise<number>) {
   await stall();
   const child = fork(script!, ['--watch', url, `${seconds}`]);
-  const [seen] = (await once(child, 'message')) as [object];
-  return { ...seen, 'stall ms': round(await stall(), 1) };
+  const [latencies] = (await once(child, 'message')) as [object];
+  return { ...latencies, 'stall ms': round(await stall(), 1) };
 }
 
-/** In the watcher: asks as often as it should, whatever is still waiting. */
+/** Runs in the watcher: sends each request when it is due, even if earlier ones are still waiting. */
 async function watch(url: string, seconds: number): Promise<void> {
   const health: number[] = [];
   const small: number[] = [];
   const body = Buffer.from(chatBody(toolLoop(8, 1_500)));
-  const asked: Promise<void>[] = [];
-  const due = performance.now();
+  const pending: Promise<void>[] = [];
+  const start = performance.now();
   for (let tick = 0; tick < seconds * 50; tick++) {
-    const wait = due + tick * 20 - performance.now();
+    const due = start + tick * 20;
+    const wait = due - performance.now();
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
-    const at = due + tick * 20;
-    asked.push(timed(health, at, () => send('GET', `${url}/healthz`)));
+    pending.push(timed(health, due, () => send('GET', `${url}/healthz`)));
     if (tick % 10 === 0)
-      asked.push(timed(small, at, () => send('POST', `${url}/v1/chat/completions`, body, 'small')));
+      pending.push(timed(small, due, () => send('POST', `${url}/v1/chat/completions`, body, 'small')));
   }
-  await Promise.all(asked);
+  await Promise.all(pending);
   process.send?.({ ...figures('/healthz', health), ...figures('small requests', small) });
   process.disconnect();
 }
@@ -156,15 +156,15 @@ function send(method: string, url: string, body?: Buffer, tenant = 'attacker'): 
     'content-type': 'application/json',
     ...(body && { 'content-length': body.length }),
   };
-  const asked = request(url, { method, headers }, (answer) => {
+  const outgoing = request(url, { method, headers }, (answer) => {
     answer.resume().once('end', done.resolve);
   });
-  asked.once('error', done.reject);
-  asked.end(body);
+  outgoing.once('error', done.reject);
+  outgoing.end(body);
   return done.promise;
 }
 
-/** All bodies, largest allowed first, over and over; each time as another conversation. */
+/** Sends the largest allowed body of each case, again and again, each time as another conversation. */
 async function attackWith(
   attack: { isOver: boolean; sent: number; megabytes: number },
   url: string,
@@ -174,7 +174,7 @@ async function attackWith(
       for (const size of one.sizes.toReversed()) {
         const text = JSON.stringify(one.body(size)).replace('Read them all.', `Read them all, ${times}.`);
         if (attack.isOver) return;
-        if (Buffer.byteLength(text) > mostBytes) continue;
+        if (Buffer.byteLength(text) > maxBytes) continue;
         await send('POST', url + paths[one.format], Buffer.from(text));
         attack.sent++;
         attack.megabytes += text.length / 1e6;

@@ -1,16 +1,16 @@
 /**
- * Reading a request, measured: the scan alone, a warm read (every message but the last seen before), a cold one, beside `JSON.parse`
- * and `JSON.parse` with `JSON.stringify` of the same bytes. Run `node bench/reading.ts`; it prints a table and writes
- * bench/results/reading.json. About a minute.
+ * Measures reading a request: only the scan, a warm read (all messages except the last were seen before), a cold read, and for comparison
+ * `JSON.parse`, with and without `JSON.stringify`, of the same bytes. Run `node bench/reading.ts`; it prints a table and writes
+ * bench/results/reading.json. It takes about a minute.
  *
- * Traps: (1) All run in every round, in turn, and medians are taken: machines are noisy, trust ratios of 1.5 and more. (2) The cost of
- * `JSON.parse` hangs on the text: one character beyond Latin-1 doubles the width of the whole string, and most real sessions have
- * one, so a body of plain ASCII is shown beside them. (3) All start from bytes, so parsing includes decoding. Node's Buffer finds a byte
- * quicker than a plain Uint8Array, so both are shown. (4) A warm read
- * still digests every byte (SHA-256, about half of its time where the processor has instructions for it); the scan alone does
- * not. (5) A warm read changes the last message in each round, as the next turn of a conversation would, so that it is not one
- * body read over and over; `JSON.parse` gets the same bodies. (6) A body of very short messages is all overhead: it is there to show the
- * worst. (7) What a client does not repeat must be parsed by anyone: cold reads pay for parse, scan and two digests.
+ * Traps: (1) All contenders run in every round, in turn, and the table shows medians. Machines are noisy: trust ratios of 1.5 or more. (2) The
+ * cost of `JSON.parse` depends on the text: one character outside Latin-1 doubles the width of the whole string, and most real sessions
+ * contain one. A body of plain ASCII shows the other case. (3) All contenders start from bytes, so parsing includes decoding. Node's Buffer
+ * finds a byte faster than a plain Uint8Array, so the table shows both. (4) A warm read hashes every byte with SHA-256, which takes about half
+ * of its time on processors with instructions for it; the scan does not hash. (5) Each round has a new last message, like the next turn of a
+ * conversation, so no body is read twice; `JSON.parse` gets the same bodies. (6) The body of very short messages is mostly overhead and shows
+ * the worst case. (7) A cold read parses and
+ * scans the body and hashes it twice.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { ReadBlock } from '../src/codecs/codec.ts';
@@ -23,7 +23,7 @@ const resultFile = new URL('./results/reading.json', import.meta.url);
 const rounds = 60;
 const warmUp = 20;
 
-/** What came out of the contenders, so that no work can be left out. */
+/** A sum over all results, so that the compiler cannot skip any work. */
 let consumed = 0;
 
 main();
@@ -37,8 +37,8 @@ function main(): void {
   const slow = rows.filter((row) => row['warm / parse'] >= 1).map((row) => row.body);
   console.log(
     slow.length === 0
-      ? 'A warm read costs less than JSON.parse of every body.'
-      : `Slower than JSON.parse: ${slow.join('; ')}.`,
+      ? 'A warm read costs less than JSON.parse for every body.'
+      : `A warm read costs more than JSON.parse of: ${slow.join('; ')}.`,
   );
   mkdirSync(new URL('.', resultFile), { recursive: true });
   writeFileSync(
@@ -67,8 +67,8 @@ function measure({ name, codec, bytes }: Body) {
     for (const [key, run] of Object.entries(contenders)) {
       const start = performance.now();
       consumed += run(body);
-      const took = performance.now() - start;
-      if (at >= warmUp) times.get(key)!.push(took);
+      const ms = performance.now() - start;
+      if (at >= warmUp) times.get(key)!.push(ms);
     }
   }
   const ms = (key: string) => round(median(times.get(key)!), 2);
@@ -90,7 +90,7 @@ function measure({ name, codec, bytes }: Body) {
   };
 }
 
-/** The body with one more message that was never seen. */
+/** Returns the body with one new message at the end. */
 function nextTurn(bytes: Uint8Array, turn: number): Uint8Array {
   const end = bytes.lastIndexOf(']'.charCodeAt(0));
   const message = new TextEncoder().encode(`,{"role":"user","content":"And now for the ${turn}th time?"}`);
@@ -101,7 +101,7 @@ function nextTurn(bytes: Uint8Array, turn: number): Uint8Array {
   return body;
 }
 
-/** The same bytes as Node's own kind of array. */
+/** Returns a Buffer of the same memory. */
 function buffer(body: Uint8Array): Buffer {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 }

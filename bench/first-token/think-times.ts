@@ -1,16 +1,16 @@
 /**
- * How long a model thinks before its first token. That it is spread as a log-normal is an assumption, and so are its parameters: they stand for
- * the hundreds of milliseconds, with a long tail, that hosted models take, and are measured nowhere here. The same sequence in every process.
+ * Generates think times: the time of a model before its first token, the same sequence in every process. The log-normal distribution and its
+ * parameters are assumptions. They imitate hosted models, which take hundreds of milliseconds with a long tail, and are not measured.
  */
 import { randomNumbers } from '../tokens/arithmetic.ts';
 
 export const thinking = {
   medianMs: 400,
-  /** Standard deviation of the logarithm: 0.5 has one in twenty take less than 176 ms, and one in twenty more than 910. */
+  /** Standard deviation of the logarithm. With 0.5, 5 % of the times are below 176 ms and 5 % above 910 ms. */
   spread: 0.5,
 } as const;
 
-/** Milliseconds by sample. */
+/** Returns a function that gives the think time of a sample in milliseconds. */
 export function createThinkTimes({ medianMs, spread }: typeof thinking): (sample: number) => number {
   const [radius, angle] = [uniform(11), uniform(29)];
   const times: number[] = [];
@@ -23,7 +23,7 @@ export function createThinkTimes({ medianMs, spread }: typeof thinking): (sample
   };
 }
 
-/** Above 0, below 1. */
+/** Returns a generator of numbers above 0 and below 1. */
 function uniform(seed: number): () => number {
   const next = randomNumbers(seed);
   return () => (next(1_000_000) + 0.5) / 1_000_000;

@@ -1,6 +1,6 @@
-/** A chat request of about 200 kB as coding agents send it: many tool calls with their results. The same bytes in every run. */
+/** Builds a chat request of about 200 kB like those of coding agents: many tool calls with results. Its bytes are the same in every run. */
 
-/** The body, and where its turn counter of eight digits stands: with another number it is another, longer grown conversation. */
+/** Returns the body and the byte offset of its turn number of eight digits. Another number changes only the last message. */
 export function chatBody(): { readonly bytes: Uint8Array; readonly counterAt: number } {
   const messages: unknown[] = [
     { role: 'system', content: 'You are a careful engineer. '.repeat(100) },

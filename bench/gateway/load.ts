@@ -1,17 +1,17 @@
-/** A closed loop of requests: so many connections, each sending its next request when the last one is answered. */
+/** Sends requests in a closed loop: each connection sends its next request when the last one is answered. */
 import { Pool } from 'undici';
 import { chatBody } from './chat-body.ts';
 
 export type Load = {
   readonly requests: number;
   readonly seconds: number;
-  /** Milliseconds from sending to the last byte of the answer, ascending. */
+  /** Milliseconds from sending to the last byte of the response, ascending. */
   readonly latencies: readonly number[];
 };
 
 let turn = 0;
 
-/** Throws on any answer that is not a 200. Each request is one turn further, so that nothing is answered from memory alone. */
+/** Sends requests for `ms` milliseconds. Rejects on any status but 200. Each request has a new turn number, so no target can reuse a result. */
 export async function load(origin: string, connections: number, ms: number): Promise<Load> {
   const pool = new Pool(origin, { connections });
   const latencies: number[] = [];
@@ -29,7 +29,8 @@ export async function load(origin: string, connections: number, ms: number): Pro
         body: bytes,
       });
       await answer.body.dump();
-      if (answer.statusCode !== 200) throw new Error(`${origin} answered ${answer.statusCode}`);
+      if (answer.statusCode !== 200)
+        throw new Error(`Expected status 200 from ${origin}, got ${answer.statusCode}`);
       latencies.push(performance.now() - sent);
     }
   };

@@ -1,4 +1,4 @@
-/** What is measured: each target starts a server that forwards to the upstream. One more is one more entry in this table. */
+/** Lists the targets to measure. Each starts a server that forwards to the upstream. */
 import { mkdtemp } from 'node:fs/promises';
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,37 +11,37 @@ import { serveNode } from '../../src/gateway/http/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts';
 
-/** Starts a server in front of `upstream` (an origin) and gives its port. */
+/** Starts a server in front of `upstream` (an origin) and resolves to its port. */
 export type Target = (upstream: string) => Promise<number>;
 
 export const targets: Readonly<Record<string, Target>> = {
   'raw pipe': rawPipe,
-  'node rim': (upstream) => nodeRim(upstream, (body) => body),
-  'rim + parse + stringify': (upstream) =>
-    nodeRim(upstream, (body) =>
+  'HTTP layer': (upstream) => httpLayer(upstream, (body) => body),
+  'HTTP layer + parse + stringify': (upstream) =>
+    httpLayer(upstream, (body) =>
       new TextEncoder().encode(JSON.stringify(JSON.parse(new TextDecoder().decode(body)))),
     ),
   gateway: wholeGateway,
 };
 
-/** node:http into node:http, nothing looked at: what any gateway on Node can hope for. */
+/** Pipes node:http into node:http without reading the body: the lower bound for a gateway on Node. */
 async function rawPipe(upstream: string): Promise<number> {
   const server = createServer((incoming, outgoing) => {
     const { method, headers } = incoming;
-    const onward = httpRequest(upstream + (incoming.url ?? '/'), { method, headers }, (answer) => {
+    const forwarded = httpRequest(upstream + (incoming.url ?? '/'), { method, headers }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
     });
-    onward.on('error', () => outgoing.destroy());
-    incoming.pipe(onward);
+    forwarded.on('error', () => outgoing.destroy());
+    incoming.pipe(forwarded);
   });
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
   });
 }
 
-/** Our rims with nothing between them but what is done to the whole body. */
-async function nodeRim(upstream: string, change: (body: Uint8Array) => Uint8Array): Promise<number> {
+/** Leporello's HTTP server and client, with only `change` applied to the body. */
+async function httpLayer(upstream: string, change: (body: Uint8Array) => Uint8Array): Promise<number> {
   const pool = undiciUpstream();
   const { port } = await serveNode(
     async ({ method, target, headers, body, signal }) => {
@@ -59,7 +59,7 @@ async function nodeRim(upstream: string, change: (body: Uint8Array) => Uint8Arra
   return port;
 }
 
-/** Everything: routes, reading, counting, triggers, a SQLite store, the recall tool added, the receipt. */
+/** The whole gateway: routes, reading, counting, triggers, a SQLite store, the recall tool, receipts. */
 async function wholeGateway(upstream: string): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'leporello-bench-'));
   const handler = assembleGateway(

@@ -1,20 +1,20 @@
-/** A made-up coding agent: sub-goals with outcomes, and actions with results as tools print them. The same number gives the same run. */
+/** Generates runs of a coding agent: sub-goals with outcomes, and actions with results as tools print them. A seed always gives the same run. */
 import type { Action } from '../../src/index.ts';
 
-export type MadeSubgoal = {
+export type RunSubgoal = {
   readonly goal: string;
   readonly outcome?: string;
   readonly actions: readonly Action[];
 };
 
-/** Sub-goals until there are so many actions. Most have 3 to 7 actions, one in ten 1 or 2, one in ten 8 to 14. */
-export function madeRun(actions: number, seed = 1): readonly MadeSubgoal[] {
+/** Generates sub-goals with this many actions in all. 80 % of them have 3 to 7 actions, 10 % have 1 or 2, 10 % have 8 to 14. */
+export function generateRun(actions: number, seed = 1): readonly RunSubgoal[] {
   const random = createRandom(seed);
-  const subgoals: MadeSubgoal[] = [];
+  const subgoals: RunSubgoal[] = [];
   for (let left = actions; left > 0; ) {
     const kind = random(10);
     const length = Math.min(left, kind === 0 ? 1 + random(2) : kind === 1 ? 8 + random(7) : 3 + random(5));
-    subgoals.push(madeSubgoal(length, subgoals.length, random));
+    subgoals.push(generateSubgoal(length, subgoals.length, random));
     left -= length;
   }
   return subgoals;
@@ -42,18 +42,18 @@ const tasks = [
   'Take the old client out of',
 ];
 
-function madeSubgoal(length: number, at: number, random: Random): MadeSubgoal {
+function generateSubgoal(length: number, at: number, random: Random): RunSubgoal {
   const area = areas[random(areas.length)]!;
   const path = `src/${area}/${area}-${at % 89}.ts`;
   const fault = faults[random(faults.length)]!;
   return {
     goal: `${tasks[random(tasks.length)]} ${path}`,
     outcome: `${path}: ${fault} in line ${1 + random(400)}; changed and tested`,
-    actions: Array.from({ length }, () => madeAction(path, area, fault, random)),
+    actions: Array.from({ length }, () => generateAction(path, area, fault, random)),
   };
 }
 
-function madeAction(path: string, area: string, fault: string, random: Random): Action {
+function generateAction(path: string, area: string, fault: string, random: Random): Action {
   switch (random(5)) {
     case 0:
       return {
@@ -97,7 +97,7 @@ function lines(count: number, line: (number: number) => string): string {
   return Array.from({ length: count }, (_, number) => line(number + 1)).join('\n');
 }
 
-/** Mulberry32: small, and good enough to make text. */
+/** Returns a Mulberry32 generator: small, and good enough to generate text. */
 function createRandom(seed: number): Random {
   let state = seed;
   return function random(below) {

@@ -1,15 +1,15 @@
 /**
- * Whether sub-goals are found where an agent's own plan had them: recorded coding sessions in which items of a plan were begun by a tool.
- * Those calls are hidden, the finder looks at the rest, and its borders are compared with the plan's, beside one at every fifth call.
+ * Compares the sub-goals that the finder detects with the agent's own plan, in recorded sessions where a tool call began each item of a plan.
+ * Those calls are hidden from the finder. For comparison, the table also has a border at every fifth call.
  */
 import { findSubgoals, type NeutralStep } from '../../src/index.ts';
 
 export type BorderRow = {
   readonly borders: string;
   readonly found: number;
-  /** Of the borders found those that the plan has, at the very call and within one. */
+  /** Share of the detected borders that are in the plan: at the same call, and within one call. */
   readonly precision: string;
-  /** Of the plan's borders those that were found. */
+  /** Share of the plan's borders that were detected: at the same call, and within one call. */
   readonly recall: string;
 };
 
@@ -22,7 +22,7 @@ export function borderRows(sessions: readonly (readonly NeutralStep[])[]): reado
     const hidden = steps.filter((step) => !isPlan(step));
     const calls = hidden.filter(({ kind }) => kind === 'called').length;
     const users = bordersOf(hidden, ({ by }) => by === 'user');
-    // Where the user speaks everybody finds a border.
+    // Borders at user messages are left out, because they are easy to detect.
     const plan = plannedBorders(steps).filter((at) => !users.some((user) => Math.abs(user - at) <= 1));
     if (plan.length < 2) continue;
     planned += plan.length;
@@ -30,7 +30,7 @@ export function borderRows(sessions: readonly (readonly NeutralStep[])[]): reado
       found: bordersOf(hidden, ({ by }) => by !== 'user'),
       'every fifth call': Array.from({ length: Math.ceil(calls / 5) }, (_, at) => at * 5),
     };
-    // Only where there was a plan: elsewhere nobody knows.
+    // Borders outside the planned part are left out, because the true borders there are unknown.
     const [first, last] = [plan[0]! - 7, plan.at(-1)! + 7];
     for (const [way, all] of Object.entries(ways)) {
       const borders = all.filter((at) => at >= first && at <= last);
@@ -55,11 +55,11 @@ function isPlan(step: NeutralStep): boolean {
   return step.kind === 'called' && /^(?:Todo|Task(?:Create|Update|List))/.test(step.tool);
 }
 
-/** Calls before each border the finder sees in the plan's own calls, those hidden ones not counted. */
+/** Returns the number of other calls before each border that the plan's calls mark. */
 function plannedBorders(steps: readonly NeutralStep[]): readonly number[] {
-  const begun = findSubgoals(steps).filter(({ by }) => by === 'plan');
+  const planned = findSubgoals(steps).filter(({ by }) => by === 'plan');
   const before = callsBefore(steps, (step) => step.kind === 'called' && !isPlan(step));
-  return [...new Set(begun.map(({ start }) => before[start]!))].filter((at) => at > 0);
+  return [...new Set(planned.map(({ start }) => before[start]!))].filter((at) => at > 0);
 }
 
 function bordersOf(

@@ -1,10 +1,10 @@
 /**
- * Whether what an agent needs next stands in the context: values in the arguments of recorded calls (paths, names, numbers, lines) that had
- * stood earlier in the same session. Beside the trajectory the newest actions, whole, in as many tokens.
+ * Checks whether the context contains what an agent needs next: values in the arguments of recorded calls (paths, names, numbers, lines) that
+ * occurred earlier in the same session. For comparison, it checks the newest actions, unchanged, with the same number of tokens.
  */
 import { type HierarchyOptions, loadTokenCounter, openTrajectory } from '../../src/index.ts';
 import { candidatesOf, holds } from '../../src/replay/needs.ts';
-import type { MadeSubgoal } from './agent.ts';
+import type { RunSubgoal } from './agent.ts';
 
 export type NeedRow = {
   readonly trajectory: string;
@@ -13,13 +13,13 @@ export type NeedRow = {
   /** Mean tokens of the contexts. */
   readonly tokens: number;
   readonly 'visible %': string;
-  /** In the newest actions that have as many tokens. */
+  /** Share of values that the newest actions with the same number of tokens contain. */
   readonly 'visible in the newest %': string;
 };
 
 export async function needRow(
   name: string,
-  sessions: readonly (readonly MadeSubgoal[])[],
+  sessions: readonly (readonly RunSubgoal[])[],
   options: HierarchyOptions,
 ): Promise<NeedRow> {
   const counter = await loadTokenCounter('gpt-4o');
@@ -60,13 +60,13 @@ export async function needRow(
   };
 }
 
-/** The last of them is cut at its beginning, so that both have the same number of tokens, or nearly so. */
+/** Returns the newest actions with about `maxTokens` tokens. The oldest of them is cut at its start. */
 function newestOf(
   before: readonly { readonly text: string; readonly tokens: number }[],
-  most: number,
+  maxTokens: number,
 ): string {
   const taken: string[] = [];
-  let left = most;
+  let left = maxTokens;
   for (const { text, tokens } of before.toReversed()) {
     taken.unshift(
       tokens <= left ? text : text.slice(text.length - Math.floor((text.length * left) / tokens)),

@@ -1,6 +1,6 @@
-/** Plays a run into a trajectory turn by turn, and measures what an agent would have sent and waited for. */
+/** Plays a run into a trajectory turn by turn, and measures the contexts that an agent would have sent and the time it would have waited. */
 import { type HierarchyOptions, loadTokenCounter, openTrajectory } from '../../src/index.ts';
-import type { MadeSubgoal } from './agent.ts';
+import type { RunSubgoal } from './agent.ts';
 
 export type Row = {
   readonly run: string;
@@ -8,25 +8,25 @@ export type Row = {
   readonly 'tokens seen': number;
   readonly 'largest context': number;
   readonly 'last context': number;
-  /** Tokens seen for one of the last context. */
+  /** Tokens seen divided by the tokens of the last context. */
   readonly overall: string;
-  /** Tokens in for one out, all of a level together. */
+  /** Tokens before compression divided by tokens after it, over all compressions of a level, with their number. */
   readonly subgoals: string;
   readonly phases: string;
   readonly overviews: string;
-  /** Warnings: under 0.7 and over 1.5 times the target. */
+  /** Compressions with a warning: below 0.7 times the target, and above 1.5 times. */
   readonly 'under / over': string;
-  /** Of the context's characters, those that stood at the same place in the turn before. */
+  /** Share of the context's characters that are in the prefix it shares with the turn before. */
   readonly 'prefix kept %': number;
   readonly 'ms a turn, first tenth': number;
   readonly 'ms a turn, last tenth': number;
-  /** Actions whose record is what was done, all of them asked for by id. */
+  /** Actions whose record, read by id, equals the action. */
   readonly recalled: string;
 };
 
 export async function playRun(
   run: string,
-  subgoals: readonly MadeSubgoal[],
+  subgoals: readonly RunSubgoal[],
   options: HierarchyOptions,
 ): Promise<Row> {
   const counter = await loadTokenCounter('gpt-4o');
@@ -35,7 +35,7 @@ export async function playRun(
     counter,
     ...options,
   });
-  const given = new Map<string, string>();
+  const actionsById = new Map<string, string>();
   const times: number[] = [];
   let largest = 0;
   let last = '';
@@ -44,7 +44,7 @@ export async function playRun(
     for (const [at, action] of actions.entries()) {
       const start = performance.now();
       if (at === 0) trajectory.startSubgoal(goal);
-      given.set(trajectory.addAction(action), JSON.stringify([action.action, action.observation]));
+      actionsById.set(trajectory.addAction(action), JSON.stringify([action.action, action.observation]));
       if (at === actions.length - 1) void trajectory.completeSubgoal(outcome);
       await trajectory.settled();
       const { text, tokens } = trajectory.context();
@@ -56,7 +56,7 @@ export async function playRun(
     }
   }
   let recalled = 0;
-  for (const [id, action] of given) {
+  for (const [id, action] of actionsById) {
     const record = await trajectory.record(id);
     if (record?.kind === 'action' && JSON.stringify([record.action, record.observation]) === action)
       recalled++;
@@ -67,11 +67,11 @@ export async function playRun(
     return count === 0 ? '' : `${(tokensBefore / tokensAfter).toFixed(1)} (${count})`;
   };
   const all = Object.values(compressions);
-  const sum = (what: 'under' | 'over') => all.reduce((total, one) => total + one[what], 0);
+  const warnings = (kind: 'under' | 'over') => all.reduce((total, one) => total + one[kind], 0);
   const tenth = Math.ceil(times.length / 10);
   return {
     run,
-    actions: given.size,
+    actions: actionsById.size,
     'tokens seen': tokensSeen,
     'largest context': largest,
     'last context': tokensNow,
@@ -79,18 +79,18 @@ export async function playRun(
     subgoals: ratio('subgoal'),
     phases: ratio('phase'),
     overviews: ratio('overview'),
-    'under / over': `${sum('under')} / ${sum('over')}`,
+    'under / over': `${warnings('under')} / ${warnings('over')}`,
     'prefix kept %': Math.round((1_000 * kept) / sent) / 10,
     'ms a turn, first tenth': mean(times.slice(0, tenth)),
     'ms a turn, last tenth': mean(times.slice(-tenth)),
-    recalled: `${recalled} of ${given.size}`,
+    recalled: `${recalled} of ${actionsById.size}`,
   };
 }
 
 function commonStart(before: string, after: string): number {
-  const most = Math.min(before.length, after.length);
+  const max = Math.min(before.length, after.length);
   let at = 0;
-  while (at < most && before.charCodeAt(at) === after.charCodeAt(at)) at++;
+  while (at < max && before.charCodeAt(at) === after.charCodeAt(at)) at++;
   return at;
 }
 

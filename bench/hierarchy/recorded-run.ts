@@ -1,16 +1,16 @@
-/** Recorded coding sessions one after the other as a run of sub-goals, found as in any conversation; and their steps without a wire format. */
+/** Reads recorded coding sessions as neutral steps, and as one run of detected sub-goals. */
 import { findSubgoals, type NeutralStep } from '../../src/index.ts';
 import { type ChatMessage, readRecorded } from '../tokens/recorded.ts';
-import type { MadeSubgoal } from './agent.ts';
+import type { RunSubgoal } from './agent.ts';
 
-/** Undefined where there are no recorded conversations. */
+/** Returns undefined if there are no recorded conversations. */
 export function recordedSteps(): readonly (readonly NeutralStep[])[] | undefined {
   const sessions = readRecorded()?.filter(({ source }) => source === 'entire-cli-sessions');
   return sessions?.map(({ messages }) => stepsOf(messages));
 }
 
-/** Sub-goals without calls are left out: nothing was done for them. */
-export function recordedRun(sessions: readonly (readonly NeutralStep[])[]): readonly MadeSubgoal[] {
+/** Returns the sub-goals of all sessions in order. Sub-goals without calls are left out. */
+export function recordedRun(sessions: readonly (readonly NeutralStep[])[]): readonly RunSubgoal[] {
   return sessions.flatMap((steps) =>
     findSubgoals(steps).flatMap(({ start, end, goal }) => {
       const actions = steps.slice(start, end).flatMap((step) => {

@@ -1,6 +1,6 @@
 /**
- * Request bodies that a hostile or an unlucky client may send: each is made to be expensive for one pass over a body. All are valid requests of
- * their format. `size` is a number of things (results, messages, tools, bytes), as the case says.
+ * Request bodies that a hostile or an unlucky client may send. Each is built to make one pass over a body expensive, and each is a valid request
+ * of its format. The unit of `size` depends on the case: results, messages, tools or bytes.
  */
 import { type FormatName, schema, spell, type Step } from './spell.ts';
 
@@ -14,7 +14,7 @@ export type HostileCase = {
 
 const formats = ['messages', 'chat', 'responses', 'gemini'] as const;
 
-/** The steps of an agent: a task, and one reply with all these calls and their results. */
+/** Returns the steps of an agent: a task, then one reply with all calls and their results. */
 function oneTurn(
   results: readonly string[],
   input: (at: number) => object = pathOf,
@@ -24,7 +24,7 @@ function oneTurn(
   return [task, { calls, results }, { by: 'user', text: 'Go on.' }] as const;
 }
 
-/** One reply, one call and one result after the other. */
+/** Returns the steps of an agent that makes one call per reply. */
 function manyTurns(results: readonly string[], input: (at: number) => object = pathOf): readonly Step[] {
   return [
     task,
@@ -41,12 +41,13 @@ function times<T>(count: number, make: (at: number) => T): readonly T[] {
   return Array.from({ length: count }, (_, at) => make(at));
 }
 
-/** Short results with the same five lines: 150 characters. */
+/** Six lines, 179 characters: long enough to be replaced by a reference. */
 const equalLines = times(6, (at) => `line ${at} of the same short text`).join('\n');
-/** Equal results that are too short for a reference to pay. */
+/** A result that is too short to be replaced by a reference. */
 const shortLines = 'ok\nall good\nnothing to do here\nstill nothing\ndone';
 const lineOf = (at: number) => `${at}: the value of ${at} is ${(at * 7_919) % 10_007} and it stays that`;
 
+/** Defines a case in each format. */
 function inEach(
   name: string,
   sizes: readonly number[],
@@ -55,6 +56,7 @@ function inEach(
   return formats.map((format) => ({ name, format, sizes, body: (size) => spell[format](steps(size)) }));
 }
 
+/** Defines a case in one format. */
 function inOne(
   name: string,
   sizes: readonly number[],
@@ -64,7 +66,7 @@ function inOne(
   return { name, format, sizes, body: (size) => spell[format](steps(size)) };
 }
 
-/** A body that the steps above cannot say. */
+/** Defines a case whose body cannot be built from steps. */
 function raw(name: string, sizes: readonly number[], body: (size: number) => object): HostileCase {
   return { name, format: 'messages', sizes, body };
 }
@@ -73,7 +75,7 @@ function messagesBody(messages: readonly object[], model = 'claude-sonnet-4-5'):
   return { model, max_tokens: 1_000, tools: [{ name: 'read', input_schema: schema }], messages };
 }
 
-/** JSON text in a JSON string, so many times over. */
+/** Nests JSON text in a JSON string `depth` times. */
 function quoted(value: object, depth: number): string {
   let text = JSON.stringify(value);
   for (let level = 0; level < depth; level++) text = JSON.stringify({ level, text });
@@ -82,11 +84,11 @@ function quoted(value: object, depth: number): string {
 
 const records = (count: number) =>
   times(count, (at) => ({ id: at, name: `name ${at}`, path: `C:\\a\\"${at}"`, ok: at % 2 === 0 }));
-/** About so many bytes of one unit. */
+/** Repeats `unit` to about `bytes` bytes. */
 const filled = (unit: string, bytes: number) => unit.repeat(Math.ceil(bytes / Buffer.byteLength(unit)));
 const MB = 1_000_000;
-/** Bytes of the one large text of a case. */
-const texts = [MB, 2 * MB, 4 * MB, 8 * MB];
+/** Sizes of cases with one large text, in bytes. */
+const textBytes = [MB, 2 * MB, 4 * MB, 8 * MB];
 
 export const hostileCases: readonly HostileCase[] = [
   ...inEach('equal short results in one turn', [1_000, 2_000, 3_000, 5_000, 40_000], (count) =>
@@ -95,7 +97,7 @@ export const hostileCases: readonly HostileCase[] = [
       () => ({}),
     ),
   ),
-  inOne('equal short results in as many turns', [1_000, 2_000, 3_000, 5_000, 40_000], (count) =>
+  inOne('equal short results, one per turn', [1_000, 2_000, 3_000, 5_000, 40_000], (count) =>
     manyTurns(
       times(count, () => shortLines),
       () => ({}),
@@ -104,33 +106,33 @@ export const hostileCases: readonly HostileCase[] = [
   ...inEach('equal results in one turn', [2_000, 3_000, 5_000, 20_000], (count) =>
     oneTurn(times(count, () => equalLines)),
   ),
-  ...inEach('equal results in as many turns', [1_000, 2_000, 4_000, 16_000], (count) =>
+  ...inEach('equal results, one per turn', [1_000, 2_000, 4_000, 16_000], (count) =>
     manyTurns(times(count, () => equalLines)),
   ),
-  inOne('results of one label', [1_000, 2_000, 4_000, 16_000], (count) =>
+  inOne('seven results of one label, repeated', [1_000, 2_000, 4_000, 16_000], (count) =>
     manyTurns(
       times(count, (at) => times(6, (line) => lineOf(line + (at % 7))).join('\n')),
       () => ({ path: 'one' }),
     ),
   ),
-  inOne('results of one label, each another', [1_000, 2_000, 4_000, 16_000], (count) =>
+  inOne('different results of one label', [1_000, 2_000, 4_000, 16_000], (count) =>
     manyTurns(
       times(count, (at) => `${equalLines}\n${lineOf(at)}`),
       () => ({ path: 'one' }),
     ),
   ),
-  inOne('results that share all but the last byte', [200, 400, 800, 1_600], (count) =>
+  inOne('results that differ in the last byte', [200, 400, 800, 1_600], (count) =>
     manyTurns(
       times(count, (at) => `${filled('the same again\n', 5_000)}${String.fromCharCode(33 + (at % 90))}`),
     ),
   ),
-  inOne('results that share all but the first line', [200, 400, 800, 1_600], (count) =>
+  inOne('results that differ in the first line', [200, 400, 800, 1_600], (count) =>
     manyTurns(times(count, (at) => `${at}\n${times(120, lineOf).join('\n')}`)),
   ),
   inOne('one result of equal lines', [MB, 2 * MB, 4 * MB, 8 * MB], (bytes) =>
     oneTurn([filled('the same again\n', bytes / 2), filled('the same again\n', bytes / 2)]),
   ),
-  inOne('two results of very many lines', texts, (bytes) =>
+  inOne('two results of many lines', textBytes, (bytes) =>
     oneTurn([
       times(bytes / 90, lineOf).join('\n'),
       times(bytes / 90, lineOf)
@@ -138,7 +140,7 @@ export const hostileCases: readonly HostileCase[] = [
         .join('\n'),
     ]),
   ),
-  inOne('numbered lines again', texts, (bytes) => {
+  inOne('numbered lines repeated', textBytes, (bytes) => {
     const listing = (from: number) =>
       times(bytes / 120, (at) => `${String(at + from).padStart(6)}\t${lineOf(at % 50)}`).join('\n');
     return oneTurn([listing(1), listing(50)]);
@@ -151,7 +153,7 @@ export const hostileCases: readonly HostileCase[] = [
     ...times(count, (at): Step => ({ by: 'assistant', text: `${at}` })),
     { by: 'user', text: 'Go on.' },
   ]),
-  ...inEach('tiny messages of both', [10_000, 20_000, 40_000, 100_000], (count) =>
+  ...inEach('tiny messages of user and assistant', [10_000, 20_000, 40_000, 100_000], (count) =>
     times(count, (at) => ({ by: at % 2 === 0 ? 'user' : 'assistant', text: 'a' })),
   ),
   raw('system messages among others', [5_000, 10_000, 20_000, 40_000], (count) =>
@@ -177,37 +179,41 @@ export const hostileCases: readonly HostileCase[] = [
       'claude-opus-4-5',
     ),
   ),
-  ...inEach('one message of one long line', [...texts, 30 * MB], (bytes) => [
+  ...inEach('one message of one long line', [...textBytes, 30 * MB], (bytes) => [
     { by: 'user', text: filled('all work and no play ', bytes) },
   ]),
-  inOne('one result of one long word', texts, (bytes) => oneTurn([filled('a', bytes)])),
-  inOne('one result of white space', texts, (bytes) => oneTurn([filled(' ', bytes)])),
-  inOne('one result of line ends', texts, (bytes) => oneTurn([filled('\n', bytes / 2)])),
-  inOne('one result of quotes', texts, (bytes) => oneTurn([filled('"', bytes / 2)])),
-  inOne('one result of backslashes', texts, (bytes) => oneTurn([filled('\\', bytes / 2)])),
-  inOne('one result of emoji', texts, (bytes) => oneTurn([filled('🙂', bytes)])),
-  inOne('one result of lone surrogates', texts, (bytes) => oneTurn(['\ud83d'.repeat(bytes / 6)])),
-  inOne('one result of digits', texts, (bytes) => oneTurn([filled('1234567890', bytes)])),
-  inOne('one result of base64', texts, (bytes) =>
+  inOne('one result of one long word', textBytes, (bytes) => oneTurn([filled('a', bytes)])),
+  inOne('one result of spaces', textBytes, (bytes) => oneTurn([filled(' ', bytes)])),
+  inOne('one result of line ends', textBytes, (bytes) => oneTurn([filled('\n', bytes / 2)])),
+  inOne('one result of quotes', textBytes, (bytes) => oneTurn([filled('"', bytes / 2)])),
+  inOne('one result of backslashes', textBytes, (bytes) => oneTurn([filled('\\', bytes / 2)])),
+  inOne('one result of emoji', textBytes, (bytes) => oneTurn([filled('🙂', bytes)])),
+  inOne('one result of lone surrogates', textBytes, (bytes) => oneTurn(['\ud83d'.repeat(bytes / 6)])),
+  inOne('one result of digits', textBytes, (bytes) => oneTurn([filled('1234567890', bytes)])),
+  inOne('one result of base64', textBytes, (bytes) =>
     oneTurn([filled('QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGk0', bytes)]),
   ),
-  inOne('one result of escape codes', texts, (bytes) => oneTurn([filled('\u001b[31mred\u001b[0m\r', bytes)])),
-  inOne('one result of cursor moves', texts, (bytes) => oneTurn([filled('\u001b[2A\u001b[5Cx\n', bytes)])),
-  inOne('one result of open tags', texts, (bytes) =>
+  inOne('one result of escape codes', textBytes, (bytes) =>
+    oneTurn([filled('\u001b[31mred\u001b[0m\r', bytes)]),
+  ),
+  inOne('one result of cursor moves', textBytes, (bytes) =>
+    oneTurn([filled('\u001b[2A\u001b[5Cx\n', bytes)]),
+  ),
+  inOne('one result of open tags', textBytes, (bytes) =>
     oneTurn([
       `<!doctype html><html><head><link rel="canonical"><meta property="og:x">${filled('<script><a data-x="', bytes)}`,
     ]),
   ),
-  inOne('one result of nested tags', texts, (bytes) =>
+  inOne('one result of nested tags', textBytes, (bytes) =>
     oneTurn([
       `<!doctype html><html><link rel="canonical"><meta property="og:x">${filled('<div><a href="x">', bytes)}`,
     ]),
   ),
-  inOne('one result of headings', texts, (bytes) => oneTurn([filled('# a\n', bytes)])),
-  inOne('one result of paths', texts, (bytes) =>
+  inOne('one result of headings', textBytes, (bytes) => oneTurn([filled('# a\n', bytes)])),
+  inOne('one result of paths', textBytes, (bytes) =>
     oneTurn([times(bytes / 40, (at) => `src/a/${at % 97}.ts:${at}: const x = ${at};`).join('\n')]),
   ),
-  inOne('one result of log lines', texts, (bytes) =>
+  inOne('one result of log lines', textBytes, (bytes) =>
     oneTurn([
       times(
         bytes / 70,
@@ -215,18 +221,18 @@ export const hostileCases: readonly HostileCase[] = [
       ).join('\n'),
     ]),
   ),
-  inOne('one result of JSON rows', texts, (bytes) => oneTurn([JSON.stringify(records(bytes / 80))])),
-  inOne('one result of JSON lines', texts, (bytes) =>
+  inOne('one result of JSON rows', textBytes, (bytes) => oneTurn([JSON.stringify(records(bytes / 80))])),
+  inOne('one result of JSON lines', textBytes, (bytes) =>
     oneTurn([
       records(bytes / 80)
         .map((one) => JSON.stringify(one))
         .join('\n'),
     ]),
   ),
-  inOne('one result of JSON, each row with other keys', texts, (bytes) =>
+  inOne('one result of JSON rows with different keys', textBytes, (bytes) =>
     oneTurn([JSON.stringify(times(bytes / 60, (at) => ({ [`key${at}`]: at, [`other${at % 100}`]: 'x' })))]),
   ),
-  inOne('one result of one JSON object of many keys', texts, (bytes) =>
+  inOne('one result of a JSON object with many keys', textBytes, (bytes) =>
     oneTurn([JSON.stringify(Object.fromEntries(times(bytes / 20, (at) => [`key${at}`, at])))]),
   ),
   inOne('JSON quoted three times', [1_000, 5_000, 10_000, 40_000], (count) =>
@@ -235,26 +241,26 @@ export const hostileCases: readonly HostileCase[] = [
   inOne('JSON quoted ten times', [1, 2, 4, 8], (count) =>
     oneTurn([quoted({ a: '"'.repeat(count * 60) }, 10)]),
   ),
-  inOne('JSON within JSON, one string a level', [100, 200, 400, 800], (depth) =>
+  inOne('nested JSON objects and arrays', [100, 200, 400, 800], (depth) =>
     oneTurn(times(20, () => `${'{"a":['.repeat(depth)}1${']}'.repeat(depth)}`)),
   ),
-  inOne('JSON deeply nested', texts, (bytes) =>
+  inOne('deeply nested JSON', textBytes, (bytes) =>
     oneTurn([`${'['.repeat(bytes / 2)}${']'.repeat(bytes / 2)}`]),
   ),
-  inOne('JSON cut off', texts, (bytes) => oneTurn([filled('{"a":[{"b":"', bytes / 2)])),
-  inOne('arguments of one large text', texts, (bytes) =>
+  inOne('truncated JSON', textBytes, (bytes) => oneTurn([filled('{"a":[{"b":"', bytes / 2)])),
+  inOne('arguments of one large text', textBytes, (bytes) =>
     manyTurns(['ok'], () => ({ path: filled('all work and no play\n', bytes) })),
   ),
-  inOne('arguments of very many keys', texts, (bytes) =>
+  inOne('arguments with many keys', textBytes, (bytes) =>
     manyTurns(['ok'], () => Object.fromEntries(times(bytes / 20, (at) => [`key${at}`, at]))),
   ),
-  inOne('arguments deeply nested', [100, 1_000, 4_000], (depth) =>
+  inOne('deeply nested arguments', [100, 1_000, 4_000], (depth) =>
     manyTurns(
       times(50, () => 'ok'),
       () => JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`) as object,
     ),
   ),
-  ...inEach('calls of one id', [2_000, 4_000, 8_000, 16_000], (count) =>
+  ...inEach('calls with one id', [2_000, 4_000, 8_000, 16_000], (count) =>
     oneTurn(
       times(count, (at) => lineOf(at)),
       pathOf,

@@ -1,4 +1,4 @@
-/** Conversations as the four formats spell them, for the hostile bodies. */
+/** Builds the hostile bodies in the four wire formats. */
 import type { Codec } from '../../src/codecs/codec.ts';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import { gemini } from '../../src/codecs/gemini/index.ts';
@@ -14,13 +14,13 @@ export const codecs: Readonly<Record<FormatName, Codec>> = {
   gemini,
 };
 
-/** A neutral step of a conversation; each format spells it its own way. */
+/** A step of a conversation, independent of the format. */
 export type Step =
   | { readonly by: 'user' | 'assistant'; readonly text: string }
   | { readonly calls: readonly Call[]; readonly results: readonly string[] };
 type Call = { readonly id: string; readonly input: object };
 
-/** Builds a request body of these steps, with one tool. */
+/** Builders of request bodies by format. Each body has one tool. */
 export const spell: Readonly<Record<FormatName, (steps: readonly Step[]) => object>> = {
   messages: (steps) => ({
     model: 'claude-sonnet-4-5',

@@ -1,8 +1,8 @@
-/** Loaded before a program: measures the longest stall of its event loop, in CPU time, and tells it to the parent when asked. */
+/** Preloaded into a program: measures the longest stall of its event loop in CPU time, and sends it to the parent process on request. */
 import { isMainThread } from 'node:worker_threads';
 
-/** Looks so often, in milliseconds: a probe that spins would use up a core. */
-const everyMs = 2;
+/** The interval of the probe; a probe that never waits would use up a core. */
+const intervalMs = 2;
 
 if (isMainThread && process.send) {
   let last = process.threadCpuUsage();
@@ -11,7 +11,7 @@ if (isMainThread && process.send) {
     const { user, system } = process.threadCpuUsage(last);
     longest = Math.max(longest, (user + system) / 1_000);
     last = process.threadCpuUsage();
-  }, everyMs).unref();
+  }, intervalMs).unref();
   process.on('message', () => {
     process.send?.(longest);
     longest = 0;

@@ -1,4 +1,4 @@
-/** The bodies that the reading benchmark reads: recorded sessions where they are, and texts of this repository as an agent would read them. */
+/** Builds the bodies of the reading benchmark: recorded sessions, if there are any, and this repository's files as an agent would read them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
@@ -8,8 +8,8 @@ import { readRecorded } from '../tokens/recorded.ts';
 
 export type Body = { readonly name: string; readonly codec: Codec; readonly bytes: Uint8Array };
 
-/** About the size of a long session's request, bytes. */
-const wanted = 1_300_000;
+/** About the size of a request of a long session. */
+const targetBytes = 1_300_000;
 
 export function bodies(): readonly Body[] {
   const recorded = recordedBody();
@@ -50,19 +50,19 @@ function recordedBody(): Uint8Array | undefined {
     .toSorted((a, b) => b.size - a.size);
   let size = 0;
   const messages = bySize.flatMap((session) => {
-    const isIn = size < wanted;
-    size += isIn ? session.size : 0;
-    return isIn ? session.messages : [];
+    const isIncluded = size < targetBytes;
+    size += isIncluded ? session.size : 0;
+    return isIncluded ? session.messages : [];
   });
   return bodyOf(messages);
 }
 
-/** A conversation of calls that read files, each result another text. */
+/** Returns a conversation of calls that read files, each with a different result. */
 function toolLoop(texts: readonly string[]): readonly unknown[] {
   const messages: unknown[] = [{ role: 'user', content: 'Read everything.' }];
   let size = 0;
-  for (let at = 0; size < wanted; at++) {
-    // Numbered lines, as agents see them; the number also makes each reading of a file a text of its own.
+  for (let at = 0; size < targetBytes; at++) {
+    // Agents see numbered lines. The numbers also make repeated reads of a file differ.
     const lines = texts[at % texts.length]!.split('\n').slice(0, 200);
     const content = lines.map((line, n) => `${at * 200 + n}\t${line}`).join('\n');
     const call = { name: 'read', arguments: JSON.stringify({ path: `file-${at}.ts` }) };
@@ -88,13 +88,13 @@ function sourceTexts(): readonly string[] {
     .map((name) => readFileSync(new URL(name, root), 'utf8'));
 }
 
-/** What tools with structured output send: every quote and line end is escaped twice. */
+/** Returns the output of a tool with structured results: every quote and line end is escaped twice. */
 function asJson(text: string): string {
   return JSON.stringify({ lines: text.split('\n') }).replaceAll('","', '",\n"');
 }
 
 function smallTalk(): readonly unknown[] {
-  return Array.from({ length: wanted / 100 }, (_, at) => ({
+  return Array.from({ length: targetBytes / 100 }, (_, at) => ({
     role: at % 2 === 0 ? 'user' : 'assistant',
     content: `Message ${at} says about as much as people say at once.`,
   }));
