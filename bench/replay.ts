@@ -1,23 +1,23 @@
 /**
- * Recorded conversations replayed through the real engine, beside what else is done about long contexts: what each costs under three
- * price tables, how large contexts get, and what becomes of the values that the recorded calls used. Run
- * `node bench/replay.ts [--source NAME] [--limit N] [--engine NAME=SETTINGS]... [--engines-only] [--pauses] [--prefix TOKENS | --static-share
- * SHARE] [--cache-ttl 5m|1h]`; it reads ../shared/data, prints a table for each source, and, when it ran on everything, writes
- * bench/results/replay.json and replay.html. Some minutes on two cores.
+ * Replays recorded conversations through the real engine and through other policies for long contexts. It measures the cost of each policy
+ * under three price tables, the size of its contexts, and whether the values that recorded calls used are still visible. Run
+ * `node bench/replay.ts [--source NAME] [--limit N] [--engine NAME=SETTINGS]... [--engines-only] [--pauses] [--window TOKENS]
+ * [--prefix TOKENS | --static-share SHARE] [--cache-ttl 5m|1h]`; it reads ../shared/data, prints a table for each source and, without options,
+ * writes bench/results/replay.json and replay.html. It takes some minutes on two cores.
  *
- * `--engine` adds an engine with other settings (JSON, as in docs/configuration.md) to the default one, so that an ablation is data:
- * `--engine 'no budget={"triggers":{"tokenBudget":false}}'`. With `--pauses` nothing is cached, for any policy, where less than half of a
- * prompt was in the recording (3 % of the requests of coding sessions). `--prefix` says how many tokens of tools and system text stand in
- * front of the messages; `--static-share 0.66` has them be that share of the mean request. With `--cache-ttl 1h` each client marks its tools
- * to be kept for an hour: a token that is written costs 2 then, and engines learn it from the mark.
+ * `--engine` adds an engine with other settings (JSON, as in docs/configuration.md), for example
+ * `--engine 'no budget={"triggers":{"tokenBudget":false}}'`. With `--pauses`, the caches of all policies are cold where less than half of the
+ * recorded prompt was cached (3 % of the requests of coding sessions). `--prefix` sets the tokens of tools and system text before the messages;
+ * `--static-share 0.66` makes them that share of the mean request. With `--cache-ttl 1h`, each client marks its tools for a cache lifetime of
+ * an hour. A written token then costs 2 input tokens, and engines read the lifetime from the mark.
  *
- * Traps: (1) The recording does not react: a model that saw less might have gone another way, and what it needed is reckoned by the
- * values of its calls (src/replay/needs.ts), which is neither all it needed nor needed at every occurrence. (2) The model of this replay
- * always knows which original to ask, and asks only for what it will use: real recalls may be more, or larger. (3) No cache expires here
- * without `--pauses`. (4) Tools and system text are a filler, of 15,000 tokens unless told otherwise, for recordings lack
- * theirs; the smaller it is the dearer a rewritten history. (5) One repository's sessions in one client are nine tenths of all tokens.
- * (6) All conversations of a source are taken for those of one agent, in their order: from the first on that is folded, the next ones are offered the recall
- * tool with their first request.
+ * Traps: (1) The recording does not react. A model that saw less might have acted differently. Its needs are estimated from the values of its
+ * calls (src/replay/needs.ts), which are not all of its needs, and not every occurrence is a need. (2) The model of this replay always knows
+ * which original to recall, and recalls only what it will use. Real recalls may be more frequent or larger. (3) Without `--pauses`, no cache
+ * expires. (4) Tools and system text are filler, by default 15,000 tokens, because the recordings lack them. The smaller the filler, the more
+ * expensive is a rewritten history. (5) Sessions of one client in one repository have nine tenths of all tokens. (6) The replay treats all
+ * conversations of a source as one agent's, in their order: after the first one that is folded, later ones get the recall tool in their first
+ * request.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -86,9 +86,9 @@ async function main(): Promise<void> {
     cacheTtl,
   };
   const played = await replayInProcesses(chosen, options);
-  const figures = figuresOf([...played, ...together(played)], pricesAt(cacheTtl));
+  const figures = figuresOf([...played, ...allSources(played)], pricesAt(cacheTtl));
   if (share !== undefined || cacheTtl !== '5m')
-    console.log(`${prefix} tokens in front of the messages, kept in the cache for ${cacheTtl}.\n`);
+    console.log(`${prefix} tokens before the messages, cached for ${cacheTtl}.\n`);
   console.log(figuresTable(figures));
   if (Object.keys(values).length === 0) writeResults(figures, played, options);
 }
@@ -99,11 +99,11 @@ function pricesAt(cacheTtl: CacheTtl): PriceTables {
   return { 'anthropic 1h': { ...anthropic, write: writtenForAnHour }, ...others };
 }
 
-/** Recorded conversations of all sources as one more source. What was joined of some of them is none. */
-function together(played: readonly Played[]): readonly Played[] {
+/** Returns the recorded conversations of all sources as one more source, without the joined conversation. */
+function allSources(played: readonly Played[]): readonly Played[] {
   const recorded = played.filter(({ id }) => id !== longHorizonId);
-  const isOne = new Set(recorded.map(({ source }) => source)).size < 2;
-  return isOne ? [] : recorded.map((one) => ({ ...one, source: 'all sources' }));
+  const isSingle = new Set(recorded.map(({ source }) => source)).size < 2;
+  return isSingle ? [] : recorded.map((one) => ({ ...one, source: 'all sources' }));
 }
 
 function writeResults(
@@ -115,7 +115,7 @@ function writeResults(
   mkdirSync(results, { recursive: true });
   const json = JSON.stringify({ ...settings, sources: figures }, null, 2);
   writeFileSync(new URL('replay.json', results), `${json}\n`);
-  const subtitle = `${played.length - 1} recorded conversations, and eight of ${codingSessions} joined end to end (${longHorizonId}); window ${window}, ${prefix} tokens in front of the messages.`;
+  const subtitle = `${played.length - 1} recorded conversations, and eight of ${codingSessions} joined end to end (${longHorizonId}); window ${window}, ${prefix} tokens before the messages.`;
   const session = played.find(({ id }) => id === longHorizonId);
   writeFileSync(new URL('replay.html', results), htmlReport({ subtitle, figures, session, window }));
 }

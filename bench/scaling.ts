@@ -1,20 +1,21 @@
 /**
- * What a warm turn costs as conversations grow: `engine.prepare` of turn n + 1 in a process that saw turn n, from 10,000 to 1,000,000
- * tokens of recorded coding sessions joined, as Chat Completions and as Anthropic bodies. By default, as users have it: what is long is
- * folded, and the fold replayed. Where nothing is due: everything on and reckoned, but no fold made, so that all is sent; it is the dearest.
- * And all off, for comparison. Then conversations that are made to be hard. Beside it `JSON.parse` with `JSON.stringify` of the same
- * bytes, which is what a gateway pays at least that has bodies as objects. Run `node bench/scaling.ts`; it prints a table and, where there
- * are recorded conversations, writes bench/results/scaling.json. Some three minutes.
+ * Measures the cost of a warm turn as conversations grow: `engine.prepare` of turn n + 1 in a process that saw turn n. The conversations are
+ * joined recorded coding sessions of 10,000 to 1,000,000 tokens, as Chat Completions and as Anthropic bodies, in three configurations:
+ * "default" folds long conversations and repeats the folds; "nothing due" turns everything on but never folds, so that everything is sent, which
+ * costs most; "all off" is for comparison. Then come conversations that are built to be hard. The reference is `JSON.parse` with
+ * `JSON.stringify` of the same bytes, the least that a gateway needs if it works on objects. Run `node bench/scaling.ts [PREFIX]`; with PREFIX it
+ * measures only conversations whose names begin with it. It prints a table and, in a full run with recorded conversations, writes
+ * bench/results/scaling.json. It takes about three minutes.
  *
- * Traps: (1) Each turn adds a call and a result of 1,500 bytes never seen; every eighth begins again from the conversation as it was,
- * otherwise the small ones would grow while they are measured. (2) All contenders get the same bytes in the same round. Figures, and the
- * ratio, are of what the thread worked, in the mean, to some 15 % and more where it is little (waiting for a core is not in them, nor is
- * what helper threads collect of garbage); "by the clock" is the median of what a request waits on this machine, and p95 shows who else
- * works on it. (3) Reading alone is with memos of its own; what it leaves of a warm turn is links, counts, triggers, look-ups, shrinks, the
- * recall tool, and writing and reading what is sent. (4) The first turn a process sees of a conversation is another matter, for it parses
- * and counts everything; and so is a turn that folds: both are left out. (5) A fold leaves less than half, and what recalls put back is not
- * in the client's body, of which parse and stringify are. (6) SQLite in a file, as the gateway has it; what a round trip to Redis adds is in
- * bench/stores.ts.
+ * Traps: (1) Each turn adds a new call with a result of 1,500 bytes. Every eighth turn starts again from the original conversation, so that
+ * small conversations do not grow during the measurement. (2) All contenders get the same bytes in the same round. Figures and the ratio are
+ * mean CPU times of the thread, exact to about 15 %, less so for small values. They exclude waiting for a core and garbage collection in helper
+ * threads. "wall" columns are the time that a request waits on this machine, so they include other work on it. (3) "reading ms" is
+ * measured alone, with its own caches. The rest of a warm turn is prefix hashes, counts, triggers, look-ups, shrinks, the recall tool, and
+ * writing and reading the request that is sent. (4) Two kinds of turns are left out: the first turn of a conversation in a process, which parses
+ * and counts everything, and turns that fold. (5) A fold leaves less than half of a conversation, and re-inserted recalls are not in the
+ * client's body, but parse and stringify process the client's body. (6) The store is SQLite in a file, as in the gateway; bench/stores.ts
+ * measures Redis.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,28 +32,28 @@ import { type Case, measureWarmTurns, type Row } from './scaling/warm-turns.ts';
 
 const sizes = [10_000, 30_000, 100_000, 300_000, 1_000_000];
 
-/** Milliseconds that a warm turn may take at so many tokens. */
+/** The most milliseconds that a warm turn may take, by tokens of the conversation. */
 const goals: readonly (readonly [tokens: number, ms: number])[] = [
   [100_000, 2],
   [1_000_000, 12],
 ];
 
-const inChat = { codec: openaiChat, model: 'gpt-4o', spell: (chat: Uint8Array) => chat };
+const inChat = { codec: openaiChat, model: 'gpt-4o', convert: (chat: Uint8Array) => chat };
 const inAnthropic = {
   codec: anthropicMessages,
   model: 'claude-sonnet-4-5',
-  spell: (chat: Uint8Array) => asAnthropic(chat),
+  convert: (chat: Uint8Array) => asAnthropic(chat),
 };
 
-/** Everything on, the recall tool offered, the cache's rent reckoned with every request, but nothing ever asks for a fold. */
+/** Turns everything on, offers the recall tool and computes all triggers, but never folds. */
 const nothingDue: FoldSettings = {
   offerRecall: 'always',
   models: { '*': { window: 4_000_000 } },
   triggers: { tokenBudget: false, cacheRent: { minPayback: 1e9 } },
 };
 
-/** Nothing is made smaller, and nothing is reckoned that could ask for it. */
-const off: FoldSettings = {
+/** Turns shrinks and triggers off. */
+const allOff: FoldSettings = {
   ...nothingDue,
   triggers: { tokenBudget: false, cacheRent: false },
   shrinks: false,
@@ -60,15 +61,15 @@ const off: FoldSettings = {
 
 await main(process.argv[2] ?? '');
 
-/** `only`: conversations whose names begin so. */
-async function main(only: string): Promise<void> {
+/** Measures the conversations whose names begin with `prefix`. */
+async function main(prefix: string): Promise<void> {
   const recorded = await recordedCases();
   if (recorded.length === 0)
     console.log('There are no recorded conversations in ../shared/data: their rows are left out.');
   const folder = mkdtempSync(join(tmpdir(), 'leporello-bench-'));
   const rows: Row[] = [];
   try {
-    for (const one of [...recorded, ...hardCases()].filter(({ name }) => name.startsWith(only))) {
+    for (const one of [...recorded, ...hardCases()].filter(({ name }) => name.startsWith(prefix))) {
       const store = await sqliteStore({ file: join(folder, `${rows.length}.db`) });
       rows.push(await measureWarmTurns(one, store));
       await store.close();
@@ -78,7 +79,7 @@ async function main(only: string): Promise<void> {
   }
   console.table(rows);
   console.log(verdict(rows));
-  if (only !== '' || recorded.length === 0) return;
+  if (prefix !== '' || recorded.length === 0) return;
   const results = new URL('results/', import.meta.url);
   mkdirSync(results, { recursive: true });
   const json = JSON.stringify({ node: process.version, goals, rows }, null, 2);
@@ -92,16 +93,16 @@ async function recordedCases(): Promise<readonly Case[]> {
   const count = (message: object) => counter.count(JSON.stringify(message));
   return sizes.flatMap((tokens) => {
     const messages = joined(sessions, tokens, count);
-    // Enough for 200 ms of work, which is counted in ticks.
+    // The kernel may count CPU time in ticks of 4 ms, so the rounds should take at least 200 ms of work.
     const rounds = tokens < 300_000 ? Math.ceil(4_000_000 / tokens) : 30;
     const formats = [
       ['chat', inChat],
       ['Anthropic', inAnthropic],
     ] as const;
     return formats.flatMap(([format, wire]) => [
-      { name: nameOf(format, tokens, 'by default'), ...wire, messages, rounds, settings: {} },
+      { name: nameOf(format, tokens, 'default'), ...wire, messages, rounds, settings: {} },
       { name: nameOf(format, tokens, 'nothing due'), ...wire, messages, rounds, settings: nothingDue },
-      { name: nameOf(format, tokens, 'all off'), ...wire, messages, rounds, settings: off },
+      { name: nameOf(format, tokens, 'all off'), ...wire, messages, rounds, settings: allOff },
     ]);
   });
 }
@@ -119,14 +120,14 @@ function hardCases(): readonly Case[] {
       settings: nothingDue,
     },
     {
-      name: 'hard: 1,100 results, nearly all folded',
+      name: 'hard: 1,100 results, almost all folded',
       ...inChat,
       messages: results,
       rounds,
       settings: foldedAt(120_000),
     },
     {
-      name: 'hard: 50 recalls put back',
+      name: 'hard: 50 recalls re-inserted',
       ...inChat,
       messages: talk,
       rounds,
@@ -136,14 +137,14 @@ function hardCases(): readonly Case[] {
   ];
 }
 
-/** The first request is folded to half of so many tokens; no later one reaches the trigger. */
+/** Returns settings that fold the first request to half of `tokens`; later requests do not reach the trigger. */
 function foldedAt(tokens: number): FoldSettings {
-  const tokenBudget = { trigger: Math.floor(tokens), target: Math.floor(tokens / 2) };
+  const tokenBudget = { trigger: tokens, target: tokens / 2 };
   return { ...nothingDue, triggers: { ...nothingDue.triggers, tokenBudget } };
 }
 
-function nameOf(format: string, tokens: number, what: string): string {
-  return `${format}, ${(tokens / 1_000).toLocaleString('en-US')}k tokens, ${what}`;
+function nameOf(format: string, tokens: number, settings: string): string {
+  return `${format}, ${(tokens / 1_000).toLocaleString('en-US')}k tokens, ${settings}`;
 }
 
 function verdict(rows: readonly Row[]): string {
@@ -153,14 +154,14 @@ function verdict(rows: readonly Row[]): string {
         conversation.includes(` ${(tokens / 1_000).toLocaleString('en-US')}k tokens`),
       )
       .filter((row) => row['warm turn ms'] > ms)
-      .map((row) => `${row.conversation} takes ${row['warm turn ms']} ms, not ${ms}`),
+      .map((row) => `${row.conversation}: ${row['warm turn ms']} ms, the goal is ${ms} ms`),
   );
-  const dear = rows.filter(({ ratio }) => ratio >= 1).map((row) => `${row.conversation}: ${row.ratio}`);
-  const told = [
+  const expensive = rows.filter(({ ratio }) => ratio >= 1).map((row) => `${row.conversation}: ${row.ratio}`);
+  const lines = [
     missed.length > 0 ? `Too slow: ${missed.join('; ')}.` : 'All warm turns are within their goals.',
-    dear.length > 0
-      ? `Dearer than parse + stringify: ${dear.join('; ')}.`
-      : 'All cost less than parse + stringify of the same body.',
+    expensive.length > 0
+      ? `More expensive than parse + stringify (ratio): ${expensive.join('; ')}.`
+      : 'All warm turns cost less than parse + stringify of the same body.',
   ];
-  return told.join('\n');
+  return lines.join('\n');
 }

@@ -1,13 +1,13 @@
 /**
- * The stores, measured: get and put of 10 kB, a look-up of 64 keys of which two are there (what a request asks), and 50 calls under way
- * at once. Run `node bench/stores.ts`; it starts a Redis of its own, prints tables and writes bench/results/stores.json. About half a
- * minute; without redis-server or valkey-server the row of Redis is left out.
+ * Measures the stores: put and get of 10 kB, a look-up of 64 keys of which two exist (the look-up of a request), and 50 concurrent calls. Run
+ * `node bench/stores.ts`; it starts its own Redis, prints tables and writes bench/results/stores.json. It takes about half a minute. Without
+ * redis-server or valkey-server the rows of Redis are left out.
  *
- * Traps: (1) Redis runs on this machine and shares its cores: over a real network each call costs a round trip more, and the server's
- * CPU none of ours. (2) The in-memory store copies and no more: it is the floor, not a rival. (3) SQLite calls block the thread, so
- * "50 at once" are one after the other, and the gateway does nothing else meanwhile; Redis calls leave it free. CPU of this process is
- * shown for that. (4) Values are random bytes, as encrypted ones are: no store may compress them. (5) All stores run in every round, in
- * turn, and figures are of all rounds together; compare inside one run.
+ * Traps: (1) Redis runs on this machine and shares its cores. Over a real network each call takes one more round trip, but the server uses none
+ * of this machine's CPU. (2) The in-memory store only copies: it is the lower bound, not an alternative. (3) SQLite calls block the thread,
+ * so 50 concurrent calls run one after the other and the gateway does nothing else meanwhile. Redis calls leave the thread free; compare the
+ * CPU time of this process. (4) Values are random bytes, like encrypted ones, so no store can compress them. (5) All stores run in every round,
+ * in turn, and figures are over all rounds. Compare figures of one run only.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ import { median, quantile, round } from './tokens/arithmetic.ts';
 const resultFile = new URL('./results/stores.json', import.meta.url);
 const rounds = 5;
 const calls = 1_000;
-const atOnce = 50;
+const concurrency = 50;
 const value = new Uint8Array(randomBytes(10_000));
 const month = 30 * 24 * 60 * 60 * 1_000;
 
@@ -34,7 +34,7 @@ const get: Call = (store, at) => store.get(`key/${at}`);
 const kinds: Readonly<Record<string, Call>> = {
   put,
   get,
-  'look up 64 keys, 2 there': (store, at) =>
+  'look up 64 keys, 2 exist': (store, at) =>
     store.getMany(Array.from({ length: 64 }, (_, i) => (i < 2 ? `key/${at}` : `none/${at}/${i}`))),
 };
 
@@ -49,16 +49,16 @@ async function main(): Promise<void> {
     ...(server ? [await redisStore({ port: server.port })] : []),
   ];
   try {
-    const { one, many } = await measure(stores);
+    const { sequential, concurrent } = await measure(stores);
     for (const [title, rows] of [
-      ['one call after the other, µs', one],
-      [`${atOnce} calls at once, calls/s`, many],
+      ['sequential calls, µs', sequential],
+      [`${concurrency} concurrent calls, calls/s`, concurrent],
     ] as const) {
       console.log(`\n${title}`);
       console.table(rows);
     }
     mkdirSync(new URL('.', resultFile), { recursive: true });
-    const results = { node: process.version, rounds, calls, bytes: value.length, one, many };
+    const results = { node: process.version, rounds, calls, bytes: value.length, sequential, concurrent };
     writeFileSync(resultFile, `${JSON.stringify(results, null, 2)}\n`);
   } finally {
     for (const store of stores) await store.close();
@@ -76,51 +76,58 @@ async function measure(stores: readonly Store[]) {
       for (const [kind, call] of Object.entries(kinds)) {
         const key = `${store.name} ${kind}`;
         const before = process.cpuUsage();
-        const took = await timesOf(call, store, turn);
+        const callTimes = await timesOf(call, store, turn);
         const { user, system } = process.cpuUsage(before);
         const rate = await rateOf(call, store, turn);
         if (turn < 0) continue;
-        times.set(key, [...(times.get(key) ?? []), ...took]);
+        times.set(key, [...(times.get(key) ?? []), ...callTimes]);
         cpu.set(key, (cpu.get(key) ?? 0) + user + system);
         rates.set(key, [...(rates.get(key) ?? []), rate]);
       }
     }
   }
-  const one = stores.flatMap(({ name }) =>
+  const sequential = stores.flatMap(({ name }) =>
     Object.keys(kinds).map((kind) => {
-      const took = times.get(`${name} ${kind}`)!;
-      const at = (share: number) => round(quantile(took, share), 0);
-      const ours = round(cpu.get(`${name} ${kind}`)! / took.length, 0);
-      return { store: name, call: kind, p50: at(0.5), p95: at(0.95), p99: at(0.99), 'our CPU': ours };
+      const callTimes = times.get(`${name} ${kind}`)!;
+      const at = (share: number) => round(quantile(callTimes, share), 0);
+      const cpuPerCall = round(cpu.get(`${name} ${kind}`)! / callTimes.length, 0);
+      return {
+        store: name,
+        call: kind,
+        p50: at(0.5),
+        p95: at(0.95),
+        p99: at(0.99),
+        'CPU of this process': cpuPerCall,
+      };
     }),
   );
-  const many = stores.map(({ name }) => ({
+  const concurrent = stores.map(({ name }) => ({
     store: name,
     ...Object.fromEntries(
       Object.keys(kinds).map((kind) => [kind, round(median(rates.get(`${name} ${kind}`)!), 0)]),
     ),
   }));
-  return { one, many };
+  return { sequential, concurrent };
 }
 
-/** Microseconds of each call. */
+/** Returns the microseconds of each call. */
 async function timesOf(call: Call, store: Store, turn: number): Promise<readonly number[]> {
-  const took: number[] = [];
+  const times: number[] = [];
   for (let i = 0; i < calls; i++) {
     const start = performance.now();
     await call(store, (turn + 1) * calls + i);
-    took.push((performance.now() - start) * 1_000);
+    times.push((performance.now() - start) * 1_000);
   }
-  return took;
+  return times;
 }
 
-/** Calls a second. */
+/** Returns calls per second. */
 async function rateOf(call: Call, store: Store, turn: number): Promise<number> {
   const start = performance.now();
   let next = 0;
   const worker = async (): Promise<void> => {
     while (next < calls) await call(store, (turn + 1) * calls + next++);
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: concurrency }, worker));
   return (calls * 1_000) / (performance.now() - start);
 }

@@ -1,18 +1,19 @@
 /**
- * Extractive summaries, measured on recorded coding sessions. Run `npm run bench bench/summaries.ts`; it reads ../shared/data, prints three
- * tables and writes bench/results/summaries.json. Some minutes.
+ * Measures extractive summaries on recorded coding sessions. Run `npm run bench bench/summaries.ts`; it reads ../shared/data, prints three
+ * tables and writes bench/results/summaries.json. It takes some minutes.
  *
- * 1. Future values: at each compaction that the recorded client made (a model wrote its summary), an extractive summary of the same number
- *    of tokens (o200k) is made of the same messages. Which of the values that the next 40 calls used does each show?
- * 2. Demands: 40 of a user's, planted in eight sessions joined end to end, through the engine with summaries. Which still stand?
- * 3. Growth: time against the number of steps.
+ * 1. Future values: at each compaction of the recorded client (a model wrote its summary), it extracts a summary of the same messages with the
+ *    same number of tokens (o200k). The table shows how many of the values that the next 40 calls used are in each summary.
+ * 2. Demands: it plants 40 demands of a user in eight joined sessions, replays them through the engine with summaries, and counts the demands
+ *    that are still in the last request.
+ * 3. Growth: it measures time by number of steps.
  *
- * Traps: (1) A value is what src/replay/needs.ts takes for one: names, paths, numbers, lines; understanding is none. A model's summary tells
- * why and what next better than any extract, and nothing here measures that. (2) The client read its files anew after compacting, so most values
- * were seen again before they were used: "fresh" counts those that were not. (3) The recorded session went on from the recorded summary: a
- * model that had another might have called for other things, so the recorded summary has the advantage. (4) One repository, one client, ten
- * people. What lines weigh beside names was chosen on these very sessions. (5) That memory brings a value supposes a model that asks for it.
- * (6) The planted demands are ours, and words like never and always are in most of them.
+ * Traps: (1) Values are the names, paths, numbers and lines that src/replay/needs.ts finds. A model's summary explains reasons and next steps
+ * better than an extract, and nothing here measures that. (2) The client read its files again after a compaction, so most values were shown
+ * again before they were used; "fresh" counts the others. (3) The recorded session continued from the recorded summary. With another summary
+ * the model might have made other calls, so the recorded summary has an advantage. (4) The sessions are from one repository, one client and
+ * ten people, and the weight of lines relative to names was tuned on them. (5) A recall finds a value only if the model asks for it. (6) We
+ * wrote the planted demands ourselves, and most of them contain words like "never" and "always".
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { FoldSettings } from '../src/library/default-engine.ts';
@@ -40,13 +41,13 @@ async function main(): Promise<void> {
   const probed: Probed[] = [];
   for (const compaction of compactions) probed.push(await probe(compaction, counter));
   const futureValues = rowsOf(probed);
-  console.log(`\nvalues used by the next 40 calls, ${probed.length} recorded compactions`);
+  console.log(`\nValues used by the next 40 calls, ${probed.length} recorded compactions`);
   console.table(futureValues);
   const tokens = {
     recorded: sum(probed.map(({ recordedTokens }) => recordedTokens)),
     extractive: sum(probed.map(({ extractTokens }) => extractTokens)),
   };
-  console.log(`tokens of the summaries: recorded ${tokens.recorded}, extractive ${tokens.extractive}`);
+  console.log(`Tokens of the summaries: recorded ${tokens.recorded}, extractive ${tokens.extractive}`);
   const [long] = longHorizon(readConversations() ?? []);
   const plant = async (folded: string, settings: FoldSettings) =>
     long && { folded, ...(await plantAndFold(long, { count: 40, settings, counter })) };
@@ -54,23 +55,23 @@ async function main(): Promise<void> {
     await plant('with summaries', { summaries: { kind: 'extractive' } }),
     await plant('with stubs', {}),
   ];
-  console.log('\ndemands planted in a long session');
-  console.table(demands, ['folded', 'planted', 'kept', 'came', 'sent', 'summarised']);
+  console.log('\nDemands planted in a long session');
+  console.table(demands, ['folded', 'planted', 'kept', 'tokensBefore', 'tokensAfter', 'summarized']);
   const steps = compactions.flatMap(({ recording: { conversation }, at }) =>
     summarySteps(conversation, conversation.messages.slice(0, at), undefined),
   );
-  const grown = growth(steps, [1_000, 10_000, 100_000], (text) => counter.count(text));
-  console.log('\ntime against steps');
-  console.table(grown);
+  const growthRows = growth(steps, [1_000, 10_000, 100_000], (text) => counter.count(text));
+  console.log('\nTime by number of steps');
+  console.table(growthRows);
   mkdirSync(new URL('.', resultFile), { recursive: true });
-  const found = { node: process.version, futureValues, tokens, demands, grown };
-  writeFileSync(resultFile, `${JSON.stringify(found, null, 2)}\n`);
+  const results = { node: process.version, futureValues, tokens, demands, growth: growthRows };
+  writeFileSync(resultFile, `${JSON.stringify(results, null, 2)}\n`);
 }
 
 function rowsOf(probed: readonly Probed[]) {
   const all = probed.flatMap(({ used }) => used);
   const kinds: Readonly<Record<string, (used: Used) => boolean>> = {
-    'fresh: not shown again before its use': ({ isFresh }) => isFresh,
+    'fresh (not shown again before the use)': ({ isFresh }) => isFresh,
     'fresh, names': ({ isFresh, kind }) => isFresh && kind === 'word',
     'fresh, lines': ({ isFresh, kind }) => isFresh && kind === 'line',
     'fresh, shown by a tool before': ({ isFresh, isFromResult }) => isFresh && isFromResult,
@@ -78,21 +79,21 @@ function rowsOf(probed: readonly Probed[]) {
     'first use, shown by a tool before': ({ isFirst, isFromResult }) => isFirst && isFromResult,
     'every use': () => true,
   };
-  return Object.entries(kinds).map(([values, isMeant]) => {
-    const used = all.filter(isMeant);
+  return Object.entries(kinds).map(([values, isCounted]) => {
+    const used = all.filter(isCounted);
     const share = (has: (one: Used) => boolean) => (100 * used.filter(has).length) / used.length;
     const recorded = share(({ inRecorded }) => inRecorded);
     const extractive = share(({ inExtract }) => inExtract);
-    const asked = used.filter(({ recalled }) => recalled !== undefined);
-    const brought = asked.filter(({ recalled }) => recalled === true).length;
+    const recalls = used.filter(({ recalled }) => recalled !== undefined);
+    const found = recalls.filter(({ recalled }) => recalled === true).length;
     return {
       values,
       used: used.length,
       'recorded %': round(recorded, 1),
       'extractive %': round(extractive, 1),
-      times: round(extractive / recorded, 2),
-      'asked of memory': asked.length,
-      brought,
+      'extractive / recorded': round(extractive / recorded, 2),
+      recalls: recalls.length,
+      'found by recall': found,
     };
   });
 }

@@ -1,9 +1,9 @@
 /**
- * Whether any request waits for a summary: agents play request by request against gateways of one build, side by side, with summaries off,
- * extractive, and by a model whose provider takes 30 s for each. Run: `node bench/summary-latency.ts [--rounds N] [--summary-ms N]`; it
- * prints tables and, with its usual length, writes bench/results/summary-latency.json. Some six minutes.
+ * Measures whether requests wait for summaries. Agents send requests to gateways of the same build with different settings: summaries off,
+ * extractive, and by a model that takes 30 s for each summary. Run `node bench/summary-latency.ts [--rounds N] [--summary-ms N]`; it prints
+ * tables and, with the default options, writes bench/results/summary-latency.json. It takes about six minutes.
  *
- * The traps are in `traps` below and are printed with the tables, so that nobody reads the figures without them.
+ * The traps are in `traps` below and are printed with the tables.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
@@ -16,20 +16,20 @@ import { startAll } from './summary-latency/processes.ts';
 import { serveSlowProvider } from './summary-latency/provider.ts';
 import { round } from './tokens/arithmetic.ts';
 
-const usual = { rounds: 240, summaryMs: 30_000 };
+const defaults = { rounds: 240, summaryMs: 30_000 };
 const agents = 4;
 const paceMs = 1_250;
 const firstFiles = 40;
-/** Code is compiled, and each conversation is met for the first time. */
+/** Rounds that are not measured: code is compiled, and each conversation is new to the gateways. */
 const warmUp = 10;
 
 const traps = [
-  'All on the loopback of one machine, without TLS; the provider answers everything but summaries at once.',
-  `${agents} agents go on by one call with a result of some 1,000 tokens each ${paceMs} ms. Slower ones, as real ones are, find more of their summaries ready; faster ones get more extracts.`,
-  'Targets are asked in turn, in another order each round, one request at a time. "off, again" has the settings of "off": how far the two are apart is noise.',
-  'Folds are made for summaries: at 60,000 tokens down to 6,000, so that stubs of results are not enough, and none by price or time.',
-  'What is done in the background for a summary (its prompt built, its words checked) runs on the thread that serves requests: one request in many meets it, so that p95 and the longest show it rather than the median.',
-  'A gateway that has folded sends less, and the provider reads less: its requests may come back sooner than those that nobody folded.',
+  'Everything runs on the loopback of one machine, without TLS. The provider answers at once, except for summaries.',
+  `${agents} agents each add one call with a result of about 1,000 tokens every ${paceMs} ms. Slower agents, like real ones, would find more summaries ready; faster ones would get more extracts.`,
+  'Targets are asked in turn, in a new random order in each round, one request at a time. "off, again" has the settings of "off", so their difference is noise.',
+  'Folds are set up to need summaries: from 60,000 tokens to 6,000, so that stubs of results are not enough. The triggers for cache cost and cold caches are off.',
+  'Background work for a summary (building its prompt, checking its text) runs on the thread that serves requests. Few requests meet it, so it shows in p95 and in the longest request, not in the median.',
+  'A gateway that folded sends less, and the provider reads less, so its requests may be faster than those that were not folded.',
 ];
 
 const triggers = [
@@ -48,8 +48,8 @@ const names = Object.keys(settings) as readonly (keyof typeof settings)[];
 
 const { values: options } = parseArgs({
   options: {
-    rounds: { type: 'string', default: String(usual.rounds) },
-    'summary-ms': { type: 'string', default: String(usual.summaryMs) },
+    rounds: { type: 'string', default: String(defaults.rounds) },
+    'summary-ms': { type: 'string', default: String(defaults.summaryMs) },
     provider: { type: 'string' },
   },
 });
@@ -68,18 +68,24 @@ async function main(rounds: number, summaryMs: number): Promise<void> {
   const machine = { node: process.version, cores: availableParallelism(), load, rounds, summaryMs };
   print(rows, measured);
   console.log(
-    `Node ${machine.node}, ${machine.cores} cores, load average before ${load.before} and after ${load.after}.`,
+    `Node ${machine.node}, ${machine.cores} cores, load average ${load.before} before the run, ${load.after} after it.`,
   );
-  if (rounds === usual.rounds && summaryMs === usual.summaryMs) report({ ...machine, traps, rows });
+  if (rounds === defaults.rounds && summaryMs === defaults.summaryMs) report({ ...machine, traps, rows });
 }
 
-type Spread = { readonly p50: number; readonly p95: number; readonly longest: number; readonly of: number };
+/** Latencies in milliseconds. */
+type Spread = {
+  readonly p50: number;
+  readonly p95: number;
+  readonly longest: number;
+  readonly requests: number;
+};
 
 type Row = {
   readonly name: string;
   readonly all: Spread;
-  /** In rounds in which the slow gateway had a summary written. */
-  readonly meanwhile: Spread;
+  /** Requests in rounds during which the slow model wrote a summary. */
+  readonly duringSummaries: Spread;
   readonly overDirect: { readonly p50: Estimate; readonly p95: Estimate };
   readonly overOff: { readonly p50: Estimate; readonly p95: Estimate };
   readonly totals: Pick<Totals, 'folds' | 'summaries'> & { readonly by: Readonly<Record<string, number>> };
@@ -87,12 +93,12 @@ type Row = {
 
 function rowOf(name: string, { rounds, receipts }: Played, { folds, summaries, compressions }: Totals): Row {
   const written = receipts.filter((one): one is SummaryReceipt => 'kind' in one);
-  const isMeanwhile = ({ at }: Round) => written.some((one) => one.at <= at && at <= one.at + one.ms);
+  const isDuringSummary = ({ at }: Round) => written.some((one) => one.at <= at && at <= one.at + one.ms);
   const of = (target: string, some = rounds) => some.map(({ ms }) => ms[target]!);
   return {
     name,
     all: spreadOf(of(name)),
-    meanwhile: spreadOf(of(name, rounds.filter(isMeanwhile))),
+    duringSummaries: spreadOf(of(name, rounds.filter(isDuringSummary))),
     overDirect: difference(of(name), of('direct')),
     overOff: difference(of(name), of('off')),
     totals: { folds, summaries, by: compressions?.by ?? {} },
@@ -101,10 +107,10 @@ function rowOf(name: string, { rounds, receipts }: Played, { folds, summaries, c
 
 function spreadOf(rounds: readonly (readonly number[])[]): Spread {
   const all = rounds.flat();
-  return { ...quantiles(rounds), longest: Math.max(...all), of: all.length };
+  return { ...quantiles(rounds), longest: Math.max(...all), requests: all.length };
 }
 
-/** Compressions are left out where there are none. */
+/** Returns the gateway's totals. They have no `compressions` if there were none. */
 async function totalsOf(origin: string): Promise<Totals> {
   const answer = await fetch(`${origin}/_leporello/totals`, { headers: { authorization: 'Bearer bench' } });
   return ((await answer.json()) as { readonly total: Totals }).total;
@@ -113,37 +119,37 @@ async function totalsOf(origin: string): Promise<Totals> {
 function print(rows: readonly Row[], { receipts }: Played): void {
   console.log(traps.map((line) => `- ${line}\n`).join(''));
   console.table(
-    rows.map(({ name, all, meanwhile, overDirect, overOff }) => ({
+    rows.map(({ name, all, duringSummaries, overDirect, overOff }) => ({
       summaries: name,
-      'ms, p50 / p95 / longest': spelled(all),
-      [`while one was written (${meanwhile.of})`]: spelled(meanwhile),
-      'added to direct, p50': between(overDirect.p50),
-      p95: between(overDirect.p95),
-      'later than off, p50': between(overOff.p50),
-      'p95 ': between(overOff.p95),
+      'ms, p50 / p95 / longest': spreadText(all),
+      [`during a summary (${duringSummaries.requests})`]: spreadText(duringSummaries),
+      'minus direct, p50': withInterval(overDirect.p50),
+      'minus direct, p95': withInterval(overDirect.p95),
+      'minus off, p50': withInterval(overOff.p50),
+      'minus off, p95': withInterval(overOff.p95),
     })),
   );
   console.table(
     rows.map(({ name, totals: { folds, summaries, by } }) => ({
       summaries: name,
       folds,
-      'asked of a model': summaries,
-      "with a model's words": (by['summarizer'] ?? 0) + (by['both'] ?? 0),
+      'requested from the model': summaries,
+      'used text of the model': (by['summarizer'] ?? 0) + (by['both'] ?? 0),
       extracts: by['extractive'] ?? 0,
     })),
   );
-  const took = receipts.flatMap((one) => ('kind' in one ? [one.ms] : []));
+  const durations = receipts.flatMap((one) => ('kind' in one ? [one.ms] : []));
   const { longest } = rows.find(({ name }) => name === slow)!.all;
   console.log(
-    `${took.length} summaries took ${Math.min(...took).toFixed(0)} to ${Math.max(...took).toFixed(0)} ms each; the longest request beside them ${longest.toFixed(0)} ms.`,
+    `${durations.length} summaries took ${Math.min(...durations).toFixed(0)} to ${Math.max(...durations).toFixed(0)} ms each. The longest request of the same gateway took ${longest.toFixed(0)} ms.`,
   );
 }
 
-function spelled({ p50, p95, longest }: Spread): string {
+function spreadText({ p50, p95, longest }: Spread): string {
   return [p50, p95, longest].map((ms) => ms.toFixed(1)).join(' / ');
 }
 
-function between({ value, low, high }: Estimate): string {
+function withInterval({ value, low, high }: Estimate): string {
   return `${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
 }
 

@@ -1,19 +1,18 @@
 /**
- * Token counting, measured: speed beside two libraries, worst cases, what stays in memory, and how far the estimates are
- * from recorded usage, before and after calibration. Run `node bench/tokens.ts`; it reads recorded conversations from
- * ../shared/data and prints tables, and writes bench/results/tokens.json. About a minute. `node bench/tokens.ts usage` runs only
- * the tables with that word in their title, and keeps what the file says of the others.
+ * Measures token counting: speed compared with two libraries, worst cases, retained memory, and the errors of estimates against recorded
+ * usage, before and after calibration. Run `node bench/tokens.ts [WORD]`; it reads ../shared/data, prints tables and writes
+ * bench/results/tokens.json. It takes about a minute. With WORD, for example `usage`, it runs only the tables with that word in their title;
+ * the file keeps the other tables.
  *
- * Traps: (1) gpt-tokenizer remembers merges, so the same text again is quicker than text it never saw: both are shown, and
- * agents' texts are mostly new. (2) All three run in every round, in turn, and medians are taken, since machines are noisy:
- * trust ratios of 1.5 and more. (3) Worst cases are quadratic in the libraries, so they get 20 kB where ours gets 1 MB.
- * (4) Every count is compared with tiktoken's, so that nothing is fast by being wrong. (5) Recorded prompt growth holds
- * thinking that the recording left out, which no estimate can see: the 95th percentiles are mostly that. Fits are made
- * on one half of the sessions and judged on the other; our own two figures were chosen on all of them. It is one
- * repository's work in one client, so what a fit gains by knowing its digits and line ends may not hold elsewhere.
- * (6) Calibration is replayed one conversation after the other, as they began; recordings do not say how they interleaved. A
- * request is mostly the one before it, so small errors there are easy: "30 requests back" is the hard question. Those recordings
- * lack system prompt and tools (24,000 tokens and more), so `before` says nothing of our counter where they are not added.
+ * Traps: (1) gpt-tokenizer caches merges, so it counts a known text faster than a new one. The table shows both; texts of agents are mostly
+ * new. (2) All counters run in every round, in turn, and the table shows medians. Machines are noisy: trust ratios of 1.5 or more. (3) Worst
+ * cases are quadratic in the libraries, so these get only 20 kB, while Leporello also gets 1 MB. (4) Every count is compared with tiktoken's, so
+ * no counter is fast because it is wrong. (5) Recorded prompt growth includes thinking that the recording left out, which no estimate can
+ * know; it causes most of the 95th percentiles. Fits use one half of the sessions and are judged on the other half, but Leporello's two
+ * parameters were chosen on all of them. The sessions are from one repository and one client, so the gain from features such as digits and
+ * line ends may not hold elsewhere. (6) Calibration is replayed one conversation after the other, by start time, because the recordings do not
+ * show how they interleaved. A request mostly repeats the one before it, so small errors are easy; "30 requests back" is the hard case. Claude
+ * recordings lack the system prompt and tools (24,000 tokens and more), so `before` says nothing about the counter unless they are added.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -47,16 +46,16 @@ async function main(): Promise<void> {
     return;
   }
   const counter = await loadExactCounter('o200k_base');
-  const ours: Count = (text) => counter.count(text);
+  const leporello: Count = (text) => counter.count(text);
   const sessions = await sessionsOf(recorded);
   const tables: Readonly<Record<string, () => readonly Row[] | Promise<readonly Row[]>>> = {
-    'loading, ms in a process of its own': loading,
-    'speed, MB/s (o200k_base)': () => speed(ours, samplesOf(recorded)),
-    'one unbroken run, ms': () => worstCases(ours),
-    'kept in memory after 300 texts of 100 kB, MB': () => retention(ours, recorded),
-    'whole prompts of gpt-4.1 against recorded usage': () => wholePrompts(recorded),
+    'loading in a new process, ms': loading,
+    'speed, MB/s (o200k_base)': () => speed(leporello, samplesOf(recorded)),
+    'one unbroken run, ms': () => worstCases(leporello),
+    'memory retained after 300 texts of 100 kB, MB': () => retention(leporello, recorded),
+    'whole prompts of gpt-4.1, error against recorded usage': () => wholePrompts(recorded),
     'growth of prompts of Claude 4.5 and 4.6 against recorded usage, relative error': () =>
-      growthErrors(recorded, ours),
+      growthErrors(recorded, leporello),
     'calibration against recorded usage, by model': () => byModel(sessions),
     'calibration against recorded usage, by request of a conversation': () => byRequest(sessions),
     'calibration against recorded usage, with system prompt and tools counted': () => withPrefix(sessions),
@@ -80,8 +79,8 @@ function earlierResults(): object {
 
 // Loading
 
-/** Milliseconds of a piece of code in a new process, without the start of the process. */
-function timedAlone(code: string): number {
+/** Returns the milliseconds of code in a new process, without the start of the process. */
+function timeInNewProcess(code: string): number {
   const script = `const start = performance.now(); ${code}; console.log(performance.now() - start)`;
   const cwd = new URL('..', import.meta.url);
   const run = (): number =>
@@ -92,19 +91,23 @@ function timedAlone(code: string): number {
 function loading(): readonly Row[] {
   return [
     {
-      'our exact counter': timedAlone(
+      'Leporello, exact counter': timeInNewProcess(
         "await (await import('./src/tokens/load-counter.ts')).loadExactCounter('o200k_base')",
       ),
-      'gpt-tokenizer': timedAlone("(await import('gpt-tokenizer/encoding/o200k_base')).countTokens('a')"),
-      tiktoken: timedAlone("(await import('tiktoken')).get_encoding('o200k_base').encode('a')"),
-      'model catalogue': timedAlone("await (await import('./src/tokens/catalog.ts')).loadCatalog()"),
+      'gpt-tokenizer': timeInNewProcess(
+        "(await import('gpt-tokenizer/encoding/o200k_base')).countTokens('a')",
+      ),
+      tiktoken: timeInNewProcess("(await import('tiktoken')).get_encoding('o200k_base').encode('a')"),
+      'Leporello, model catalog': timeInNewProcess(
+        "await (await import('./src/tokens/catalog.ts')).loadCatalog()",
+      ),
     },
   ];
 }
 
 // Speed
 
-function speed(ours: Count, samples: Readonly<Record<string, readonly string[]>>): readonly Row[] {
+function speed(leporello: Count, samples: Readonly<Record<string, readonly string[]>>): readonly Row[] {
   return Object.entries(samples).map(([content, texts]) => {
     const megabytes = sum(texts.map((text) => Buffer.byteLength(text))) / 1e6;
     const times: Record<string, number[]> = {};
@@ -117,10 +120,10 @@ function speed(ours: Count, samples: Readonly<Record<string, readonly string[]>>
       totals.add(tokens);
     };
     for (let turn = 0; turn < 3; turn++) {
-      run('ours', ours);
+      run('Leporello', leporello);
       library.clearMergeCache();
       run('gpt-tokenizer, new text', peers['gpt-tokenizer']!);
-      run('gpt-tokenizer, same again', peers['gpt-tokenizer']!);
+      run('gpt-tokenizer, known text', peers['gpt-tokenizer']!);
       run('tiktoken', peers.tiktoken!);
     }
     const speeds = Object.entries(times).map(
@@ -130,7 +133,7 @@ function speed(ours: Count, samples: Readonly<Record<string, readonly string[]>>
       content,
       MB: round(megabytes, 2),
       ...Object.fromEntries(speeds),
-      same: totals.size === 1 ? 'yes' : 'NO',
+      'same count': totals.size === 1 ? 'yes' : 'NO',
     };
   });
 }
@@ -140,9 +143,9 @@ function samplesOf(recorded: readonly Recorded[]): Readonly<Record<string, reado
     const texts: string[] = [];
     let left = bytes;
     for (const { messages } of recorded.filter((conversation) => conversation.source === source)) {
-      for (const { role: said, content } of messages) {
+      for (const { role: messageRole, content } of messages) {
         if (left <= 0) return texts;
-        if (typeof content !== 'string' || (role !== undefined && said !== role)) continue;
+        if (typeof content !== 'string' || (role !== undefined && messageRole !== role)) continue;
         texts.push(content);
         left -= content.length;
       }
@@ -155,20 +158,20 @@ function samplesOf(recorded: readonly Recorded[]): Readonly<Record<string, reado
       ' ',
     );
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-  const made = (units: readonly string[], length: number) =>
+  const randomTexts = (units: readonly string[], length: number) =>
     Array.from({ length: 100 }, () => Array.from({ length }, () => units[random(units.length)]).join(''));
   return {
     'code and tool output': textsOf('entire-cli-sessions', 'tool', 1_500_000),
     JSON: textsOf('tau-bench', 'tool', 500_000),
     prose: textsOf('reflexion-hotpotqa', undefined, 500_000),
-    'Chinese words': made(words, 1_500),
-    base64: made(digits.split(''), 5_000),
+    'Chinese words': randomTexts(words, 1_500),
+    base64: randomTexts(digits.split(''), 5_000),
   };
 }
 
 // Worst cases
 
-function worstCases(ours: Count): readonly Row[] {
+function worstCases(leporello: Count): readonly Row[] {
   const random = randomNumbers(11);
   const runs: Readonly<Record<string, (length: number) => string>> = {
     'one letter': (length) => 'a'.repeat(length),
@@ -177,7 +180,7 @@ function worstCases(ours: Count): readonly Row[] {
     'mixed white space': (length) => ' \t\u00a0'.repeat(length / 3),
     dashes: (length) => '-'.repeat(length),
     ideographs: (length) => '中'.repeat(length / 3),
-    'capitals behind ideographs': (length) => '中AAAA'.repeat(length / 7),
+    'capitals after ideographs': (length) => '中AAAA'.repeat(length / 7),
   };
   const timed = (count: Count, text: string): number => {
     const start = performance.now();
@@ -188,25 +191,25 @@ function worstCases(ours: Count): readonly Row[] {
     const short = make(20_000);
     return {
       run,
-      'ours, 20 kB': timed(ours, short),
+      'Leporello, 20 kB': timed(leporello, short),
       'gpt-tokenizer, 20 kB': timed(peers['gpt-tokenizer']!, short),
       'tiktoken, 20 kB': timed(peers.tiktoken!, short),
-      same: ours(short) === peers.tiktoken!(short) ? 'yes' : 'NO',
-      'ours, 1 MB': timed(ours, make(1_000_000)),
+      'same count': leporello(short) === peers.tiktoken!(short) ? 'yes' : 'NO',
+      'Leporello, 1 MB': timed(leporello, make(1_000_000)),
     };
   });
 }
 
 // Memory
 
-async function retention(ours: Count, recorded: readonly Recorded[]): Promise<readonly Row[]> {
+async function retention(leporello: Count, recorded: readonly Recorded[]): Promise<readonly Row[]> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const all = recorded.flatMap(({ messages }) => messages.map(({ content }) => String(content))).join('\n');
   const heapAfter = (count: Count): number => {
     collect();
     const before = process.memoryUsage().heapUsed;
-    // Each text is a flat string of its own, as one that came from a request: a slice would keep `all` alive, not itself.
+    // Each text is a flat string, like the text of a request. A slice would keep `all` in memory.
     for (let k = 0; k < 300; k++)
       count(Buffer.from(`${k}${all.slice(k * 90_000, k * 90_000 + 100_000)}`).toString());
     collect();
@@ -214,7 +217,7 @@ async function retention(ours: Count, recorded: readonly Recorded[]): Promise<re
   };
   library.clearMergeCache();
   heapAfter((text) => text.length);
-  const row = { ours: heapAfter(ours), 'gpt-tokenizer': heapAfter(peers['gpt-tokenizer']!) };
+  const row = { Leporello: heapAfter(leporello), 'gpt-tokenizer': heapAfter(peers['gpt-tokenizer']!) };
   library.clearMergeCache();
   return [row];
 }

@@ -1,11 +1,11 @@
 /**
- * The library without a gateway: fold a request body before sending it, answer the model's recall, bring an original back.
- * Sends nothing. Run from a checkout: `npm run bench examples/fold-in-process.ts`.
+ * Uses the library without a gateway: it folds a request body before it is sent, answers the model's recall and restores an original.
+ * Nothing is sent. Run it from a checkout: `npm run bench examples/fold-in-process.ts`.
  */
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { createLeporello } from '../src/index.ts';
 
-// In a program of your own: import { createLeporello } from 'leporello', and openaiChat from 'leporello/codecs/openai-chat'.
+// In your own program, import { createLeporello } from 'leporello' and { openaiChat } from 'leporello/codecs/openai-chat'.
 const leporello = createLeporello({ models: { 'gpt-4o': { window: 8_000 } } });
 
 const logs = Array.from(
@@ -39,10 +39,10 @@ const body = new TextEncoder().encode(
 const prepared = await leporello.prepare({ codec: openaiChat, body });
 const { tokensBefore, tokensAfter, memories, trigger } = prepared.report;
 console.log(
-  `${prepared.outcome.status} by ${trigger}: ${tokensBefore} tokens became ${tokensAfter}; ${memories.length} texts are in memory.`,
+  `Outcome: ${prepared.outcome.status} by ${trigger}, ${tokensBefore} tokens before, ${tokensAfter} after, ${memories.length} originals stored.`,
 );
 
-// `prepared.body` is what to send. When the model calls `prepared.recallTool`, answer it:
+// Send `prepared.body` to the provider. When the model calls `prepared.recallTool`, answer the call:
 const answer = await leporello.recall(prepared, JSON.stringify({ id: memories[0], lines: '1-2' }));
 console.log(`The model reads ${memories[0]}:\n${answer}`);
 

@@ -1,14 +1,14 @@
 /**
- * An agent of 500 actions whose requests stay under 16,000 tokens: it names its sub-goals, adds its actions, and sends the context it
- * gets. The model is a script here, and nothing is sent. Run from a checkout: `npm run bench examples/long-agent.ts`.
+ * Runs an agent of 500 actions whose requests stay below 16,000 tokens. The agent names its sub-goals, adds its actions and sends the context
+ * of the trajectory. The model is scripted, and nothing is sent. Run it from a checkout: `npm run bench examples/long-agent.ts`.
  */
 import { loadTokenCounter, openTrajectory } from '../src/index.ts';
 
-// In a program of your own: import { openTrajectory } from 'leporello'.
+// In your own program, import { loadTokenCounter, openTrajectory } from 'leporello'.
 const system = 'You are a careful engineer. Take one step at a time.';
 const trajectory = await openTrajectory({
   goal: 'Move all 100 services to the new logger. Never touch the billing service.',
-  // System prompt, tools and the reply have the rest.
+  // The rest of the 16,000 tokens is for system prompt, tools and reply.
   budget: 14_000,
   model: 'gpt-4o',
 });
@@ -20,29 +20,29 @@ for (let service = 1; service <= 100; service++) {
   for (const step of ['read', 'search', 'edit', 'test', 'commit']) {
     const request = requestOf();
     largest = Math.max(largest, counter.count(JSON.stringify(request)));
-    // Here a model would be asked; what it wants done is done, and added with what came of it.
+    // A real agent would send the request here, run the action that the model chose, and add it with its result.
     trajectory.addAction({
       action: `${step} {"path":"services/service-${service}/log.ts"}`,
       observation: `${step} of service-${service}: ${'line of output, '.repeat(60)} port ${4_000 + service}`,
     });
   }
-  // A summarizer of your own would write this one's summary: openTrajectory({ summarizer }).
+  // With openTrajectory({ summarizer }), your own summarizer would write the summary of this sub-goal.
   await trajectory.completeSubgoal(`service-${service} logs to port ${4_000 + service}`);
 }
 
 const { actions, tokensSeen, tokensNow } = trajectory.report();
 console.log(
-  `${actions} actions of ${tokensSeen} tokens; the largest request had ${largest}, the context now has ${tokensNow}.`,
+  `${actions} actions with ${tokensSeen} tokens. The largest request had ${largest} tokens, the last context has ${tokensNow}.`,
 );
 
-// What the model asks of memory, by any id that stands in its context or between two of them:
+// The model can recall any id in its context, and the ids between them:
 console.log(await trajectory.recall('{"id":"s7"}', 120));
 console.log((await trajectory.record('a33'))?.kind);
 
-// What a restart needs beside the store and the secret:
+// After a restart, openTrajectory needs this state, the store and the secret:
 console.log(`The state has ${JSON.stringify(trajectory.state()).length} bytes.`);
 
-/** The form of Chat Completions; the messages fit any other, as two sides that alternate. */
+/** Returns a Chat Completions request. The messages alternate between user and assistant, so they fit every format. */
 function requestOf(): object {
   const { name, description, parameters } = trajectory.recallTool;
   return {

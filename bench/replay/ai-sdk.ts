@@ -1,9 +1,9 @@
-/** The AI SDK's pruneMessages as policies: as its two pages of documentation use it. */
+/** Provides the AI SDK's `pruneMessages` as two policies, as its two pages of documentation use it. */
 import { type ModelMessage, pruneMessages } from 'ai';
 import type { Policy } from '../../src/replay/policies.ts';
 import { type ChatMessage, createChatState } from './chat-state.ts';
 
-/** "Compaction" in `prepareStep`: over 100,000 tokens by length / 4; what it returns is the state of later steps. */
+/** Prunes above 100,000 tokens (length / 4), as the page on compaction in `prepareStep` does. Later steps start from the pruned messages. */
 export const pruneOverThreshold: Policy = prunePolicy('AI SDK pruneMessages over 100k', (messages) =>
   JSON.stringify(messages).length / 4 > 100_000
     ? pruneMessages({
@@ -15,7 +15,7 @@ export const pruneOverThreshold: Policy = prunePolicy('AI SDK pruneMessages over
     : messages,
 );
 
-/** The reference page: before every request. */
+/** Prunes before every request, as the reference page does. */
 export const pruneAlways: Policy = prunePolicy('AI SDK pruneMessages always', (messages) =>
   pruneMessages({
     messages,
@@ -32,14 +32,14 @@ function prunePolicy(name: string, prune: (messages: ModelMessage[]) => ModelMes
     open() {
       let state: ModelMessage[] = [];
       const chat = createChatState();
-      const writer = createWriter();
+      const converter = createConverter();
       return {
         async send({ conversation }) {
-          state = prune([...state, ...writer.read(chat.added(conversation))]);
+          state = prune([...state, ...converter.read(chat.added(conversation))]);
           return {
             body: chat.body(
               conversation,
-              state.flatMap((message) => writer.write(message)),
+              state.flatMap((message) => converter.write(message)),
             ),
             prepared: undefined,
           };
@@ -53,8 +53,8 @@ type Added = ReturnType<ReturnType<typeof createChatState>['added']>;
 type AssistantParts = Extract<ModelMessage, { role: 'assistant' }>['content'];
 type ToolResults = Extract<ModelMessage, { role: 'tool' }>['content'];
 
-/** Between chat messages and those of the SDK. What pruning leaves whole keeps its bytes: copies are made of messages, not of their parts. */
-function createWriter() {
+/** Converts chat messages to the SDK's messages and back. Messages that pruning leaves complete keep their bytes: it copies messages, not parts. */
+function createConverter() {
   const toolNames = new Map<string, string>();
   const written = new WeakMap<object, { readonly bytes: Uint8Array; readonly parts: number }>();
 
@@ -78,7 +78,7 @@ function createWriter() {
   }
 
   return {
-    /** Results of one turn stand in one message. */
+    /** Puts all results of a turn into one message. */
     read(added: Added): readonly ModelMessage[] {
       const messages: ModelMessage[] = [];
       for (const { message, bytes } of added) {

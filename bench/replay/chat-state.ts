@@ -1,4 +1,4 @@
-/** What frameworks' policies share: messages of a growing conversation as objects, and bodies with other messages in their place. */
+/** Helps the policies of frameworks: reads new messages of a growing conversation as objects, and writes bodies with other messages. */
 import type { Conversation } from '../../src/conversation/conversation.ts';
 import { concatBytes } from '../../src/conversation/json-scan.ts';
 
@@ -13,9 +13,9 @@ export type ChatMessage = {
 };
 
 export interface ChatState {
-  /** Messages that the request before did not have. A conversation only grows. */
+  /** Returns the messages that the previous request did not have. A conversation only grows. */
   added(conversation: Conversation): readonly { readonly message: ChatMessage; readonly bytes: Uint8Array }[];
-  /** The body of the request with these messages in place of its own. */
+  /** Returns the request's body with its messages replaced by these. */
   body(conversation: Conversation, messages: readonly Uint8Array[]): Uint8Array;
 }
 
@@ -25,19 +25,19 @@ export function createChatState(): ChatState {
   let known = 0;
   return {
     added({ body, messages }) {
-      const fresh = messages.slice(known).map(({ span }) => {
+      const added = messages.slice(known).map(({ span }) => {
         const bytes = body.slice(span.start, span.end);
         return { message: JSON.parse(new TextDecoder().decode(bytes)) as ChatMessage, bytes };
       });
       known = messages.length;
-      return fresh;
+      return added;
     },
-    body({ body, messages }, instead) {
+    body({ body, messages }, replacements) {
       const head = body.subarray(0, messages[0]!.span.start);
       const tail = body.subarray(messages.at(-1)!.span.end);
       return concatBytes([
         head,
-        ...instead.flatMap((bytes, at) => (at === 0 ? [bytes] : [comma, bytes])),
+        ...replacements.flatMap((bytes, at) => (at === 0 ? [bytes] : [comma, bytes])),
         tail,
       ]);
     },

@@ -1,4 +1,4 @@
-/** The recorded conversations beside the repository, as the replay benchmark takes them. */
+/** Reads the recorded conversations for the replay benchmark from ../shared/data. */
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { ConversationRecord, RecordedMessage } from '../../src/cli/replay/conversation-body.ts';
@@ -6,16 +6,16 @@ import type { ConversationRecord, RecordedMessage } from '../../src/cli/replay/c
 const dataFile = new URL('../../../shared/data/trajectories-dev.jsonl.gz', import.meta.url);
 
 export type BenchRecord = ConversationRecord & {
-  /** Messages of the model before which the provider had dropped the conversation from its cache. */
+  /** Indices of the model's messages before which the provider had dropped the conversation from its cache. */
   readonly coldAt: readonly number[];
 };
 
 type DataLine = ConversationRecord & {
-  /** What the provider reported, where it was recorded; entries of other lengths say nothing of its cache. */
+  /** The reported usage, if recorded: message index, tokens not cached, written, read, and of the reply. Shorter entries say nothing about the cache. */
   readonly meta?: { readonly usage?: readonly (readonly number[])[] };
 };
 
-/** Undefined where there are none. */
+/** Returns undefined if there are none. */
 export function readConversations(): readonly BenchRecord[] | undefined {
   if (!existsSync(dataFile)) return undefined;
   const lines = gunzipSync(readFileSync(dataFile)).toString().trimEnd().split('\n');
@@ -26,16 +26,16 @@ export function readConversations(): readonly BenchRecord[] | undefined {
 }
 
 /**
- * Where less than half of what was sent before was read from the cache: after a pause, mostly, or where the client changed what stands in
- * front. Times were not recorded.
+ * Returns the messages for which the provider read less than half of the previous prompt from its cache: mostly after a pause, or after the
+ * client changed the start of the prompt. Times were not recorded.
  */
 function coldIn(usage: readonly (readonly number[])[]): readonly number[] {
-  let before = 0;
+  let previous = 0;
   return usage.flatMap(([message, uncached, written, read, output]) => {
     if (output === undefined) return [];
     const prompt = uncached! + written! + read!;
-    const isCold = read! < Math.min(before, prompt) / 2;
-    before = prompt;
+    const isCold = read! < Math.min(previous, prompt) / 2;
+    previous = prompt;
     return isCold ? [message!] : [];
   });
 }
@@ -44,7 +44,7 @@ export const codingSessions = 'entire-cli-sessions';
 
 export const longHorizonId = 'long-horizon';
 
-/** What a window of 200,000 tokens does not hold: the first eight coding sessions of 50 messages and more, joined end to end. */
+/** Joins the first eight coding sessions with at least 50 messages to one conversation, which exceeds a window of 200,000 tokens. */
 export function longHorizon(records: readonly BenchRecord[]): readonly BenchRecord[] {
   const sessions = records.filter(
     ({ source, messages }) => source === codingSessions && messages.length >= 50,

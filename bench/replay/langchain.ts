@@ -1,4 +1,4 @@
-/** LangChain's context editing as a policy: its own middleware with its own defaults, over the state of an agent. */
+/** Provides LangChain's context editing as a policy: its own middleware with its defaults, applied to the state of an agent. */
 import {
   AIMessage,
   type BaseMessage,
@@ -10,14 +10,14 @@ import { contextEditingMiddleware } from 'langchain';
 import type { Policy } from '../../src/replay/policies.ts';
 import { type ChatMessage, createChatState } from './chat-state.ts';
 
-/** Over 100,000 tokens all tool results but the last three are cleared. It edits the state itself, so what is cleared stays so. */
+/** Clears all tool results except the last three above 100,000 tokens. It edits the state itself, so cleared results stay cleared. */
 export const langchainContextEditing: Policy = {
   name: 'LangChain contextEditing',
   hasMemory: false,
   open() {
     const { wrapModelCall } = contextEditingMiddleware();
     if (typeof wrapModelCall !== 'function')
-      throw new Error('contextEditingMiddleware has no wrapModelCall: another version?');
+      throw new Error('contextEditingMiddleware has no wrapModelCall. Check the version of langchain.');
     const state: BaseMessage[] = [];
     const written = new WeakMap<BaseMessage, Uint8Array>();
     const chat = createChatState();
@@ -28,7 +28,7 @@ export const langchainContextEditing: Policy = {
           written.set(next, bytes);
           state.push(next);
         }
-        // All that context editing looks at.
+        // Context editing reads only the messages of a request.
         const request = { messages: state } as Parameters<typeof wrapModelCall>[0];
         await wrapModelCall(request, () => new AIMessage(''));
         const messages = state.map((message) => written.get(message) ?? toChat(message, written));
@@ -58,10 +58,12 @@ function fromChat(message: ChatMessage): BaseMessage {
   }
 }
 
-/** Only tool messages are made anew. */
+/** Returns the bytes of a message that the middleware replaced. It replaces only tool messages. */
 function toChat(message: BaseMessage, written: WeakMap<BaseMessage, Uint8Array>): Uint8Array {
   if (!ToolMessage.isInstance(message))
-    throw new Error(`A ${message.type} message was edited: another version?`);
+    throw new Error(
+      `Expected edits of tool messages only, but a ${message.type} message was edited. Check the version of langchain.`,
+    );
   const { tool_call_id, content } = message;
   const bytes = new TextEncoder().encode(JSON.stringify({ role: 'tool', tool_call_id, content }));
   written.set(message, bytes);

@@ -1,4 +1,4 @@
-/** What the benchmark compares: the policies of the command, and those of two frameworks from their own packages. */
+/** Lists the policies that the benchmark compares: those of `leporello replay`, and those of two frameworks from their own packages. */
 import type { EngineChoice } from '../../src/cli/replay/replay.ts';
 import { pricesIn } from '../../src/cli/replay/conversation-body.ts';
 import { cutResults, enginePolicy, fullContext, keepLast, type Policy } from '../../src/replay/policies.ts';
@@ -8,20 +8,21 @@ import { pruneAlways, pruneOverThreshold } from './ai-sdk.ts';
 import { langchainContextEditing } from './langchain.ts';
 
 export type BenchEngine = EngineChoice & {
-  /** Names of strategies that this engine is without. */
+  /** Names of strategies that this engine does not use. */
   readonly withoutStrategies?: readonly string[];
 };
 
 export type BenchOptions = {
   readonly engines: readonly BenchEngine[];
-  /** Leaves out all but the full context and the engines. */
+  /** Leaves out all policies except the full context and the engines. */
   readonly enginesOnly: boolean;
-  /** Tokens. */
+  /** The context window in tokens. */
   readonly window: number;
+  /** Tokens of tools and system text before the messages. */
   readonly prefix: number;
-  /** Whether nothing is cached where nothing was in the recording. */
+  /** Clears the cache at the requests that found it cold in the recording. */
   readonly pauses: boolean;
-  /** For how long clients ask their provider to keep what is cached, in the spelling of Anthropic's marks. */
+  /** The cache lifetime that clients request, as in Anthropic's `cache_control`. */
   readonly cacheTtl: CacheTtl;
 };
 
@@ -31,8 +32,9 @@ export function benchPolicies(options: BenchOptions, counter: TokenCounter): rea
   const { window } = options;
   const engines = options.engines.map(({ name, settings, withoutStrategies = [] }) => {
     const prices = { ...pricesIn('anthropic'), ...settings.prices };
-    const usual = strategiesFor(settings);
-    const strategies = usual.filter((strategy) => !withoutStrategies.includes(strategy.name));
+    const strategies = strategiesFor(settings).filter(
+      (strategy) => !withoutStrategies.includes(strategy.name),
+    );
     return enginePolicy({ name, settings: { ...settings, prices }, window, counter, strategies });
   });
   if (options.enginesOnly) return [fullContext, ...engines];

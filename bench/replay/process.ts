@@ -1,4 +1,4 @@
-/** A process of the replay benchmark: reads the recordings itself, and replays those it is told to, one after the other. */
+/** Runs a process of the replay benchmark: it reads the recordings and replays the conversations that the parent sends, one at a time. */
 import { conversationBody } from '../../src/cli/replay/conversation-body.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
 import { readRecording } from '../../src/replay/recording.ts';
@@ -16,7 +16,7 @@ const records = readConversations() ?? [];
 const byId = new Map([...records, ...longHorizon(records)].map((record) => [record.id, record]));
 const policies = benchPolicies(options, counter);
 
-// A rejection ends the process, which whoever asked takes notice of.
+// A rejection ends this process, and the parent notices its exit.
 process.on('message', (task: Task) => void replayOne(task).then((played) => process.send?.(played)));
 
 function replayOne({ id }: Task): Promise<Played> {

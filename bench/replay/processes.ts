@@ -1,4 +1,4 @@
-/** Shares conversations among processes, and shows on standard error how far they are. */
+/** Distributes conversations over processes and shows their progress on standard error. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
@@ -8,13 +8,13 @@ import type { Played } from '../../src/replay/replay.ts';
 import type { BenchOptions } from './policies.ts';
 import type { Task } from './process.ts';
 
-/** In the order of the records. */
+/** Replays the records and returns the results in their order. */
 export async function replayInProcesses(
   records: readonly ConversationRecord[],
   options: BenchOptions,
 ): Promise<readonly Played[]> {
   const sizes = new Map(records.map(({ id, messages }) => [id, JSON.stringify(messages).length]));
-  // The longest first, so that no process is left with one at the end.
+  // The longest conversations come first, so that all processes end at about the same time.
   const waiting = records.map(({ id }) => id).toSorted((a, b) => sizes.get(b)! - sizes.get(a)!);
   const played = new Map<string, Played>();
   const progress = createProgress(records.length);
@@ -37,16 +37,16 @@ export async function replayInProcesses(
 async function ask(child: ChildProcess, task: Task): Promise<Played> {
   const stop = new AbortController();
   const answer = once(child, 'message', { signal: stop.signal });
-  const end = once(child, 'exit', { signal: stop.signal }).then(() => {
-    throw new Error(`The process that replayed ${task.id} ended early.`);
+  const exit = once(child, 'exit', { signal: stop.signal }).then(() => {
+    throw new Error(`The process that replayed ${task.id} exited before it sent a result.`);
   });
   child.send(task);
   try {
-    const [played] = (await Promise.race([answer, end])) as [Played];
+    const [played] = (await Promise.race([answer, exit])) as [Played];
     return played;
   } finally {
     stop.abort();
-    // Both end with the signal; one was waited for.
-    await Promise.allSettled([answer, end]);
+    // The signal settles the promise that lost the race.
+    await Promise.allSettled([answer, exit]);
   }
 }

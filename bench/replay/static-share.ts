@@ -1,11 +1,11 @@
-/** How many tokens of tools and system text make a certain share of the mean request. */
+/** Computes the tokens of tools and system text that are a given share of the mean request. */
 import { type ConversationRecord, conversationBody } from '../../src/cli/replay/conversation-body.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
 import { sha256 } from '../../src/store/encrypted-store.ts';
 import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 
-/** Returns the prefix, in tokens, that is `share` of the mean over all requests of these conversations when it stands in front of each. */
+/** Returns the length of a prefix, in tokens, that is `share` of the mean request if every request of these conversations begins with it. */
 export function prefixForShare(
   records: readonly ConversationRecord[],
   share: number,

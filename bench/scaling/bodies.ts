@@ -1,17 +1,17 @@
-/** The conversations of the scaling benchmark: recorded coding sessions joined to a length, and some that are made to be hard. */
+/** Builds the conversations of the scaling benchmark: joined recorded coding sessions, and some that are built to be hard. */
 import { type ChatMessage, type Recorded, readRecorded } from '../tokens/recorded.ts';
 
 /** Messages in the form of Chat Completions. */
 export type Messages = readonly object[];
 
-/** Undefined where there are no recorded conversations. */
+/** Returns undefined if there are no recorded conversations. */
 export function recordedSessions(): readonly Recorded[] | undefined {
   return readRecorded()?.filter(
     ({ source, messages }) => source === 'entire-cli-sessions' && messages.length >= 50,
   );
 }
 
-/** The sessions end to end until they have so many tokens, as `count` reckons them. The last message is not the model's. */
+/** Joins sessions until they have at least `tokens` tokens by `count`. The next message would be the model's. */
 export function joined(
   sessions: readonly Recorded[],
   tokens: number,
@@ -24,10 +24,10 @@ export function joined(
     messages.push(message);
     length += count(message);
   }
-  throw new Error(`The recorded sessions have ${length} tokens, but ${tokens} are asked for.`);
+  throw new Error(`The recorded sessions have only ${length} of ${tokens} tokens.`);
 }
 
-/** Short messages of both sides, of about so many bytes each. */
+/** Returns alternating messages of user and assistant, each with about `bytes` bytes of JSON. */
 export function smallTalk(count: number, bytes: number): Messages {
   return Array.from({ length: count }, (_, at) => {
     const role = at % 2 === 0 ? 'user' : 'assistant';
@@ -39,13 +39,13 @@ export function smallTalk(count: number, bytes: number): Messages {
   });
 }
 
-/** Calls with results of about so many bytes, each another text. */
+/** Returns calls with different results of about `bytes` bytes each. */
 export function toolLoop(count: number, bytes: number): Messages {
-  const begin = { role: 'user', content: 'Read them all.' };
-  return [begin, ...Array.from({ length: count }, (_, at) => callWithResult(at, bytes)).flat()];
+  const task = { role: 'user', content: 'Read them all.' };
+  return [task, ...Array.from({ length: count }, (_, at) => callWithResult(at, bytes)).flat()];
 }
 
-/** The messages of one turn that was never seen before. */
+/** Returns a call with its result. The text depends on `at`, so each turn is new. */
 export function callWithResult(at: number, bytes: number): Messages {
   const id = `call_${at}`;
   const line = (number: number) =>
@@ -60,7 +60,7 @@ export function callWithResult(at: number, bytes: number): Messages {
   ];
 }
 
-/** A request of these messages in the form of Chat Completions. */
+/** Builds a Chat Completions request of these messages. */
 export function chatBody(messages: Messages, model = 'gpt-4o'): Uint8Array {
   const parameters = { type: 'object', properties: { path: { type: 'string' } } };
   const tools = [{ type: 'function', function: { name: 'read', description: 'Reads a file.', parameters } }];

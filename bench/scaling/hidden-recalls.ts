@@ -1,4 +1,4 @@
-/** A conversation in which the model recalled something for each of its replies, played from its beginning. */
+/** Plays a conversation in which the model made one recall before each of its replies. */
 import type { ModelReply } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -6,7 +6,7 @@ import { chat } from '../../src/cli/replay/sources.ts';
 import { chatBody, type Messages } from './bodies.ts';
 import { tenant } from './warm-turns.ts';
 
-/** Question and reply, so many times. */
+/** Returns `count` questions, each with a reply. */
 export function talkOf(count: number): Messages {
   return Array.from({ length: count }, (_, at) => [
     { role: 'user', content: `What does note ${at} say?` },
@@ -14,7 +14,7 @@ export function talkOf(count: number): Messages {
   ]).flat();
 }
 
-/** Each reply was made with one recall. */
+/** Plays the conversation from its start and records one recall for each reply. */
 export async function recallForEach(engine: Engine, messages: Messages, answerBytes: number): Promise<void> {
   for (let at = 1; at < messages.length; at += 2) {
     const body = chatBody(messages.slice(0, at));

@@ -1,4 +1,4 @@
-/** One conversation measured: turn after turn through an engine that saw the turn before, beside what anyone does with a body. */
+/** Measures the turns of one conversation in an engine that saw the previous turn, and parse + stringify of the same bodies. */
 import type { Codec } from '../../src/codecs/codec.ts';
 import { createSeenBodies } from '../../src/codecs/read-body.ts';
 import { type FoldSettings, createDefaultEngine } from '../../src/library/default-engine.ts';
@@ -12,12 +12,12 @@ export type Case = {
   readonly name: string;
   readonly codec: Codec;
   readonly model: string;
-  /** From Chat Completions into the format of the codec. */
-  readonly spell: (chat: Uint8Array) => Uint8Array;
+  /** Converts a Chat Completions body to the codec's format. */
+  readonly convert: (chat: Uint8Array) => Uint8Array;
   readonly messages: Messages;
   readonly settings: FoldSettings;
   readonly rounds: number;
-  /** Plays what came before the first turn that is measured. Default: the conversation in one request. */
+  /** Plays the requests before the first measured turn. Default: the whole conversation in one request. */
   readonly before?: (engine: Engine) => Promise<void>;
 };
 
@@ -26,13 +26,13 @@ export type Row = ReturnType<typeof rowOf>;
 export const tenant = 'bench';
 
 const warmUp = 12;
-/** Bytes of the result that each turn adds. */
+/** Bytes of the tool result that each turn adds. */
 const turnBytes = 1_500;
-/** Turns after which it begins again from the conversation as it was. */
-const growth = 8;
+/** The conversation restarts from its original messages after this many turns. */
+const turnsPerRestart = 8;
 
 export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
-  const { codec, model, spell, messages, settings, rounds } = one;
+  const { codec, model, convert, messages, settings, rounds } = one;
   const engine = createDefaultEngine(
     settings,
     createEncryptedStore({ store, secret: new Uint8Array(32).fill(1) }),
@@ -40,11 +40,11 @@ export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
   const seen = createSeenBodies({ digest: sha256, commonLength });
   const reading = { digest: sha256, blocks: new Map(), seen };
   const bodyAt = (turn: number) => {
-    const first = turn - (turn % growth);
+    const first = turn - (turn % turnsPerRestart);
     const turns = Array.from({ length: turn - first + 1 }, (_, at) =>
       callWithResult(1_000_000 + first + at, turnBytes),
     );
-    return spell(chatBody([...messages, ...turns.flat()], model));
+    return convert(chatBody([...messages, ...turns.flat()], model));
   };
   const times: Times = { prepare: openTimes(), read: openTimes(), parse: openTimes() };
   let consumed = 0;
@@ -52,51 +52,51 @@ export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
   let shrinks = 0;
   let hiddenRecalls = 0;
   if (one.before) await one.before(engine);
-  else await engine.prepare({ codec, body: spell(chatBody(messages, model)), tenant });
+  else await engine.prepare({ codec, body: convert(chatBody(messages, model)), tenant });
   for (let turn = -warmUp; turn < rounds; turn++) {
     const body = bodyAt(turn + warmUp);
     const prepared = await timed(times.prepare, () => engine.prepare({ codec, body, tenant }));
     if (prepared.outcome.status === 'failed') throw new Error(`${one.name}: ${prepared.outcome.reason}`);
-    // What a fold costs is another matter.
-    if (prepared.report.steps.length > 0) for (const taken of Object.values(times.prepare)) taken.pop();
+    // Turns that fold are left out.
+    if (prepared.report.steps.length > 0) for (const list of Object.values(times.prepare)) list.pop();
     edits = prepared.report.replayed;
     shrinks = prepared.report.shrunk;
     hiddenRecalls = prepared.report.hiddenRecalls;
     consumed += prepared.body.length;
     consumed += (await timed(times.read, () => codec.read(body, reading))).messages.length;
-    consumed += (await timed(times.parse, () => rewritten(body))).length;
+    consumed += (await timed(times.parse, () => parseAndStringify(body))).length;
     if (turn < 0) for (const { wall, cpu } of Object.values(times)) wall.length = cpu.length = 0;
   }
   const body = bodyAt(rounds);
   const count = codec.read(body, reading).messages.length;
-  if (consumed === 0) throw new Error('Nothing was measured.');
+  if (consumed === 0) throw new Error('All measured functions returned nothing.');
   return rowOf(one.name, { bytes: body.length, count, edits, shrinks, hiddenRecalls, times });
 }
 
-/** Milliseconds: by the clock, and of work of this thread. The kernel may count that in ticks of 4 ms: means of many tell, medians do not. */
-type Taken = { readonly wall: number[]; readonly cpu: number[] };
-type Times = Readonly<Record<'prepare' | 'read' | 'parse', Taken>>;
+/** Wall-clock and CPU milliseconds. The kernel may count CPU time in ticks of 4 ms, so use means of CPU time, not medians. */
+type Durations = { readonly wall: number[]; readonly cpu: number[] };
+type Times = Readonly<Record<'prepare' | 'read' | 'parse', Durations>>;
 
-function openTimes(): Taken {
+function openTimes(): Durations {
   return { wall: [], cpu: [] };
 }
 
-async function timed<T>({ wall, cpu }: Taken, run: () => T | Promise<T>): Promise<T> {
-  const worked = process.threadCpuUsage();
+async function timed<T>({ wall, cpu }: Durations, run: () => T | Promise<T>): Promise<T> {
+  const cpuBefore = process.threadCpuUsage();
   const start = performance.now();
   const result = await run();
   wall.push(performance.now() - start);
-  const { user, system } = process.threadCpuUsage(worked);
+  const { user, system } = process.threadCpuUsage(cpuBefore);
   cpu.push((user + system) / 1_000);
   return result;
 }
 
-/** What a gateway does that has the body as objects. */
-function rewritten(body: Uint8Array): Uint8Array {
+/** Does the least work of a gateway that represents the body as objects. */
+function parseAndStringify(body: Uint8Array): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(JSON.parse(new TextDecoder().decode(body))));
 }
 
-type Found = {
+type Measured = {
   readonly bytes: number;
   readonly count: number;
   readonly edits: number;
@@ -105,7 +105,7 @@ type Found = {
   readonly times: Times;
 };
 
-function rowOf(name: string, { bytes, count, edits, shrinks, hiddenRecalls, times }: Found) {
+function rowOf(name: string, { bytes, count, edits, shrinks, hiddenRecalls, times }: Measured) {
   const cpu = (key: keyof Times) => round(sum(times[key].cpu) / times[key].cpu.length, 2);
   const { wall } = times.prepare;
   return {
@@ -114,11 +114,11 @@ function rowOf(name: string, { bytes, count, edits, shrinks, hiddenRecalls, time
     messages: count,
     edits,
     shrinks,
-    hiddenRecalls,
+    'hidden recalls': hiddenRecalls,
     'warm turn ms': cpu('prepare'),
-    'of it reading': cpu('read'),
-    'by the clock': round(quantile(wall, 0.5), 2),
-    p95: round(quantile(wall, 0.95), 2),
+    'reading ms': cpu('read'),
+    'wall p50 ms': round(quantile(wall, 0.5), 2),
+    'wall p95 ms': round(quantile(wall, 0.95), 2),
     'parse + stringify ms': cpu('parse'),
     ratio: round(cpu('prepare') / cpu('parse'), 2),
   };

@@ -1,6 +1,6 @@
 /**
- * Plants demands of a user in recorded sessions joined end to end, lets the engine fold them with summaries, and looks which of the
- * demands still stand word for word in what is sent at the end.
+ * Plants demands of a user in joined recorded sessions, lets the engine fold them, and checks which demands are still in the last request,
+ * word for word.
  */
 import { conversationBody, type ConversationRecord } from '../../src/cli/replay/conversation-body.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
@@ -14,7 +14,7 @@ import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 
 const window = 200_000;
 
-/** As people say it: bare, with a reason, in the middle of other words. */
+/** Demands in the forms that people use: alone, with a reason, in the middle of other words. */
 const demands: readonly ((at: number) => string)[] = [
   (at) => `Never touch the file legacy/module-${at}.go.`,
   (at) => `Always run the linter with flag --strict-${at} before you commit.`,
@@ -28,14 +28,15 @@ const demands: readonly ((at: number) => string)[] = [
 
 export type ConstraintFigures = {
   readonly planted: number;
-  /** Of them, those that the last request shows word for word. */
+  /** Planted demands that are in the last request, word for word. */
   readonly kept: number;
   readonly missing: readonly string[];
-  /** Tokens of the conversation as it came last, and as it was sent. */
-  readonly came: number;
-  readonly sent: number;
-  /** Messages that summaries stand for at the end. */
-  readonly summarised: number;
+  /** Tokens of the last request before folding. */
+  readonly tokensBefore: number;
+  /** Tokens of the last request as it was sent. */
+  readonly tokensAfter: number;
+  /** Messages that summaries replace in the last request. */
+  readonly summarized: number;
 };
 
 export type PlantOptions = {
@@ -44,7 +45,7 @@ export type PlantOptions = {
   readonly counter: TokenCounter;
 };
 
-/** One demand in a user's message of its own, each so many messages. */
+/** Plants `count` demands, each in its own user message, and replays the conversation. */
 export async function plantAndFold(
   record: ConversationRecord,
   { count, settings, counter }: PlantOptions,
@@ -53,14 +54,14 @@ export async function plantAndFold(
   const messages = withPlanted(record.messages, planted);
   const body = conversationBody({ messages }, 15_000, counter);
   const recording = readRecording({ id: record.id, source: record.source, format: chat, body }, counter);
-  const last = { came: 0, sent: 0, text: '' };
+  const last = { tokensBefore: 0, tokensAfter: 0, text: '' };
   const policy = enginePolicy({
     name: 'summaries',
     settings,
     window,
     counter,
   });
-  const watching: Policy = {
+  const observedPolicy: Policy = {
     ...policy,
     open(codec) {
       const session = policy.open(codec);
@@ -72,36 +73,36 @@ export async function plantAndFold(
             blocks: new Map(),
           });
           last.text = conversation.messages.map((message) => messageText(conversation, message)).join('\n');
-          last.came = sent.prepared?.report.tokensBefore ?? 0;
-          last.sent = sent.prepared?.report.tokensAfter ?? 0;
+          last.tokensBefore = sent.prepared?.report.tokensBefore ?? 0;
+          last.tokensAfter = sent.prepared?.report.tokensAfter ?? 0;
           return sent;
         },
       };
     },
   };
-  await play(recording, watching, { window });
+  await play(recording, observedPolicy, { window });
   const missing = planted.filter((demand) => !last.text.includes(demand));
-  const summarised = [...last.text.matchAll(/\[Summary of (\d+) earlier messages/g)];
+  const summaries = [...last.text.matchAll(/\[Summary of (\d+) earlier messages/g)];
   return {
     planted: planted.length,
     kept: planted.length - missing.length,
     missing,
-    came: last.came,
-    sent: last.sent,
-    summarised: summarised.reduce((sum, [, messagesIn]) => sum + Number(messagesIn), 0),
+    tokensBefore: last.tokensBefore,
+    tokensAfter: last.tokensAfter,
+    summarized: summaries.reduce((sum, [, count]) => sum + Number(count), 0),
   };
 }
 
-/** Evenly over the first three quarters, where nothing is parted from its answer. */
+/** Inserts the demands evenly into the first three quarters, only before assistant messages, so that no call is separated from its result. */
 function withPlanted(
   messages: ConversationRecord['messages'],
   planted: readonly string[],
 ): ConversationRecord['messages'] {
-  const free = messages.flatMap(({ role }, at) =>
+  const candidates = messages.flatMap(({ role }, at) =>
     role === 'assistant' && at < messages.length * 0.75 ? [at] : [],
   );
   const places = new Map(
-    planted.map((demand, at) => [free[Math.floor((at * free.length) / planted.length)]!, demand]),
+    planted.map((demand, at) => [candidates[Math.floor((at * candidates.length) / planted.length)]!, demand]),
   );
   return messages.flatMap((message, at) => {
     const demand = places.get(at);

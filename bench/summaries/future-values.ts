@@ -1,7 +1,7 @@
 /**
- * Recorded compactions: a session up to where its client had a model summarise it, the summary, and what was called next. Tells which of
- * the values that the next calls used the recorded summary shows, which an extractive one of the same size does, and whether memory
- * brings the others.
+ * Compares summaries at recorded compactions: the session before the client's compaction, the recorded summary by a model, and the calls after
+ * it. It checks which values of those calls are in the recorded summary, which are in an extractive summary of the same size, and which of
+ * the others a recall finds.
  */
 import { resolveRecall } from '../../src/recall/tool.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
@@ -16,13 +16,13 @@ import type { Recorded } from '../tokens/recorded.ts';
 export type Compaction = {
   readonly id: string;
   readonly recording: Recording;
-  /** Messages in front of it. */
+  /** Messages before the compaction. */
   readonly at: number;
   readonly summary: string;
 };
 
-/** Calls that are looked at behind a compaction. */
-const calls = 40;
+/** Calls after a compaction that are examined. */
+const maxCalls = 40;
 
 export function compactionsIn(records: readonly Recorded[], counter: TokenCounter): readonly Compaction[] {
   const segments = new Map(records.map((record) => [keyOf(record, 0), record]));
@@ -30,7 +30,7 @@ export function compactionsIn(records: readonly Recorded[], counter: TokenCounte
     const before = segments.get(keyOf(after, -1));
     const [summary, ...rest] = after.messages;
     if (!after.meta.starts_with_compaction_summary || !before || !summary) return [];
-    // In its place something that says nothing, so that no value is found there.
+    // A message without values replaces the summary.
     const messages = [...before.messages, { role: 'user', content: 'Go on.' }, ...rest];
     const body = new TextEncoder().encode(JSON.stringify({ model: 'recorded', messages }));
     const recording = readRecording({ id: after.id, source: after.source, format: chat, body }, counter);
@@ -48,18 +48,18 @@ function textOf(content: unknown): string {
   return content.map((part: { readonly text?: string }) => part.text ?? '').join('\n');
 }
 
-/** A value that one of the next calls used and that stood in front of the compaction. */
+/** A value that one of the next calls used and that occurred before the compaction. */
 export type Used = {
   readonly kind: Need['value']['kind'];
-  /** Used for the first time since. */
+  /** True for the first use after the compaction. */
   readonly isFirst: boolean;
-  /** Nothing behind the compaction had shown it before it was used: it is known from the summary, or guessed. */
+  /** True if no message after the compaction showed it before its use: the model knew it from the summary or guessed it. */
   readonly isFresh: boolean;
-  /** A tool's result had shown it. */
+  /** True if a tool result before the compaction contained it. */
   readonly isFromResult: boolean;
   readonly inRecorded: boolean;
   readonly inExtract: boolean;
-  /** Whether memory brings it when it is asked for it; undefined where it was not asked. */
+  /** True if a recall finds it; undefined if none was tried. */
   readonly recalled: boolean | undefined;
 };
 
@@ -101,22 +101,22 @@ export async function probe(compaction: Compaction, counter: TokenCounter): Prom
   return { id, recordedTokens: tokens, extractTokens: counter.count(extracted), used };
 }
 
-/** What the next calls used of what stood in front. */
+/** Returns the needs of the next calls whose values occurred before the compaction. */
 function nextNeeds({ recording, at }: Compaction): readonly Need[] {
   const needs: Need[] = [];
-  let seen = 0;
+  let seenCalls = 0;
   for (const step of recording.steps) {
     if (step.at < at) continue;
-    if (seen >= calls) break;
+    if (seenCalls >= maxCalls) break;
     needs.push(...step.needs.filter((need) => need.in.some((index) => index < at)));
-    seen += recording.conversation.messages
+    seenCalls += recording.conversation.messages
       .slice(step.at, step.end)
       .reduce((sum, { parts }) => sum + parts.filter(({ type }) => type === 'tool-call').length, 0);
   }
   return needs;
 }
 
-/** The summary names one memory with all the messages; the model asks it for the value. */
+/** Recalls the value by query from one original that contains all summarized messages. */
 async function isRecalled(
   { recording: { conversation }, at }: Compaction,
   { value }: Need,

@@ -1,4 +1,4 @@
-/** How the time of an extractive summary grows with what it reads: recorded steps, over and over, until there are so many. */
+/** Measures the time of an extractive summary by number of steps. The steps are recorded ones, repeated with other names. */
 import type { SummaryStep } from '../../src/outline/summarizer.ts';
 import { extract } from '../../src/outline/extract.ts';
 import { median, round } from '../tokens/arithmetic.ts';
@@ -7,7 +7,7 @@ export type GrowthRow = {
   readonly steps: number;
   readonly MB: number;
   readonly ms: number;
-  readonly 'µs a step': number;
+  readonly 'µs per step': number;
   readonly tokens: number;
 };
 
@@ -34,17 +34,17 @@ export function growth(
       steps: length,
       MB: round(bytes / 1e6, 1),
       ms: round(ms, 0),
-      'µs a step': round((ms * 1_000) / length, 0),
+      'µs per step': round((ms * 1_000) / length, 0),
       tokens: count(text),
     };
   });
 }
 
-/** The same step with other names, or else all would be known after the first time through. */
-function variant(step: SummaryStep, time: number): SummaryStep {
-  if (time === 0) return step;
-  if (step.type === 'said') return { ...step, text: `${step.text} (${time})` };
-  return { ...step, input: step.input.replaceAll(/([\w-]+)\.(go|ts|md|json)/g, `$1-${time}.$2`) };
+/** Returns the step with other names, so that a repeated step contains new values. */
+function variant(step: SummaryStep, repetition: number): SummaryStep {
+  if (repetition === 0) return step;
+  if (step.type === 'said') return { ...step, text: `${step.text} (${repetition})` };
+  return { ...step, input: step.input.replaceAll(/([\w-]+)\.(go|ts|md|json)/g, `$1-${repetition}.$2`) };
 }
 
 function sizeOf(step: SummaryStep): number {

@@ -1,4 +1,4 @@
-/** Agents that read one file after the other: each request is the one before with one more call and result. The same in every run. */
+/** Builds the requests of agents that read one file after the other. Each request adds one call with its result. They are the same in every run. */
 import { callWithResult } from '../scaling/bodies.ts';
 
 const tools = [
@@ -12,7 +12,7 @@ const tools = [
   },
 ];
 
-/** The body of the request after so many files. */
+/** Returns the request body of an agent that has read `files` files. */
 export function bodyAfter(agent: number, files: number): string {
   const read = Array.from({ length: files }, (_, at) => callWithResult(agent * 10_000 + at, resultBytes));
   return JSON.stringify({
@@ -29,5 +29,5 @@ export function bodyAfter(agent: number, files: number): string {
   });
 }
 
-/** Some 1,000 tokens. */
+/** About 1,000 tokens. */
 const resultBytes = 2_400;

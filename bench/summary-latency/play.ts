@@ -1,4 +1,4 @@
-/** Plays agents against targets side by side and notes how long each request took. */
+/** Plays agents against all targets and records the time of each request. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import type { AnyReceipt } from '../../src/gateway/receipts/receipts.ts';
@@ -6,12 +6,12 @@ import { now } from '../first-token/clock.ts';
 import { randomNumbers } from '../tokens/arithmetic.ts';
 import { bodyAfter } from './agents.ts';
 
-/** Milliseconds of each agent's request in one round, and when the round began: milliseconds since the epoch. */
+/** A round: its start in milliseconds since the epoch, and the milliseconds of each agent's request by target. */
 export type Round = { readonly at: number; readonly ms: Readonly<Record<string, readonly number[]>> };
 
 export type Played = {
   readonly rounds: readonly Round[];
-  /** Of the target that was asked for them. */
+  /** Receipts of the target `receiptsOf`. */
   readonly receipts: readonly AnyReceipt[];
 };
 
@@ -22,13 +22,13 @@ type Plan = {
   readonly rounds: number;
   readonly firstFiles: number;
   readonly paceMs: number;
-  /** Whose receipts are read. */
+  /** The target whose receipts are read. */
   readonly receiptsOf: string;
 };
 
 const headers = { 'content-type': 'application/json', authorization: 'Bearer bench' };
 
-/** A gateway lists the newest 500 receipts. */
+/** Receipts are read after this many rounds, because a gateway lists only the newest 500. */
 const roundsPerReading = 50;
 
 export async function play({ targets, receiptsOf, ...plan }: Plan): Promise<Played> {
@@ -65,7 +65,7 @@ async function ask(pool: Pool, body: string): Promise<number> {
   const answer = await pool.request({ method: 'POST', path: '/v1/chat/completions', headers, body });
   const text = await answer.body.text();
   if (answer.statusCode !== 200)
-    throw new Error(`A request was answered ${answer.statusCode}: ${text.slice(0, 300)}`);
+    throw new Error(`Expected status 200, got ${answer.statusCode}: ${text.slice(0, 300)}`);
   return now() - sent;
 }
 

@@ -1,4 +1,4 @@
-/** The provider and the gateways of one measurement, each a process of its own: the same build with other settings. */
+/** Starts the provider and the gateways of one measurement, each in its own process. The gateways differ only in their settings. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,11 +8,11 @@ import { startGateway, urlOf } from '../first-token/processes.ts';
 
 export type Running = AsyncDisposable & {
   readonly provider: string;
-  /** Origins by the names of the settings. */
+  /** Origins by name of their settings. */
   readonly gateways: Readonly<Record<string, string>>;
 };
 
-/** `settings`: arguments of `leporello serve` by name. `script` runs as the provider with `--provider MS`. */
+/** Starts all processes. `settings` are arguments of `leporello serve` by name; `script` runs as the provider with `--provider MS`. */
 export async function startAll(
   script: string,
   summaryMs: number,
@@ -33,7 +33,7 @@ export async function startAll(
     gateways,
     async [Symbol.asyncDispose]() {
       const ended = children.map((child) => once(child, 'exit'));
-      // At once: a gateway that is asked to end waits for the summaries under way.
+      // SIGKILL, because a gateway that gets SIGTERM waits for unfinished summaries.
       for (const child of children) child.kill('SIGKILL');
       await Promise.all(ended);
       await rm(folder, { recursive: true });

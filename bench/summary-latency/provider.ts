@@ -1,4 +1,4 @@
-/** The scripted provider in a process of its own: slow at summaries, at once with everything else. */
+/** Runs the scripted provider in its own process: slow for summaries, immediate for everything else. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeProvider } from '../../test/support/fake-provider/fake-provider.ts';
 import type { Reply } from '../../test/support/fake-provider/script.ts';
@@ -10,7 +10,7 @@ const summary = Array.from(
   (_, at) => `File ${at} was read; the value it names is not the one that is looked for.`,
 ).join('\n');
 
-/** Serves until the parent goes. */
+/** Serves until the parent process exits. */
 export async function serveSlowProvider(summaryMs: number): Promise<void> {
   const provider = await startFakeProvider({
     script: async ({ body }) => {

@@ -1,4 +1,4 @@
-/** Small arithmetic for the token benchmark. */
+/** Arithmetic that the benchmarks share. */
 
 export function quantile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? Number.NaN;
@@ -16,7 +16,7 @@ export function round(value: number, digits: number): number {
   return Number(value.toFixed(digits));
 }
 
-/** The same numbers in every run. */
+/** Returns a generator of pseudo-random integers, the same in every run. */
 export function randomNumbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

@@ -1,6 +1,6 @@
 /**
- * How far counts are from recorded usage before and after calibration. Each request is predicted from the reports before it alone:
- * those of its own conversation, and of all conversations of the model that began earlier. The code is the gateway's.
+ * Measures the errors of counts against recorded usage, before and after calibration. Each request is predicted only from earlier reports: those
+ * of its own conversation, and of all earlier conversations with the same model. The calibration code is the gateway's.
  */
 import { createCalibration } from '../../src/tokens/calibration.ts';
 import { quantile, round, sum } from './arithmetic.ts';
@@ -9,7 +9,7 @@ import { countingOf } from './recorded-usage.ts';
 
 type Row = Readonly<Record<string, string | number>>;
 
-/** A prompt as we count it and as the provider reported it. */
+/** The tokens of a prompt, as counted and as reported by the provider. */
 type Prompt = { readonly counted: number; readonly reported: number };
 
 type Session = { readonly id: string; readonly model: string; readonly prompts: readonly Prompt[] };
@@ -22,14 +22,14 @@ type Prediction = {
   readonly after: number;
 };
 
-/** In the order in which they began. */
+/** Returns the sessions with recorded usage by start time. */
 export async function sessionsOf(recorded: readonly Recorded[]): Promise<readonly Session[]> {
   const sessions: Session[] = [];
-  for (const conversation of recorded.toSorted((a, b) => began(a).localeCompare(began(b)))) {
+  for (const conversation of recorded.toSorted((a, b) => startOf(a).localeCompare(startOf(b)))) {
     const { usage = [], model = '' } = conversation.meta;
     if (usage.length === 0) continue;
     const { totalBefore } = await countingOf(conversation, model);
-    // Either one figure for the prompt, or three: not cached, written to and read from the cache. The last is the reply.
+    // A prompt has one figure or three (not cached, written to the cache, read from it). The last figure is the reply.
     const prompts = usage.map(([index = 0, ...tokens]) => ({
       counted: totalBefore(index),
       reported: sum(tokens.slice(0, -1)),
@@ -39,11 +39,11 @@ export async function sessionsOf(recorded: readonly Recorded[]): Promise<readonl
   return sessions;
 }
 
-function began({ meta }: Recorded): string {
+function startOf({ meta }: Recorded): string {
   return meta.started ?? '';
 }
 
-/** As recorded: the counts of one client's conversations lack its system prompt and tools. */
+/** Returns errors by model, as recorded: the counts of one client's conversations lack its system prompt and tools. */
 export function byModel(sessions: readonly Session[]): readonly Row[] {
   const predictions = predict(sessions);
   const models = [...new Set(sessions.map(({ model }) => model))].toSorted();
@@ -82,43 +82,43 @@ export function byRequest(sessions: readonly Session[]): readonly Row[] {
 }
 
 /**
- * As a gateway would see them: with the unseen prefix counted too, wrongly by so much. Its true size is taken from the first report
- * of each conversation, so first requests are left out: for them that would be looking ahead.
+ * Returns errors if the missing system prompt and tools are counted too, each time with another error. Their true size is taken from the first
+ * report of each conversation, so first requests are left out: their reports are not known in advance.
  */
 export function withPrefix(sessions: readonly Session[]): readonly Row[] {
   return [-0.3, -0.15, 0, 0.15, 0.3].map((error) => {
-    const seen = sessions.map((session) => {
+    const withPrefixes = sessions.map((session) => {
       const [first] = session.prompts;
       const prefix = first ? (1 + error) * Math.max(0, first.reported - first.counted) : 0;
       const prompts = session.prompts.map((prompt) => ({ ...prompt, counted: prompt.counted + prefix }));
       return { ...session, prompts };
     });
     return {
-      'prefix counted wrong by %': round(100 * error, 0),
-      ...errorsOf(predict(seen).filter(({ request }) => request > 1)),
+      'error of the prefix count, %': round(100 * error, 0),
+      ...errorsOf(predict(withPrefixes).filter(({ request }) => request > 1)),
     };
   });
 }
 
-/** What a fold decides by: how large would the prompt be that was sent 30 requests ago? Only where no client cleared anything since. */
+/** Predicts the size of the prompt of 30 requests ago, as a fold must do. Ranges in which the client cleared content are left out. */
 export function backwards(sessions: readonly Session[]): readonly Row[] {
   const calibration = createCalibration();
   const errors: { readonly before: number; readonly after: number }[] = [];
   for (const { id, model, prompts } of sessions) {
     for (const [at, prompt] of prompts.entries()) {
       calibration.learn(model, id, prompt);
-      const stretch = prompts.slice(Math.max(0, at - 30), at + 1);
-      const [then] = stretch;
-      const cleared = stretch.some(({ reported }, k) => reported < (stretch[k - 1]?.reported ?? 0) - 500);
-      if (at < 30 || at % 5 > 0 || cleared || !then) continue;
-      const after = calibration.correctionFor(model, id).correct(then.counted);
-      const before = prompt.reported + then.counted - prompt.counted;
-      errors.push({ before: before / then.reported - 1, after: after / then.reported - 1 });
+      const range = prompts.slice(Math.max(0, at - 30), at + 1);
+      const [past] = range;
+      const cleared = range.some(({ reported }, k) => reported < (range[k - 1]?.reported ?? 0) - 500);
+      if (at < 30 || at % 5 > 0 || cleared || !past) continue;
+      const after = calibration.correctionFor(model, id).correct(past.counted);
+      const before = prompt.reported + past.counted - prompt.counted;
+      errors.push({ before: before / past.reported - 1, after: after / past.reported - 1 });
     }
   }
-  return [
-    { prediction: 'the newest report less the difference in counts', ...sizes(errors, 'before') },
-  ].concat([{ prediction: 'calibrated', ...sizes(errors, 'after') }]);
+  return [{ prediction: 'newest report minus the difference of counts', ...sizes(errors, 'before') }].concat([
+    { prediction: 'calibrated', ...sizes(errors, 'after') },
+  ]);
 }
 
 function predict(sessions: readonly Session[]): readonly Prediction[] {

@@ -1,7 +1,7 @@
-/** Fits a weighted sum of features to token counts, so that the sum of relative errors is least. */
+/** Fits a weighted sum of features to token counts so that the sum of relative errors is minimal. */
 import { sum } from './arithmetic.ts';
 
-/** Returns the fitted estimator. Least squares, reweighted until it is least absolute errors. */
+/** Returns the fitted estimator. It uses iteratively reweighted least squares, which approximates least absolute errors. */
 export function fitLeastRelativeError<T extends { readonly tokens: number }>(
   cases: readonly T[],
   features: readonly ((one: T) => number)[],
@@ -25,7 +25,7 @@ export function fitLeastRelativeError<T extends { readonly tokens: number }>(
   return (one) => predict(features.map((feature) => feature(one)));
 }
 
-/** Gauss and Jordan, on a matrix whose last column is the right-hand side. */
+/** Solves linear equations by Gauss-Jordan elimination. The last column of the matrix is the right-hand side. */
 function solve(matrix: readonly (readonly number[])[]): readonly number[] {
   const rows = matrix.map((row) => [...row]);
   for (const [at, pivot] of rows.entries()) {

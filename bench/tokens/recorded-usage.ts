@@ -1,6 +1,6 @@
 /**
- * How far our counts are from what providers reported for recorded conversations. One provider's tokenizer is public, so
- * whole prompts and their growth are compared; the other's recordings lack system prompt and tools, so only growth is.
+ * Measures the errors of counts against the usage that providers reported for recorded conversations. OpenAI's recordings are complete and its
+ * tokenizer is public, so whole prompts and their growth are compared. Claude's recordings lack system prompt and tools, so only growth is.
  */
 import type { ReadBlock } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
@@ -14,7 +14,7 @@ import type { ChatMessage, Recorded } from './recorded.ts';
 type Row = Readonly<Record<string, string | number>>;
 type Count = (text: string) => number;
 
-/** The exact counter, wrapping and tools included, beside what the provider reported. */
+/** Compares the exact counter, including message overhead and tools, with reported usage. */
 export async function wholePrompts(recorded: readonly Recorded[]): Promise<readonly Row[]> {
   const errors: Record<string, number[]> = {};
   for (const conversation of recorded) {
@@ -27,16 +27,16 @@ export async function wholePrompts(recorded: readonly Recorded[]): Promise<reado
     let [from = 0, prompt = 0] = first ?? [];
     (errors['whole prompt'] ??= []).push(totalBefore(from) / prompt - 1);
     for (const [to = 0, next = 0] of later) {
-      (errors['growth of a turn'] ??= []).push(countRange(from, to) / (next - prompt) - 1);
+      (errors['growth per turn'] ??= []).push(countRange(from, to) / (next - prompt) - 1);
       [from, prompt] = [to, next];
     }
   }
-  return Object.entries(errors).map(([what, list]) => ({ what, ...errorRow(list) }));
+  return Object.entries(errors).map(([measured, list]) => ({ measured, ...errorRow(list) }));
 }
 
 /**
- * The recordings' definitions were rebuilt from signatures and docstrings. What was sent came from pydantic, which gives every property a
- * title: its name in words.
+ * Adds the titles that pydantic gave to every property in the tools that were sent: its name in words. The recorded definitions were rebuilt
+ * from signatures and docstrings and lack them.
  */
 function withTitles(tools: unknown): unknown {
   if (!Array.isArray(tools)) return tools;
@@ -56,7 +56,7 @@ function titleOf(name: string): string {
   return name.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => ` ${letter.toUpperCase()}`).trim();
 }
 
-/** Counts of a conversation as `model` would be sent it. */
+/** Returns counting functions for a conversation as a request to `model`. */
 export async function countingOf(conversation: Recorded, model: string) {
   const counter = createConversationCounter({ counter: await loadTokenCounter(model) });
   const { messages, tools } = conversation;
@@ -71,12 +71,12 @@ export async function countingOf(conversation: Recorded, model: string) {
   };
   return {
     countRange,
-    /** The prompt that holds the messages before an index. */
+    /** Counts the prompt that ends before the message with this index. */
     totalBefore: (index: number) => counter.total(view) - countRange(index, messages.length),
   };
 }
 
-/** How one prompt differs from the one before: tokens the provider reported, and the messages in between. */
+/** The growth from one prompt to the next: the reported tokens, and features of the messages in between. */
 type Growth = {
   readonly fitted: boolean;
   readonly tokens: number;
@@ -106,7 +106,7 @@ export async function growthErrors(recorded: readonly Recorded[], ours: Count): 
     'characters / 2.76': (growth) => growth.characters / 2.76,
     o200k: (growth) => growth.base,
     'o200k x 1.18': (growth) => growth.base * 1.18,
-    'o200k x 1.18, wrapping 22: ours': (growth) => growth.counted,
+    'Leporello: o200k x 1.18, 22 per wrapping': (growth) => growth.counted,
     'fit: characters, wrapping': fit(
       ({ characters }) => characters,
       ({ wrappings }) => wrappings,
@@ -125,13 +125,15 @@ export async function growthErrors(recorded: readonly Recorded[], ours: Count): 
     ),
   };
   return Object.entries(estimators).map(([estimator, estimate]) => {
-    const errorsFrom = (least: number) =>
-      judged.filter(({ tokens }) => tokens >= least).map((growth) => estimate(growth) / growth.tokens - 1);
+    const errorsFrom = (minTokens: number) =>
+      judged
+        .filter(({ tokens }) => tokens >= minTokens)
+        .map((growth) => estimate(growth) / growth.tokens - 1);
     return { estimator, ...errorRow(errorsFrom(0)), ...errorRow(errorsFrom(2_000), ' (2,000+)') };
   });
 }
 
-/** Only steps of calls and results: a user's turn brings reminders that were not recorded. */
+/** Returns the growths by calls and results. Growths with user messages are left out, because their reminders were not recorded. */
 async function growthsOf(conversation: Recorded, ours: Count): Promise<readonly Growth[]> {
   const { countRange } = await countingOf(conversation, conversation.meta.model ?? '');
   const growths: Growth[] = [];
@@ -174,7 +176,7 @@ function featuresOf(between: readonly ChatMessage[], text: string, ours: Count) 
   };
 }
 
-/** Percent: the middle error with its sign, then the median and the 95th percentile of its size. */
+/** Returns errors in percent: the median with its sign (bias), then the median and the 95th percentile of the absolute errors. */
 function errorRow(errors: readonly number[], suffix = ''): Row {
   const sizes = errors.map(Math.abs);
   return {

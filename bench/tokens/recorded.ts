@@ -1,4 +1,4 @@
-/** Recorded conversations as the token benchmark reads them: see ../shared/data/README.md beside the repository. */
+/** Reads the recorded conversations in ../shared/data, next to the repository. */
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 
@@ -19,15 +19,15 @@ export type Recorded = {
   readonly messages: readonly ChatMessage[];
   readonly meta: {
     readonly model?: string;
-    /** When the conversation began. */
+    /** Start of the conversation. */
     readonly started?: string;
     /**
-     * A message index, and the tokens the provider reported for the prompt that ends before it: one figure, or three (not cached,
-     * written to the cache, read from it); last, those of the reply.
+     * Rows of a message index, the reported tokens of the prompt that ends before it (one figure, or three: not cached, written to the
+     * cache, read from it), and the reported tokens of the reply.
      */
     readonly usage?: readonly (readonly number[])[];
     readonly microcompactions?: readonly unknown[];
-    /** Parts of one session, cut where the client compacted it; each but the first begins with the summary that the client had then. */
+    /** A session is split where the client compacted it. Every segment after the first begins with the client's summary. */
     readonly session?: string;
     readonly segment?: number;
     readonly starts_with_compaction_summary?: boolean;
@@ -36,7 +36,7 @@ export type Recorded = {
 
 const dataFile = new URL('../../../shared/data/trajectories-dev.jsonl.gz', import.meta.url);
 
-/** Undefined where there are none. */
+/** Returns undefined if there are none. */
 export function readRecorded(): readonly Recorded[] | undefined {
   if (!existsSync(dataFile)) return undefined;
   const lines = gunzipSync(readFileSync(dataFile)).toString().trimEnd().split('\n');
