@@ -194,14 +194,14 @@ function speed(outcomes: readonly Outcome[]): readonly Row[] {
   return grouped(outcomes, ({ shrunk }) => shrunk?.kind ?? 'unchanged').map(([kind, all]) => {
     const texts = all.map(({ text }) => text);
     const start = performance.now();
-    const made = texts.filter((text) => shrink(text, { lossless: true }) !== undefined).length;
+    const shrunkTexts = texts.filter((text) => shrink(text, { lossless: true }) !== undefined).length;
     const ms = performance.now() - start;
     const megabytes = sum(texts.map((text) => Buffer.byteLength(text))) / 1e6;
     return {
       kind,
       texts: texts.length,
       MB: round(megabytes, 2),
-      made,
+      shrunk: shrunkTexts,
       'MB/s': round(megabytes / (ms / 1000), 1),
     };
   });

@@ -3,7 +3,7 @@
  * under three price tables, the size of its contexts, and whether the values that recorded calls used are still visible. Run
  * `node bench/replay.ts [--source NAME] [--limit N] [--engine NAME=SETTINGS]... [--engines-only] [--pauses] [--window TOKENS]
  * [--prefix TOKENS | --static-share SHARE] [--cache-ttl 5m|1h]`; it reads ../shared/data, prints a table for each source and, without options,
- * writes bench/results/replay.json and replay.html. It takes some minutes on two cores.
+ * writes bench/results/replay.json and replay.html. It takes a few minutes on two cores.
  *
  * `--engine` adds an engine with other settings (JSON, as in docs/configuration.md), for example
  * `--engine 'no budget={"triggers":{"tokenBudget":false}}'`. With `--pauses`, the caches of all policies are cold where less than half of the

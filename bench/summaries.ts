@@ -1,6 +1,6 @@
 /**
  * Measures extractive summaries on recorded coding sessions. Run `npm run bench bench/summaries.ts`; it reads ../shared/data, prints three
- * tables and writes bench/results/summaries.json. It takes some minutes.
+ * tables and writes bench/results/summaries.json. It takes a few minutes.
  *
  * 1. Future values: at each compaction of the recorded client (a model wrote its summary), it extracts a summary of the same messages with the
  *    same number of tokens (o200k). The table shows how many of the values that the next 40 calls used are in each summary.

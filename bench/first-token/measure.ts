@@ -9,7 +9,7 @@ import { type Difference, difference, type Quantiles, quantiles, type Rounds } f
 export type MeasureOptions = {
   readonly format: Format;
   readonly body: Body;
-  /** Where the turn number changes from one request to the next. */
+  /** The messages whose turn number changes from one request to the next. */
   readonly renumbered: 'last' | 'everywhere';
   readonly rounds: number;
 };

@@ -25,12 +25,12 @@ export async function demo(args: DemoArgs, terminal: Terminal): Promise<number> 
   const folder = await mkdtemp(join(tmpdir(), 'leporello-demo-'));
   const stage = await setUp(folder);
   let stopped = false;
-  const forget = terminal.onStop(() => {
+  const removeStopListener = terminal.onStop(() => {
     stopped = true;
   });
   try {
     const client = chatClient(stage.url);
-    const started = performance.now();
+    const startedAt = performance.now();
     const turns: DemoTurn[] = [];
     if (!args.json) await terminal.out(opening(window, fractions));
     for await (const turn of playDemo({ ...stage, sample: sampleBody, client })) {
@@ -38,12 +38,12 @@ export async function demo(args: DemoArgs, terminal: Terminal): Promise<number> 
       turns.push(turn);
       if (stopped) return 130;
     }
-    const seconds = (performance.now() - started) / 1_000;
-    const sum = sumOf(turns, await givenBack(turns, stage.memory), seconds);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const sum = sumOf(turns, await countRestored(turns, stage.original), seconds);
     await terminal.out(args.json ? `${JSON.stringify({ total: sum })}\n` : closing(sum, window));
     return 0;
   } finally {
-    forget();
+    removeStopListener();
     await stage.tearDown();
     await rm(folder, { recursive: true, force: true });
   }
@@ -72,8 +72,8 @@ async function setUp(folder: string) {
   return {
     url,
     provider,
-    receipt: (id: string) => written(() => ask(`/_leporello/receipts/${id}`)),
-    memory: (id: string) => ask(`/_leporello/memory/${id}`),
+    receipt: (id: string) => waitForReceipt(() => ask(`/_leporello/receipts/${id}`)),
+    original: (id: string) => ask(`/_leporello/memory/${id}`),
     async tearDown(): Promise<void> {
       await server.close(0);
       await upstream.close();
@@ -84,28 +84,29 @@ async function setUp(folder: string) {
 }
 
 /** Asks until the receipt exists: it is written when its response has ended, which the client may notice slightly earlier. */
-async function written(ask: () => Promise<unknown>): Promise<Receipt> {
+async function waitForReceipt(ask: () => Promise<unknown>): Promise<Receipt> {
   for (let tries = 1; ; tries++) {
-    const found = (await ask()) as Receipt | { readonly error: unknown };
-    if ('id' in found) return found;
-    if (tries > 500) throw new Error(`The gateway has no receipt: ${JSON.stringify(found.error)}`);
+    const answer = (await ask()) as Receipt | { readonly error: unknown };
+    if ('id' in answer) return answer;
+    if (tries > 500)
+      throw new Error(`The gateway wrote no receipt within 5 seconds: ${JSON.stringify(answer.error)}`);
     await pause(10);
   }
 }
 
 /** Counts the folded texts that the gateway returns exactly as the client has them. */
-async function givenBack(
+async function countRestored(
   turns: readonly DemoTurn[],
-  memory: (id: string) => Promise<unknown>,
+  originalOf: (id: string) => Promise<unknown>,
 ): Promise<number> {
   let count = 0;
   for (const { id, original } of turns.flatMap((turn) => turn.folded)) {
-    if ((await memory(id)) === original) count += 1;
+    if ((await originalOf(id)) === original) count += 1;
   }
   return count;
 }
 
-function sumOf(turns: readonly DemoTurn[], back: number, seconds: number): DemoSum {
+function sumOf(turns: readonly DemoTurn[], restored: number, seconds: number): DemoSum {
   const before = turns.map((turn) => turn.tokensBefore);
   // A recall needs a second request: everything that was sent before, and the answer.
   const after = turns.flatMap(({ tokensAfter, recall }) =>
@@ -118,7 +119,7 @@ function sumOf(turns: readonly DemoTurn[], back: number, seconds: number): DemoS
     largestBefore: Math.max(...before),
     largestAfter: Math.max(...after),
     folded: turns.flatMap((turn) => turn.folded).length,
-    givenBack: back,
+    givenBack: restored,
     seconds,
   };
 }

@@ -25,7 +25,7 @@ type ChatCall = {
   readonly function: { readonly name: string; readonly arguments: string };
 };
 
-/** The conversation of an agent, as its client has it at the end. */
+/** The complete conversation of an agent, as its client has it at the end. */
 export const sampleBody: ChatBody = sampleFile;
 
 export interface ChatClient {
@@ -43,7 +43,7 @@ export function chatClient(url: string): ChatClient {
         body: JSON.stringify({ ...body, stream: true }),
       });
       if (!response.ok || response.body === null) {
-        throw new Error(`The gateway answered ${response.status}: ${await response.text()}`);
+        throw new Error(`The gateway responded with status ${response.status}: ${await response.text()}`);
       }
       return { message: await messageOf(chunksOf(response.body)), headers: response.headers };
     },
@@ -76,14 +76,14 @@ async function messageOf(chunks: AsyncIterable<Chunk>): Promise<ChatMessage> {
     const delta = choices[0]?.delta;
     content += delta?.content ?? '';
     for (const { index, id, function: called } of delta?.tool_calls ?? []) {
-      const begun = calls[index] ?? { id: id ?? '', type: 'function', function: { name: '', arguments: '' } };
-      const { name, arguments: json } = begun.function;
-      const grown = { name: name + (called?.name ?? ''), arguments: json + (called?.arguments ?? '') };
-      calls[index] = { ...begun, function: grown };
+      const call = calls[index] ?? { id: id ?? '', type: 'function', function: { name: '', arguments: '' } };
+      const { name, arguments: json } = call.function;
+      const extended = { name: name + (called?.name ?? ''), arguments: json + (called?.arguments ?? '') };
+      calls[index] = { ...call, function: extended };
     }
   }
-  const said = { role: 'assistant', content: content === '' ? null : content };
-  return calls.length === 0 ? said : { ...said, tool_calls: calls };
+  const message = { role: 'assistant', content: content === '' ? null : content };
+  return calls.length === 0 ? message : { ...message, tool_calls: calls };
 }
 
 /** The call whose result the model recalls, and the query for it. */
@@ -96,7 +96,8 @@ export function demoScript(sample: ChatBody): (body: ChatBody) => ChatMessage {
   let turn = 0;
   return (body) => {
     const reply = replies[turn];
-    if (reply === undefined) throw new Error(`The script has ${replies.length} turns.`);
+    if (reply === undefined)
+      throw new Error(`The script has only ${replies.length} turns, but got another request.`);
     if (turn < replies.length - 1) {
       turn += 1;
       return reply;

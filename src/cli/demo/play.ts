@@ -37,7 +37,7 @@ type Stage = {
 };
 
 export async function* playDemo({ sample, client, provider, receipt }: Stage): AsyncGenerator<DemoTurn> {
-  const seen = new Set<string>();
+  const shownIds = new Set<string>();
   const history: ChatMessage[] = [];
   let turn = 0;
   for (const message of sample.messages) {
@@ -48,19 +48,19 @@ export async function* playDemo({ sample, client, provider, receipt }: Stage): A
     turn += 1;
     const first = provider.received.length;
     const { message: reply, headers } = await client.send({ ...sample, messages: history });
-    const written = await receipt(headers.get('x-leporello-receipt') ?? '');
+    const entry = await receipt(headers.get('x-leporello-receipt') ?? '');
     const sent = provider.received[first]!;
-    const folded = stubsIn(sent, history).filter(({ id }) => !seen.has(id));
-    for (const { id } of folded) seen.add(id);
+    const folded = stubsIn(sent, history).filter(({ id }) => !shownIds.has(id));
+    for (const { id } of folded) shownIds.add(id);
     yield {
       turn,
       messages: history.length,
-      tokensBefore: written.tokensBefore ?? 0,
-      tokensAfter: written.tokensAfter ?? 0,
+      tokensBefore: entry.tokensBefore ?? 0,
+      tokensAfter: entry.tokensAfter ?? 0,
       folded,
-      recall: recallIn(provider.received[first + 1], written),
+      recall: recallIn(provider.received[first + 1], entry),
       reply,
-      ms: written.ms.prepare,
+      ms: entry.ms.prepare,
     };
     history.push(reply);
   }
@@ -105,7 +105,7 @@ export function turnText(turn: DemoTurn): string {
     after: count(turn.tokensAfter).padStart(6),
   };
   return [
-    `${number}  ${messages}  ${before} ${after}  ${sayingOf(turn.reply)}\n`,
+    `${number}  ${messages}  ${before} ${after}  ${summaryOf(turn.reply)}\n`,
     foldText(turn.folded),
     turn.recall === undefined ? '' : recallText(turn.recall, turn.reply),
   ].join('');
@@ -117,8 +117,9 @@ export type DemoSum = {
   readonly tokensAfter: number;
   readonly largestBefore: number;
   readonly largestAfter: number;
-  /** Number of texts that were folded, and of those that were restored exactly. */
+  /** Number of folded texts. */
   readonly folded: number;
+  /** Number of folded texts that were restored exactly. */
   readonly givenBack: number;
   readonly seconds: number;
 };
@@ -160,7 +161,7 @@ function recallText({ asked, tokens }: DemoRecall, reply: ChatMessage): string {
 }
 
 /** Returns the call that the agent makes, or the beginning of its text. */
-function sayingOf({ content, tool_calls }: ChatMessage): string {
+function summaryOf({ content, tool_calls }: ChatMessage): string {
   const call = tool_calls?.[0]?.function;
   const text = call === undefined ? `"${content ?? ''}` : `${call.name} ${call.arguments}`;
   const line = text.split('\n', 1)[0]!;
