@@ -4,7 +4,7 @@ import { offering, startStack } from './stack.ts';
 
 const recall = { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } } as const;
 
-it('a client that leaves while the model goes on after a recall finds the recall again', async () => {
+it('a client that disconnects while the model continues after a recall has the recall in its next request', async () => {
   const never = new Promise<never>(() => {});
   const replies: readonly Turn[] = [
     { type: 'turn', parts: [{ type: 'text', text: 'Let me look. ' }, recall] },
@@ -31,14 +31,14 @@ it('a client that leaves while the model goes on after a recall finds the recall
       ...(signal ? { signal } : {}),
     });
   const question = { role: 'user', content: 'How many errors?' };
-  const gone = new AbortController();
-  const response = await ask([question], gone.signal);
-  let heard = '';
+  const disconnect = new AbortController();
+  const response = await ask([question], disconnect.signal);
+  let received = '';
   for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
-    heard += piece;
-    if (heard.includes('are ')) break;
+    received += piece;
+    if (received.includes('are ')) break;
   }
-  gone.abort();
+  disconnect.abort();
   await stack.provider.requests[1]!.ended;
   const partial = { role: 'assistant', content: 'Let me look. There are ' };
   await expect

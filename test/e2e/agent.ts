@@ -1,8 +1,8 @@
-/** A small agent on each official SDK: sends, runs the tools that are called, sends again, until the model answers. */
+/** A small agent per official SDK: it sends requests and runs the called tools until the model answers. */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 
-/** What a client of the gateway saw. */
+/** What one client of the gateway received. */
 export type Run = {
   readonly answer: string;
   /** Names of the tools the client was asked to run, in order. */

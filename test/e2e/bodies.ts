@@ -1,25 +1,25 @@
-/** Request bodies for tests that speak to the gateway with plain fetch, in every format; what comes back is in replies.ts. */
+/** Request bodies in every format, for tests that call the gateway with plain fetch; replies.ts has the responses. */
 
 export const formats = ['chat', 'messages', 'responses', 'gemini'] as const;
 export type Format = (typeof formats)[number];
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What one format calls things. */
+/** The paths, fields and messages of one format. */
 type Shape = {
   readonly path: string;
-  /** Of a stream, where the path says so. */
+  /** The path of a streaming request, if it differs. */
   readonly streamPath?: string;
-  /** What asks for a stream in the body. */
+  /** The body fields that request a stream. */
   readonly stream: Fields;
-  /** The field that holds the conversation, and the one that holds what a message says. */
+  /** The field with the messages, and a message's field with its content. */
   readonly messages: string;
   readonly content: string;
   readonly settings: Fields;
   readonly user: (text: string) => unknown;
-  /** A call of the tool `run` and its result, as messages. */
+  /** Messages with a call of the tool `run` and its result. */
   readonly job: (id: string, result: string) => readonly unknown[];
-  /** Fields of a request with these standing instructions before these messages. */
+  /** Request fields with a system prompt and these messages. */
   readonly withRules: (text: string, messages: readonly unknown[]) => Fields;
 };
 
@@ -98,7 +98,7 @@ export const shapes: Readonly<Record<Format, Shape>> = {
   },
 };
 
-/** A request that offers one tool, so that the gateway adds its own. */
+/** Returns a request that offers one tool, so that the gateway adds the recall tool. */
 export function requestBody(format: Format, change: Fields = {}): string {
   const { settings, messages, user } = shapes[format];
   return JSON.stringify({ ...settings, [messages]: [user('Go')], ...change });
@@ -113,7 +113,7 @@ export function post(
   return send(url + shapes[format].path, body, headers);
 }
 
-/** The same request, to be answered with a stream. */
+/** Posts the same request as a streaming request. */
 export function postStream(url: string, format: Format, change: Fields = {}): Promise<Response> {
   const { path, streamPath, stream } = shapes[format];
   return send(url + (streamPath ?? path), requestBody(format, { ...stream, ...change }), {});
@@ -131,7 +131,7 @@ function send(
   });
 }
 
-/** A conversation of so many jobs, each with a result of about 1,000 tokens. */
+/** Returns a conversation with this many jobs, each with a result of about 1,000 tokens. */
 export function longBody(format: Format, jobs: number): string {
   const { messages, user, job } = shapes[format];
   const done = Array.from({ length: jobs }, (_, at) => job(`call_${at}`, result(at)));

@@ -1,4 +1,4 @@
-/** Marks for the provider's cache, through the whole gateway: a client that sets none has its prompt read from the cache all the same. */
+/** Tests that the gateway adds cache breakpoints for a client that sets none, so that its prompt is read from the cache. */
 import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import type { Reply } from '../support/fake-provider/script.ts';
@@ -27,8 +27,8 @@ const agent = {
   runTool: () => 'a line\n'.repeat(600),
 };
 
-/** What each response said was read from the cache, and written to it. */
-function cachedIn(usage: readonly unknown[]) {
+/** Returns the cache reads and writes that each response reported. */
+function cacheUsageOf(usage: readonly unknown[]) {
   const reported = usage as readonly Usage[];
   return {
     read: reported.map((each) => each.cache_read_input_tokens),
@@ -41,14 +41,14 @@ async function receipts({ url }: Stack): Promise<readonly Receipt[]> {
   return ((await response.json()) as { readonly receipts: readonly Receipt[] }).receipts;
 }
 
-describe('a client that marks nothing', () => {
+describe('a client that sets no cache breakpoints', () => {
   it.each([true, false])(
-    'reads all that was sent before from the cache, from the third request on (streaming: %s)',
+    'reads the whole earlier prompt from the cache, from the third request on (streaming: %s)',
     async (streaming) => {
       await using stack = await startStack([...['a', 'b', 'c', 'd'].map((path) => reads(path)), hello]);
       const { usage } = await runAnthropic({ ...agent, url: stack.url, streaming });
       expect(sent(stack).map(marksIn)).toEqual([0, 3, 3, 3, 3]);
-      const { read, written } = cachedIn(usage);
+      const { read, written } = cacheUsageOf(usage);
       expect([read[0], written[0], read[1]]).toEqual([0, 0, 0]);
       for (const at of [2, 3, 4]) expect(read[at]).toBe(read[at - 1]! + written[at - 1]!);
       expect(read.every((tokens, at) => at < 2 || tokens > read[at - 1]!)).toBe(true);
@@ -58,25 +58,25 @@ describe('a client that marks nothing', () => {
     },
   );
 
-  it('does so also where a turn has more blocks than the provider looks back', async () => {
+  it('does so if a turn has more blocks than the provider looks back', async () => {
     const many = Array.from({ length: 15 }, (_, at) => `${at}`);
     await using stack = await startStack([reads('a'), reads('b'), reads(...many), reads('c'), hello]);
     const { usage } = await runAnthropic({ ...agent, url: stack.url, streaming: true });
-    const { read, written } = cachedIn(usage);
+    const { read, written } = cacheUsageOf(usage);
     for (const at of [2, 3, 4]) expect(read[at]).toBe(read[at - 1]! + written[at - 1]!);
   });
 
-  it('does so where the model recalls in between, and where folds are made', async () => {
+  it('does so with recalls and folds in between', async () => {
     const jobs = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((path) => reads(path));
     await using stack = await startStack([...jobs.slice(0, 4), recalls, ...jobs.slice(4), recalls, hello], {
       ...offering,
       triggers: { tokenBudget: { trigger: 14_000, target: 5_000 } },
-      // All results are the same here.
+      // All results are equal in this test.
       shrinks: { lossless: false, repeats: false },
     });
     const { toolsRun, answer } = await runAnthropic({ ...agent, url: stack.url, streaming: true });
     expect([toolsRun.length, answer]).toEqual([8, 'Hello.']);
-    // The continuation of a recall has the marks of the request it continues; where a fold is made, what was newest is not there any more.
+    // The continuation after a recall has the breakpoints of its request. A fold removes the message with the newest one.
     expect(sent(stack).map(marksIn)).toEqual([0, 3, 3, 3, 3, 3, 2, 3, 3, 3, 3]);
     const done = (await receipts(stack)).toReversed();
     const made = done.filter(({ steps }) => steps.length > 0);
@@ -88,13 +88,13 @@ describe('a client that marks nothing', () => {
     expect(read.slice(2).every((tokens) => tokens > 0)).toBe(true);
   });
 
-  it('gets none where that is turned off', async () => {
+  it('gets none if the setting is off', async () => {
     await using stack = await startStack([reads('a'), reads('b'), hello], { cacheMarks: false });
     await runAnthropic({ ...agent, url: stack.url, streaming: true });
     expect(sent(stack).map(marksIn)).toEqual([0, 0, 0]);
   });
 
-  it('has its own bytes sent where the provider does not take marks, and no marks from then on', async () => {
+  it('has its own bytes sent if the provider refuses breakpoints, and gets none from then on', async () => {
     await using stack = await startStack(
       ({ body }) =>
         JSON.stringify(body).includes('cache_control')
@@ -114,7 +114,7 @@ describe('a client that marks nothing', () => {
   });
 });
 
-it("a client's own marks go out as they came, and none beside them", async () => {
+it("a client's own breakpoints are sent unchanged, and none are added", async () => {
   await using stack = await startStack(() => hello, { offerRecall: 'never', shrinks: false });
   for (const jobs of [5, 6, 7]) {
     const { messages, tools } = JSON.parse(longBody('messages', jobs)) as {

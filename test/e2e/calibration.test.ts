@@ -1,4 +1,4 @@
-/** What the gateway learns from the usage that providers report, in every format, streamed and plain. */
+/** Tests that the gateway calibrates token counts with the usage that providers report, in every format, streamed and not. */
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../src/receipts/receipt.ts';
@@ -14,8 +14,8 @@ const says = (input: number, recalls = false): Turn => ({
   usage: { input, cacheRead: Math.min(input, 2_000), output: 10 },
 });
 
-/** Results as they came: their tokens were counted by hand. */
-const asTheyCome = { ...offering, shrinks: false } as const;
+/** Sends results unchanged, because their tokens were counted by hand. */
+const unchangedResults = { ...offering, shrinks: false } as const;
 
 async function receiptOf(stack: Stack, response: Response): Promise<Receipt> {
   expect(response.status).toBe(200);
@@ -34,8 +34,8 @@ describe.each(formats)('a gateway for %s requests', (format) => {
         ? post(stack.url, format, longBody(format, jobs))
         : postStream(stack.url, format, JSON.parse(longBody(format, jobs)) as Record<string, unknown>);
 
-    it('tells how far off a count was, and counts the next request by what was reported', async () => {
-      await using stack = await startStack([says(9_000), says(10_700), says(12_400)], asTheyCome);
+    it('reports the error of a count, and corrects the next count by the reported usage', async () => {
+      await using stack = await startStack([says(9_000), says(10_700), says(12_400)], unchangedResults);
       const prompts: Receipt['prompt'][] = [];
       for (const jobs of [5, 6, 7]) {
         const receipt = await receiptOf(stack, await ask(stack, jobs));
@@ -53,32 +53,32 @@ describe.each(formats)('a gateway for %s requests', (format) => {
       expect(Math.abs(third!.errorPercent)).toBeLessThan(3);
     });
 
-    it('learns from the first round of a request alone: what was recalled was not counted with it', async () => {
-      await using stack = await startStack([says(9_000, true), says(9_600), says(9_000)], asTheyCome);
+    it('learns only from the first round of a request, because recalled text was not counted', async () => {
+      await using stack = await startStack([says(9_000, true), says(9_600), says(9_000)], unchangedResults);
       const [recalled, next] = [
         await receiptOf(stack, await ask(stack, 5)),
         await receiptOf(stack, await ask(stack, 5)),
       ];
       expect(stack.provider.requests.length).toBe(3);
       expect([recalled.prompt?.reported, recalled.usage?.input]).toEqual([9_000, 18_600]);
-      // The recall stands in the next request, should the client have kept the reply it belongs to; here it did not.
+      // The recall would be in the next request if the client had kept the reply; here it did not.
       expect([next.prompt?.expected, next.prompt?.counted]).toEqual([9_000, recalled.prompt?.counted]);
     });
   });
 
-  it('learns also from what it does not touch', async () => {
+  it('learns from bypassed requests, too', async () => {
     const reported = 9_000;
-    await using stack = await startStack(() => says(reported), asTheyCome);
+    await using stack = await startStack(() => says(reported), unchangedResults);
     const bypassed = await post(stack.url, format, longBody(format, 5), { 'x-leporello-bypass': '1' });
     expect((await receiptOf(stack, bypassed)).prompt).toBeUndefined();
     const { prompt } = await receiptOf(stack, await post(stack.url, format, longBody(format, 5)));
-    // But for the tool that the second has more.
+    // The difference is the recall tool of the second request.
     expect(prompt!.expected).toBeGreaterThan(reported);
     expect(prompt!.expected).toBeLessThan(reported + 400);
   });
 
-  it('takes nothing for reported where a server reports nothing', async () => {
-    await using stack = await startStack(() => says(0), asTheyCome);
+  it('has no reported count if a server reports nothing', async () => {
+    await using stack = await startStack(() => says(0), unchangedResults);
     const prompts = [
       await receiptOf(stack, await post(stack.url, format, longBody(format, 5))),
       await receiptOf(stack, await post(stack.url, format, longBody(format, 5))),
@@ -86,8 +86,8 @@ describe.each(formats)('a gateway for %s requests', (format) => {
     expect(prompts).toEqual([undefined, undefined]);
   });
 
-  it('forgets it at a restart', async () => {
-    await using stack = await startStack(() => says(9_000), asTheyCome);
+  it('forgets the correction at a restart', async () => {
+    await using stack = await startStack(() => says(9_000), unchangedResults);
     const countedAndExpected = async (of: Format) => {
       const { prompt } = await receiptOf(stack, await post(stack.url, of, longBody(of, 5)));
       return prompt!.expected - prompt!.counted;
@@ -118,7 +118,7 @@ async function answering(reply: object) {
   };
 }
 
-/** Usage of a call in which the provider ran a tool of its own and read 12,200 tokens, 5,000 of them the prompt. */
+/** Replies of a provider that ran its own tool and read 12,200 tokens, 5,000 of them the prompt. */
 const withOwnTool: readonly (readonly [Format, object, number | undefined])[] = [
   [
     'gemini',
@@ -152,10 +152,10 @@ const withOwnTool: readonly (readonly [Format, object, number | undefined])[] = 
   ],
 ];
 
-describe.each(withOwnTool)('a reply of %s for which the provider ran a tool', (format, reply, learned) => {
-  it('is paid as reported, and corrects counts by the prompt alone or not at all', async () => {
+describe.each(withOwnTool)('a %s reply for which the provider ran a tool', (format, reply, learned) => {
+  it('costs what is reported, and corrects counts by the prompt alone or not at all', async () => {
     await using provider = await answering(reply);
-    await using stack = await startStack([], asTheyCome, { upstreamUrl: provider.url });
+    await using stack = await startStack([], unchangedResults, { upstreamUrl: provider.url });
     const first = await receiptOf(stack, await post(stack.url, format, longBody(format, 5)));
     const next = await receiptOf(stack, await post(stack.url, format, longBody(format, 5)));
     expect(first.usage?.input).toBe(12_200);

@@ -1,4 +1,4 @@
-/** Clients that compress their requests: folded like all others, and sent on as they came where nothing changes. */
+/** Tests compressed requests: they are folded like all others, and unchanged ones are sent with their original bytes. */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../src/receipts/receipt.ts';
@@ -26,8 +26,8 @@ async function newestReceipt({ url }: Stack): Promise<Receipt> {
   return ((await response.json()) as { receipts: Receipt[] }).receipts[0]!;
 }
 
-describe.each(formats)('a compressed request of %s', (format) => {
-  it.each(codings)('is folded as it would be without %s, and sent uncompressed', async (coding, pack) => {
+describe.each(formats)('a compressed %s request', (format) => {
+  it.each(codings)('is folded as without %s, and sent uncompressed', async (coding, pack) => {
     await using stack = await startStack(() => hello, small);
     const body = longBody(format, 30);
     const packed = await post(stack.url, format, pack(body), { 'content-encoding': coding });
@@ -37,7 +37,7 @@ describe.each(formats)('a compressed request of %s', (format) => {
     expect(sent(stack).body.length).toBeLessThan(body.length / 2);
   });
 
-  it.each(codings)('with nothing to fold goes out in the very bytes of %s', async (coding, pack) => {
+  it.each(codings)('with nothing to fold is sent with its original %s bytes', async (coding, pack) => {
     await using stack = await startStack(() => hello, { offerRecall: 'never' });
     const wire = pack(requestBody(format));
     await post(stack.url, format, wire, { 'content-encoding': coding });
@@ -48,7 +48,7 @@ describe.each(formats)('a compressed request of %s', (format) => {
     });
   });
 
-  it('that cannot be unpacked goes out as it came, and the receipt says why', async () => {
+  it('that cannot be decompressed is sent unchanged, and the receipt says why', async () => {
     await using stack = await startStack(() => hello);
     const body = requestBody(format);
     const twice = new Uint8Array(brotliCompressSync(gzipSync(body)));
@@ -64,14 +64,14 @@ describe.each(formats)('a compressed request of %s', (format) => {
     }
   });
 
-  it('that would be too large once unpacked is answered 413, and is never sent', async () => {
+  it('that is too large when decompressed is answered 413 and not sent', async () => {
     await using stack = await startStack(() => hello, { maxBodyBytes: 100_000 });
     const bomb = new Uint8Array(gzipSync(new Uint8Array(1024 * 1024)));
     const response = await post(stack.url, format, bomb, { 'content-encoding': 'gzip' });
     expect([response.status, stack.provider.requests.length]).toEqual([413, 0]);
   });
 
-  it('that the provider takes only as it came is sent again in its own bytes', async () => {
+  it('that the provider refuses when folded is sent again with its original bytes', async () => {
     const wire = new Uint8Array(gzipSync(longBody(format, 30)));
     await using stack = await startStack(
       () => ({ type: 'error', status: 400, body: { error: { message: 'messages: something is odd' } } }),
@@ -86,7 +86,7 @@ describe.each(formats)('a compressed request of %s', (format) => {
   });
 });
 
-it('a recall in the reply to a compressed request is answered in a request without compression', async () => {
+it('a recall in the reply to a compressed request is answered in an uncompressed request', async () => {
   const recall = { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0' } } as const;
   await using stack = await startStack([{ type: 'turn', parts: [recall] }, hello], offering);
   const wire = new Uint8Array(zstdCompressSync(requestBody('messages')));

@@ -1,10 +1,10 @@
-/** A proxy in front of a server that counts round trips: how often something is sent after something was answered. */
+/** A proxy that counts round trips to a server. A round trip begins with the first data sent after an answer. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 export type CountingProxy = AsyncDisposable & {
   readonly port: number;
-  /** Round trips since the last call. */
+  /** Returns the round trips since the last call. */
   taken(): number;
 };
 

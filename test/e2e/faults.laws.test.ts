@@ -10,16 +10,16 @@ import { startStack } from './stack.ts';
 const hello = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }) as const;
 const small = { models: { '*': { window: 12_000 } } };
 
-/** What a provider's error body holds in every shape. */
+/** The common part of all providers' error bodies. */
 type ErrorBody = { readonly error: { readonly message: string } };
 
 describe.each(formats)('no %s request is lost', (format) => {
   const { messages, content, user, withRules } = shapes[format];
-  const said = replies[format];
+  const expected = replies[format];
 
   it.each([
-    ['what is not JSON', 'not json at all'],
-    ['JSON cut short', requestBody(format).slice(0, -5)],
+    ['a body that is not JSON', 'not json at all'],
+    ['truncated JSON', requestBody(format).slice(0, -5)],
     ['an array', '[1,2,3]'],
     ['messages of the wrong type', requestBody(format, { [messages]: { role: 7 } })],
     ['a message of the wrong type', requestBody(format, { [messages]: [7] })],
@@ -28,7 +28,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     ['tools of the wrong type', requestBody(format, { tools: 'none' })],
     ['an empty body', ''],
     ['a key that occurs twice', `{"${messages}":[],"${messages}":[]}`],
-  ])('%s goes to the provider as it came, and so does its refusal', async (_, body) => {
+  ])('%s is sent to the provider unchanged, and its refusal is returned unchanged', async (_, body) => {
     await using stack = await startStack(hello);
     const direct = await post(stack.provider.url, format, body);
     const through = await post(stack.url, format, body);
@@ -38,7 +38,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(through.headers.get('x-leporello-outcome')).toBe('untouched');
   });
 
-  it("orphan results and repeated call ids are the client's own affair", async () => {
+  it('results without a call and repeated call ids are left to the provider', async () => {
     await using stack = await startStack(hello, small);
     const body = JSON.parse(longBody(format, 30)) as Record<string, object[]>;
     const all = body[messages]!;
@@ -54,7 +54,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(orphan.status).toBe(400);
   });
 
-  it("a body over the limit is answered 413 in the provider's shape", async () => {
+  it("a body over the limit is answered 413 in the provider's format", async () => {
     await using stack = await startStack(hello);
     const body = new Blob([
       requestBody(format).slice(0, -1),
@@ -65,14 +65,14 @@ describe.each(formats)('no %s request is lost', (format) => {
     const response = await post(stack.url, format, body);
     expect(response.status).toBe(413);
     const { error } = (await response.json()) as ErrorBody;
-    expect(error).toMatchObject(said.bodyTooLarge);
+    expect(error).toMatchObject(expected.bodyTooLarge);
     expect(error.message).toBe(
       'The body is larger than the limit of 67108864 bytes. Send a smaller body or raise the limit.',
     );
     expect(stack.provider.requests.length).toBe(0);
   });
 
-  it.each([429, 500, 529])('status and body of an upstream %i come back unchanged', async (status) => {
+  it.each([429, 500, 529])('status and body of an upstream %i are returned unchanged', async (status) => {
     const body = { error: { type: 'some_error', message: 'Try later.', big: '12345678901234567890' } };
     await using stack = await startStack(() => ({
       type: 'error',
@@ -86,8 +86,8 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(await response.json()).toEqual(body);
   });
 
-  it("an overflow that no fold could prevent is the provider's own error, and says what is too large", async () => {
-    const error = { message: said.overflow, type: 'invalid_request_error', code: 'some_code' };
+  it("an overflow that no fold can prevent is the provider's own error, and names the parts that are too large", async () => {
+    const error = { message: expected.overflow, type: 'invalid_request_error', code: 'some_code' };
     await using stack = await startStack(
       () => ({ type: 'error', status: 400, body: { type: 'error', error } }),
       { models: { '*': { window: 2_000 } } },
@@ -95,27 +95,27 @@ describe.each(formats)('no %s request is lost', (format) => {
     const body = withRules('Obey. '.repeat(5_000), [user('Go')]);
     const response = await post(stack.url, format, requestBody(format, body));
     expect(response.status).toBe(400);
-    const told = (await response.json()) as { error: Record<string, string> };
-    expect(told.error).toMatchObject({ type: 'invalid_request_error', code: 'some_code' });
+    const refusal = (await response.json()) as { error: Record<string, string> };
+    expect(refusal.error).toMatchObject({ type: 'invalid_request_error', code: 'some_code' });
     expect(
-      told.error['message']!.startsWith(
-        `${said.overflow} Leporello could not fold the request any further: `,
+      refusal.error['message']!.startsWith(
+        `${expected.overflow} Leporello could not fold the request any further: `,
       ),
     ).toBe(true);
-    expect(told.error['message']).toMatch(said.rulesTooLarge);
+    expect(refusal.error['message']).toMatch(expected.rulesTooLarge);
   });
 
-  it("an upstream that is down is a 502 in the provider's shape", async () => {
+  it("an upstream that is down is a 502 in the provider's format", async () => {
     await using stack = await startStack(hello, {}, { upstreamUrl: 'http://127.0.0.1:9' });
     const response = await post(stack.url, format, requestBody(format));
     expect(response.status).toBe(502);
     expect(response.headers.get('x-leporello-receipt')).not.toBeNull();
     const { error } = (await response.json()) as ErrorBody;
-    expect(error).toMatchObject(said.upstreamDown);
+    expect(error).toMatchObject(expected.upstreamDown);
     expect(error.message).toContain('127.0.0.1:9');
   });
 
-  it('a store that cannot write costs a fold that only saves money, not the request', async () => {
+  it('a store that cannot write prevents a fold that only saves money, but not the request', async () => {
     const refuse = () => Promise.reject(new LeporelloError('store-failed', 'The file is read-only.'));
     const store = { ...inMemoryStore(), putMany: refuse, putUnless: refuse };
     await using stack = await startStack(
@@ -134,7 +134,7 @@ describe.each(formats)('no %s request is lost', (format) => {
   it.each([
     ['rejects', () => Promise.reject(new LeporelloError('store-failed', 'The file is read-only.'))],
     ['never answers', () => new Promise<never>(() => {})],
-  ])('a store that %s costs nothing when the request would not fit', async (_, answer) => {
+  ])('a store that %s does not prevent the fold of a request that would not fit', async (_, answer) => {
     const broken = { getMany: answer, getFirst: answer, putMany: answer, putUnless: answer };
     const store = { ...inMemoryStore(), ...broken };
     await using stack = await startStack(hello, { ...small, prepareDeadlineMs: 30 }, { store });
@@ -150,7 +150,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(sent().length).toBeLessThan(longBody(format, 31).length);
   });
 
-  it('a fold that is still being written when time is over is sent as it is recorded', async () => {
+  it('a fold that is still being recorded at the deadline is sent as recorded', async () => {
     const late = inMemoryStore();
     const store: Store = {
       ...late,
@@ -169,7 +169,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(again).toBe(first);
   });
 
-  it('a store that hangs costs the deadline, not the request', async () => {
+  it('a store that hangs delays the request until the deadline and does not lose it', async () => {
     const store = { ...inMemoryStore(), getMany: () => new Promise<never>(() => {}) };
     await using stack = await startStack(hello, { prepareDeadlineMs: 20 }, { store });
     const response = await post(stack.url, format, requestBody(format));
@@ -178,7 +178,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toBe(requestBody(format));
   });
 
-  it('a store that hangs as it writes costs a request without a fold nothing but a moment', async () => {
+  it('a store that hangs on writes does not make a request without a fold fail', async () => {
     const store = { ...inMemoryStore(), putUnless: () => new Promise<never>(() => {}) };
     await using stack = await startStack(hello, {}, { store });
     const response = await post(stack.url, format, requestBody(format));
@@ -186,7 +186,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(response.headers.get('x-leporello-outcome')).not.toBe('failed');
   });
 
-  it('a 200 in a shape nobody knows goes to the client as it is', async () => {
+  it('a 200 in an unknown format is returned unchanged', async () => {
     const chunks = ['{"weird":', 'true}'];
     await using stack = await startStack(() => ({
       type: 'raw',

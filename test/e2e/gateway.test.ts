@@ -10,14 +10,14 @@ const sentTo = (stack: { provider: { requests: readonly { body: Uint8Array }[] }
   new TextDecoder().decode(stack.provider.requests[at]!.body);
 
 describe.each(formats)('a %s request through the gateway', (format) => {
-  it('is not touched with x-leporello-bypass: 1', async () => {
+  it('is not changed with x-leporello-bypass: 1', async () => {
     await using stack = await startStack(hello, small);
     const response = await post(stack.url, format, longBody(format, 30), { 'x-leporello-bypass': '1' });
     expect(response.headers.get('x-leporello-outcome')).toBe('untouched');
     expect(sentTo(stack)).toBe(longBody(format, 30));
   });
 
-  it("keeps the client's credentials and headers, and none of ours", async () => {
+  it("is sent with the client's credentials and headers, without the gateway's own", async () => {
     await using stack = await startStack(hello);
     await post(stack.url, format, requestBody(format), {
       'x-custom': 'a, b',
@@ -32,7 +32,7 @@ describe.each(formats)('a %s request through the gateway', (format) => {
     expect(headers.get('content-length')).toBe(String(stack.provider.requests[0]!.body.length));
   });
 
-  it('is compacted, with receipt and memory for its own credential alone', async () => {
+  it('is compacted; its receipt and originals are only for its own credential', async () => {
     await using stack = await startStack(hello, { ...small, adminToken: 'operator-operator' });
     const response = await post(stack.url, format, longBody(format, 30), {
       'x-leporello-session': 'session-1',
@@ -68,21 +68,21 @@ describe.each(formats)('a %s request through the gateway', (format) => {
     expect(await (await get('/_leporello/receipts', 'other')).json()).toEqual({ receipts: [] });
   });
 
-  it('is not continued when the reply was cut off within a recall', async () => {
+  it('is not continued if the reply was cut off in a recall', async () => {
     const parts = [
       { type: 'text', text: 'Half a ' },
       { type: 'tool-call', name: 'read_memory', arguments: { id: 'mem_0000000000000000' } },
     ] as const;
-    const { finish, told } = replies[format].cutOff;
+    const { finish, reported } = replies[format].cutOff;
     await using stack = await startStack(() => ({ type: 'turn', parts, finish }), offering);
     const text = await (await post(stack.url, format, requestBody(format))).text();
     expect(stack.provider.requests.length).toBe(1);
     expect(text).toContain('Half a ');
-    expect(text).toContain(told);
+    expect(text).toContain(reported);
     expect(withoutEcho(text)).not.toContain('read_memory');
   });
 
-  it('writes neither content nor credentials to the log', async () => {
+  it('leaves neither content nor credentials in the log', async () => {
     await using stack = await startStack(hello, { ...small, prepareDeadlineMs: 1 });
     await post(stack.url, format, longBody(format, 60), { authorization: 'Bearer very-secret' });
     expect(stack.logged.join('\n')).not.toMatch(/very-secret|took 7 ms/);
@@ -113,7 +113,7 @@ describe('the gateway', () => {
     expect(sentTo(stack, 0).length).toBeLessThan(body.length / 2);
   });
 
-  it('passes anything else under /v1 through, bytes and all', async () => {
+  it('passes other paths under /v1 through, byte for byte', async () => {
     await using stack = await startStack(hello);
     const odd = '{"model" : "m",  "input": 12345678901234567890 }';
     const response = await fetch(`${stack.url}/v1/embeddings?x=1`, {
@@ -127,7 +127,7 @@ describe('the gateway', () => {
     expect(response.headers.get('x-leporello-outcome')).toBeNull();
   });
 
-  it('says where it serves to whoever comes elsewhere', async () => {
+  it('explains its paths to a client that calls another one', async () => {
     await using stack = await startStack(hello);
     const response = await fetch(`${stack.url}/v2/nothing`);
     expect(response.status).toBe(404);
@@ -142,14 +142,14 @@ describe('the gateway', () => {
     });
   });
 
-  it('lets a client look first whether somebody is there, as some do', async () => {
+  it('answers a HEAD request, with which some clients check the server', async () => {
     await using stack = await startStack(hello);
     const looked = await fetch(stack.url, { method: 'HEAD' });
     expect([looked.status, await looked.text()]).toEqual([404, '']);
     expect((await post(stack.url, 'messages', requestBody('messages'))).status).toBe(200);
   });
 
-  it('tells that it is alive and ready', async () => {
+  it('reports that it is alive and ready', async () => {
     await using stack = await startStack(hello);
     expect(await (await fetch(`${stack.url}/healthz`)).json()).toEqual({ status: 'ok' });
     expect(await (await fetch(`${stack.url}/readyz`)).json()).toEqual({ status: 'ready' });

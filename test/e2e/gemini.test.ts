@@ -24,7 +24,7 @@ function bodyOf(jobs: number): string {
   });
 }
 
-/** Recalls the first memory it sees a stub of, once, then answers with what it got. */
+/** Recalls the first original that it sees a stub of, once, then answers with its content. */
 function script({ body }: ScriptRequest): Turn {
   const text = JSON.stringify(body);
   const memory = /mem_[0-9a-z]{16}/.exec(text)?.[0];
@@ -50,9 +50,9 @@ const post = (url: string, action: string, body: string) =>
     body,
   });
 
-describe('Gemini through the gateway', () => {
+describe('Gemini requests through the gateway', () => {
   it.each(['generateContent', 'streamGenerateContent?alt=sse'])(
-    'folds, and answers a recall privately: %s',
+    'are folded, and recalls are answered privately: %s',
     async (action) => {
       await using stack = await startStack(script, { models: { '*': { window: 12_000 } } });
       const response = await post(stack.url, action, bodyOf(30));
@@ -68,7 +68,7 @@ describe('Gemini through the gateway', () => {
     },
   );
 
-  it('counts what would be sent, and passes the rest', async () => {
+  it('are counted as they would be sent; other actions pass through', async () => {
     await using stack = await startStack(script, { models: { '*': { window: 12_000 } } });
     await post(stack.url, 'countTokens', bodyOf(30));
     await post(stack.url, 'streamGenerateContent', bodyOf(30));

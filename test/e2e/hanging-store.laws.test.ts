@@ -1,4 +1,4 @@
-/** A store that hangs, at every point of a request in turn: the client has its reply, whole and in its format, all the same. */
+/** Tests a store that hangs at each point of a request: the client still receives its complete reply in its format. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
@@ -17,9 +17,9 @@ import { replies } from './replies.ts';
 import { offering, startStack } from './stack.ts';
 
 const small = { models: { '*': { window: 12_000 } } };
-/** Folds what would fit. */
+/** Folds requests that would fit, to save money. */
 const budget = { tokenBudget: { trigger: 6_000, target: 3_000, buffer: 1 }, cacheRent: false } as const;
-/** No test lasts that long: where a store has this deadline, what keeps a reply from hanging is another bound. */
+/** A deadline in ms that no test reaches: with it, another limit must keep a reply from hanging. */
 const never = 60 * 60 * 1_000;
 const hour = { storeDeadlineMs: never, prepareDeadlineMs: never };
 
@@ -31,22 +31,22 @@ const recalls: TurnPart = {
   arguments: { id: 'mem_0000000000000000' },
 };
 
-/** A store that hangs from when it is told: as it is read, as it is written, or both. */
+/** Returns a store whose reads, writes or both hang once the test says so. */
 function stuckStore(hanging: 'reads' | 'writes' | 'all' | 'nothing' = 'nothing') {
-  const whole = inMemoryStore();
+  const working = inMemoryStore();
   let now = hanging;
   const unless =
     <A extends readonly unknown[], T>(kind: 'reads' | 'writes', call: (...args: A) => Promise<T>) =>
     (...args: A): Promise<T> =>
       now === kind || now === 'all' ? new Promise<T>(() => {}) : call(...args);
   const store: Store = {
-    ...whole,
-    get: unless('reads', whole.get),
-    getMany: unless('reads', whole.getMany),
-    getFirst: unless('reads', whole.getFirst),
-    putMany: unless('writes', whole.putMany),
-    putUnless: unless('writes', whole.putUnless),
-    delete: unless('writes', whole.delete),
+    ...working,
+    get: unless('reads', working.get),
+    getMany: unless('reads', working.getMany),
+    getFirst: unless('reads', working.getFirst),
+    putMany: unless('writes', working.putMany),
+    putUnless: unless('writes', working.putUnless),
+    delete: unless('writes', working.delete),
   };
   return { store, hang: (what: typeof hanging) => void (now = what) };
 }
@@ -61,7 +61,7 @@ describe.each(formats)('a %s request while the store hangs', (format) => {
     ['the deadline of the store', { storeDeadlineMs: 20, prepareDeadlineMs: never }],
     ['the deadline of the fold', { storeDeadlineMs: never, prepareDeadlineMs: 50 }],
   ])(
-    'before the fold costs %s: it is sent as it came, or folded without the store where it would not fit',
+    'before the fold waits for %s, then is sent unchanged, or folded without the store if it would not fit',
     async (_, deadlines) => {
       const { store } = stuckStore('all');
       for (const [settings, outcome] of [
@@ -80,7 +80,7 @@ describe.each(formats)('a %s request while the store hangs', (format) => {
     },
   );
 
-  it('while the fold is recorded is sent, and the reply arrives', async () => {
+  it('while the fold is recorded is sent, and its reply arrives', async () => {
     const { store } = stuckStore('writes');
     const settings = { ...small, storeDeadlineMs: 20, prepareDeadlineMs: never };
     await using stack = await startStack(() => says('Hello.'), settings, { store });
@@ -89,7 +89,7 @@ describe.each(formats)('a %s request while the store hangs', (format) => {
     expect(await response.text()).toContain('Hello.');
   });
 
-  it('while it is written what it was sent with has its reply', async () => {
+  it('while its sent edits are recorded gets its reply', async () => {
     const { store } = stuckStore('writes');
     await using stack = await startStack(() => says('Hello.'), hour, { store });
     for (const request of [post(stack.url, format, requestBody(format)), postStream(stack.url, format)]) {
@@ -99,7 +99,7 @@ describe.each(formats)('a %s request while the store hangs', (format) => {
     }
   });
 
-  it('after its fold was refused has its reply, and this process leaves the conversation alone', async () => {
+  it('after its fold was refused gets its reply, and this process folds the conversation no more', async () => {
     const { store, hang } = stuckStore();
     const script = (request: ScriptRequest): Reply => {
       if (!JSON.stringify(request.body).includes('[Folded')) return says('Hello.');
@@ -119,7 +119,7 @@ describe.each(formats)('a %s request while the store hangs', (format) => {
   });
 
   it.each([true, false])(
-    'at the end of a reply with a recall has all of it, and this process knows the recall (a stream: %s)',
+    'at the end of a reply with a recall gets the complete reply, and this process knows the recall (streamed: %s)',
     async (streaming) => {
       const { store, hang } = stuckStore();
       const script = ({ index }: ScriptRequest): Reply => {
@@ -145,7 +145,7 @@ describe.each(formats)('a %s request while the store hangs', (format) => {
   );
 });
 
-/** The client's copy of a reply in words. */
+/** Returns the client's copy of a text reply. */
 function copyOf(format: Format, text: string): unknown {
   if (format === 'gemini') return { role: 'model', parts: [{ text }] };
   if (format === 'responses')
@@ -153,7 +153,7 @@ function copyOf(format: Format, text: string): unknown {
   return { role: 'assistant', content: text };
 }
 
-it('a kept reply that cannot be recorded holds up neither its own end nor the request that goes on from it', async () => {
+it('a provider-stored reply that cannot be recorded delays neither its own end nor the request that continues it', async () => {
   const { store, hang } = stuckStore();
   const script = ({ index }: ScriptRequest): Reply => {
     if (index === 0) return { type: 'turn', parts: [recalls] };
@@ -167,13 +167,13 @@ it('a kept reply that cannot be recorded holds up neither its own end nor the re
   const second = await post(stack.url, 'responses', next);
   expect(second.status).toBe(200);
   expect(await second.text()).toContain('Yes.');
-  const { previous_response_id: goesOnFrom } = JSON.parse(sentText(stack.provider.requests[2]!)) as {
+  const { previous_response_id: continued } = JSON.parse(sentText(stack.provider.requests[2]!)) as {
     previous_response_id: string;
   };
-  expect(goesOnFrom).not.toBe(name);
+  expect(continued).not.toBe(name);
 });
 
-it('a recall that fails to be kept after the reply is told in the log', async () => {
+it('a recall that cannot be stored after the reply is logged', async () => {
   const { store, hang } = stuckStore();
   const script = ({ index }: ScriptRequest): Reply => {
     if (index === 0) return { type: 'turn', parts: [recalls] };
@@ -189,7 +189,7 @@ it('a recall that fails to be kept after the reply is told in the log', async ()
     );
 });
 
-it('the own paths of the gateway say that the store cannot be read', async () => {
+it("the gateway's own paths report that the store cannot be read", async () => {
   const { store } = stuckStore('all');
   await using stack = await startStack(() => says('Hello.'), { storeDeadlineMs: 20 }, { store });
   const ready = await fetch(`${stack.url}/readyz`);
@@ -205,8 +205,8 @@ it('the own paths of the gateway say that the store cannot be read', async () =>
   expect((await fetch(`${stack.url}/healthz`)).status).toBe(200);
 });
 
-it('a store that answers after two seconds loses no request, and costs those after the first few no wait', async () => {
-  const whole = inMemoryStore();
+it('a store that answers after 2 s loses no request, and delays only the first few', async () => {
+  const working = inMemoryStore();
   let asked = 0;
   const slowly =
     <A extends readonly unknown[], T>(call: (...args: A) => Promise<T>) =>
@@ -216,12 +216,12 @@ it('a store that answers after two seconds loses no request, and costs those aft
       return call(...args);
     };
   const store: Store = {
-    ...whole,
-    get: slowly(whole.get),
-    getMany: slowly(whole.getMany),
-    getFirst: slowly(whole.getFirst),
-    putMany: slowly(whole.putMany),
-    putUnless: slowly(whole.putUnless),
+    ...working,
+    get: slowly(working.get),
+    getMany: slowly(working.getMany),
+    getFirst: slowly(working.getFirst),
+    putMany: slowly(working.putMany),
+    putUnless: slowly(working.putUnless),
   };
   await using stack = await startStack(
     () => says('Hello.'),
@@ -235,11 +235,11 @@ it('a store that answers after two seconds loses no request, and costs those aft
     expect(await response.text()).toContain('Hello.');
     seen.push(asked);
   }
-  // Each request asks two or three times at once; after three slow answers nothing more is asked for five seconds.
+  // Each request makes two or three calls at once. After three slow answers there are no calls for 5 s.
   expect(seen.at(-1)! - seen[1]!).toBeLessThanOrEqual(2);
 });
 
-it('a SQLite file that another process has locked for 3 seconds loses no request', async () => {
+it('a SQLite file that another process locks for 3 s loses no request', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'leporello-locked-'));
   const file = join(folder, 'memory.db');
   const store = await sqliteStore({ file });
@@ -260,7 +260,7 @@ it('a SQLite file that another process has locked for 3 seconds loses no request
       expect(await response.text()).toContain('Hello.');
     }
     other.close();
-    // Each time a longer one: a request that was sent without a fold goes out so again.
+    // Each request is longer, because a request that was sent without a fold is repeated without one.
     let jobs = 100;
     const outcome = async () => {
       const response = await post(stack.url, 'chat', longBody('chat', jobs++));
@@ -272,9 +272,9 @@ it('a SQLite file that another process has locked for 3 seconds loses no request
   await rm(folder, { recursive: true });
 });
 
-describe.skipIf(isRedisMissing)('a Redis that stands still', () => {
+describe.skipIf(isRedisMissing)('a Redis server that hangs', () => {
   it.each(['frozen', 'paused by a client'])(
-    'and was %s loses no request, and folds go on when it answers again',
+    'because it is %s loses no request, and folds resume when it answers again',
     async (how) => {
       await using redis = await startRedis();
       const store = await redisStore({ port: redis.port });
@@ -295,7 +295,7 @@ describe.skipIf(isRedisMissing)('a Redis that stands still', () => {
         return response.headers.get('x-leporello-outcome');
       };
       await ask(stack.url, 10, false);
-      // One that remembers nothing of this conversation by itself.
+      // This gateway has nothing of the conversation in its own memory.
       const other = await stack.another();
       if (how === 'frozen') redis.freeze();
       else await raw.client('PAUSE', 3_000, 'ALL');

@@ -1,6 +1,6 @@
 /**
- * Long conversations in every format, through two gateways on one store that are restarted now and then: files are read, folds are made,
- * the model recalls alone, several times at once and beside calls of the client's. The provider refuses what the real ones refuse.
+ * Plays long conversations in every format through two gateways on one store, with restarts. The model reads files and recalls: alone,
+ * several times at once, and together with calls of the client's tools. The provider refuses what real providers refuse.
  */
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
@@ -20,7 +20,7 @@ import { startStack } from './stack.ts';
 
 const requests = 300;
 
-/** `SEED=7 npm run test:laws -- test/e2e/long-conversations.laws.test.ts` plays another conversation. */
+/** The seeds; `SEED=7 npm run test:laws -- test/e2e/long-conversations.laws.test.ts` plays another conversation. */
 const seeds = [Number(process.env['SEED'] ?? 1)];
 const tools = ['read', 'run'];
 
@@ -38,10 +38,10 @@ const formats: readonly [Codec, CodecFixture, (streaming: boolean) => string][] 
 
 describe.each(formats)('a conversation of 300 requests in $name', (codec, fixture, pathFor) => {
   it.each(seeds)(
-    'is valid all along, and grows by its end alone but for the folds (seed %i)',
+    'is always valid, and each request extends the one before, except at folds (seed %i)',
     async (seed) => {
       const random = randomFrom(seed);
-      const made = { single: 0, parallel: 0, beside: 0 };
+      const made = { single: 0, parallel: 0, withCalls: 0 };
       const model = scriptedModel(random, made);
       await using stack = await startStack(model, { models: { '*': { window: 12_000 } } });
       const other = await stack.another();
@@ -102,9 +102,9 @@ describe.each(formats)('a conversation of 300 requests in $name', (codec, fixtur
   );
 });
 
-type Made = { single: number; parallel: number; beside: number };
+type RecallCounts = { single: number; parallel: number; withCalls: number };
 
-function scriptedModel(random: () => number, made: Made) {
+function scriptedModel(random: () => number, made: RecallCounts) {
   let calls = 0;
   const call = (name: string, args: Readonly<Record<string, unknown>>): TurnPart => ({
     type: 'tool-call',
@@ -130,7 +130,7 @@ function scriptedModel(random: () => number, made: Made) {
       return { type: 'turn', parts: [recall(ids), ...words, recall(ids)] };
     }
     if (dice < 0.25) {
-      made.beside++;
+      made.withCalls++;
       return { type: 'turn', parts: [...words, recall(ids), read()] };
     }
     if (dice < 0.5) return { type: 'turn', parts: [...words, read(), read()] };
@@ -158,11 +158,13 @@ async function receiptOf(url: string, response: Response): Promise<Receipt> {
 function messagesOf(codec: Codec, body: Uint8Array): readonly string[] {
   return codec
     .read(body, freshReading())
-    .messages.map(({ span }) => unmarked(new TextDecoder().decode(body.subarray(span.start, span.end))));
+    .messages.map(({ span }) =>
+      withoutBreakpoints(new TextDecoder().decode(body.subarray(span.start, span.end))),
+    );
 }
 
-/** Marks for the provider's cache move on with the conversation; a text of the user's is made a block for one. */
-function unmarked(message: string): string {
+/** Removes cache breakpoints, which move with the conversation, and the text block that holds one for a user's text. */
+function withoutBreakpoints(message: string): string {
   const mark = ',"cache_control":{"type":"ephemeral"}';
   const [start, end] = ['[{"type":"text","text":', `${mark}}]`];
   const at = message.indexOf(`"content":${start}`);
@@ -170,7 +172,7 @@ function unmarked(message: string): string {
   return message.replace(start, '').replace(end, '');
 }
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1; the same seed gives the same numbers (mulberry32). */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-/** Responses that are too long to be read reach the client all the same, byte for byte. */
+/** Tests that responses too long to parse reach the client byte for byte. */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../src/receipts/receipt.ts';
@@ -13,7 +13,7 @@ function raw(type: string, chunks: readonly string[]): Reply {
   return { type: 'raw', status: 200, headers: { 'content-type': type }, chunks };
 }
 
-/** Strings of this size are not for a test's report. */
+/** Returns a digest to compare, because a test's report cannot show strings of this size. */
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
@@ -23,8 +23,8 @@ async function newestReceipt({ url }: Stack): Promise<Receipt> {
   return ((await response.json()) as { receipts: Receipt[] }).receipts[0]!;
 }
 
-describe.each(formats)('a response of %s', (format) => {
-  it('passes through with an event of 17 MiB in it', async () => {
+describe.each(formats)('a %s response', (format) => {
+  it('passes through with an event of 17 MiB', async () => {
     const chunks = [': hello\n\ndata: {"padding":"', ...pieces(17), '"}\n\nevent: after\ndata: {"so":1}\n\n'];
     await using stack = await startStack(() => raw('text/event-stream', chunks), offering);
     const text = await (await postStream(stack.url, format)).text();
@@ -32,7 +32,7 @@ describe.each(formats)('a response of %s', (format) => {
     expect((await newestReceipt(stack)).problem).toBe('an event of the response was too long to be read');
   });
 
-  it('passes through whole with 65 MiB of JSON', async () => {
+  it('passes through complete with 65 MiB of JSON', async () => {
     const chunks = ['{"padding":"', ...pieces(65), '"}'];
     await using stack = await startStack(() => raw('application/json', chunks), offering);
     const text = await (await post(stack.url, format, requestBody(format))).text();
@@ -41,7 +41,7 @@ describe.each(formats)('a response of %s', (format) => {
   });
 });
 
-it('a recall in a reply with an event of 17 MiB is not answered, and the message ends as one without it', async () => {
+it('a recall in a reply with an event of 17 MiB is not answered, and the message ends as if it had none', async () => {
   const event = (type: string, fields: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
   const start = event('message_start', {

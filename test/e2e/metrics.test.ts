@@ -1,4 +1,4 @@
-/** `/metrics` of a real gateway: on an idle one, after requests of all kinds, and who may see it. */
+/** Tests `/metrics` of a real gateway: when idle, after requests of all kinds, and who may read it. */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
@@ -15,14 +15,14 @@ async function metricsOf(
   return { status: response.status, lines: (await response.text()).split('\n') };
 }
 
-/** Series with their values, larger ones and fractions as `n`; histograms without their buckets. */
+/** Returns the series with their values, large values and fractions as `n`, histograms without buckets. */
 const values = (lines: readonly string[]) =>
   lines
     .filter((line) => line !== '' && !line.startsWith('#') && !line.includes('_bucket{'))
     .map((line) => line.replace(/^leporello_/, '').replace(/ (?:\d{3,}|\d+\.\d+)$/, ' n'));
 
 describe('metrics', () => {
-  it('of an idle gateway name all series', async () => {
+  it('of an idle gateway list all series', async () => {
     await using stack = await startStack([], { openMetrics: true });
     const response = await fetch(`${stack.url}/metrics`);
     expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
@@ -63,7 +63,7 @@ describe('metrics', () => {
     ]);
   });
 
-  it('tell of requests, folds, money, compressions and summaries', async () => {
+  it('count requests, folds, cost, compressions and summaries', async () => {
     const script = ({ body, model }: ScriptRequest): Reply => {
       const isForSummary = JSON.stringify(body).includes('You write down what an agent has done so far.');
       if (isForSummary) return says('Job ZEBRA-17 is next.');
@@ -117,7 +117,7 @@ describe('metrics', () => {
     ]);
   });
 
-  it('are of all tenants: with an adminToken for its bearer alone, without one only where that was allowed', async () => {
+  it('cover all tenants: with an adminToken only its bearer may read them, without one only if the settings allow it', async () => {
     await using guarded = await startStack([], { openMetrics: true, adminToken: 'operator-operator' });
     expect((await metricsOf(guarded.url)).status).toBe(401);
     expect((await metricsOf(guarded.url, 'operator-operator')).status).toBe(200);

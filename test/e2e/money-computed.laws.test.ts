@@ -1,6 +1,6 @@
 /**
- * The reckoning held against the truth: the same conversation is played folded and untouched, against a provider with a cache of
- * prefixes, and what receipts reckon for the untouched one is compared with what it really cost.
+ * Checks the cost estimate: the same conversation is played folded and unfolded against a provider with a prefix cache, and the
+ * receipts' estimate for the unfolded conversation is compared with its actual cost.
  */
 import { expect, it } from 'vitest';
 import type { SummedMoney, Totals } from '../../src/receipts/totals.ts';
@@ -14,21 +14,21 @@ const requests = 40;
 const mark = ',"cache_control":{"type":"ephemeral"}';
 
 /**
- * Counts four characters as a token, which of these results makes less than half of what the house counts for some models, and reads
- * from its cache as many whole messages as began an earlier prompt. Messages are cached only where they are marked.
+ * Returns a provider that counts four characters as a token (less than half of Leporello's count for some models) and reads from its
+ * cache the longest prefix of whole messages that an earlier prompt had. In the Messages format it caches only with breakpoints.
  */
 function cachingProvider(format: Format) {
   const { messages } = shapes[format];
-  const kept: string[][] = [];
+  const cached: string[][] = [];
   return ({ body, index }: ScriptRequest): Turn => {
     const { [messages]: said, ...fields } = body;
     const marked = [fields, ...(said as readonly JsonObject[])].map((one) => JSON.stringify(one));
     const prompt = marked.map((piece) => piece.replaceAll(mark, ''));
     const caches = format !== 'messages' || marked.join('').includes(mark);
     const tokens = (pieces: readonly string[]) => Math.ceil(pieces.join('').length / 4);
-    const found = kept.map((earlier) => tokens(prompt.slice(0, common(earlier, prompt))));
+    const found = cached.map((earlier) => tokens(prompt.slice(0, common(earlier, prompt))));
     const cacheRead = caches ? Math.max(0, ...found) : 0;
-    if (caches) kept.push(prompt);
+    if (caches) cached.push(prompt);
     const input = tokens(prompt);
     const usage = { input, cacheRead, cacheWrite: caches ? input - cacheRead : 0, output: 50 };
     const memory = index % 9 === 8 ? /mem_[0-9a-z]{16}/.exec(prompt.join(''))?.[0] : undefined;
@@ -45,7 +45,7 @@ function common(one: readonly string[], other: readonly string[]): number {
   return differs < 0 ? one.length : differs;
 }
 
-/** What was left out of a result when it came is known by its count alone, so here the house counts as the provider does. */
+/** Counts like the provider, because only the token count is known of text that was removed from a result on arrival. */
 const tokenizer: TokenCounter = {
   name: 'characters / 4',
   exact: true,
@@ -60,7 +60,7 @@ type Client = {
   readonly results: 'whole' | 'smaller';
 };
 
-/** A client marks its tools: then nothing is marked for it, and this provider keeps all. */
+/** Returns a body; a client that marks its tools gets no breakpoints from the gateway, and this provider caches everything. */
 function bodyOf({ format, marks }: Client, jobs: number): string {
   const body = longBody(format, jobs);
   return marks === 'marks' ? body.replace('"name":"run","description":"Runs."', `$&${mark}`) : body;
@@ -91,7 +91,7 @@ const clients: readonly Client[] = [
 ];
 
 it.each(clients)(
-  'a long $format conversation with $marks and $results results is reckoned to cost untouched what it costs untouched',
+  'the estimated unfolded cost of a long $format conversation with $marks and $results results is close to the actual one',
   async (client) => {
     const folded = await played(client, 'fold');
     const untouched = await played(client, 'observe');

@@ -1,6 +1,6 @@
 /**
- * What a conversation costs, reckoned by hand: five requests, a fold in the fourth, a recall in the same. A counter that counts
- * nothing but the results makes the figures round.
+ * Compares the receipts of a conversation with costs calculated by hand: five requests, with a fold and a recall in the fourth. The token
+ * counter counts only results, so the figures are round.
  */
 import { describe, expect, it } from 'vitest';
 import type { Totals } from '../../src/receipts/totals.ts';
@@ -10,7 +10,7 @@ import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { post, postStream, requestBody, shapes } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';
 
-/** A result is 10,000 tokens, all else is none. */
+/** Counts a result as 10,000 tokens and everything else as 0. */
 const counter: TokenCounter = {
   name: 'results',
   exact: true,
@@ -22,13 +22,13 @@ const counter: TokenCounter = {
 const settings = {
   models: { '*': { window: 200_000, tokenizer: counter } },
   triggers: { mustFit: false, windowFraction: false, tokenBudget: { trigger: 35_000, target: 20_000 } },
-  // 10,000 tokens cost 10 cents, 1 cent from the cache, 12.5 into it.
+  // 10,000 tokens cost 10 cents as input, 1 cent as a cache read, 12.5 cents as a cache write.
   prices: { 'claude-sonnet-5': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } },
   calibration: false,
   adminToken: 'operator-operator',
 } as const;
 
-/** Lines of which none is like another. */
+/** Returns lines that all differ. */
 function result(at: number): string {
   let seed = at + 1;
   const word = () => {
@@ -44,7 +44,7 @@ function bodyOf(jobs: number): string {
   return requestBody('messages', { tools, [messages]: [user('Run all jobs.'), ...done.flat()] });
 }
 
-/** A client that asks for the cache itself. */
+/** Tools with the client's own cache breakpoint. */
 const tools = [
   { name: 'run', input_schema: { type: 'object' }, cache_control: { type: 'ephemeral' } },
 ] as const;
@@ -60,7 +60,7 @@ const script = (memory: () => string) => {
     () => says({ input: 10_000, cacheRead: 0, cacheWrite: 10_000, output: 100 }),
     () => says({ input: 20_000, cacheRead: 10_000, cacheWrite: 10_000, output: 100 }),
     () => says({ input: 30_000, cacheRead: 20_000, cacheWrite: 10_000, output: 100 }),
-    // 40,000 tokens are folded down to 20,000: nothing of it is in the cache as it is sent now. Then one line is recalled.
+    // A fold reduces 40,000 tokens to 20,000, none of them cached in this form. Then one line is recalled.
     () =>
       says(
         { input: 20_000, cacheRead: 0, cacheWrite: 20_000, output: 100 },
@@ -95,7 +95,7 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
     return Object.assign(stack, { receipts });
   }
 
-  it('costs what it would have cost untouched, until it is folded', async () => {
+  it('costs the same as unfolded until it is folded', async () => {
     await using stack = await play();
     const bills = stack.receipts.map(({ money }) => [money?.paid.total, money?.untouched.total, money?.net]);
     expect(bills).toEqual([
@@ -107,7 +107,7 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
     ]);
   });
 
-  it('pays for its fold and its recall in the request that made them', async () => {
+  it('bears the cost of its fold and its recall in the request that made them', async () => {
     await using stack = await play();
     const { tokensBefore, tokensAfter, tokensKept, rounds, usage, money } = stack.receipts[3]!;
     expect({ tokensBefore, tokensAfter, tokensKept, rounds, usage, money }).toEqual({
@@ -121,9 +121,9 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
       usage: { input: 40_300, cacheRead: 20_000, cacheWrite: 20_300, output: 300 },
       money: {
         paid: { uncached: 0, cacheRead: 0.02, cacheWrite: 0.25375, output: 0.015, total: 0.28875 },
-        // The second prompt (0.02 read, 0.00375 written) and the words that called for it (0.005).
+        // The second prompt (0.02 read, 0.00375 written) and the output with the recall (0.005).
         recalls: 0.02875,
-        // 20,000 sent, 10,000 of them new: the other 10,000 were written for 12.5 that could have been read for 1.
+        // 20,000 tokens sent, 10,000 of them new: the other 10,000 cost 12.5 cents as a write instead of 1 as a read.
         fold: 0.115,
         untouched: { uncached: 0, cacheRead: 0.03, cacheWrite: 0.125, output: 0.01, total: 0.165 },
         untouchedUsage: { input: 40_000, cacheRead: 30_000, cacheWrite: 10_000, output: 200 },
@@ -132,7 +132,7 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
     });
   });
 
-  it('is summed by session, model and tenant, for its own tenant and for the administrator', async () => {
+  it('is added to the totals by session, model and tenant, for its tenant and for the administrator', async () => {
     await using stack = await play();
     const total: Omit<Totals, 'compressions'> = {
       requests: 5,
@@ -178,7 +178,7 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
 const answer = says({ input: 10_000, cacheRead: 0, cacheWrite: 10_000, output: 100 });
 
 describe('a receipt', () => {
-  it('has no money where nobody knows the price, and where nothing was reported', async () => {
+  it('has no cost if the price is unknown or no usage was reported', async () => {
     const unknown = JSON.stringify({ ...(JSON.parse(bodyOf(1)) as object), model: 'nobody-knows-it' });
     await using stack = await startStack([answer, { type: 'error', status: 429 }], settings);
     for (const body of [unknown, bodyOf(1)]) {
@@ -201,7 +201,7 @@ describe('a receipt', () => {
     });
   });
 
-  it('names the session as the client does, in a header or in the body, and keeps it out of the log', async () => {
+  it("has the client's session name from a header or the body; the log does not contain it", async () => {
     await using stack = await startStack(() => answer, settings);
     const keyed = requestBody('chat', { prompt_cache_key: 'key-1' });
     const long = 'x'.repeat(1_000);

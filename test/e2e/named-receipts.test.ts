@@ -1,4 +1,4 @@
-/** A receipt names the model and the conversation even where the request went out without being folded. */
+/** Tests that a receipt names the model and the session even if the request was not folded. */
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
@@ -9,7 +9,7 @@ import { type Stack, startStack } from './stack.ts';
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
 const folding = { triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } } };
 
-/** The newest first. */
+/** Returns the receipts, newest first. */
 async function receiptsOf({ url }: Stack): Promise<readonly Receipt[]> {
   const response = await fetch(`${url}/_leporello/receipts`, { headers: { authorization: 'Bearer dummy' } });
   return ((await response.json()) as { receipts: Receipt[] }).receipts;
@@ -44,7 +44,7 @@ describe.each(formats)('the receipt of a %s request', (format) => {
     expect(late!.session).toMatch(/^begins:[\w-]{16}$/);
   });
 
-  it('that the provider took only as it came names the model and the session', async () => {
+  it('that the provider accepted only unfolded names the model and the session', async () => {
     const script: Script = ({ body: sent }) =>
       JSON.stringify(sent).includes('[Folded')
         ? {

@@ -3,7 +3,7 @@ import { formats, longBody, post } from './bodies.ts';
 import { startStack } from './stack.ts';
 
 it.each(formats)(
-  'a gateway that observes sends a %s request as it came, and tells what it would have saved',
+  'a gateway in observe mode sends a %s request unchanged, and reports what a fold would have saved',
   async (format) => {
     await using stack = await startStack([{ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }], {
       mode: 'observe',
@@ -13,10 +13,10 @@ it.each(formats)(
     const response = await post(stack.url, format, body);
     expect(response.status).toBe(200);
     expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toBe(body);
-    const told = ['outcome', 'tokens-before', 'tokens-after'].map((name) =>
+    const reported = ['outcome', 'tokens-before', 'tokens-after'].map((name) =>
       response.headers.get(`x-leporello-${name}`),
     );
-    expect(told[0]).toBe('observed');
-    expect(Number(told[2])).toBeLessThan(Number(told[1]) * 0.8);
+    expect(reported[0]).toBe('observed');
+    expect(Number(reported[2])).toBeLessThan(Number(reported[1]) * 0.8);
   },
 );

@@ -1,4 +1,4 @@
-/** Requests that need more of the memory than most, counted on a real Redis: at most one round trip to read, and one to write. */
+/** Counts the round trips to a real Redis of requests that need more of the store than most: at most one to read and one to write. */
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -9,8 +9,8 @@ import { longBody, post } from './bodies.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 import { startStack } from './stack.ts';
 
-describe.skipIf(isRedisMissing)('round trips to a memory in Redis', () => {
-  it('for a summary that was written ahead: none more than without, in a process that has never seen it', async () => {
+describe.skipIf(isRedisMissing)('round trips to a Redis store', () => {
+  it('for a summary that was written in the background: no more than without one, in a new process', async () => {
     await using redis = await startRedis();
     await using proxy = await startCountingProxy(redis.port);
     const settings = {
@@ -30,22 +30,22 @@ describe.skipIf(isRedisMissing)('round trips to a memory in Redis', () => {
       await (await post(stack.url, 'chat', longBody('chat', 14))).text();
       await eventually(() => expect(stack.logged.join('\n')).toContain('a summary is ready'));
     }
-    await using anew = await startStack(script, settings, { store: await connected(proxy) });
+    await using fresh = await startStack(script, settings, { store: await connected(proxy) });
     const count = async (jobs: number): Promise<number> => {
       proxy.taken();
-      const response = await post(anew.url, 'chat', longBody('chat', jobs));
+      const response = await post(fresh.url, 'chat', longBody('chat', jobs));
       expect(response.status).toBe(200);
       await response.text();
       return proxy.taken();
     };
     expect(await count(15)).toBe(2);
     expect(await count(25)).toBe(2);
-    expect(anew.provider.requests.map(({ body }) => Buffer.from(body).toString()).at(-1)).toContain(
+    expect(fresh.provider.requests.map(({ body }) => Buffer.from(body).toString()).at(-1)).toContain(
       'ZEBRA-17',
     );
   });
 
-  it('for a request that goes on from a reply which its provider keeps', async () => {
+  it('for a request that continues a reply that the provider stores', async () => {
     await using redis = await startRedis();
     await using proxy = await startCountingProxy(redis.port);
     const settings = { models: { '*': { window: 12_000 } } };
@@ -77,7 +77,7 @@ describe.skipIf(isRedisMissing)('round trips to a memory in Redis', () => {
           : [],
       ),
     });
-    // It folds, and at its end a recall is kept, at once with how to go on from there.
+    // The request folds; at the end of its reply the recall is stored together with how to continue it.
     const first = await count(one.url, { ...long, store: true });
     expect(first.trips).toBe(3);
     const second = await count(other.url, nextOf(first.reply, 'ok'));
@@ -101,7 +101,7 @@ const call = (name: string, args: JsonObject = {}): TurnPart => ({
 });
 const says = (said: string): Turn => ({ type: 'turn', parts: [text(said)] });
 
-/** A store of a process of its own, whose connection stands. */
+/** Opens a store as another process would, and waits for its connection. */
 async function connected(proxy: CountingProxy) {
   const store = await redisStore({ port: proxy.port });
   await store.get('connected');

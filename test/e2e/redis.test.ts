@@ -1,4 +1,4 @@
-/** The whole gateway with its memory in a real Redis: how often it asks, what two gateways share, what a killed server costs. */
+/** Tests the whole gateway with a real Redis: round trips, sharing between two gateways, and a killed server. */
 import { Redis } from 'iovalkey';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -17,11 +17,11 @@ import { startStack } from './stack.ts';
 
 const small = { models: { '*': { window: 12_000 } }, shrinks: false } as const;
 
-/** The one of startStack. */
+/** The secret that startStack uses. */
 const secret = new Uint8Array(32).fill(9);
 
-describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
-  it('makes two round trips to it for a request, and one more for what is recalled', async () => {
+describe.skipIf(isRedisMissing)('a gateway with a Redis store', () => {
+  it('makes two round trips for a request, and one more for a recall', async () => {
     await using redis = await startRedis();
     await using proxy = await startCountingProxy(redis.port);
     const { script, recallNext } = model();
@@ -45,14 +45,14 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
     }
     const another = await redisStore({ port: proxy.port });
     await another.get('connected');
-    await using anew = await startStack(script, small, { store: another });
-    await count(anew.url, 'the first in another process');
+    await using fresh = await startStack(script, small, { store: another });
+    await count(fresh.url, 'the first in another process');
 
     expect(Object.fromEntries([...trips].map(([kind, counts]) => [kind, [...counts]]))).toEqual({
-      // The second keeps what it was sent with; nothing waits for it.
+      // The second round trip records what was sent; nothing waits for it.
       'a request': [2],
       'a request, a fold': [2],
-      // What is recalled is written once the reply is there, before the client has its end.
+      // A recall is stored after the provider's reply and before the end of the client's.
       'a request, a recall': [3],
       'a request with recalls before': [2],
       'a request with recalls before, a fold': [2],
@@ -61,7 +61,7 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
     });
   });
 
-  it('shares it with another gateway: a conversation that goes to and fro is sent as if it stayed', async () => {
+  it('shares it with another gateway: a conversation that alternates between them is sent as by one', async () => {
     await using redis = await startRedis();
     const { script, recallNext } = model();
     await using one = await startStack(script, small, { store: await redisStore({ port: redis.port }) });
@@ -88,7 +88,7 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
     expect(seen.recalls).toBe(5);
   });
 
-  it('has one of two gateways ask a model for a summary that both want', async () => {
+  it('makes only one of two gateways ask a model for a summary that both want', async () => {
     await using redis = await startRedis();
     const asked: ScriptRequest[] = [];
     const written = Promise.withResolvers<void>();
@@ -149,13 +149,13 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
           if (asked === 180) restarted = redis.restart();
           const { sent, receipt } = await agent.request(stack.url);
           seen.push(receipt.outcome.status);
-          const isSentAsItCame = stack.provider.requests.some(({ body }) => sent.equals(body));
-          if (receipt.outcome.status === 'failed') expect(isSentAsItCame).toBe(true);
+          const isSentUnchanged = stack.provider.requests.some(({ body }) => sent.equals(body));
+          if (receipt.outcome.status === 'failed') expect(isSentUnchanged).toBe(true);
         }
         return seen;
       }),
     );
-    // While the server was away, requests that would not fit were folded all the same.
+    // Requests that would not fit were folded even while the server was down.
     expect(outcomes.every((seen) => seen.includes('compacted'))).toBe(true);
     await restarted;
     for (const agent of agents) {
@@ -181,7 +181,7 @@ describe.skipIf(isRedisMissing)('a gateway with its memory in Redis', () => {
   });
 });
 
-/** Runs one job after the other; where the test says so it first asks memory for what was folded. */
+/** A model that runs one job after the other; after `recallNext()` it first recalls a folded result. */
 function model() {
   let recall = false;
   let calls = 0;
@@ -195,13 +195,13 @@ function model() {
           ? { id, name: 'read_memory', arguments: { id: memory, query: 'step 3' } }
           : { id, name: 'run', arguments: { job: calls } };
       recall = false;
-      // No usage, so that a gateway just started counts like one that has run for long.
+      // It reports no usage, so that a fresh gateway counts like one that has run for long.
       return { type: 'turn', parts: [{ type: 'tool-call', ...call }], usage: { input: 0 } };
     },
   };
 }
 
-/** A client of the chat format that runs whatever job it is told. */
+/** A client of the chat format that runs every job the model asks for. */
 function client(task = 'Run all jobs.') {
   const turns: NeutralTurn[] = [{ say: 'user', text: task }];
   const headers = { authorization: 'Bearer key', 'content-type': 'application/json' };
@@ -220,7 +220,7 @@ function client(task = 'Run all jobs.') {
   };
 }
 
-/** About 500 tokens. */
+/** Returns about 500 tokens of log lines. */
 function log(at: number): string {
   return Array.from({ length: 50 }, (_, line) => `job ${at}: step ${line} took ${line * 7} ms\n`).join('');
 }

@@ -17,8 +17,8 @@ const sizes = (stack: { provider: { requests: readonly { body: Uint8Array }[] } 
   stack.provider.requests.map((request) => request.body.length);
 
 describe.each(formats)('a %s request that the provider refuses', (format) => {
-  it('as too long is folded harder until it is taken, and stays so', async () => {
-    // The window we know is larger than the real one.
+  it('as too long is folded harder until it is accepted, and stays folded', async () => {
+    // The known window is larger than the real one.
     await using stack = await startStack(
       (request) => (sizeOf(request) > 40_000 ? refusal(replies[format].overflow) : hello),
       {
@@ -36,9 +36,9 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(sizes(stack).length).toBe(tries + 1);
   });
 
-  it('as too long is folded below the limit that the refusal names, once for all conversations with the model', async () => {
+  it('as too long is folded below the limit that the refusal names, which is then known for all conversations with the model', async () => {
     const { overflowNaming } = replies[format];
-    // This provider has a tokenizer that we do not know.
+    // This provider has a tokenizer that the gateway does not know.
     const tokensOf = (request: ScriptRequest) => Math.ceil(sizeOf(request) / 3);
     await using stack = await startStack(
       (request) => (tokensOf(request) > 20_000 ? refusal(overflowNaming(tokensOf(request), 20_000)) : hello),
@@ -56,7 +56,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(sizes(stack).length).toBe(4);
   });
 
-  it('as too long, whatever is folded, comes back refused after a few tries', async () => {
+  it('as too long, however much is folded, is refused to the client after a few tries', async () => {
     await using stack = await startStack(() => refusal(replies[format].overflow), {
       triggers: { tokenBudget: false },
     });
@@ -66,8 +66,8 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(sizes(stack).length).toBeLessThanOrEqual(11);
   });
 
-  it('as too long is folded harder at once, a few times at most: no model is asked for a summary on the way', async () => {
-    // So long that a summary would be written ahead, were it taken.
+  it('as too long is folded harder at once, at most a few times, without asking a model for a summary', async () => {
+    // The request is so long that, once accepted, a summary would be written in the background.
     const settings = {
       summaries: { kind: 'model' },
       shrinks: false,
@@ -80,11 +80,11 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
       format === 'gemini'
         ? { role: 'model', parts: [{ text: 'Read.' }] }
         : { role: 'assistant', content: 'Read.' };
-    const said = Array.from({ length: 40 }, (_, at) => [
+    const turns = Array.from({ length: 40 }, (_, at) => [
       user(`Letter ${at}. ${'And so it went on. '.repeat(200)}`),
       read,
     ]);
-    const letters = requestBody(format, { [messages]: said.flat().slice(0, -1) });
+    const letters = requestBody(format, { [messages]: turns.flat().slice(0, -1) });
     const isForSummary = (body: string) => body.includes('You write down what an agent has done so far.');
     const play = async (longest: number) => {
       const stack = await startStack((request) => {
@@ -119,7 +119,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(folded.forSummaries()).toBe(0);
   });
 
-  it('for our edits goes out once more as it came, and that conversation is left alone from then on', async () => {
+  it('because of our edits is sent again unchanged, and the conversation is not folded any more', async () => {
     await using stack = await startStack(
       ({ body }) =>
         JSON.stringify(body).includes('[Folded') ? refusal('messages: something is odd') : hello,
@@ -138,7 +138,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(sizes(stack).length).toBe(4);
   });
 
-  it('for its own sake is refused to the client, and folds go on', async () => {
+  it('because of its own content is refused to the client, and later requests are folded', async () => {
     let refuses = true;
     await using stack = await startStack(() => (refuses ? refusal('unknown parameter') : hello), {
       triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } },
@@ -151,7 +151,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(next.headers.get('x-leporello-outcome')).toBe('compacted');
   });
 
-  it('for the tool we added goes out without it', async () => {
+  it('because of the recall tool is sent without it', async () => {
     await using stack = await startStack(
       ({ body }) => (JSON.stringify(body).includes('read_memory') ? refusal('too many tools') : hello),
       offering,
@@ -168,7 +168,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(sizes(stack).length).toBe(1);
   });
 
-  it('with a page of an error, or half of one, keeps its status', async () => {
+  it('with a long HTML error page keeps its status', async () => {
     const headers = { 'content-type': 'text/html' };
     await using stack = await startStack(
       () => ({ type: 'raw', status: 400, headers, chunks: ['<html>', 'x'.repeat(1_200_000)] }),

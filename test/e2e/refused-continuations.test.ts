@@ -1,4 +1,4 @@
-/** A provider that does not go on after a recall: it is asked again where that may help, and its client hears what it said. */
+/** Tests providers that refuse to continue after a recall: the gateway retries if that may help; else the client gets the provider's error. */
 import Anthropic, {
   APIError as AnthropicError,
   RateLimitError as AnthropicRateLimitError,
@@ -22,7 +22,7 @@ const found: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Here it is.'
 /** Asks the client to try again at once. */
 const atOnce = { 'retry-after-ms': '1' };
 
-/** What a provider of each format says of too many requests. */
+/** Each provider's error body for too many requests. */
 const limits: Readonly<Record<Format, object>> = {
   chat: { error: { message: 'Slow down.', type: 'tokens', param: null, code: 'rate_limit_exceeded' } },
   messages: {
@@ -35,7 +35,7 @@ const limits: Readonly<Record<Format, object>> = {
 };
 
 /** The last event of a stream that ends with that error. */
-const told: Readonly<Record<Format, string>> = {
+const errorEvents: Readonly<Record<Format, string>> = {
   chat: `data: ${JSON.stringify(limits.chat)}\n\n`,
   messages: `event: error\ndata: ${JSON.stringify(limits.messages)}\n\n`,
   responses: `event: error\ndata: {"type":"error","code":"rate_limit_exceeded","message":"Slow down.","param":null,"sequence_number":`,
@@ -49,7 +49,7 @@ const limited = (format: Format, headers: Readonly<Record<string, string>> = atO
   headers,
 });
 
-/** The model recalls; then come these answers, the last of them again and again. */
+/** Scripts a recall and then these answers; the last one repeats. */
 function after(...answers: readonly Reply[]): Script {
   return ({ index }) => (index === 0 ? looking : (answers[index - 1] ?? answers.at(-1)!));
 }
@@ -59,30 +59,27 @@ async function newestReceipt({ url }: Stack): Promise<Receipt> {
   return ((await response.json()) as { receipts: Receipt[] }).receipts[0]!;
 }
 
-describe.each(formats)('a continuation of %s that is refused', (format) => {
-  it.each([429, 500, 502, 503, 504, 529])(
-    'with %i goes on when it is taken the next time',
-    async (status) => {
-      const refusal: Reply = { type: 'error', status, headers: atOnce };
-      await using stack = await startStack(after(refusal, refusal, found), offering);
-      const text = await (await postStream(stack.url, format)).text();
-      expect(text).toMatch(replies[format].streamEnd);
-      expect(text).not.toMatch(/event: error|"error":\{/);
-      expect(stack.provider.requests.length).toBe(4);
-      const [, first, second, third] = stack.provider.requests.map(({ body }) =>
-        new TextDecoder().decode(body),
-      );
-      expect([second, third]).toEqual([first, first]);
-      await using plain = await startStack(after(refusal, refusal, found), offering);
-      const whole = await post(plain.url, format, requestBody(format));
-      expect([whole.status, (await whole.text()).includes('Here it is.')]).toEqual([200, true]);
-    },
-  );
+describe.each(formats)('a %s continuation that is refused', (format) => {
+  it.each([429, 500, 502, 503, 504, 529])('with %i succeeds when a retry is accepted', async (status) => {
+    const refusal: Reply = { type: 'error', status, headers: atOnce };
+    await using stack = await startStack(after(refusal, refusal, found), offering);
+    const text = await (await postStream(stack.url, format)).text();
+    expect(text).toMatch(replies[format].streamEnd);
+    expect(text).not.toMatch(/event: error|"error":\{/);
+    expect(stack.provider.requests.length).toBe(4);
+    const [, first, second, third] = stack.provider.requests.map(({ body }) =>
+      new TextDecoder().decode(body),
+    );
+    expect([second, third]).toEqual([first, first]);
+    await using plain = await startStack(after(refusal, refusal, found), offering);
+    const whole = await post(plain.url, format, requestBody(format));
+    expect([whole.status, (await whole.text()).includes('Here it is.')]).toEqual([200, true]);
+  });
 
   it("ends the stream with the provider's own error when it is refused again and again", async () => {
     await using stack = await startStack(after(limited(format)), offering);
     const text = await (await postStream(stack.url, format)).text();
-    const [before, after_] = text.split(told[format]);
+    const [before, after_] = text.split(errorEvents[format]);
     expect(before).toContain('moment');
     expect(after_).toMatch(format === 'responses' ? /^\d+\}\n\n$/ : /^$/);
     expect(stack.provider.requests.length).toBe(4);
@@ -92,7 +89,7 @@ describe.each(formats)('a continuation of %s that is refused', (format) => {
     });
   });
 
-  it("is the provider's own response where nothing was streamed", async () => {
+  it("is returned as the provider's own response if nothing was streamed", async () => {
     const headers = { 'retry-after': '3600', 'x-request-id': 'req_1', 'request-id': 'req_1' };
     await using stack = await startStack(after(limited(format, headers)), offering);
     const response = await post(stack.url, format, requestBody(format));
@@ -102,11 +99,11 @@ describe.each(formats)('a continuation of %s that is refused', (format) => {
   });
 
   it.each([
-    ['it would have to wait for an hour', 429, { 'retry-after': '3600' }],
-    ['it would have to wait for a date', 503, { 'retry-after': 'Wed, 21 Oct 2065 07:28:00 GMT' }],
-    ['the provider says so', 429, { 'x-should-retry': 'false', 'retry-after': '0' }],
-    ['it is wrong', 400, { 'retry-after': '0' }],
-  ])('is not sent again where %s', async (_, status, headers) => {
+    ['the wait would be an hour', 429, { 'retry-after': '3600' }],
+    ['the wait would be until a date years ahead', 503, { 'retry-after': 'Wed, 21 Oct 2065 07:28:00 GMT' }],
+    ['the provider says not to', 429, { 'x-should-retry': 'false', 'retry-after': '0' }],
+    ['the request is invalid', 400, { 'retry-after': '0' }],
+  ])('is not retried if %s', async (_, status, headers) => {
     await using stack = await startStack(after({ type: 'error', status, headers }), offering);
     const text = await (await postStream(stack.url, format)).text();
     expect(text).not.toMatch(replies[format].streamEnd);
@@ -114,7 +111,7 @@ describe.each(formats)('a continuation of %s that is refused', (format) => {
     expect(stack.provider.requests.length).toBe(2);
   });
 
-  it('with a page of a proxy ends the stream with an error of the kind that its status says', async () => {
+  it('with the HTML page of a proxy ends the stream with an error that fits its status', async () => {
     const page: Reply = {
       type: 'raw',
       status: 429,
@@ -136,8 +133,8 @@ describe.each(formats)('a continuation of %s that is refused', (format) => {
     expect(text).not.toContain('html');
   });
 
-  it("with an error in its stream hands on the provider's own event", async () => {
-    const event = told[format].endsWith('\n\n') ? told[format] : `${told[format]}3}\n\n`;
+  it("with an error in its stream forwards the provider's own event", async () => {
+    const event = errorEvents[format].endsWith('\n\n') ? errorEvents[format] : `${errorEvents[format]}3}\n\n`;
     const broken: Reply = {
       type: 'raw',
       status: 200,
@@ -149,7 +146,7 @@ describe.each(formats)('a continuation of %s that is refused', (format) => {
     expect(text.endsWith(event)).toBe(true);
   });
 
-  it('that breaks off ends the stream with an error of the gateway', async () => {
+  it("whose connection breaks ends the stream with the gateway's error", async () => {
     await using stack = await startStack(after({ type: 'cut', afterEvents: 0 }), offering);
     const text = await (await postStream(stack.url, format)).text();
     const ending = replies[format].errorEvent(
@@ -162,7 +159,7 @@ describe.each(formats)('a continuation of %s that is refused', (format) => {
 });
 
 it.each(['chat', 'messages'] as const)(
-  'a continuation of %s that failed leaves no recall in the next request of a client that kept the text so far',
+  'a %s continuation that failed leaves no recall in the next request of a client that kept the text so far',
   async (format) => {
     const refusal: Reply = { type: 'error', status: 400 };
     const script: Script = ({ index }) => [looking, refusal, found][index]!;
@@ -194,7 +191,7 @@ describe('the official SDK', () => {
 
   async function drain(stream: AsyncIterable<unknown>): Promise<void> {
     for await (const _ of stream) {
-      // Until it ends, or fails.
+      // Reads until the stream ends or fails.
     }
   }
 
@@ -202,10 +199,10 @@ describe('the official SDK', () => {
     readonly format: Format;
     readonly streamed: (url: string) => Promise<unknown>;
     readonly plain: (url: string) => Promise<unknown>;
-    /** Its error of a stream, which has no status by then where the SDK reads none from it. */
+    /** The SDK's error for a stream; without a status, except if the SDK reads one from the event. */
     readonly error: object;
-    readonly kind: abstract new (...args: never[]) => Error;
-    readonly plainKind: abstract new (...args: never[]) => Error;
+    readonly errorClass: abstract new (...args: never[]) => Error;
+    readonly plainErrorClass: abstract new (...args: never[]) => Error;
   }[] = [
     {
       format: 'chat',
@@ -213,44 +210,44 @@ describe('the official SDK', () => {
         drain(await openai(url).chat.completions.create({ ...chatRequest, stream: true })),
       plain: (url) => openai(url).chat.completions.create(chatRequest),
       error: { code: 'rate_limit_exceeded', type: 'tokens', message: 'Slow down.' },
-      kind: OpenAIError,
-      plainKind: OpenAIRateLimitError,
+      errorClass: OpenAIError,
+      plainErrorClass: OpenAIRateLimitError,
     },
     {
       format: 'messages',
       streamed: (url) => anthropic(url).messages.stream(messagesRequest).finalMessage(),
       plain: (url) => anthropic(url).messages.create(messagesRequest),
       error: { type: 'rate_limit_error', error: limits.messages },
-      kind: AnthropicError,
-      plainKind: AnthropicRateLimitError,
+      errorClass: AnthropicError,
+      plainErrorClass: AnthropicRateLimitError,
     },
     {
       format: 'responses',
       streamed: (url) => openai(url).responses.stream(responsesRequest).finalResponse(),
       plain: (url) => openai(url).responses.create(responsesRequest),
       error: { code: 'rate_limit_exceeded', message: 'Slow down.' },
-      kind: OpenAIError,
-      plainKind: OpenAIRateLimitError,
+      errorClass: OpenAIError,
+      plainErrorClass: OpenAIRateLimitError,
     },
     {
       format: 'gemini',
       streamed: async (url) => drain(await google(url).models.generateContentStream(geminiRequest)),
       plain: (url) => google(url).models.generateContent(geminiRequest),
       error: { status: 429, message: expect.stringContaining('Slow down.') as string },
-      kind: ApiError,
-      plainKind: ApiError,
+      errorClass: ApiError,
+      plainErrorClass: ApiError,
     },
   ];
 
-  it.each(asks)("of $format raises its own error of the provider's kind", async (ask) => {
-    const { format, streamed, plain, error, kind, plainKind } = ask;
+  it.each(asks)("for $format raises its own error class for the provider's error", async (ask) => {
+    const { format, streamed, plain, error, errorClass, plainErrorClass } = ask;
     await using stack = await startStack(after(limited(format)), offering);
     const raised: unknown = await streamed(stack.url).catch((problem: unknown) => problem);
-    expect(raised).toBeInstanceOf(kind);
+    expect(raised).toBeInstanceOf(errorClass);
     expect(raised).toMatchObject(error);
     await using other = await startStack(after(limited(format)), offering);
     const refused: unknown = await plain(other.url).catch((problem: unknown) => problem);
-    expect(refused).toBeInstanceOf(plainKind);
+    expect(refused).toBeInstanceOf(plainErrorClass);
     expect(refused).toMatchObject({ status: 429 });
   });
 });

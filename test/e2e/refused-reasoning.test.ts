@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Reply } from '../support/fake-provider/script.ts';
 import { offering, startStack } from './stack.ts';
 
-/** A model that binds its thinking to everything before it; what it said was made over a fold nobody knows any more. */
+/** A model that binds its thinking to everything before it; its replies were made with a fold that is no longer known. */
 const model = 'claude-opus-5-5';
 const refused: Reply = {
   type: 'error',
@@ -38,8 +38,8 @@ const bodyWith = (messages: readonly object[]) =>
     messages,
   });
 
-describe('thinking that a provider refuses for where it stands', () => {
-  it('is taken out, and stays out of later requests, before and after a restart', async () => {
+describe('thinking that a provider refuses because of its position', () => {
+  it('is removed, also from later requests, before and after a restart', async () => {
     await using stack = await startStack(({ body }) =>
       JSON.stringify(body).includes('bound-elsewhere') ? refused : hello,
     );
@@ -82,7 +82,7 @@ describe('thinking that a provider refuses for where it stands', () => {
     }
   });
 
-  it('comes back as an error where there is none to take out', async () => {
+  it('is an error if there is no thinking to remove', async () => {
     await using stack = await startStack(() => refused, offering);
     const body = bodyWith([{ role: 'user', content: 'Hello?' }]);
     const response = await fetch(`${stack.url}/v1/messages`, { method: 'POST', body });

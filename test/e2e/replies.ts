@@ -1,23 +1,24 @@
-/** What the answers to plain fetch hold in every format: ends of streams, wordings, kinds of errors. */
+/** Describes the replies of each format: ends of streams, error texts, error types. */
 import type { Format } from './bodies.ts';
 
 type Replies = {
-  /** What the end of a whole stream looks like, when the model just stopped. */
+  /** The end of a complete stream whose model stopped without calls. */
   readonly streamEnd: RegExp;
-  /** The same when it stopped for its calls. */
+  /** The end of a stream whose model stopped for tool calls. */
   readonly endWithCalls: RegExp;
-  /** How the client's own first call, or the first block, is counted when a recall stood before it. */
+  /** The index of the client's first call or block if a recall preceded it. */
   readonly firstCall: RegExp;
-  /** The script's word for a reply that was cut off, and how a reply says it. */
-  readonly cutOff: { readonly finish: string; readonly told: string };
-  /** The whole event of an error in a stream; an error of the gateway's is a 502. */
+  /** The script's finish reason for a reply that was cut off, and its form in the reply. */
+  readonly cutOff: { readonly finish: string; readonly reported: string };
+  /** The complete error event of a stream; the gateway's own errors are 502. */
   readonly errorEvent: (message: string) => string;
   readonly bodyTooLarge: object;
   readonly upstreamDown: object;
-  /** How the provider says that a request is too long, and how it is told that it was the instructions. */
+  /** The provider's error for a request that is too long. */
   readonly overflow: string;
-  /** The same with the tokens of the prompt and of the limit. */
+  /** The same error with the tokens of the prompt and of the limit. */
   readonly overflowNaming: (prompt: number, limit: number) => string;
+  /** Leporello's addition to it when the system prompt is too large. */
   readonly rulesTooLarge: RegExp;
 };
 
@@ -29,7 +30,7 @@ export const replies: Readonly<Record<Format, Replies>> = {
     streamEnd: /"finish_reason":"stop"[^]*data: \[DONE\]\n\n$/,
     endWithCalls: /"finish_reason":"tool_calls"/,
     firstCall: /"tool_calls":\[\{"index":0,/,
-    cutOff: { finish: 'length', told: '"finish_reason":"length"' },
+    cutOff: { finish: 'length', reported: '"finish_reason":"length"' },
     errorEvent: (message) => `data: ${JSON.stringify({ error: openaiError(message) })}\n\n`,
     bodyTooLarge: invalid,
     upstreamDown: { type: 'server_error' },
@@ -42,7 +43,7 @@ export const replies: Readonly<Record<Format, Replies>> = {
     streamEnd: /"stop_reason":"end_turn"[^]*event: message_stop\n.*\n\n$/,
     endWithCalls: /"stop_reason":"tool_use"/,
     firstCall: /"type":"content_block_start","index":0,/,
-    cutOff: { finish: 'max_tokens', told: '"stop_reason":"max_tokens"' },
+    cutOff: { finish: 'max_tokens', reported: '"stop_reason":"max_tokens"' },
     errorEvent: (message) =>
       `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type: 'api_error', message } })}\n\n`,
     bodyTooLarge: { type: 'request_too_large' },
@@ -55,8 +56,8 @@ export const replies: Readonly<Record<Format, Replies>> = {
     streamEnd: /event: response\.completed\n.*\n\n$/,
     endWithCalls: /event: response\.completed\n.*"type":"function_call"/,
     firstCall: /"type":"response.output_item.added","sequence_number":2,"output_index":0,/,
-    cutOff: { finish: 'max_output_tokens', told: '"reason":"max_output_tokens"' },
-    // Behind the two events that begin a response.
+    cutOff: { finish: 'max_output_tokens', reported: '"reason":"max_output_tokens"' },
+    // Two events begin a response, so the error is the third.
     errorEvent: (message) =>
       `event: error\ndata: ${JSON.stringify({ type: 'error', code: 'server_error', message, param: null, sequence_number: 2 })}\n\n`,
     bodyTooLarge: { ...invalid, code: 'request_too_large' },
@@ -69,9 +70,9 @@ export const replies: Readonly<Record<Format, Replies>> = {
   gemini: {
     streamEnd: /"finishReason":"STOP"[^]*\n\n$/,
     endWithCalls: /"functionCall"[^]*"finishReason":"STOP"/,
-    // The step's first call is signed, which the recall was.
+    // The first call of a step is signed; here the recall was.
     firstCall: /"functionCall":\{"name":"run".*?\},"thoughtSignature":"/,
-    cutOff: { finish: 'MAX_TOKENS', told: '"finishReason":"MAX_TOKENS"' },
+    cutOff: { finish: 'MAX_TOKENS', reported: '"finishReason":"MAX_TOKENS"' },
     errorEvent: (message) =>
       `data: ${JSON.stringify({ error: { code: 502, message, status: 'UNAVAILABLE' } })}\n\n`,
     bodyTooLarge: { code: 413, status: 'INVALID_ARGUMENT' },
@@ -83,12 +84,12 @@ export const replies: Readonly<Record<Format, Replies>> = {
   },
 };
 
-/** A reply without what its provider repeats of the request: the tools, among them the one that the gateway adds. */
+/** Returns a reply without the request's tools, which some providers repeat; the recall tool is among them. */
 export function withoutEcho(text: string): string {
   return text.replaceAll(/"tools":\[.*?\],"top_p"/g, '"top_p"');
 }
 
-/** A reply without the numbers and dates that the scripted provider gives it. */
+/** Returns a reply with the scripted provider's ids and times masked. */
 export function masked(text: string): string {
   return text.replaceAll(
     /"(?:(?:msg|fc|rs|req|resp)_|chatcmpl-|response-)\w+"|(?<="(?:created|created_at|completed_at)":)\d+|(?<="thoughtSignature":)"\w+=*"/g,

@@ -1,6 +1,6 @@
 /**
- * A client of Responses that goes on by `previous_response_id` from a reply with private recalls: the provider, which keeps every
- * response and takes no request that leaves a call unanswered, takes them all.
+ * Tests a Responses client that continues a reply with private recalls by `previous_response_id`. The provider stores every response and
+ * refuses a request that leaves a call without output; it must accept them all.
  */
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
@@ -24,10 +24,10 @@ const call = (name: string, args: JsonObject = {}): TurnPart => ({
   arguments: args,
 });
 const thought: TurnPart = { type: 'thinking', text: 'Which was it?', signature: 'c2VhbGVk' };
-/** The id is put in where the request is answered. */
+/** A recall; `plays` adds the id. */
 const recall = call('read_memory', { query: 'step 0' });
 
-/** One turn for each request. A recall asks for what the request has a stub of. */
+/** Plays one turn per request. A recall gets the id of a stub in the request. */
 function plays(...turns: readonly Play[]): (request: ScriptRequest) => Turn {
   return ({ index, body }) => {
     const id = /mem_[0-9a-z]{16}/.exec(JSON.stringify(body))?.[0] ?? 'mem_none';
@@ -44,7 +44,7 @@ function clientOf(url: string, apiKey = 'dummy', defaultHeaders: Record<string, 
   return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0, defaultHeaders });
 }
 
-/** The newest first. */
+/** Returns the receipts, newest first. */
 async function receiptsOf({ url }: Stack): Promise<readonly Receipt[]> {
   const response = await fetch(`${url}/_leporello/receipts`, { headers: { authorization: 'Bearer dummy' } });
   return ((await response.json()) as { receipts: Receipt[] }).receipts;
@@ -54,7 +54,7 @@ function ask(client: OpenAI, body: Body, streamed: boolean): Promise<OpenAI.Resp
   return streamed ? client.responses.stream(body).finalResponse() : client.responses.create(body);
 }
 
-/** What a client of that kind sends next: the outputs of the calls it was given, or a word. */
+/** Returns the client's next request: the outputs of the calls in the reply, or a text. */
 function nextOf(reply: OpenAI.Responses.Response): Body {
   const outputs = reply.output.flatMap((item) =>
     item.type === 'function_call'
@@ -74,22 +74,22 @@ function sentTo({ provider }: Stack, at: number): JsonObject & { readonly input:
   return JSON.parse(new TextDecoder().decode(provider.requests[at]!.body)) as JsonObject & { input: unknown };
 }
 
-/** Items in a word each: texts, names of calls, and whose outputs they are. */
+/** Summarizes each item in a few words: text, call name, or the call that it is the output of. */
 function outline(input: unknown): readonly string[] {
   if (typeof input === 'string') return [input];
   return (input as readonly JsonObject[]).map((item) => {
     const { type, name, output, call_id: id } = item;
     if (type === 'function_call') return `${String(name)} ${String(id)}`;
     if (type !== 'function_call_output') return JSON.stringify(item['content'] ?? type);
-    const told = /Memory was not read|No more memory|job 0: step 0/.exec(String(output))?.[0];
-    return `output of ${String(id)}: ${told ?? String(output)}`;
+    const content = /Memory was not read|No more memory|job 0: step 0/.exec(String(output))?.[0];
+    return `output of ${String(id)}: ${content ?? String(output)}`;
   });
 }
 
 const cases: readonly {
   readonly what: string;
   readonly turns: readonly Play[];
-  /** Where the next request goes on from, and what it says, where that is not what the client said. */
+  /** The `previous_response_id` sent for the next request, and its input if it differs from the client's. */
   readonly name: string;
   readonly input?: readonly string[];
   readonly maxRounds?: number;
@@ -110,7 +110,7 @@ const cases: readonly {
     name: 'resp_1',
   },
   {
-    what: 'a recall beside a call of the client',
+    what: "a recall together with a call of the client's tool",
     turns: [{ parts: [thought, recall, call('run'), recall] }],
     name: 'resp_0',
     input: [
@@ -120,19 +120,19 @@ const cases: readonly {
     ],
   },
   {
-    what: 'a recall, then one beside calls of the client',
+    what: "a recall, then one together with calls of the client's tools",
     turns: [{ parts: [recall] }, { parts: [call('run'), call('run'), recall] }],
     name: 'resp_1',
     input: ['output of call_1_2: job 0: step 0', 'output of call_1_0: ok', 'output of call_1_1: ok'],
   },
   {
-    what: 'a recall, then calls of the client alone',
+    what: "a recall, then only calls of the client's tools",
     turns: [{ parts: [recall] }, { parts: [call('run')] }],
     name: 'resp_1',
     input: ['output of call_1_0: ok'],
   },
   {
-    what: 'an answer that is cut off behind a recall',
+    what: 'an answer that is cut off after a recall',
     turns: [{ parts: [recall] }, { parts: [text('There are')], finish: 'max_output_tokens' }],
     name: 'resp_1',
   },
@@ -143,7 +143,7 @@ const cases: readonly {
     input: ['output of call_0_1: Memory was not read', '"Thank you."'],
   },
   {
-    what: 'a model that goes on recalling',
+    what: 'a model that keeps recalling',
     turns: [{ parts: [recall] }, { parts: [recall] }, { parts: [text('Once more. '), recall] }],
     name: 'resp_2',
     input: ['output of call_2_1: Memory was not read', '"Thank you."'],
@@ -152,26 +152,29 @@ const cases: readonly {
 ];
 
 describe.each([false, true])(
-  'a client that goes on from a reply the provider keeps (streamed: %s)',
+  'a client that continues a reply stored by the provider (streamed: %s)',
   (streamed) => {
-    it.each(cases)('is taken after $what', async ({ turns, name, input = ['Thank you.'], maxRounds = 5 }) => {
-      const script = plays(...turns, { parts: [text('Bye.')] }, { parts: [text('Yes?')] });
-      await using stack = await startStack(script, { ...small, recall: { maxRounds } });
-      const client = clientOf(stack.url);
-      const first = await ask(client, long, streamed);
-      expect(JSON.stringify(first.output)).not.toContain('read_memory');
-      const second = await ask(client, nextOf(first), streamed);
-      expect(second.output_text).toBe('Bye.');
-      const sent = sentTo(stack, turns.length);
-      expect([sent['previous_response_id'], outline(sent.input)]).toEqual([name, input]);
-      expect(sent['tools']).toEqual(long.tools);
-      expect((await ask(client, nextOf(second), streamed)).output_text).toBe('Yes?');
-      expect(sentTo(stack, turns.length + 1)['previous_response_id']).toBe(second.id);
-      // None was refused and sent again.
-      expect(stack.provider.requests.length).toBe(turns.length + 2);
-    });
+    it.each(cases)(
+      'is accepted after $what',
+      async ({ turns, name, input = ['Thank you.'], maxRounds = 5 }) => {
+        const script = plays(...turns, { parts: [text('Bye.')] }, { parts: [text('Yes?')] });
+        await using stack = await startStack(script, { ...small, recall: { maxRounds } });
+        const client = clientOf(stack.url);
+        const first = await ask(client, long, streamed);
+        expect(JSON.stringify(first.output)).not.toContain('read_memory');
+        const second = await ask(client, nextOf(first), streamed);
+        expect(second.output_text).toBe('Bye.');
+        const sent = sentTo(stack, turns.length);
+        expect([sent['previous_response_id'], outline(sent.input)]).toEqual([name, input]);
+        expect(sent['tools']).toEqual(long.tools);
+        expect((await ask(client, nextOf(second), streamed)).output_text).toBe('Yes?');
+        expect(sentTo(stack, turns.length + 1)['previous_response_id']).toBe(second.id);
+        // No request was refused and sent again.
+        expect(stack.provider.requests.length).toBe(turns.length + 2);
+      },
+    );
 
-    it('is taken after a restart, and by another gateway on the same store', async () => {
+    it('is accepted after a restart, and by another gateway on the same store', async () => {
       const turns = [{ parts: [recall] }, { parts: [recall, call('run')] }];
       const bye = { parts: [text('Bye.')] };
       await using stack = await startStack(plays(...turns, bye, bye), small);
@@ -184,7 +187,7 @@ describe.each([false, true])(
       expect(stack.provider.requests.length).toBe(4);
     });
 
-    it('is taken while the store is down, by the gateway that answered the recall', async () => {
+    it('is accepted while the store is down, by the gateway that answered the recall', async () => {
       const store = inMemoryStore();
       const reply = plays(
         { parts: [recall] },
@@ -200,7 +203,7 @@ describe.each([false, true])(
       expect((await ask(clientOf(stack.url), nextOf(first), streamed)).output_text).toBe('Bye.');
     });
 
-    it('is taken with x-leporello-bypass: 1, from the process and after a restart', async () => {
+    it('is accepted with x-leporello-bypass: 1, from the process and after a restart', async () => {
       const turns = [{ parts: [recall] }, { parts: [text('None.'), call('run')] }];
       const bye = { parts: [text('Bye.')] };
       await using stack = await startStack(plays(...turns, bye, bye), small);
@@ -219,7 +222,7 @@ describe.each([false, true])(
       ]);
     });
 
-    it('is taken when its fold is late, by the gateway that answered the recall', async () => {
+    it('is accepted when its fold is late, by the gateway that answered the recall', async () => {
       const memory = inMemoryStore();
       let hangs = false;
       const never = new Promise<never>(() => {});
@@ -237,21 +240,27 @@ describe.each([false, true])(
       expect((await receiptsOf(stack))[0]).toMatchObject({ model: 'gpt-4o', outcome: { status: 'failed' } });
     });
 
-    // A client that got no part of the stream does not know the id of the reply.
-    it.runIf(streamed)('is taken after a continuation that failed: the recall is answered then', async () => {
-      const bye = plays({ parts: [recall] }, { parts: [] }, { parts: [text('Bye.')] });
-      const script = (asked: ScriptRequest): Reply =>
-        asked.index === 1 ? { type: 'error', status: 400 } : bye(asked);
-      await using stack = await startStack(script, small);
-      const client = clientOf(stack.url);
-      await expect(ask(client, long, streamed)).rejects.toThrow();
-      const { model, tools } = long;
-      const next = { model: model!, tools: tools!, previous_response_id: 'resp_0', input: 'Thank you.' };
-      expect((await ask(client, next, streamed)).output_text).toBe('Bye.');
-      expect(outline(sentTo(stack, 2).input)).toEqual(['output of call_0_0: job 0: step 0', '"Thank you."']);
-    });
+    // A client that received nothing of the stream does not know the reply's id.
+    it.runIf(streamed)(
+      'is accepted after a continuation that failed: the recall is answered then',
+      async () => {
+        const bye = plays({ parts: [recall] }, { parts: [] }, { parts: [text('Bye.')] });
+        const script = (asked: ScriptRequest): Reply =>
+          asked.index === 1 ? { type: 'error', status: 400 } : bye(asked);
+        await using stack = await startStack(script, small);
+        const client = clientOf(stack.url);
+        await expect(ask(client, long, streamed)).rejects.toThrow();
+        const { model, tools } = long;
+        const next = { model: model!, tools: tools!, previous_response_id: 'resp_0', input: 'Thank you.' };
+        expect((await ask(client, next, streamed)).output_text).toBe('Bye.');
+        expect(outline(sentTo(stack, 2).input)).toEqual([
+          'output of call_0_0: job 0: step 0',
+          '"Thank you."',
+        ]);
+      },
+    );
 
-    it('goes out as it came where nobody knows better in time, and the receipt says so', async () => {
+    it('is sent unchanged if the store does not answer in time, and the receipt says so', async () => {
       const store = inMemoryStore();
       const turns = [{ parts: [text('Hello.')] }, { parts: [text('Bye.')] }];
       await using stack = await startStack(plays(...turns), small, { store });
@@ -269,7 +278,7 @@ describe.each([false, true])(
       });
     });
 
-    it('hears what the provider says to a mistake of its own', async () => {
+    it("gets the provider's error for its own mistake", async () => {
       await using stack = await startStack(plays({ parts: [recall, call('run')] }), small);
       const first = await ask(clientOf(stack.url), long, streamed);
       const mistaken = { ...nextOf(first), input: 'I have no output for you.' };
@@ -279,15 +288,15 @@ describe.each([false, true])(
       expect(stack.provider.requests.length).toBe(2);
     });
 
-    it('is sent as it came where nothing is kept, and for another tenant', async () => {
+    it('is sent unchanged if the reply was not stored, and for another tenant', async () => {
       const turns = plays({ parts: [recall, call('run')] }, { parts: [recall, call('run')] });
       await using stack = await startStack(turns, small);
-      const unkept = await ask(clientOf(stack.url), { ...long, store: false }, streamed);
-      await expect(ask(clientOf(stack.url), nextOf(unkept), streamed)).rejects.toMatchObject({
+      const notStored = await ask(clientOf(stack.url), { ...long, store: false }, streamed);
+      await expect(ask(clientOf(stack.url), nextOf(notStored), streamed)).rejects.toMatchObject({
         code: 'previous_response_not_found',
       });
-      const kept = await ask(clientOf(stack.url), long, streamed);
-      await expect(ask(clientOf(stack.url, 'other'), nextOf(kept), streamed)).rejects.toThrow(
+      const stored = await ask(clientOf(stack.url), long, streamed);
+      await expect(ask(clientOf(stack.url, 'other'), nextOf(stored), streamed)).rejects.toThrow(
         'No tool output found for function call call_1_0.',
       );
       expect([1, 3].map((at) => outline(sentTo(stack, at).input))).toEqual([
@@ -298,8 +307,8 @@ describe.each([false, true])(
   },
 );
 
-describe('a conversation that the provider keeps', () => {
-  it('is offered no recall, so that nothing private stands in it', async () => {
+describe('a conversation stored by the provider', () => {
+  it('is offered no recall tool, so that it contains no private call', async () => {
     await using stack = await startStack(plays({ parts: [text('Hello.')] }), small);
     const body = requestBody('responses', { ...long, conversation: 'conv_1' });
     expect((await post(stack.url, 'responses', body)).status).toBe(200);

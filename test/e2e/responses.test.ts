@@ -1,4 +1,4 @@
-/** What only Responses has: histories that the provider keeps, tools and calls of its own kinds, and the paths beside the model call. */
+/** Tests features that only Responses has: histories stored by the provider, its own kinds of tools and calls, and its other paths. */
 import { request } from 'node:http';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ const tools = [
   { type: 'function' as const, name: 'run', description: 'Runs.', parameters: {}, strict: false },
 ];
 
-describe('a client that lets the provider keep its history', () => {
+describe('a client whose history the provider stores', () => {
   const script: Script = ({ history }) => {
     const run = history.filter(({ type }) => type === 'function_call').length;
     if (run === 3) return { type: 'turn', parts: [{ type: 'text', text: 'All done.' }] };
@@ -28,37 +28,40 @@ describe('a client that lets the provider keep its history', () => {
     };
   };
 
-  it.each([false, true])('is left alone from its second request on (streamed: %s)', async (streamed) => {
-    await using stack = await startStack(script, offering);
-    const client = clientOf(stack);
-    let next: Pick<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'input' | 'previous_response_id'> = {
-      input: 'Run three steps.',
-    };
-    for (;;) {
-      const body = { model: 'gpt-5', tools, ...next };
-      const reply = streamed
-        ? await client.responses.stream(body).finalResponse()
-        : await client.responses.create(body);
-      const outputs = reply.output.flatMap((item) =>
-        item.type === 'function_call'
-          ? [{ type: 'function_call_output' as const, call_id: item.call_id, output: 'ok' }]
-          : [],
-      );
-      if (outputs.length === 0) {
-        expect(reply.output_text).toBe('All done.');
-        break;
+  it.each([false, true])(
+    'gets no recall tool from its second request on (streamed: %s)',
+    async (streamed) => {
+      await using stack = await startStack(script, offering);
+      const client = clientOf(stack);
+      let next: Pick<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'input' | 'previous_response_id'> = {
+        input: 'Run three steps.',
+      };
+      for (;;) {
+        const body = { model: 'gpt-5', tools, ...next };
+        const reply = streamed
+          ? await client.responses.stream(body).finalResponse()
+          : await client.responses.create(body);
+        const outputs = reply.output.flatMap((item) =>
+          item.type === 'function_call'
+            ? [{ type: 'function_call_output' as const, call_id: item.call_id, output: 'ok' }]
+            : [],
+        );
+        if (outputs.length === 0) {
+          expect(reply.output_text).toBe('All done.');
+          break;
+        }
+        next = { input: outputs, previous_response_id: reply.id };
       }
-      next = { input: outputs, previous_response_id: reply.id };
-    }
-    expect(stack.provider.requests.map((_, at) => sentTo(stack, at).includes('read_memory'))).toEqual([
-      true,
-      false,
-      false,
-      false,
-    ]);
-  });
+      expect(stack.provider.requests.map((_, at) => sentTo(stack, at).includes('read_memory'))).toEqual([
+        true,
+        false,
+        false,
+        false,
+      ]);
+    },
+  );
 
-  it('gets the refusal of a response that the provider does not know', async () => {
+  it("gets the provider's error for an unknown response id", async () => {
     await using stack = await startStack([]);
     const body = { model: 'gpt-5', input: 'Go on.', previous_response_id: 'resp_9' };
     await expect(clientOf(stack).responses.create(body)).rejects.toMatchObject({
@@ -69,7 +72,7 @@ describe('a client that lets the provider keep its history', () => {
   });
 });
 
-describe('a conversation as Codex has it', () => {
+describe('a conversation of Codex', () => {
   const declared = {
     type: 'additional_tools',
     role: 'developer',
@@ -95,7 +98,7 @@ describe('a conversation as Codex has it', () => {
     prompt_cache_key: 'k',
   });
 
-  it('is folded, and stays one that the provider takes', async () => {
+  it('is folded, and the provider accepts it', async () => {
     await using stack = await startStack(() => hello, small);
     const response = await post(stack.url, 'responses', body);
     expect([response.status, response.headers.get('x-leporello-outcome')]).toEqual([200, 'compacted']);
@@ -108,7 +111,7 @@ describe('a conversation as Codex has it', () => {
     expect(sealed.length).toBe(called.length);
   });
 
-  it('answers a recall in the middle of its stream', async () => {
+  it('has a recall answered in the middle of its stream', async () => {
     await using stack = await startStack((asked) => {
       const text = JSON.stringify(asked.body);
       const memory = /mem_[0-9a-z]{16}/.exec(text)?.[0];
@@ -133,8 +136,8 @@ describe('a conversation as Codex has it', () => {
   });
 });
 
-describe('what stands beside the model call', () => {
-  it('goes through as it is: compacting, and what the provider keeps', async () => {
+describe('other paths of Responses', () => {
+  it('pass through unchanged: compaction, and stored responses', async () => {
     await using stack = await startStack(() => hello);
     const client = clientOf(stack);
     const { id } = await client.responses.create({ model: 'gpt-5', input: 'Hi' });
@@ -147,7 +150,7 @@ describe('what stands beside the model call', () => {
     expect(sentTo(stack, 4)).toBe(long);
   });
 
-  it('is counted as it would be sent', async () => {
+  it('count a request as it would be sent', async () => {
     await using stack = await startStack(() => hello, small);
     const body = longBody('responses', 30);
     const headers = { authorization: 'Bearer dummy' };
@@ -161,7 +164,7 @@ describe('what stands beside the model call', () => {
     expect(sentTo(stack, 0).length).toBeLessThan(body.length / 3);
   });
 
-  it('is plain HTTP: a WebSocket is told so, and the same path answers a request', async () => {
+  it('use plain HTTP: a WebSocket upgrade gets 426, and the same path answers a request', async () => {
     await using stack = await startStack(() => hello);
     expect(
       await statusOf(`${stack.url}/v1/responses`, 'GET', { connection: 'upgrade', upgrade: 'websocket' }),
@@ -171,7 +174,7 @@ describe('what stands beside the model call', () => {
   });
 });
 
-/** The status of an answer whose body is read to its end. */
+/** Resolves to the response's status after reading its body. */
 function statusOf(url: string, method: string, headers: Record<string, string>): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     request(url, { method, headers, agent: false }, (response) => {

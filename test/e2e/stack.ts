@@ -19,17 +19,17 @@ import type { Script } from '../support/fake-provider/script.ts';
 
 export type Stack = AsyncDisposable & {
   readonly provider: FakeProvider;
-  /** `http://127.0.0.1:PORT` of the gateway. */
+  /** The gateway's base URL, `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /** Messages of the gateway's log, with their fields. */
+  /** The gateway's log messages with their fields. */
   readonly logged: readonly string[];
   /** Stops the gateway and starts another on the same data. */
   restart(): Promise<void>;
-  /** Starts one more gateway on the same data; returns its URL. It goes with the stack. */
+  /** Starts another gateway on the same data and returns its URL. It ends with the stack. */
   another(): Promise<string>;
 };
 
-/** Settings for models that recall before anything was folded: the tool is in every request. */
+/** Settings that offer the recall tool in every request, for models that recall before anything was folded. */
 export const offering: GatewaySettings = { offerRecall: 'always' };
 
 export async function startStack(
@@ -39,17 +39,17 @@ export async function startStack(
     readonly store?: Store;
     readonly upstreamUrl?: string;
     readonly other?: FakeProviderOptions['other'];
-    /** Larger bodies are folded in a thread of their own. Default: none are. */
+    /** Bodies of this many bytes or more are folded in a worker thread. Default: none. */
     readonly foldThreadBytes?: number;
   } = {},
 ): Promise<Stack> {
   const data = await mkdtemp(join(tmpdir(), 'leporello-e2e-'));
   const provider = await startFakeProvider({ script, ...(deps.other ? { other: deps.other } : {}) });
   const logged: string[] = [];
-  const note = (fields: object, message: string) => {
+  const record = (fields: object, message: string) => {
     logged.push(`${message} ${JSON.stringify(fields)}`);
   };
-  const others: { close(): Promise<void> }[] = [];
+  const additional: { close(): Promise<void> }[] = [];
   let running = await startGateway();
 
   async function startGateway() {
@@ -59,7 +59,7 @@ export async function startStack(
     const thread = fromBytes === undefined ? undefined : foldThread({ fromBytes });
     const url = deps.upstreamUrl ?? provider.url;
     const handler = assembleGateway(
-      // On a busy machine everything is slow, so only tests of a deadline set a short one.
+      // Everything is slow on a busy machine, so only tests of a deadline set a short one.
       {
         urls: { openai: url, anthropic: url, gemini: url },
         offerRecall: 'with-fold',
@@ -71,7 +71,7 @@ export async function startStack(
         store,
         secret: new Uint8Array(32).fill(9),
         upstream,
-        log: { info: note, warn: note },
+        log: { info: record, warn: record },
         metrics: prometheusMetrics(),
         ...(thread && { foldThread: thread }),
       },
@@ -80,7 +80,7 @@ export async function startStack(
     const server = await serveNode(handler, {
       port: 0,
       host: '127.0.0.1',
-      onError: (error) => note({}, String(error)),
+      onError: (error) => record({}, String(error)),
     });
     return {
       url: `http://127.0.0.1:${server.port}`,
@@ -105,13 +105,13 @@ export async function startStack(
     },
     async another() {
       const gateway = await startGateway();
-      others.push(gateway);
+      additional.push(gateway);
       return gateway.url;
     },
     async [Symbol.asyncDispose]() {
-      // No conversation that is played here may lose its cache to us.
+      // The gateway must not break the prompt cache of any conversation in these tests.
       expect(logged.filter((line) => line.startsWith('the sent prefix changed'))).toEqual([]);
-      await Promise.all([running, ...others].map((gateway) => gateway.close()));
+      await Promise.all([running, ...additional].map((gateway) => gateway.close()));
       await provider.close();
       await rm(data, { recursive: true });
     },

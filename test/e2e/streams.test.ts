@@ -21,8 +21,8 @@ const parts: readonly TurnPart[] = [
   { type: 'tool-call', id: 'call_1', name: 'run', arguments: { command: 'make test' } },
 ];
 
-describe.each(formats)('a stream of %s', (format) => {
-  it('reaches the client with exactly the bytes of the upstream when the recall tool is offered and not called', async () => {
+describe.each(formats)('a %s stream', (format) => {
+  it('reaches the client byte for byte if the recall tool is offered and not called', async () => {
     await using recorded = await startStack(() => ({ type: 'turn', parts }));
     const upstream = await (await postStream(recorded.provider.url, format)).text();
     const headers = { 'content-type': 'text/event-stream; charset=utf-8' };
@@ -39,7 +39,7 @@ describe.each(formats)('a stream of %s', (format) => {
     expect(new TextDecoder().decode(stack.provider.requests[0]!.body)).toContain('read_memory');
   });
 
-  it('is not held back: what stands before a pause arrives during the pause', async () => {
+  it('is not held back: text before a pause arrives during the pause', async () => {
     const gate = Promise.withResolvers<void>();
     await using stack = await startStack(() => ({
       type: 'turn',
@@ -48,14 +48,14 @@ describe.each(formats)('a stream of %s', (format) => {
     }));
     const response = await postStream(stack.url, format);
     const reader = response.body!.getReader();
-    // The pause ends only after the text was read: were it held back, this would wait for ever.
+    // The pause ends only after the text was read; if it were held back, this would wait forever.
     expect(await readUntil(reader, /shall see/)).not.toContain('make test');
     gate.resolve();
     await readUntil(reader, /make/);
     await reader.cancel();
   });
 
-  it('delivers what stands before a recall before the recall is answered', async () => {
+  it('delivers text before a recall before the recall is answered', async () => {
     const gate = Promise.withResolvers<void>();
     const script: Script = async ({ index }) => {
       if (index === 0) {
@@ -87,7 +87,7 @@ describe.each(formats)('a stream of %s', (format) => {
     expect(answered).toContain('No memory with id');
   });
 
-  it('tells the outcome and the receipt in its head', async () => {
+  it('has the outcome and the receipt id in its headers', async () => {
     await using stack = await startStack(() => ({ type: 'turn', parts }), offering);
     const response = await postStream(stack.url, format);
     await response.text();
@@ -96,7 +96,7 @@ describe.each(formats)('a stream of %s', (format) => {
       Number(response.headers.get(`x-leporello-tokens-${which}`)),
     );
     expect(before).toBeGreaterThan(10);
-    // What the definition of the recall tool takes.
+    // The difference is the definition of the recall tool.
     expect(after! - before!).toBeGreaterThan(40);
     expect(after! - before!).toBeLessThan(150);
     const id = response.headers.get('x-leporello-receipt')!;
@@ -112,7 +112,7 @@ describe.each(formats)('a stream of %s', (format) => {
     });
   });
 
-  it('cancels the upstream when the client goes away', async () => {
+  it('is canceled upstream when the client disconnects', async () => {
     await using stack = await startStack(() => ({ type: 'hang', afterEvents: 3, parts }));
     const response = await postStream(stack.url, format);
     const reader = response.body!.getReader();
@@ -121,13 +121,13 @@ describe.each(formats)('a stream of %s', (format) => {
     expect(await stack.provider.requests[0]!.ended).toBe('broken-off');
   });
 
-  it('breaks off for the client when the upstream breaks off', async () => {
+  it('breaks for the client when the upstream connection breaks', async () => {
     await using stack = await startStack(() => ({ type: 'cut', afterEvents: 3, parts }));
     const response = await postStream(stack.url, format);
     await expect(response.text()).rejects.toThrow();
   });
 
-  it('ends cleanly when the model does nothing but recall', async () => {
+  it('ends normally if the model only recalls', async () => {
     await using stack = await startStack(
       () => ({
         type: 'turn',
@@ -136,7 +136,7 @@ describe.each(formats)('a stream of %s', (format) => {
       { ...offering, recall: { maxRounds: 2 } },
     );
     const text = await (await postStream(stack.url, format)).text();
-    // Two rounds, one in which the model is told that there are no more, and its answer to that.
+    // There are two rounds, one that says that no more are allowed, and the model's answer to it.
     expect(stack.provider.requests.length).toBe(4);
     expect(new TextDecoder().decode(stack.provider.requests[3]!.body)).toContain(
       'No more memory can be read',
@@ -145,7 +145,7 @@ describe.each(formats)('a stream of %s', (format) => {
     expect(withoutEcho(text)).not.toContain('read_memory');
   });
 
-  it('hands the client its own calls when a recall stands beside them, and stays valid', async () => {
+  it('contains the calls of the client without a recall between them, and stays valid', async () => {
     await using stack = await startStack(
       () => ({
         type: 'turn',

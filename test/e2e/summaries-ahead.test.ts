@@ -1,4 +1,4 @@
-/** Summaries by a model, in every format: written ahead with the conversation's own credential, and waited for by no request. */
+/** Tests summaries by a model in every format: they are written in the background with the conversation's credential; no request waits. */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import type { AnyReceipt } from '../../src/gateway/receipts/receipts.ts';
@@ -8,7 +8,7 @@ import { type Stack, startStack } from './stack.ts';
 
 const says = (text: string): Reply => ({ type: 'turn', parts: [{ type: 'text', text }] });
 
-/** A fold at 20,000 tokens that leaves hardly more than a summary. */
+/** Folds at 20,000 tokens and leaves little more than the summary. */
 const settings = {
   summaries: { kind: 'model' },
   shrinks: false,
@@ -25,7 +25,7 @@ const settings = {
 const isForSummary = ({ body }: Pick<ScriptRequest, 'body'>) =>
   JSON.stringify(body).includes('You write down what an agent has done so far.');
 
-/** A provider that answers summaries when it is let, and everything else at once. */
+/** A provider that writes the summary after `open()` and answers everything else at once. */
 function provider(summary: Reply) {
   const asked: ScriptRequest[] = [];
   const gate = Promise.withResolvers<void>();
@@ -38,14 +38,14 @@ function provider(summary: Reply) {
   return { asked, script, open: gate.resolve };
 }
 
-/** Receipts as the gateway tells them, oldest first. */
+/** Returns the gateway's receipts, oldest first. */
 async function receiptsOf({ url }: Stack): Promise<readonly AnyReceipt[]> {
   const response = await fetch(`${url}/_leporello/receipts`, { headers: { authorization: 'Bearer dummy' } });
   const { receipts } = (await response.json()) as { receipts: AnyReceipt[] };
   return receipts.toReversed();
 }
 
-/** What the newest request of the conversation itself said upstream. */
+/** Returns the newest body sent for the conversation itself. */
 const newest = ({ provider: { requests } }: Stack): string =>
   requests
     .map(({ body }) => Buffer.from(body).toString())
@@ -61,7 +61,7 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     await response.text();
   };
 
-  it('are written ahead, and found by the fold, after a restart too', async () => {
+  it('are written in the background and used by the fold, also after a restart', async () => {
     const { asked, script, open } = provider(says('All jobs passed so far.\nJob ZEBRA-17 is next.'));
     open();
     await using stack = await startStack(script, settings);
@@ -95,13 +95,13 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     expect(newest(stack)).toBe(sent);
   });
 
-  it('are waited for by no request: a fold that comes earlier leaves an extract', async () => {
+  it('delay no request: an earlier fold uses an extractive summary', async () => {
     const { asked, script, open } = provider(says('Job ZEBRA-17 is next.'));
     await using stack = await startStack(script, settings);
     try {
       await ask(stack, 14);
       await eventually(() => expect(asked.length).toBe(1));
-      // It has grown: the summary it wants now is another one, but one at a time is enough.
+      // The conversation has grown and wants another summary, but only one is written at a time.
       await ask(stack, 15);
       await ask(stack, 25);
       expect(asked.length).toBe(1);
@@ -115,7 +115,7 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     }
   });
 
-  it('are not paid for where stubs of results will do', async () => {
+  it('are not requested if stubs of results are enough', async () => {
     const { asked, script, open } = provider(says('Never asked for.'));
     open();
     const triggers = { ...settings.triggers, tokenBudget: { trigger: 20_000, target: 8_000, buffer: 1 } };
@@ -126,14 +126,14 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     expect(asked).toEqual([]);
   });
 
-  it('are asked for once by two gateways on one store, and found by both', async () => {
+  it('are requested once by two gateways on one store, and used by both', async () => {
     const { asked, script, open } = provider(says('Job ZEBRA-17 is next.'));
     await using stack = await startStack(script, settings);
     const other = await stack.another();
     try {
       await Promise.all([ask(stack, 14), ask(stack, 14, other)]);
       await eventually(() => expect(asked.length).toBe(1));
-      // While it is written the conversation goes on, at both.
+      // The conversation continues at both while the summary is written.
       for (const url of [stack.url, other]) await ask(stack, 15, url);
     } finally {
       open();
@@ -146,7 +146,7 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     expect(asked.length).toBe(1);
   });
 
-  it('that fail are logged, and the fold uses an extractive summary', async () => {
+  it('that fail are logged, and the fold uses an extractive one', async () => {
     const { script, open } = provider({ type: 'error', status: 500 });
     open();
     await using stack = await startStack(script, settings);

@@ -13,7 +13,7 @@ function jwt(claims: object): string {
   return `${part({ alg: 'RS256' })}.${part(claims)}.c2lnbmVk`;
 }
 
-/** Says hello, then asks for the memory that its first request names, then answers. */
+/** A model that says hello, then recalls the original named in its first request, then answers. */
 function remembers() {
   let id = '';
   let asked = 0;
@@ -40,10 +40,10 @@ function commonLength(one: string, other: string): number {
   return at;
 }
 
-/** 30 jobs with the first token, 32 with the second: the provider's requests are the first, the second, and the second with the memory. */
+/** Plays 30 jobs with the first token, then 32 with the second. The provider gets three requests; the last one has the recalled text. */
 async function playRefresh(format: Format, tenant: TenantSetting, heads: readonly [Head, Head]) {
   const model = remembers();
-  // Marks for the cache move on from request to request, and no cache looks at them.
+  // Cache breakpoints move between requests and would make the compared bytes differ.
   const stack = await startStack(model.script, {
     cacheMarks: false,
     tenant,
@@ -64,7 +64,7 @@ async function playRefresh(format: Format, tenant: TenantSetting, heads: readonl
 const refreshed: readonly (readonly [string, TenantSetting, readonly [Head, Head]])[] = [
   ['local', 'local', [{ authorization: 'Bearer token-a' }, { authorization: 'Bearer token-b' }]],
   [
-    'the header of a proxy',
+    'a header of a proxy',
     { header: 'X-Tenant' },
     [
       { authorization: 'Bearer token-a', 'x-tenant': 'alice@example.com' },
@@ -83,12 +83,12 @@ const refreshed: readonly (readonly [string, TenantSetting, readonly [Head, Head
 
 describe.each(refreshed)('with a tenant by %s', (_, tenant, heads) => {
   it.each(formats)(
-    'a new token in mid-session changes no byte that was sent, and recalls go on (%s)',
+    'a new token within a session changes no byte that was sent, and recalls still work (%s)',
     async (format) => {
       await using played = await playRefresh(format, tenant, heads);
       const { stack, id, answer } = played;
       const [before, after, withMemory] = [0, 1, 2].map((at) => sentTo(stack, at));
-      // All but what closes the list of messages and the body.
+      // Only the closing brackets of the messages and the body differ.
       expect(commonLength(before!, after!)).toBe(before!.length - 2);
       expect(id).toMatch(/^mem_/);
       expect(withMemory).toContain('step 50 took 350 ms');
@@ -99,7 +99,7 @@ describe.each(refreshed)('with a tenant by %s', (_, tenant, heads) => {
 });
 
 describe('with each credential as a tenant', () => {
-  it('a new token is a stranger: nothing of what was sent before is repeated', async () => {
+  it('a new token is another tenant: no earlier fold is repeated', async () => {
     await using played = await playRefresh('chat', 'credential', refreshed[0]![2]);
     const { stack, id, look } = played;
     expect(commonLength(sentTo(stack, 0), sentTo(stack, 1))).toBeLessThan(1_000);
@@ -115,14 +115,14 @@ describe('with each credential as a tenant', () => {
   });
 });
 
-describe('what a caller sees under /_leporello/', () => {
-  it('with a local tenant: everything that came straight from this machine, with any credential or none', async () => {
+describe('the data under /_leporello/', () => {
+  it('for a local tenant: visible to direct requests from this machine, with any credential or none', async () => {
     await using played = await playRefresh('chat', 'local', refreshed[0]![2]);
     const { id, look } = played;
     expect((await look(`memory/${id}`)).text).toContain('job 0: step 50 took 350 ms');
     expect((await look(`memory/${id}`, { authorization: 'Bearer token-c' })).status).toBe(200);
     expect(JSON.parse((await look('receipts')).text)).toMatchObject({ receipts: [{}, {}] });
-    // A proxy on this machine may serve people who do not know each other.
+    // A proxy on this machine may serve several people.
     for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip']) {
       expect((await look(`memory/${id}`, { [name]: '203.0.113.9' })).status).toBe(404);
       expect((await look('receipts', { [name]: '203.0.113.9', authorization: 'Bearer token-a' })).text).toBe(
@@ -131,7 +131,7 @@ describe('what a caller sees under /_leporello/', () => {
     }
   });
 
-  it('with the header of a proxy: what is of that tenant, and nothing without the header', async () => {
+  it('for a header of a proxy: only that of the tenant, and nothing without the header', async () => {
     await using played = await playRefresh('chat', { header: 'x-tenant' }, refreshed[1]![2]);
     const { stack, id, look } = played;
     const alice = { 'x-tenant': 'alice@example.com' };
@@ -142,12 +142,12 @@ describe('what a caller sees under /_leporello/', () => {
     expect((await look(`memory/${id}`, { authorization: 'Bearer token-a' })).status).toBe(403);
     expect((await look(`memory/${id}`, { authorization: `Bearer ${adminToken}` })).status).toBe(200);
     expect((await look('../healthz')).status).toBe(200);
-    // Another tenant's conversation begins anew, with ids of its own.
+    // The same conversation of another tenant starts from scratch, with its own ids.
     await post(stack.url, 'chat', longBody('chat', 30), bob);
     expect(sentTo(stack, 3)).not.toContain(id);
   });
 
-  it('with a claim: nothing, for anybody can write a claim; the administrator sees it', async () => {
+  it('for a claim: nothing, because anybody can forge a claim; the administrator sees it', async () => {
     await using played = await playRefresh('chat', { claim: 'sub' }, refreshed[2]![2]);
     const { id, look } = played;
     const forged = { authorization: `Bearer ${jwt({ iss: 'https://auth.example', sub: 'alice' })}` };
@@ -157,14 +157,14 @@ describe('what a caller sees under /_leporello/', () => {
         text: '{"error":{"type":"permission_error","message":"This gateway reads the tenant from a token that it does not verify, so the token shows nothing here: use the adminToken."}}\n',
       });
     }
-    // Other tokens are known by themselves.
+    // Tokens without claims are tenants themselves.
     expect((await look('receipts', { authorization: 'Bearer opaque' })).text).toBe('{"receipts":[]}\n');
     expect((await look(`memory/${id}`, { authorization: `Bearer ${adminToken}` })).status).toBe(200);
   });
 });
 
 describe('the header that names the tenant', () => {
-  it('does not go on to the provider', async () => {
+  it('is not sent to the provider', async () => {
     await using stack = await startStack([], { tenant: { header: 'x-tenant' } });
     await post(stack.url, 'chat', requestBody('chat'), { 'x-tenant': 'alice', 'x-other': '1' });
     await fetch(`${stack.url}/v1/models`, { headers: { 'x-tenant': 'alice', 'x-other': '1' } });
@@ -175,7 +175,7 @@ describe('the header that names the tenant', () => {
     expect(stack.provider.requests.length).toBe(2);
   });
 
-  it('must be there: without it nothing is sent, and the client reads why in its own format', async () => {
+  it('is required: without it nothing is sent, and the client gets an error in its own format', async () => {
     await using stack = await startStack([], { tenant: { header: 'x-tenant' } });
     const message =
       'The request has no header x-tenant: the proxy in front of this gateway must set one, to name the tenant, and remove any other.';

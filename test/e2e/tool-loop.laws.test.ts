@@ -6,7 +6,7 @@ import { startStack } from './stack.ts';
 
 const files = ['a.log', 'b.log', 'c.log', 'd.log', 'e.log', 'f.log', 'g.log', 'h.log', 'i.log', 'j.log'];
 
-/** About 1,500 tokens, with one line to be looked for. */
+/** Returns about 1,500 tokens of log lines, one with a secret. */
 const contentOf = (path: string) =>
   Array.from(
     { length: 120 },
@@ -14,7 +14,7 @@ const contentOf = (path: string) =>
       `${path} ${at}: ${at === 77 ? `the secret of ${path} is ${path.length * 1_111}` : 'all is well'}\n`,
   ).join('');
 
-/** Reads all files one after the other, then asks memory for the first, then answers. */
+/** A model that reads all files one after the other, recalls the first, then answers. */
 function script({ body }: ScriptRequest): Turn {
   const text = JSON.stringify(body);
   const results = text.match(/"tool_result"|"role":"tool"|"function_call_output"/g)?.length ?? 0;
@@ -57,9 +57,9 @@ describe.each(clients)('the official %s client', (_, run, model) => {
   it.each([
     ['streaming', true, {}],
     ['not streaming', false, {}],
-    ['streaming, each body folded in a thread of its own', true, { foldThreadBytes: 1 }],
-  ] as const)('finishes a tool loop through folds and a private recall, %s', async (__, streaming, rims) => {
-    await using stack = await startStack(script, { models: { '*': { window: 9_000 } } }, rims);
+    ['streaming, with each body folded in a worker thread', true, { foldThreadBytes: 1 }],
+  ] as const)('finishes a tool loop through folds and a private recall, %s', async (__, streaming, deps) => {
+    await using stack = await startStack(script, { models: { '*': { window: 9_000 } } }, deps);
     const seen = await run({
       url: stack.url,
       model,
@@ -75,7 +75,7 @@ describe.each(clients)('the official %s client', (_, run, model) => {
     expect(bodies.at(-1)).toContain('the secret of a.log');
   });
 
-  it('goes on after a restart of the gateway with the very same prefix', async () => {
+  it('continues after a restart of the gateway with the same prefix', async () => {
     await using stack = await startStack(script, { models: { '*': { window: 9_000 } } });
     const options: AgentOptions = {
       url: stack.url,
@@ -88,7 +88,7 @@ describe.each(clients)('the official %s client', (_, run, model) => {
     const before = stack.provider.requests.length;
     await stack.restart();
     await run({ ...options, url: stack.url });
-    // The provider numbers the items it gives, and gives them a second time.
+    // The provider numbers its items and returns them a second time.
     const bodies = stack.provider.requests.map((request) => masked(new TextDecoder().decode(request.body)));
     expect(bodies.slice(before).map((body, at) => body === bodies[at])).toEqual(
       bodies.slice(before).map(() => true),

@@ -11,7 +11,7 @@ const adminToken = 'administrator-16';
 const upstreams = { undici: undiciUpstream(), fetch: fetchUpstream() };
 type Transport = keyof typeof upstreams;
 
-/** Parts of paths that some server reads as something else than it looks like. */
+/** Parts of paths that servers interpret differently. */
 const pieces =
   '. .. %2e %2E %252e / // \\ %2f %5c %252f ; ;a ? # % %23 %3f %00 %20 %09 : @ a models v1 é \u00ad host * | ^'.split(
     ' ',
@@ -19,7 +19,7 @@ const pieces =
 
 let host: Awaited<ReturnType<typeof serveNode>>;
 let gateways: Record<Transport, Awaited<ReturnType<typeof serveNode>>>;
-/** What the host of the upstream was asked for since the last look. */
+/** Targets that reached the upstream's host since the last `sendRaw`. */
 let reached: string[] = [];
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ afterAll(async () => {
   await host.close(0);
 });
 
-/** Sends a request as it is written, which no HTTP client would; resolves with the status of the answer. */
+/** Sends a target exactly as given, which no HTTP client would; resolves to the response's status. */
 function sendRaw(transport: Transport, method: string, target: string, headers: readonly string[] = []) {
   reached = [];
   return new Promise<number>((resolve, reject) => {
@@ -92,7 +92,7 @@ describe.each<Transport>(['undici', 'fetch'])('over %s', (transport) => {
     'http://127.0.0.1:1/v1/models',
     'http://evil.example/v1/models',
     '*',
-  ])('%s is refused with 400 and reaches nobody', async (target) => {
+  ])('%s is refused with 400 and reaches no upstream', async (target) => {
     expect([await sendRaw(transport, 'GET', target), reached]).toEqual([400, []]);
   });
 
@@ -110,13 +110,13 @@ describe.each<Transport>(['undici', 'fetch'])('over %s', (transport) => {
     expect([await sendRaw(transport, 'GET', target), reached]).toEqual([200, [path]]);
   });
 
-  it('a malformed % in the name of a model is for the provider to refuse', async () => {
+  it('a malformed % in a model name is left to the provider to refuse', async () => {
     const body = ['content-type: application/json', 'content-length: 0'];
     const target = '/v1beta/models/a%zz:generateContent';
     expect([await sendRaw(transport, 'POST', target, body), reached]).toEqual([200, [`/tenant${target}`]]);
   });
 
-  it('no target that can be written reaches anything outside of the base', async () => {
+  it('no target reaches anything outside the base path', async () => {
     const piece = constantFrom(...pieces);
     const start = constantFrom(
       '/v1',
@@ -150,18 +150,18 @@ describe.each<Transport>(['undici', 'fetch'])('over %s', (transport) => {
     [['x-api-key: sk-ant-1', 'authorization: Bearer administrator-16'], '/v1/messages/batches'],
     [[], '/v1beta/models?key=administrator-16'],
     [[], '/v1beta/models?key=administrator%2D16'],
-  ])("the gateway's own token in %j %s reaches nobody", async (headers, target) => {
+  ])("the gateway's own token in %j %s reaches no upstream", async (headers, target) => {
     expect([await sendRaw(transport, 'GET', target, headers), reached]).toEqual([401, []]);
   });
 
-  it('no model call takes the token of the gateway to a provider', async () => {
+  it("no model call sends the gateway's token to a provider", async () => {
     const headers = ['authorization: Bearer administrator-16', 'content-length: 2'];
     for (const target of ['/v1/chat/completions', '/v1/messages', '/v1/responses/input_tokens'])
       expect([await sendRaw(transport, 'POST', target, headers), reached]).toEqual([401, []]);
   });
 });
 
-/** Paths outside of `/tenant` that a server could read a target as, which decodes it up to three times and takes a backslash for a slash. */
+/** Returns the paths outside `/tenant` that a server could read in a target by decoding it up to three times and taking a backslash for a slash. */
 function pathsOutside(target: string): readonly string[] {
   const readings = [target];
   for (let round = 0; round < 3; round++) {
@@ -177,11 +177,11 @@ function pathsOutside(target: string): readonly string[] {
 }
 
 function resolvedPath(path: string): string {
-  const kept: string[] = [];
+  const segments: string[] = [];
   for (const segment of path.split('/')) {
     const name = segment.split(';', 1)[0]!.trim();
-    if (name === '..') kept.pop();
-    else if (name !== '.' && segment !== '') kept.push(segment);
+    if (name === '..') segments.pop();
+    else if (name !== '.' && segment !== '') segments.push(segment);
   }
-  return `/${kept.join('/')}`;
+  return `/${segments.join('/')}`;
 }

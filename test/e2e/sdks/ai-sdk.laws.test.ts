@@ -15,7 +15,7 @@ import { collect, type SdkClient, sdkSuite } from './suite.ts';
 
 type ProviderOptions = NonNullable<Parameters<typeof generateText>[0]['providerOptions']>;
 
-/** The loop is the SDK's own: it runs the tools and asks again until the model answers. */
+/** Uses the SDK's own loop, which runs the tools and sends requests until the model answers. */
 function clientOf(modelAt: (url: string) => LanguageModel, providerOptions: ProviderOptions = {}): SdkClient {
   return {
     finish: { calls: 'tool-calls', stop: 'stop' },
@@ -54,8 +54,8 @@ function clientOf(modelAt: (url: string) => LanguageModel, providerOptions: Prov
         };
       }
 
-      return async (said) => {
-        messages.push({ role: 'user', content: said });
+      return async (userText) => {
+        messages.push({ role: 'user', content: userText });
         const { steps, responseMessages, everything } = await (streaming ? stream() : generate());
         messages.push(...responseMessages);
         const replies = steps.map(({ text, finishReason: finish, usage }) => ({
@@ -78,11 +78,11 @@ sdkSuite(
   clientOf((url) => openai(url).chat('gpt-4o')),
 );
 sdkSuite(
-  'ai and @ai-sdk/openai, responses that the client keeps',
+  'ai and @ai-sdk/openai, responses stored by the client',
   clientOf((url) => openai(url)('gpt-5'), { openai: { store: false } }),
 );
 sdkSuite(
-  'ai and @ai-sdk/openai, responses that the provider keeps',
+  'ai and @ai-sdk/openai, responses stored by the provider',
   clientOf((url) => openai(url)('gpt-5')),
 );
 sdkSuite(

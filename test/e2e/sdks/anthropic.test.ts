@@ -18,8 +18,8 @@ sdkSuite('@anthropic-ai/sdk', {
       return streaming ? client.messages.stream(request).finalMessage() : client.messages.create(request);
     }
 
-    return async (said) => {
-      messages.push({ role: 'user', content: said });
+    return async (userText) => {
+      messages.push({ role: 'user', content: userText });
       const replies = [];
       for (;;) {
         const { content, stop_reason, usage } = await complete();

@@ -1,14 +1,14 @@
 import { type Content, type GenerateContentResponse, GoogleGenAI, type Part } from '@google/genai';
 import { parameters, tool } from './scenario.ts';
-import { collect, type HeardReply, type SdkClient, sdkSuite } from './suite.ts';
+import { collect, type ReceivedReply, type SdkClient, sdkSuite } from './suite.ts';
 
 const model = 'gemini-3-pro';
 const config = { tools: [{ functionDeclarations: [{ ...tool, parametersJsonSchema: parameters }] }] };
 
-/** What the chunks of one reply come to; a reply that does not stream is one chunk. */
+/** One reply, collected from its chunks; a reply that does not stream is one chunk. */
 type Reply = {
   readonly parts: readonly Part[];
-  readonly heard: HeardReply;
+  readonly received: ReceivedReply;
   readonly chunks: readonly GenerateContentResponse[];
 };
 
@@ -18,7 +18,7 @@ async function replyOf(chunks: Iterable<GenerateContentResponse> | AsyncIterable
   const parts = all.flatMap(({ candidates }) => candidates?.[0]?.content?.parts ?? []);
   return {
     parts,
-    heard: {
+    received: {
       text: parts.map(({ text, thought }) => (thought ? '' : (text ?? ''))).join(''),
       finish: all.at(-1)?.candidates?.[0]?.finishReason,
       input: usage?.promptTokenCount,
@@ -46,14 +46,14 @@ const chats: SdkClient = {
   start({ url, streaming, runTool }) {
     const chat = clientOf(url).chats.create({ model, config });
     const seen: unknown[] = [];
-    return async (said) => {
+    return async (userText) => {
       const replies = [];
-      let message: string | Part[] = said;
+      let message: string | Part[] = userText;
       for (;;) {
         const reply: Reply = await replyOf(
           streaming ? await chat.sendMessageStream({ message }) : [await chat.sendMessage({ message })],
         );
-        replies.push(reply.heard);
+        replies.push(reply.received);
         seen.push(reply.chunks);
         message = answersTo(reply.parts, runTool);
         if (message.length === 0) return { replies, everything: [seen, chat.getHistory()] };
@@ -68,9 +68,9 @@ const models: SdkClient = {
     const client = clientOf(url);
     const contents: Content[] = [];
     const seen: unknown[] = [];
-    return async (said) => {
+    return async (userText) => {
       const replies = [];
-      let parts: Part[] = [{ text: said }];
+      let parts: Part[] = [{ text: userText }];
       for (;;) {
         contents.push({ role: 'user', parts });
         const request = { model, contents, config };
@@ -79,7 +79,7 @@ const models: SdkClient = {
             ? await client.models.generateContentStream(request)
             : [await client.models.generateContent(request)],
         );
-        replies.push(reply.heard);
+        replies.push(reply.received);
         seen.push(reply.chunks);
         contents.push({ role: 'model', parts: reply.parts });
         parts = answersTo(reply.parts, runTool);

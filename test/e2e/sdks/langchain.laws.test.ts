@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { tool, usageOfOne } from './scenario.ts';
 import { type SdkClient, sdkSuite } from './suite.ts';
 
-/** The loop is the agent's own. Streamed, LangChain does not say in one place why a reply ended. */
+/** Uses the agent's own loop. When streaming, LangChain reports no finish reason in one place. */
 function clientOf(
   modelAt: (url: string) => BaseChatModel,
   reported: Pick<SdkClient, 'usageOf'> = {},
@@ -41,8 +41,8 @@ function clientOf(
         return { state, seen };
       }
 
-      return async (said) => {
-        const input = [...messages, new HumanMessage(said)];
+      return async (userText) => {
+        const input = [...messages, new HumanMessage(userText)];
         const { state, seen } = streaming
           ? await stream(input)
           : { state: await agent.invoke({ messages: input }, { recursionLimit: 100 }), seen: [] };
@@ -65,7 +65,7 @@ function repliesIn(messages: readonly BaseMessage[]) {
     }));
 }
 
-/** Streamed, it takes the input from the event that opens a message, and adds the one token of output that stands there. */
+/** When streaming, it takes the input tokens from the first event of a message and adds the one output token reported there. */
 function usageOfStart(replies: number, streaming: boolean) {
   const output = usageOfOne.output * replies;
   return streaming

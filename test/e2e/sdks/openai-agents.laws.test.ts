@@ -13,13 +13,13 @@ import { z } from 'zod';
 import { tool } from './scenario.ts';
 import { collect, type SdkClient, sdkSuite } from './suite.ts';
 
-/** What a model said in an item of its output. `finalOutput` holds the last such text alone where no reasoning stands between. */
+/** Returns the text of an output item. `finalOutput` has only the last such text if there is no reasoning in between. */
 function textOf(item: AgentOutputItem): string {
   if (item.type !== 'message' || item.role !== 'assistant') return '';
   return item.content.map((part) => (part.type === 'output_text' ? part.text : '')).join('');
 }
 
-/** The loop is the runner's own. It does not say why a reply ended. */
+/** Uses the runner's own loop, which reports no finish reason. */
 function clientOf(model: string, useResponses: boolean): SdkClient {
   return {
     finish: { calls: undefined, stop: undefined },
@@ -50,8 +50,8 @@ function clientOf(model: string, useResponses: boolean): SdkClient {
         return { result, events };
       }
 
-      return async (said) => {
-        const input = [...history, user(said)];
+      return async (userText) => {
+        const input = [...history, user(userText)];
         const { result, events } = streaming
           ? await stream(input)
           : { result: await runner.run(agent, input, { maxTurns: 20 }), events: [] };

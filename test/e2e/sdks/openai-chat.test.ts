@@ -20,8 +20,8 @@ sdkSuite('openai, Chat Completions', {
         .finalChatCompletion();
     }
 
-    return async (said) => {
-      messages.push({ role: 'user', content: said });
+    return async (userText) => {
+      messages.push({ role: 'user', content: userText });
       const replies = [];
       for (;;) {
         const { choices, usage } = await complete();

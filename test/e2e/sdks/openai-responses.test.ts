@@ -22,15 +22,15 @@ sdkSuite('openai, Responses', {
       return streaming ? client.responses.stream(request).finalResponse() : client.responses.create(request);
     }
 
-    return async (said) => {
-      input.push({ role: 'user', content: said });
+    return async (userText) => {
+      input.push({ role: 'user', content: userText });
       const replies = [];
       for (;;) {
         const response = await respond();
         seen.push(response);
         const { output, output_text: text, status: finish, usage } = response;
         replies.push({ text, finish, input: usage?.input_tokens, output: usage?.output_tokens });
-        // Typed apart, for a few kinds of items that are not asked for here.
+        // The types differ for a few kinds of items that this request cannot return.
         input.push(...(output as OpenAI.Responses.ResponseInputItem[]));
         const calls = output.filter((item) => item.type === 'function_call');
         if (calls.length === 0) return { replies, everything: seen };
@@ -43,8 +43,8 @@ sdkSuite('openai, Responses', {
   },
 });
 
-// The one place where a client may see that a tool was added: docs/decisions/0006.
-it('what a response repeats of the request goes on as it came', async () => {
+// Only here a client may see that a tool was added: docs/decisions/0006.
+it('the tools that a response repeats are not changed', async () => {
   await using stack = await startStack(
     [{ type: 'turn', parts: [{ type: 'text', text: 'Hello' }] }],
     offering,

@@ -1,7 +1,7 @@
 /**
- * What every SDK is put through: a model that reads ten files one after the other and tells a secret of the first; in a second user
- * turn tells one of another and reads one more file; and is thanked. A secret it no longer sees it reads from memory: in the first
- * turn with a word and before an answer, in the second without a word and before a call. Pure.
+ * The conversation that every SDK plays. The model reads ten files one after the other and says the secret of the first. In a second user
+ * turn it says the secret of another and reads one more file. In a third it is thanked. It recalls a secret that it no longer sees: in the
+ * first turn with text and before an answer, in the second without text and before a call. Pure.
  */
 import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../support/fake-provider/script.ts';
 
@@ -26,14 +26,14 @@ export const files = [
   'j.log',
 ];
 
-/** What the user says, one turn after the other. */
+/** The user's messages, one per turn. */
 export const asks = [
   'Read all files. What is the secret of a.log?',
   'Find the secret of b.log. Then read k.log.',
   'Thank you.',
 ] as const;
 
-/** About 2,000 tokens, with one line to be looked for. */
+/** Returns about 2,000 tokens of log lines, one with a secret. */
 export function contentOf(path: string): string {
   const secret = `the secret of ${path} is ${path.charCodeAt(0) * 11}`;
   return Array.from(
@@ -42,10 +42,10 @@ export function contentOf(path: string): string {
   ).join('');
 }
 
-/** Tokens of each reply of the model, whatever is in it: what the client is told shows how many replies it got as one. */
+/** Usage of every reply of the model, so that the client's usage shows how many replies it received as one. */
 export const usageOfOne = { input: 1_000, output: 10, cacheRead: 0, cacheWrite: 0 } as const;
 
-/** The model. With `reasoning` every reply of it begins with a thought. */
+/** Returns the scripted model. With `reasoning`, each reply begins with a thought. */
 export function model({ reasoning }: { readonly reasoning: boolean }): (request: ScriptRequest) => Turn {
   return ({ body, history, index }) => {
     const parts = nextParts([body, ...history]);
@@ -84,7 +84,7 @@ function reading(path: string | undefined): readonly TurnPart[] | undefined {
   return path === undefined ? undefined : [text(`I read ${path}. `), call(tool.name, { path })];
 }
 
-/** A look into memory for a secret that is not in sight. */
+/** Recalls the file's original if its secret is not in the request. */
 function recalling(
   texts: readonly string[],
   path: string,
@@ -98,8 +98,8 @@ function telling(texts: readonly string[], path: string): readonly TurnPart[] {
   return [text(`It is ${secretIn(texts, path) ?? 'nowhere'}.`)];
 }
 
-function text(said: string): TurnPart {
-  return { type: 'text', text: said };
+function text(content: string): TurnPart {
+  return { type: 'text', text: content };
 }
 
 function call(name: string, input: JsonObject): TurnPart {
@@ -111,7 +111,7 @@ export function secretIn(texts: readonly string[], path: string): string | undef
   return texts.map((seen) => line.exec(seen)?.[1]).find((secret) => secret !== undefined);
 }
 
-/** The stub of a file's own result, else that of the messages it went with. */
+/** Returns the id in the stub of a file's result, else in the stub of its messages. */
 function memoryOf(texts: readonly string[], path: string): string | undefined {
   const stubs = texts.flatMap((one) => one.match(/\[Folded [^\]]*mem_[0-9a-z]{16}[^\]]*\]/g) ?? []);
   const stub =
@@ -119,13 +119,13 @@ function memoryOf(texts: readonly string[], path: string): string | undefined {
   return stub?.match(/mem_[0-9a-z]{16}/)?.[0];
 }
 
-/** All strings in a body, whatever its format. */
+/** Returns all strings in a body of any format. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** The paths of all calls of the client's tool in a body, whatever its format. */
+/** Returns the paths in all calls of the client's tool in a body of any format. */
 function pathsRead(value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null) return [];
   const { name, arguments: json, input, args } = value as JsonObject;

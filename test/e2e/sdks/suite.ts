@@ -1,36 +1,36 @@
-/** The test cases that every SDK passes: through a gateway that has nothing to fold, and through folds and private recalls. */
+/** The tests that every SDK passes: through a gateway that has nothing to fold, and through folds and private recalls. */
 import { describe, expect, it } from 'vitest';
 import type { ScriptRequest } from '../../support/fake-provider/script.ts';
 import { type Stack, startStack } from '../stack.ts';
 import { asks, contentOf, files, model, secretIn, usageOfOne } from './scenario.ts';
 
 export type SdkClient = {
-  /** What the client calls the end of a reply with calls, and of one without; undefined where it does not say. */
+  /** The client's finish reasons for a reply with calls and for one without; undefined if it reports none. */
   readonly finish: { readonly calls: string | undefined; readonly stop: string | undefined };
-  /** The tokens it reports for so many replies of the model that it got as one, where that is not their sum. */
+  /** Returns the usage that the client reports for several replies received as one, if it is not their sum. */
   readonly usageOf?: (replies: number, streaming: boolean) => Usage;
-  /** Begins a conversation, whose history the client keeps as its SDK gives it. */
+  /** Begins a conversation, whose history the client keeps in the SDK's form. */
   start(options: ClientOptions): Talk;
 };
 
 export type ClientOptions = {
-  /** `http://127.0.0.1:PORT` of the gateway. */
+  /** The gateway's base URL, `http://127.0.0.1:PORT`. */
   readonly url: string;
   readonly streaming: boolean;
   readonly runTool: (path: string) => string;
 };
 
-/** Says something to the model and runs its tools until it answers. */
-export type Talk = (said: string) => Promise<Heard>;
+/** Sends a user message and runs the tools until the model answers. */
+export type Talk = (userText: string) => Promise<TurnResult>;
 
-export type Heard = {
+export type TurnResult = {
   /** Every reply of the model, in order. */
-  readonly replies: readonly HeardReply[];
-  /** All that the SDK shows of this turn: replies, events, history. */
+  readonly replies: readonly ReceivedReply[];
+  /** Everything that the SDK shows of this turn: replies, events, history. */
   readonly everything: unknown;
 };
 
-export type HeardReply = { readonly text: string; readonly finish: string | undefined } & Usage;
+export type ReceivedReply = { readonly text: string; readonly finish: string | undefined } & Usage;
 
 type Usage = { readonly input: number | undefined; readonly output: number | undefined };
 
@@ -40,12 +40,12 @@ export function sdkSuite(name: string, client: SdkClient) {
       ['not streaming', false],
       ['streaming', true],
     ] as const)('%s', (_, streaming) => {
-      it('runs its tools where all fits', async () => {
+      it('runs its tools if everything fits', async () => {
         const run = await talk(client, { streaming, window: 1_000_000, reasoning: false });
         expect(run).toEqual(expected(client, { recalls: 0, streaming }));
       });
 
-      it('goes on through folds and recalls it never sees', async () => {
+      it('continues through folds and recalls that it never sees', async () => {
         const run = await talk(client, { streaming, window: 12_000, reasoning: false });
         expect(run).toEqual(expected(client, { recalls: 1, streaming }));
       });
@@ -82,12 +82,12 @@ async function talk(client: SdkClient, { streaming, window, reasoning }: Setting
     return contentOf(path);
   };
   const say = client.start({ url: stack.url, streaming, runTool });
-  const heard: Heard[] = [];
-  for (const ask of asks) heard.push(await say(ask));
+  const received: TurnResult[] = [];
+  for (const ask of asks) received.push(await say(ask));
   return {
-    replies: heard.map(({ replies }) => replies),
+    replies: received.map(({ replies }) => replies),
     toolsRun,
-    privateThingsSeen: privateThings.filter((thing) => shown(heard).includes(thing)),
+    privateThingsSeen: privateThings.filter((thing) => shown(received).includes(thing)),
     requestsRefused: stack.provider.requests.length - answered.length,
     ...sent(stack),
   };
@@ -95,12 +95,12 @@ async function talk(client: SdkClient, { streaming, window, reasoning }: Setting
 
 const privateThings = ['read_memory', 'mem_', '[Folded'];
 
-/** All that was heard, but for the tools that Responses repeats from the request: openai-responses.test.ts has those. */
-function shown(heard: readonly Heard[]): string {
-  return JSON.stringify(heard, (key, value: unknown) => (key === 'tools' ? undefined : value));
+/** Returns everything received, without the request's tools that Responses repeats; openai-responses.test.ts checks those. */
+function shown(received: readonly TurnResult[]): string {
+  return JSON.stringify(received, (key, value: unknown) => (key === 'tools' ? undefined : value));
 }
 
-/** What the provider got: how often it was asked, whether folded, and what the model saw of the secrets. */
+/** Summarizes the provider's side: number of requests, whether folded, and which secrets the model still saw. */
 function sent(stack: Stack) {
   const bodies = stack.provider.requests.map((request) => new TextDecoder().decode(request.body));
   return {
