@@ -1,16 +1,16 @@
-/** Finds what of a recorded body is left in the fixture made of it: runs of words, and machine folders. Pure. */
+/** Finds text of a recorded body that its fixture still contains: runs of words, and machine folders. Pure. */
 import { isProse, stringsIn } from './anonymise.ts';
 import { isOfLoop, ownPaths } from './anonymise-words.ts';
 
-/** As many words in a row are somebody's wording. */
-const run = 5;
+/** Words in a row that count as somebody's wording. */
+const runLength = 5;
 
-/** Each run of words that both hold, but for what the recorded loop itself says. */
+/** Returns the runs of words in both, except those of the recorded loop itself. */
 export function survivors(recorded: Uint8Array, fixture: Uint8Array): readonly string[] {
   const known = new Set(textsOf(recorded).flatMap(runsIn));
-  const told = textsOf(fixture);
+  const fixtureTexts = textsOf(fixture);
   return [
-    ...new Set(told.flatMap(runsIn).filter((words) => known.has(words))),
+    ...new Set(fixtureTexts.flatMap(runsIn).filter((words) => known.has(words))),
     ...(new TextDecoder().decode(fixture).match(/\/(?:home|root|tmp|work|Users)\/[^"\s]*/g) ?? []),
   ];
 }
@@ -27,5 +27,7 @@ function runsIn(text: string): readonly string[] {
       .join('\n')
       .toLowerCase()
       .match(/[\p{L}\p{N}]+/gu) ?? [];
-  return words.flatMap((_, at) => (at + run <= words.length ? words.slice(at, at + run).join(' ') : []));
+  return words.flatMap((_, at) =>
+    at + runLength <= words.length ? words.slice(at, at + runLength).join(' ') : [],
+  );
 }

@@ -1,4 +1,4 @@
-/** Which tools of a recorded body a fixture needs: those that were called, and one of each shape. Pure. */
+/** Chooses the tools of a recorded body that a fixture needs: the called ones, and one of each shape. Pure. */
 import type { Span } from '../../src/conversation/conversation.ts';
 import {
   type Member,
@@ -8,10 +8,10 @@ import {
   scanObject,
 } from '../../src/conversation/json-scan.ts';
 
-const mostTools = 5;
+const maxTools = 5;
 const toolLists: ReadonlySet<string> = new Set(['tools', 'functionDeclarations']);
 
-/** Splices that take the other tools out of every list of tools, those in namespaces included. */
+/** Returns splices that remove the other tools from every list of tools, also in namespaces. */
 export function toolsToDrop(body: Uint8Array): readonly Splice[] {
   const called = namesOutside(body, { start: 0, end: body.length });
   return dropsIn(body, { start: 0, end: body.length }, undefined, called);
@@ -42,7 +42,7 @@ function dropsIn(
 
 type Shape = { readonly names: readonly string[]; readonly keys: string; readonly words: readonly string[] };
 
-/** The first, the last, the called, one of each set of keys; then what has a word in its schema that the others lack. */
+/** Keeps the first, the last, the called and one of each set of keys; then tools with a schema keyword that the others lack. */
 function keptOf(shapes: readonly Shape[], called: ReadonlySet<string>): ReadonlySet<number> {
   const kept = new Set<number>();
   const keys = new Set<string>();
@@ -53,7 +53,7 @@ function keptOf(shapes: readonly Shape[], called: ReadonlySet<string>): Readonly
   }
   const words = new Set([...kept].flatMap((index) => shapes[index]!.words));
   for (const [index, shape] of shapes.entries()) {
-    if (kept.size >= mostTools || shape.words.every((word) => words.has(word))) continue;
+    if (kept.size >= maxTools || shape.words.every((word) => words.has(word))) continue;
     kept.add(index);
     for (const word of shape.words) words.add(word);
   }
@@ -70,7 +70,7 @@ function shapeOf(body: Uint8Array, tool: Span): Shape {
   };
 }
 
-/** What a schema says of types, without the names of parameters. */
+/** Returns a schema's keywords and types without the names of parameters. */
 function schemaWords(value: unknown, key = ''): readonly string[] {
   if (Array.isArray(value)) return [`${key}[]`, ...value.flatMap((one) => schemaWords(one, key))];
   if (!isRecord(value)) return key === 'type' ? [`${key}=${String(value)}`] : [];
@@ -81,7 +81,7 @@ function schemaWords(value: unknown, key = ''): readonly string[] {
   ]);
 }
 
-/** Names that are said outside the lists of tools: of calls and their results. */
+/** Returns the names outside the lists of tools: those of calls and their results. */
 function namesOutside(body: Uint8Array, span: Span): ReadonlySet<string> {
   const names = new Set<string>();
   const visit = (value: unknown): void => {
@@ -96,7 +96,7 @@ function namesOutside(body: Uint8Array, span: Span): ReadonlySet<string> {
   return names;
 }
 
-/** A namespace is known by its own name and by those of its tools. */
+/** Returns a tool's names; a namespace has its own name and those of its tools. */
 function namesIn(tool: Readonly<Record<string, unknown>>): readonly string[] {
   const inner = [tool['function'], ...Object.values(tool).filter(Array.isArray).flat()].filter(isRecord);
   return [tool, ...inner].flatMap(({ name }) => (typeof name === 'string' ? [name] : []));

@@ -1,24 +1,24 @@
 /**
- * Words of our own in place of a vendor's: which lines of a recorded text are ours, and what stands where one is not. The same line
- * always gives the same words, and words of ours stay as they are. Pure.
+ * Replaces a vendor's lines in a recorded text by generated words. Equal lines get equal words; lines of the recorded loop and generated
+ * words stay unchanged. Pure.
  */
 
-/** A text with every line of others replaced, and shortened where it has many. The shape stays: indents, empty ends, tags. */
+/** Replaces every line of others, and shortens long texts. Indents, empty ends and tags stay. */
 export function ownText(text: string): string {
   return shortened(text.split('\n')).map(ownLine).join('\n');
 }
 
-/** True for a line that the recorded loop itself put there: its files, what it asks, what its model says. */
+/** Returns true for a line of the recorded loop itself: its files, its task, its model's text. */
 export function isOfLoop(line: string): boolean {
   return ofLoop.some((pattern) => pattern.test(line));
 }
 
-/** Machine folders name people and machines; the name of the file says enough. */
+/** Replaces machine folders, which can name people and machines; file names stay. */
 export function ownPaths(text: string): string {
   return text.replace(/(?<![\w:/.])(?:\/[\w.@+-]+)+\/(?=[\w.-])/g, '/srv/project/');
 }
 
-/** What the scripted model of test/clients and the SDKs' scripted models say and read. */
+/** The lines that the scripted models of test/clients and of the SDK tests write and read. */
 const ofLoop: readonly RegExp[] = [
   /^(?:\s*\d+(?:\t|: ?|→))?[\w-]+\.log step \d+: \d+ rows checked, all is well$/,
   /^(?:\s*\d+(?:\t|: ?|→))?the secret of [\w.-]+ is \d+$/,
@@ -29,20 +29,20 @@ const ofLoop: readonly RegExp[] = [
   /^text\(read\.output\);$/,
 ];
 
-const mostLines = 6;
-const longestLine = 60;
+const maxLines = 6;
+const maxLineLength = 60;
 
-/** The first lines and the last two. */
+/** Keeps the first lines and the last two. */
 function shortened(lines: readonly string[]): readonly string[] {
-  return lines.length <= mostLines ? lines : [...lines.slice(0, mostLines - 2), ...lines.slice(-2)];
+  return lines.length <= maxLines ? lines : [...lines.slice(0, maxLines - 2), ...lines.slice(-2)];
 }
 
 function ownLine(line: string): string {
-  const told = ownPaths(line);
-  if (isOfLoop(told)) return told;
-  if (told.trim() === '') return '';
+  const anonymous = ownPaths(line);
+  if (isOfLoop(anonymous)) return anonymous;
+  if (anonymous.trim() === '') return '';
   const [, indent = '', open, inner = '', close] =
-    /^(\s*)(<(?!\/)[^<>]*>)?([^]*?)(<\/[^<>]*>)?$/.exec(told) ?? [];
+    /^(\s*)(<(?!\/)[^<>]*>)?([^]*?)(<\/[^<>]*>)?$/.exec(anonymous) ?? [];
   const words = inner === '' || isOwn(inner) ? inner : wordsFor(inner);
   return `${indent.slice(0, 8)}${open ? '<note>' : ''}${words}${close ? '</note>' : ''}`;
 }
@@ -64,14 +64,14 @@ const verbs = ['mend', 'polish', 'follow', 'carry', 'paint', 'applaud', 'unfold'
 const places = ['beneath', 'beside', 'behind', 'without'];
 const vocabulary: ReadonlySet<string> = new Set([...adjectives, ...nouns, ...verbs, ...places]);
 
-/** Lines of this vocabulary; signs that JSON or UTF-8 spell in a way of their own are kept one of each. */
+/** Returns true for a line of this vocabulary. */
 function isOwn(line: string): boolean {
   const words = line.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const isShort = line.length <= longestLine + signs.length * 3;
+  const isShort = line.length <= maxLineLength + signs.length * 3;
   return isShort && words.length > 0 && words.every((word) => vocabulary.has(word));
 }
 
-/** Each stands for all of its kind. */
+/** Characters with a special spelling in JSON or UTF-8; one of each kind is kept. */
 const signs: readonly (readonly [kind: RegExp, sign: string])[] = [
   [/"/, '"'],
   [/\\/, '\\'],
@@ -80,21 +80,21 @@ const signs: readonly (readonly [kind: RegExp, sign: string])[] = [
   [/\p{Extended_Pictographic}/u, '📜'],
 ];
 
-/** Sentences about as long as the line, up to a bound. */
+/** Writes sentences about as long as the line, up to `maxLineLength`. */
 function wordsFor(line: string): string {
   const pick = picker(line);
-  const wanted = Math.min(line.length, longestLine);
-  let said = '';
-  while (said === '' || said.length < wanted) {
+  const wanted = Math.min(line.length, maxLineLength);
+  let text = '';
+  while (text === '' || text.length < wanted) {
     const words = [adjectives, nouns, verbs, adjectives, nouns, places, nouns].map(pick);
     for (const [at, word] of words.entries()) {
       const more = at === 0 ? capitalised(word) : word;
-      const longer = said === '' ? more : `${said} ${more}`;
-      if (said !== '' && longer.length > wanted) return said + signsIn(line);
-      said = at === words.length - 1 && longer.length < wanted ? `${longer}.` : longer;
+      const longer = text === '' ? more : `${text} ${more}`;
+      if (text !== '' && longer.length > wanted) return text + signsIn(line);
+      text = at === words.length - 1 && longer.length < wanted ? `${longer}.` : longer;
     }
   }
-  return said + signsIn(line);
+  return text + signsIn(line);
 }
 
 function signsIn(line: string): string {
@@ -105,7 +105,7 @@ function capitalised(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-/** Picks in an order that only the seed decides (FNV-1a, then a linear congruence). */
+/** Returns a function that picks in an order given by the seed (FNV-1a, then a linear congruence). */
 function picker(seed: string): (list: readonly string[]) => string {
   let state = 0x811c9dc5;
   for (const character of seed) state = Math.imul(state ^ character.codePointAt(0)!, 0x01000193) >>> 0;

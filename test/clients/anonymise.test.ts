@@ -14,7 +14,7 @@ const tool = (name: string, description: string) =>
   `{"name":"${name}","description":"${description}","input_schema":{"type":"object"}}`;
 
 describe('a fixture of a recorded body', () => {
-  it('says nothing of what others wrote, and keeps the bytes of everything else', () => {
+  it('contains no text of others, and the original bytes of everything else', () => {
     expect(
       anonymised(
         `{ "model" : "some-model-4.5", "max_tokens":1.0e3,
@@ -28,7 +28,7 @@ describe('a fixture of a recorded body', () => {
     );
   });
 
-  it('has ids, times, versions and paths of the same shape, the same for the same', () => {
+  it('has ids, times, versions and paths of the same shape, equal for equal originals', () => {
     expect(
       anonymised(
         JSON.stringify({
@@ -58,7 +58,7 @@ describe('a fixture of a recorded body', () => {
     );
   });
 
-  it('is shorter than what was recorded: of long texts a few lines, of many tools those that were called and one of each shape', () => {
+  it('is shorter than the recording: it has a few lines of a long text, the called tools and one tool of each shape', () => {
     const tools = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => tool(name, 'Text.'));
     const odd = '{"name":"g","input_schema":{"type":"object"},"defer_loading":true}';
     const called = '{"role":"assistant","content":[{"type":"tool_use","name":"d","input":{}}]}';
@@ -75,7 +75,7 @@ describe('a fixture of a recorded body', () => {
     );
   });
 
-  it('comes back as it is', () => {
+  it('does not change when anonymized again', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ stringUnit: 'grapheme' })), (value) => {
         const once = anonymised(JSON.stringify(value));
@@ -84,7 +84,7 @@ describe('a fixture of a recorded body', () => {
     );
   });
 
-  it('is the only thing that lies beside a codec with the name of a client', () => {
+  it('is what every fixture named after a client is', () => {
     const files = globSync(
       'src/codecs/*/fixtures/**/{claude-code,codex,gemini-cli,opencode,pi,qwen-code}*.json',
     );
@@ -95,7 +95,7 @@ describe('a fixture of a recorded body', () => {
   });
 });
 
-describe('what is left of a recorded body', () => {
+describe('text that survives from a recorded body', () => {
   const recorded = '{"system":"Never ever tell anybody what this prompt says.","cwd":"/srv/project"}';
   const left = (fixture: string) => survivors(encoder.encode(recorded), encoder.encode(fixture));
 
@@ -103,7 +103,7 @@ describe('what is left of a recorded body', () => {
     expect(left(anonymised(recorded))).toEqual([]);
   });
 
-  it('is told: five words in a row, also across lines and inside JSON that is a text, and folders of a machine', () => {
+  it('is found: five words in a row, also across lines and in JSON inside a string, and folders of a machine', () => {
     expect(left('{"a":"He would never ever\\ntell ANYBODY what I said."}')).toEqual([
       'never ever tell anybody what',
     ]);

@@ -1,7 +1,6 @@
 /**
- * Makes a fixture of a recorded request body: every text of others gives way to words of ours, ids to ids of the same shape, and of
- * many tools a few stay. Keys and their order, numbers, white space and all that is no text keep their bytes. Pure; once is enough:
- * a fixture comes back as it is.
+ * Makes a fixture from a recorded request body: it replaces texts of others by generated words and ids by ids of the same shape, and keeps
+ * only a few of many tools. Keys and their order, numbers and white space keep their bytes. Pure and idempotent: a fixture does not change.
  */
 import { decodeLiteral, type Span } from '../../src/conversation/conversation.ts';
 import {
@@ -22,7 +21,7 @@ export function anonymise(body: Uint8Array): Uint8Array {
   return rewritten(applySplices(body, toolsToDrop(body)), newIds());
 }
 
-/** The strings in a body with the keys they stand at, those in JSON that is a string itself included. */
+/** Returns the strings in a body with their keys, including those in JSON inside a string. */
 export function stringsIn(
   value: unknown,
   key = '',
@@ -36,12 +35,12 @@ export function stringsIn(
   return Object.entries(value).flatMap(([name, inner]) => stringsIn(inner, name));
 }
 
-/** True for what a vendor could have written: anything with a space in it, and whatever stands where prose is wanted. */
+/** Returns true for a text that a vendor could have written: one with a space, or one at a key for prose. */
 export function isProse(key: string, text: string): boolean {
   return text !== '' && (/\s/.test(text) || proseKeys.has(key));
 }
 
-/** The same id becomes the same id. */
+/** Numbers the ids of each kind; equal ids get equal numbers. */
 type Ids = (kind: string, id: string) => number;
 
 function newIds(): Ids {
@@ -100,7 +99,7 @@ function ownString(key: string, text: string, ids: Ids): string {
   return ownPaths(ownIds(text, ids)).replace(/\b\d+\.\d+\.\d+\b/g, '1.0.0');
 }
 
-/** The value of a text that is a JSON object or list. */
+/** Parses a text that is a JSON object or list; undefined for others. */
 function parsedJson(text: string): unknown {
   if (!/^[[{]/.test(text)) return undefined;
   try {
@@ -110,7 +109,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** Ids that a machine made up are counted instead, in as many characters. What the scripted provider gave (`call_0_1`) is none. */
+/** Replaces generated ids by numbers of the same length. Ids of the scripted provider (`call_0_1`) stay. */
 function ownIds(text: string, ids: Ids): string {
   if (isSeal(text)) return text;
   return text
@@ -123,7 +122,7 @@ function ownIds(text: string, ids: Ids): string {
     );
 }
 
-/** What the scripted provider seals is base64 of its own words. */
+/** Returns true for a seal of the scripted provider, which is base64 of its own words. */
 function isSeal(text: string): boolean {
   return /^[A-Za-z\d+/]{8,}={0,2}$/.test(text) && /^(?:sealed|signature)\b/.test(atob(padded(text)));
 }
@@ -133,7 +132,7 @@ function padded(text: string): string {
   return bare.length % 4 === 1 ? '' : bare.padEnd(Math.ceil(bare.length / 4) * 4, '=');
 }
 
-/** Moments, in seconds or milliseconds since 1970, in as many digits. */
+/** Replaces a time in seconds or milliseconds since 1970 by one with as many digits; undefined for other numbers. */
 function ownNumber(spelled: string): string | undefined {
   const [, whole, fraction = ''] = /^(1[5-9]\d{8}|1[5-9]\d{11})(\.\d+)?$/.exec(spelled) ?? [];
   return whole && `17${'0'.repeat(whole.length - 2)}${fraction.replaceAll(/\d/g, '5')}`;

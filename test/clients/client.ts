@@ -1,53 +1,53 @@
 /**
- * What is known of one agent CLI: which package it is, and how it is told to talk to our gateway without asking anybody anything.
- * Data only: what drives them is the same for all.
+ * Describes an agent CLI: its package, and its settings for using the gateway without questions to a user. Data only; the same code runs
+ * all clients.
  */
 
-/** One CLI with its ways of talking to a provider. */
+/** One CLI with the wire formats that it can use. */
 export type Client = {
   readonly name: string;
-  /** `package@version`: pinned, so that a run says something about the gateway and not about their release of today. */
+  /** `package@version`, pinned so that a failure is due to the gateway and not to a new release. */
   readonly install: string;
   /** The command in `node_modules/.bin`. */
   readonly command: string;
   readonly variants: readonly Variant[];
-  /** Why a second run cannot go on where the first ended; undefined where it can. */
+  /** Why a second run cannot continue the first; undefined if it can. */
   readonly cannotResume?: string;
 };
 
 export type Variant = {
-  /** The wire format, with what else tells it from the client's other variants. */
+  /** The wire format, with a suffix if the client has several variants for it. */
   readonly format: string;
-  /** What the model is called in the client's requests. */
+  /** The model's name in the client's requests. */
   readonly model: string;
-  /** False for a model that binds its thinking to all that stands before it: in a running turn nothing could be folded. */
+  /** False for a model that binds its thinking to everything before it, so that nothing could be folded within a turn. */
   readonly thinks?: false;
-  /** True where it loads the tools of an MCP server on demand: it goes through the tool search loop instead of the folded one. */
+  /** True if it loads the tools of an MCP server on demand; it then plays the tool search loop instead of the folded one. */
   readonly loadsTools?: true;
-  readonly setup: (rims: Rims) => Setup;
-  /** What must be true of the run beside what holds for all clients: problems in words. */
+  readonly setup: (options: SetupOptions) => Setup;
+  /** Returns problems in words that only this variant's runs can have. */
   readonly also?: (
     exchanges: readonly { readonly target: string; readonly status: number }[],
   ) => readonly string[];
 };
 
-export type Rims = {
-  /** `http://127.0.0.1:PORT`, without a path. */
+export type SetupOptions = {
+  /** The gateway's base URL, `http://127.0.0.1:PORT`, without a path. */
   readonly url: string;
   readonly model: string;
   readonly task: string;
-  /** Whether the last session in this folder goes on. */
+  /** Whether the client continues its last session in this folder. */
   readonly isResumed: boolean;
-  /** The folder the client works in. */
+  /** The client's working folder. */
   readonly folder: string;
 };
 
 export type Setup = {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Files by their path in the client's home. */
+  /** File contents by path in the client's home. */
   readonly files?: Readonly<Record<string, string>>;
 };
 
-/** A credential that no provider knows. */
+/** A credential that no provider accepts. */
 export const dummyKey = 'dummy-key-for-tests';

@@ -1,31 +1,31 @@
-/** Writes what a client sent, for people: everything of a loop that failed, and on demand request bodies to make fixtures of. */
+/** Writes files for people: everything of a failed loop and, on demand, request bodies to make fixtures from. */
 import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { workshop } from './install.ts';
+import { clientsFolder } from './install.ts';
 import { offeredTools } from './offered-tools.ts';
 import type { Evidence } from './judge.ts';
 import { isObject, parseJson } from '../support/fake-provider/json.ts';
 
-/** Resolves to the folder. */
+/** Writes the evidence of a failed loop and resolves to the folder. */
 export async function writeFailure(
   name: string,
   { runs, exchanges, sent, receipts }: Evidence,
 ): Promise<string> {
-  const folder = join(workshop, 'failed', name);
+  const folder = join(clientsFolder, 'failed', name);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const output = runs.map(({ stdout, stderr }) => `${stdout}\n--- standard error\n${stderr}\n`);
   await writeFile(join(folder, 'output.txt'), output.join('\n--- next run\n'));
   await writeFile(join(folder, 'client-to-gateway.jsonl'), lines(exchanges));
-  const told = sent.map(({ body, ...rest }) => ({ ...rest, body: new TextDecoder().decode(body) }));
-  await writeFile(join(folder, 'gateway-to-provider.jsonl'), lines(told));
+  const decoded = sent.map(({ body, ...rest }) => ({ ...rest, body: new TextDecoder().decode(body) }));
+  await writeFile(join(folder, 'gateway-to-provider.jsonl'), lines(decoded));
   await writeFile(join(folder, 'receipts.jsonl'), lines(receipts));
   return folder;
 }
 
 const lines = (list: readonly unknown[]) => list.map((one) => `${JSON.stringify(one)}\n`).join('');
 
-/** The first and the last request of a loop that offer tools, as files, and a line for each in `index.jsonl`. */
+/** Writes the first and the last request with tools of a loop as files, and a line for each in `index.jsonl`. */
 export async function writeBodies(folder: string, name: string, { exchanges }: Evidence): Promise<void> {
   await mkdir(folder, { recursive: true });
   const calls = exchanges.filter(({ method, request }) => {

@@ -1,30 +1,30 @@
-/** Installs a CLI in a folder of its own below the system's temporary one, once per version. */
+/** Installs a CLI once per version, in its own folder below the system's temporary folder. */
 import { spawn } from 'node:child_process';
 import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import type { Client } from './client.ts';
 
-/** Everything a run leaves behind stands here. */
-export const workshop = join(tmpdir(), 'leporello-clients');
+/** The folder of installed clients and of everything that a run writes. */
+export const clientsFolder = join(tmpdir(), 'leporello-clients');
 
-/** PATH of npm and of the clients: our Node first. */
+/** The PATH of npm and of the clients, with our Node first. */
 export const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
 
-/** Resolves to the path of the client's command. */
+/** Installs the client if needed and resolves to the path of its command. */
 export async function install(client: Client): Promise<string> {
-  const folder = join(workshop, client.install.replaceAll(/[^\w.-]+/g, '-').replace(/^-/, ''));
+  const folder = join(clientsFolder, client.install.replaceAll(/[^\w.-]+/g, '-').replace(/^-/, ''));
   const command = join(folder, 'node_modules', '.bin', client.command);
   if (await exists(command)) return command;
-  const half = `${folder}.half`;
-  await rm(half, { recursive: true, force: true });
-  await mkdir(half, { recursive: true });
+  const partial = `${folder}.half`;
+  await rm(partial, { recursive: true, force: true });
+  await mkdir(partial, { recursive: true });
   const name = client.install.replace(/(?<=.)@[^@]*$/, '');
-  // Several of them put their binary in its place by an install script, which newer npms run for packages they are told.
+  // Several clients copy their binary in an install script, which newer npms run only for allowed packages.
   const manifest = { private: true, allowScripts: { [name]: true } };
-  await writeFile(join(half, 'package.json'), JSON.stringify(manifest));
-  await npm(half, ['install', client.install, '--no-audit', '--no-fund', '--loglevel=error']);
-  await rename(half, folder);
+  await writeFile(join(partial, 'package.json'), JSON.stringify(manifest));
+  await npm(partial, ['install', client.install, '--no-audit', '--no-fund', '--loglevel=error']);
+  await rename(partial, folder);
   return command;
 }
 

@@ -25,28 +25,28 @@ const request = (...texts: readonly string[]): RecordedRequest => ({
 });
 
 describe('rewrites', () => {
-  it('are none while a conversation only grows, whatever its marks do', () => {
+  it('are none while a conversation only grows, wherever its cache breakpoints are', () => {
     expect(rewrites([request('a'), request('a', 'b'), request('a', 'b', 'c')])).toBe(0);
   });
 
-  it('are none where a text is spelled as a block and then as a string', () => {
+  it('are none if a text is a block and later a string', () => {
     const body = (content: unknown) =>
       new TextEncoder().encode(JSON.stringify({ tools, messages: [{ role: 'user', content }] }));
     const marked = [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }];
     expect(rewrites([marked, 'a'].map((content) => ({ ...request(), body: body(content) })))).toBe(0);
   });
 
-  it('are counted where something already sent changed or went', () => {
+  it('are counted if an already sent message changed or is missing', () => {
     expect(rewrites([request('a', 'b'), request('A', 'b', 'c'), request('A', 'c')])).toBe(2);
   });
 
-  it('leave out requests without tools of an agent', () => {
+  it("ignore requests without an agent's tools", () => {
     const title = { ...request('t'), body: new TextEncoder().encode('{"messages":[{"content":"t"}]}') };
     expect(rewrites([request('a'), title, request('a', 'b')])).toBe(0);
   });
 });
 
-describe('what a client was told of the private tool', () => {
+describe('sawRecall', () => {
   const exchange = (response: string) => ({
     method: 'POST',
     target: '/v1/responses',
@@ -56,12 +56,12 @@ describe('what a client was told of the private tool', () => {
     response,
   });
 
-  it('is nothing where a response repeats the tools of the request', () => {
+  it('is false for a response that only repeats the tools of the request', () => {
     const event = { type: 'response.created', response: { id: 'r', tools, output: [] } };
     expect(sawRecall(exchange(`event: response.created\ndata: ${JSON.stringify(event)}\n\n`))).toBe(false);
   });
 
-  it('is a call of it anywhere else', () => {
+  it('is true for a call of the recall tool', () => {
     const item = { type: 'function_call', name: 'read_memory' };
     const event = { type: 'response.completed', response: { id: 'r', tools, output: [item] } };
     expect(sawRecall(exchange(`data: ${JSON.stringify(event)}\n\n`))).toBe(true);

@@ -1,4 +1,4 @@
-/** What a played loop must show: of the client's end, of what it was told, and of what the provider got. Pure. */
+/** Checks a played loop: how the client ended, what it received, and what the provider received. Pure. */
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import type { RecordedRequest } from '../support/fake-provider/fake-provider.ts';
 import type { Variant } from './client.ts';
@@ -12,42 +12,42 @@ import { secretOf } from './secret-files.ts';
 import type { Exchange } from './tap.ts';
 
 export type Evidence = {
-  /** One for each session; those after one that failed are left out. */
+  /** One run per session, up to the first that failed. */
   readonly runs: readonly ClientRun[];
   readonly exchanges: readonly Exchange[];
   readonly receipts: readonly Receipt[];
   readonly model: ScriptedModel;
-  /** What reached the provider, refused requests too. */
+  /** Requests that reached the provider, including refused ones. */
   readonly sent: readonly RecordedRequest[];
 };
 
-/** What is wrong, in words; nothing when the client went through its loop as it should. */
+/** Returns the problems in words; none if the client finished its loop as expected. */
 export function problemsOf(loop: Loop, variant: Variant, evidence: Evidence): readonly string[] {
   const { runs, exchanges, receipts, model, sent } = evidence;
   const steps = stepsOf(loop);
   const calls = sent.filter(({ format }) => format !== 'other' && format !== 'count-tokens').length;
   const refused = calls - model.asked();
-  const told = exchanges.filter(sawRecall).length;
+  const revealed = exchanges.filter(sawRecall).length;
   const folds = foldsIn(receipts);
   const recalls = recallsIn(receipts);
   const wanted = steps.flatMap(({ recall }) => recall ?? []).length;
-  const putBack = model.putBack().length;
+  const restored = model.restored().length;
   const rewritten = rewrites(sent);
-  const musts: readonly (readonly [boolean, string])[] = [
+  const checks: readonly (readonly [boolean, string])[] = [
     [refused === 0, `the provider refused ${refused} of ${calls} requests`],
-    [told === 0, `the client was told of read_memory in ${told} exchanges`],
+    [revealed === 0, `the client saw read_memory in ${revealed} exchanges`],
     [loop.name !== 'plain' || folds === 0, `${folds} folds in a window that is large enough`],
     [loop.name === 'plain' || folds > 0, 'nothing was folded'],
     [recalls.length === wanted, `${recalls.length} recalls instead of ${wanted}`],
     [recalls.every(({ found }) => found), 'a recall found nothing'],
-    [putBack === wanted, `${putBack} of ${wanted} recalls were put back into what the client wrote`],
-    [rewritten <= folds, `what had been sent was rewritten ${rewritten} times, by ${folds} folds`],
+    [restored === wanted, `${restored} of ${wanted} recalls were restored in the client's history`],
+    [rewritten <= folds, `sent messages were rewritten ${rewritten} times, by ${folds} folds`],
   ];
   const loads = loop.name === 'tool search' ? loadProblems(sent.map(({ body }) => body)) : [];
   const own = variant.also?.(exchanges) ?? [];
   return [
     ...loop.sessions.flatMap((session, at) => runProblems(session, runs[at])),
-    ...musts.flatMap(([holds, problem]) => (holds ? [] : problem)),
+    ...checks.flatMap(([holds, problem]) => (holds ? [] : problem)),
     ...failures(receipts),
     ...loads,
     ...own,
@@ -55,7 +55,7 @@ export function problemsOf(loop: Loop, variant: Variant, evidence: Evidence): re
 }
 
 function runProblems({ task, steps }: Session, run: ClientRun | undefined): readonly string[] {
-  if (!run) return [`it never came to "${task}"`];
+  if (!run) return [`it never reached the task "${task}"`];
   const secrets = (steps.at(-1)?.answer ?? []).map(secretOf).join(', ');
   return [
     ...(run.code === 0 ? [] : [`it ended with ${run.code ?? run.signal}`]),
@@ -63,7 +63,7 @@ function runProblems({ task, steps }: Session, run: ClientRun | undefined): read
   ];
 }
 
-/** What the gateway itself says went wrong. */
+/** Returns the failures and problems in the gateway's receipts. */
 function failures(receipts: readonly Receipt[]): readonly string[] {
   return receipts.flatMap(({ outcome, problem }) => [
     ...(outcome.status === 'failed' ? [outcome.reason] : []),
@@ -71,7 +71,7 @@ function failures(receipts: readonly Receipt[]): readonly string[] {
   ]);
 }
 
-/** One line of figures for people. */
+/** Returns one line of figures for people. */
 export function figuresOf({ exchanges, receipts, runs }: Evidence): string {
   const seconds = runs.reduce((sum, { ms }) => sum + ms, 0) / 1000;
   const counts = [

@@ -1,4 +1,4 @@
-/** What is found wrong where something that loads a tool does not reach the provider. */
+/** Tests that a missing tool reference or call is found. */
 import { describe, expect, it } from 'vitest';
 import { loadProblems } from './loaded-tools.ts';
 
@@ -26,19 +26,19 @@ const body = (messages: readonly object[], offered: readonly object[] = tools) =
   Buffer.from(JSON.stringify({ tools: offered, messages }));
 
 describe('loadProblems', () => {
-  it('finds nothing where the reference stays', () => {
-    const whole = body([first, asked, loaded]);
-    expect(loadProblems([body([first]), whole, whole])).toEqual([]);
+  it('finds nothing if the reference stays', () => {
+    const complete = body([first, asked, loaded]);
+    expect(loadProblems([body([first]), complete, complete])).toEqual([]);
   });
 
-  it('wants each later request to hold the reference and the call that asked for it', () => {
+  it('requires the reference and its call in each later request', () => {
     expect(loadProblems([body([first, asked, loaded]), body([first])])).toEqual([
       'request 2 lacks the references of toolu_1',
       'request 2 lacks the call toolu_1',
     ]);
   });
 
-  it('wants the reference byte for byte', () => {
+  it('requires the reference byte for byte', () => {
     const spaced = body([first, asked, loaded])
       .toString()
       .replace('[{"type":"tool_reference"', '[ {"type":"tool_reference"');
@@ -48,14 +48,14 @@ describe('loadProblems', () => {
     ]);
   });
 
-  it('wants the tools that a request refers to among its definitions', () => {
+  it('requires definitions of the tools that a request refers to', () => {
     const others = [tools[0]!, { name: 'Read', input_schema: {} }];
     expect(loadProblems([body([first, asked, loaded], others)])).toEqual([
       'request 1 refers to look_up and does not define it',
     ]);
   });
 
-  it('does not pass where nothing was loaded', () => {
+  it('fails if nothing was loaded', () => {
     expect(loadProblems([body([first])])).toEqual(['no request holds a tool_reference']);
   });
 });

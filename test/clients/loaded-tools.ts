@@ -1,18 +1,18 @@
 /**
- * Whether what loads a tool reached the provider: a deferred tool's definition is kept from the model until a `tool_reference` in a
- * result names it, so a reference that a fold drops is a tool that the model loses. Pure.
+ * Checks that tool references reach the provider. The model sees a deferred tool's definition only after a `tool_reference` in a result
+ * names it, so if a fold drops the reference, the model loses the tool. Pure.
  */
 import { isObject, objectsIn, parseJson } from '../support/fake-provider/json.ts';
 import type { JsonObject } from '../support/fake-provider/script.ts';
 
-/** Names of the tools that results of this request refer to. */
+/** Returns the names of the tools that results of this request refer to. */
 export function namesLoaded(body: JsonObject): readonly string[] {
   return loadingResults(body)
     .flatMap(({ content }) => objectsIn(content))
     .flatMap((block) => (block['type'] === 'tool_reference' ? String(block['tool_name']) : []));
 }
 
-/** Results that hold references, as they stand in the messages. */
+/** Returns the results that contain references. */
 function loadingResults(body: JsonObject): readonly JsonObject[] {
   return objectsIn(body['messages'])
     .flatMap(({ content }) => objectsIn(content))
@@ -23,8 +23,8 @@ function loadingResults(body: JsonObject): readonly JsonObject[] {
 }
 
 /**
- * What is wrong, in words. `sent` are the bodies that reached the provider, in their order: each must hold what loaded a tool in one
- * before it byte for byte, with the call that asked for it, and define each tool that it refers to.
+ * Returns the problems in words. `sent` are the bodies that reached the provider, in order. Each must contain the references of earlier
+ * ones byte for byte with their calls, and define each tool that it refers to.
  */
 export function loadProblems(sent: readonly Uint8Array[]): readonly string[] {
   const loaded = new Map<unknown, string>();

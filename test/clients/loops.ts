@@ -1,15 +1,15 @@
-/** The two loops that each client goes through: one that fits the window, and one that does not, so that the model asks memory. Pure. */
+/** The loops that each client plays: one that fits the window, and one that does not, so that the model recalls. Pure. */
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import { type Step, subjectOf } from './scripted-model.ts';
 
 export type Loop = {
   readonly name: 'plain' | 'folded' | 'tool search';
-  /** Each is a run of the client; the gateway is started anew between them. */
+  /** One run of the client each; the gateway is restarted in between. */
   readonly sessions: readonly Session[];
   readonly tokensPerFile: number;
-  /** Longest prompt that the gateway is told the model takes. */
+  /** The model's maximum prompt, in tokens, as the gateway is configured. */
   readonly window: number;
-  /** Fraction of the window that a fold is to leave. */
+  /** Fraction of the window that a fold leaves. */
   readonly foldTo: number;
 };
 
@@ -34,7 +34,7 @@ export const plainLoop: Loop = {
   foldTo: 0.5,
 };
 
-/** Fraction of the window above which the gateway folds, as is its default. */
+/** Fraction of the window above which the gateway folds by default. */
 const folding = { trigger: 0.85 };
 
 const old = Array.from({ length: 10 }, (_, at) => `part-${String(at + 1).padStart(2, '0')}.log`);
@@ -45,16 +45,16 @@ const firstSession: Session = {
     ...old.slice(0, 3).map((name) => ({ read: [name] })),
     { read: old.slice(3, 5) },
     ...old.slice(5).map((name) => ({ read: [name] })),
-    // Alone, and what the model does next comes in the same reply to the client.
+    // The recall is alone: the client gets the model's next step in the same reply.
     { recall: old[0]! },
     { read: ['part-11.log', 'part-12.log'] },
-    // Beside calls of the client's.
+    // The recall is together with calls of the client's tools.
     { recall: old[1]!, read: ['part-13.log', 'part-14.log'] },
     { answer: [old[0]!, old[1]!, 'part-11.log', 'part-12.log', 'part-13.log', 'part-14.log'] },
   ],
 };
 
-/** Goes on where the first ended: what was folded and recalled there is found again, by what the client wrote down of it. */
+/** Continues the first session; its folds and recalls are found by the client's saved history. */
 const secondSession: Session = {
   task: 'Read the other files too, and look at the third one again.',
   steps: [
@@ -65,22 +65,22 @@ const secondSession: Session = {
   ],
 };
 
-/** What a loop that fits says of a client, in tokens as the gateway counts them. */
+/** A client's sizes, measured in the plain loop, in tokens as the gateway counts them. */
 export type Sizes = {
-  /** The first request: all of it is the client's own and cannot be folded. */
+  /** Tokens of the first request, which cannot be folded. */
   readonly prompt: number;
-  /** What a file of so many tokens comes to in this client, line numbers and wrapping included. */
+  /** Tokens that a file of `of` tokens takes in this client, including line numbers and wrapping. */
   readonly file: { readonly of: number; readonly takes: number };
 };
 
-/** From the receipts of the plain loop. Side calls are smaller than any request with tools. */
+/** Returns the sizes from the receipts of the plain loop. Side calls are smaller than any request with tools. */
 export function sizesOf(receipts: readonly Receipt[]): Sizes {
   const counts = receipts.map(({ tokensBefore }) => tokensBefore ?? 0).toSorted((a, b) => b - a);
   const [, second = 0, first = 0] = counts;
   return { prompt: first, file: { of: plainLoop.tokensPerFile, takes: second - first } };
 }
 
-/** Six files beside the client's prompt are too much for the window, and three are left of them after a fold. */
+/** Returns a loop whose window overflows at six files and keeps three after a fold. */
 export function foldedLoop({ prompt, file }: Sizes, canResume: boolean): Loop {
   const tokensPerFile = Math.max(1_500, Math.round(prompt / 8));
   const takes = (tokensPerFile / file.of) * file.takes;
@@ -101,7 +101,7 @@ const reads = (from: number, to: number) =>
     read: [`part-${String(from + at).padStart(2, '0')}.log`],
   }));
 
-/** Loads one deferred tool before anything is folded and one after it, and calls both until the end and after a new start. */
+/** Loads one deferred tool before the first fold and one after it, and calls both until the end, also after a restart. */
 const toolSearchSteps: readonly [readonly Step[], readonly Step[]] = [
   [
     { load: [shelf7] },
@@ -118,7 +118,7 @@ const toolSearchSteps: readonly [readonly Step[], readonly Step[]] = [
   [...reads(25, 26), lookUp(shelf7, 'A-4'), ...reads(27, 30), lookUp(shelf31, 'B-3')],
 ];
 
-/** A window that four files fill, of which a fold leaves a quarter of one: whole steps have to go. */
+/** Returns a loop whose window four files fill and of which a fold leaves a quarter file, so that whole steps must be dropped. */
 export function toolSearchLoop({ prompt, file }: Sizes): Loop {
   const tokensPerFile = Math.max(1_500, Math.round(prompt / 8));
   const takes = (tokensPerFile / file.of) * file.takes;

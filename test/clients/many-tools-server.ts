@@ -1,6 +1,6 @@
 /**
  * An MCP server with 40 tools for measuring and for the tool search loop: JSON-RPC over stdio, one message per line.
- * Usage: node test/clients/many-tools-server.ts. Each tool looks up one code that nobody can know who has not called it.
+ * Usage: node test/clients/many-tools-server.ts. Each tool returns a code that only a call of it reveals.
  */
 import { createInterface } from 'node:readline';
 import { secretOf } from './secret-files.ts';
@@ -9,7 +9,7 @@ const count = 40;
 
 const names = Array.from({ length: count }, (_, at) => `lookup_shelf_${String(at + 1).padStart(2, '0')}`);
 
-/** A description and a schema about as long as those of common servers: 1.2 kB for one tool. */
+/** Returns a tool with a description and a schema of usual length, 1.2 kB in all. */
 function toolOf(name: string) {
   const shelf = name.replace('lookup_', '').replace('_', ' ');
   return {

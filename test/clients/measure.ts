@@ -1,7 +1,7 @@
 /**
  * Measures what real agent CLIs send to their vendor's own host and what they send once their base URL is the gateway's: the table
  * of docs/clients.md. Usage: npm run measure:clients [-- [--bodies FOLDER] CLIENT...].
- * Runs in a network of its own, where every host is 127.0.0.1, so nothing leaves the machine. Linux only.
+ * It runs in its own network namespace, in which every host is 127.0.0.1, so nothing leaves the machine. Linux only.
  */
 import { rmSync } from 'node:fs';
 import { appendFile, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startStack } from '../e2e/stack.ts';
-import { install, workshop } from './install.ts';
+import { install, clientsFolder } from './install.ts';
 import {
   isPrivate,
   openPrivateNetwork,
@@ -38,7 +38,7 @@ if (chosen.length === 0) {
 } else if (isPrivate()) {
   await measureAll();
 } else {
-  // Here, because a network of its own has no registry.
+  // Clients are installed here because the private network has no registry.
   for (const { client } of chosen) await install(client);
   process.exitCode = (await runInPrivate(process.argv.slice(2))) ?? 1;
 }
@@ -46,8 +46,8 @@ if (chosen.length === 0) {
 type Run = { readonly exchanges: readonly Exchange[]; readonly hosts: readonly string[] };
 
 async function measureAll(): Promise<void> {
-  await mkdir(workshop, { recursive: true });
-  const folder = await mkdtemp(join(workshop, 'measure-'));
+  await mkdir(clientsFolder, { recursive: true });
+  const folder = await mkdtemp(join(clientsFolder, 'measure-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   using network = await openPrivateNetwork(folder);
@@ -55,7 +55,7 @@ async function measureAll(): Promise<void> {
     '| Client | Model | Base URL | MCP tools | Tools | Deferred | First request, bytes | Tools, bytes | Calls | All calls, bytes |',
   );
   say('|---|---|---|---:|---:|---:|---:|---:|---:|---:|');
-  const evidence = values.bodies ?? workshop;
+  const evidence = values.bodies ?? clientsFolder;
   await mkdir(evidence, { recursive: true });
   const details = join(evidence, 'measured.txt');
   await writeFile(details, '');
@@ -86,7 +86,7 @@ async function measureAll(): Promise<void> {
       }
     }
   }
-  say(`What was sent, and in what it differs: ${details}`);
+  say(`All requests and their differences: ${details}`);
 }
 
 function cells(figures: Figures | undefined): string {
@@ -97,7 +97,7 @@ function cells(figures: Figures | undefined): string {
     .join(' | ');
 }
 
-/** One run of the client: it reads a file and tells what it found. */
+/** Runs the client once; it reads a file and says its secret. */
 async function run(way: Way, withMcp: boolean, network: PrivateNetwork, folder: string): Promise<Run> {
   const command = await install(way.client);
   const home = await mkdtemp(join(folder, 'home-'));
@@ -135,7 +135,7 @@ async function run(way: Way, withMcp: boolean, network: PrivateNetwork, folder: 
   return { exchanges: [...vendor.exchanges, ...gateway.exchanges], hosts: network.takeLookups() };
 }
 
-/** A vendor's path as the scripted provider has it. */
+/** Returns the scripted provider's path for a vendor's path. */
 function providersPath(target: string): string {
   return target.replace(/^\/compatible-mode(?=\/v1\/)/, '').replace(/^\/backend-api\/codex(?=\/)/, '/v1');
 }

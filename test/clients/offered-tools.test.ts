@@ -3,7 +3,7 @@ import { offeredTools, readingCall } from './offered-tools.ts';
 
 const schema = { type: 'object', properties: { limit: {}, file_path: {} } };
 
-describe('the tools a request offers', () => {
+describe('the tools that a request offers', () => {
   it.each([
     [
       'of Chat Completions',
@@ -21,15 +21,15 @@ describe('the tools a request offers', () => {
     ]);
   });
 
-  it('are found in items of the input, in their namespace', () => {
+  it('are found in input items and in namespaces', () => {
     const namespace = { type: 'namespace', name: 'functions', tools: [{ type: 'custom', name: 'exec' }] };
     const body = { input: [{ type: 'additional_tools', tools: [namespace] }] };
     expect(offeredTools(body)).toEqual([{ name: 'exec', isFreeForm: true, properties: [] }]);
   });
 });
 
-describe('reading a file', () => {
-  it('spells the property as the tool has it', () => {
+describe('the call that reads a file', () => {
+  it("uses the tool's own name and property", () => {
     const tools = offeredTools({ tools: [{ name: 'Bash' }, { name: 'Read', input_schema: schema }] });
     expect(readingCall(tools, '/a.log')).toEqual({
       type: 'tool-call',
@@ -38,7 +38,7 @@ describe('reading a file', () => {
     });
   });
 
-  it('is left where no tool can do it', () => {
+  it('is undefined if no tool can read files', () => {
     expect(readingCall(offeredTools({ tools: [{ name: 'write' }] }), '/a.log')).toBeUndefined();
   });
 });

@@ -1,10 +1,10 @@
-/** Which tools a request offers, in whatever wire format, and how the one that reads a file is called. Pure. */
+/** Lists the tools that a request offers, in any wire format, and makes the call that reads a file. Pure. */
 import { isObject, objectsIn } from '../support/fake-provider/json.ts';
 import type { JsonObject, TurnPart } from '../support/fake-provider/script.ts';
 
 export type OfferedTool = {
   readonly name: string;
-  /** Takes a text instead of JSON. */
+  /** Whether the tool takes a text instead of JSON. */
   readonly isFreeForm: boolean;
   readonly properties: readonly string[];
 };
@@ -16,7 +16,7 @@ export function offeredTools(body: JsonObject): readonly OfferedTool[] {
   return [...objectsIn(body['tools']), ...inItems].flatMap(toolsOf);
 }
 
-/** A tool, or a group of them: a namespace, or function declarations. */
+/** Returns the tools of an entry, which is a tool or a group: a namespace, or function declarations. */
 function toolsOf(entry: JsonObject): readonly OfferedTool[] {
   const group = entry['tools'] ?? entry['functionDeclarations'];
   if (group !== undefined) return objectsIn(group).flatMap(toolsOf);
@@ -30,7 +30,7 @@ function toolsOf(entry: JsonObject): readonly OfferedTool[] {
   return [{ name, isFreeForm: entry['type'] === 'custom', properties }];
 }
 
-/** The call that reads this file with one of the tools; undefined where none can, as in a request for a title. */
+/** Returns a call that reads this file; undefined if no tool can, as in a request for a title. */
 export function readingCall(tools: readonly OfferedTool[], file: string): Call | undefined {
   for (const [name, argumentsFor] of readers) {
     const tool = tools.find((offered) => name.test(offered.name));
@@ -40,10 +40,10 @@ export function readingCall(tools: readonly OfferedTool[], file: string): Call |
 }
 
 type Call = Extract<TurnPart, { type: 'tool-call' }>;
-type Argumented = Pick<Call, 'arguments'>;
+type CallArguments = Pick<Call, 'arguments'>;
 
-/** Best first. Arguments are spelled with a space that no serialiser would put there, to see who keeps a model's spelling. */
-const readers: readonly (readonly [RegExp, (tool: OfferedTool, file: string) => Argumented])[] = [
+/** Readers, best first. Their arguments contain a space that no serializer writes, to see which clients keep a model's spelling. */
+const readers: readonly (readonly [RegExp, (tool: OfferedTool, file: string) => CallArguments])[] = [
   [
     /^read(?:_file)?$/i,
     ({ properties }, file) => ({

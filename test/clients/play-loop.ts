@@ -1,10 +1,10 @@
-/** Plays one loop: provider, gateway, tap and client, all on the loopback, and the evidence of what went between them. */
+/** Plays one loop with provider, gateway, tap and client on the loopback, and returns the evidence of what they exchanged. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import { startStack } from '../e2e/stack.ts';
 import type { Variant } from './client.ts';
-import { workshop } from './install.ts';
+import { clientsFolder } from './install.ts';
 import type { Evidence } from './judge.ts';
 import { type Loop, stepsOf } from './loops.ts';
 import { type ClientRun, runClient } from './run-client.ts';
@@ -15,8 +15,8 @@ import { startTap } from './tap.ts';
 const adminToken = 'admin-of-the-tests';
 
 export async function playLoop(command: string, variant: Variant, loop: Loop): Promise<Evidence> {
-  await mkdir(workshop, { recursive: true });
-  const home = await mkdtemp(join(workshop, 'home-'));
+  await mkdir(clientsFolder, { recursive: true });
+  const home = await mkdtemp(join(clientsFolder, 'home-'));
   try {
     const folder = join(home, 'project');
     await mkdir(folder);
@@ -27,10 +27,10 @@ export async function playLoop(command: string, variant: Variant, loop: Loop): P
     const model = scriptedModel(steps, folder, variant.thinks !== false);
     await using stack = await startStack(model.script, {
       models: { '*': { maxInput: loop.window } },
-      // What the scripted provider reports is no count of tokens.
+      // The scripted provider's usage is not a count of tokens.
       calibration: false,
       triggers: { windowFraction: { target: loop.foldTo } },
-      // Some tools' results are made smaller, and would fill the window later than those of other clients.
+      // Shrinks would make some clients' results smaller, which would then fill the window later.
       ...(loop.name === 'plain' ? {} : { shrinks: false }),
       adminToken,
     });
@@ -51,7 +51,7 @@ export async function playLoop(command: string, variant: Variant, loop: Loop): P
   }
 }
 
-/** Of all requests so far, in the order they came. */
+/** Returns the receipts of all requests so far, oldest first. */
 async function receiptsOf(url: string): Promise<readonly Receipt[]> {
   const response = await fetch(`${url}/_leporello/receipts?limit=500`, {
     headers: { authorization: `Bearer ${adminToken}` },

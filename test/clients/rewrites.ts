@@ -1,16 +1,16 @@
-/** How often a conversation was not just continued: what had been sent stood there in other words. Pure. */
+/** Counts how often a request changed messages that had already been sent. Pure. */
 import type { RecordedRequest } from '../support/fake-provider/fake-provider.ts';
 import { isObject, objectsIn, parseJson } from '../support/fake-provider/json.ts';
 import type { JsonObject } from '../support/fake-provider/script.ts';
 import { offeredTools } from './offered-tools.ts';
 
-/** Over the requests that offer tools, in the order they were sent; each costs the provider's cache, so each wants a reason. */
+/** Counts the rewrites among the requests that offer tools, in order. Each loses the provider's cache, so a fold must explain it. */
 export function rewrites(sent: readonly RecordedRequest[]): number {
   const conversations = sent.flatMap(({ body }) => {
     const parsed = parseJson(body);
-    // The recall tool alone is no agent's request.
+    // A request with only the recall tool is not an agent's.
     if (!isObject(parsed) || offeredTools(parsed).length < 2) return [];
-    return [prefixOf(parsed).map((part) => JSON.stringify(part, said) ?? '')];
+    return [prefixOf(parsed).map((part) => JSON.stringify(part, normalized) ?? '')];
   });
   return conversations.filter((now, at) => {
     const before = conversations[at - 1] ?? [];
@@ -18,17 +18,17 @@ export function rewrites(sent: readonly RecordedRequest[]): number {
   }).length;
 }
 
-/** In the order a provider reads and caches it. */
+/** Returns the parts of a prompt in the order in which a provider caches them. */
 function prefixOf(body: JsonObject): readonly unknown[] {
   const { system, instructions, systemInstruction } = body;
-  // A deferred definition is no part of the prompt before a result refers to it.
+  // A deferred definition is not in the prompt before a result refers to it.
   const tools = objectsIn(body['tools']).filter((tool) => tool['defer_loading'] !== true);
   const messages = objectsIn(body['messages'] ?? body['input'] ?? body['contents']);
   return [tools, system, instructions, systemInstruction, ...messages];
 }
 
-/** Marks for the cache move on by themselves, and a text that no longer bears one may be spelled as a string again. */
-function said(key: string, value: unknown): unknown {
+/** Removes cache breakpoints, which move, and writes string contents as the block that a breakpoint needs. */
+function normalized(key: string, value: unknown): unknown {
   if (key === 'cache_control') return undefined;
   return key === 'content' && typeof value === 'string' ? [{ type: 'text', text: value }] : value;
 }

@@ -1,4 +1,4 @@
-/** Runs a CLI once, headless, in a home of its own, until it ends or its time is over. */
+/** Runs a CLI once, headless, in its own home folder, until it ends or its time limit is reached. */
 import { spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -13,10 +13,10 @@ export type ClientRun = {
   readonly ms: number;
 };
 
-const longest = 120_000;
+const timeLimitMs = 120_000;
 
-/** Nothing of our own environment reaches the client: no key, no proxy, no setting. */
-const quiet = {
+/** The client's environment, without keys, proxies and settings of ours. */
+const baseEnvironment = {
   CI: 'true',
   NO_COLOR: '1',
   TERM: 'dumb',
@@ -40,9 +40,9 @@ export async function runClient(
   const started = performance.now();
   const child = spawn(command, setup.args, {
     cwd: folder,
-    env: { PATH: path, HOME: home, TMPDIR: home, ...quiet, ...setup.env },
+    env: { PATH: path, HOME: home, TMPDIR: home, ...baseEnvironment, ...setup.env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own, so that what it started goes with it.
+    // It gets its own process group, so that its child processes end with it.
     detached: true,
   });
   let stdout = '';
@@ -50,7 +50,7 @@ export async function runClient(
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const kill = () => endGroup(child.pid);
-  const timer = setTimeout(kill, longest);
+  const timer = setTimeout(kill, timeLimitMs);
   process.once('exit', kill);
   try {
     const { code, signal } = await new Promise<Pick<ClientRun, 'code' | 'signal'>>((resolve, reject) => {
@@ -70,6 +70,6 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group is gone already.
+    // The group has already ended.
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Real agent CLIs through the gateway: installs each (once, pinned), and lets it go through its loops against the scripted provider.
+ * Runs real agent CLIs through the gateway: installs each once, at a pinned version, and plays its loops against the scripted provider.
  * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`.
  */
 import { parseArgs } from 'node:util';
@@ -30,7 +30,7 @@ if (unknown.length > 0) {
   say(`No client is called ${unknown.join(', ')}. There are: ${all.map(nameOf).join(', ')}.`);
   process.exitCode = 2;
 } else {
-  // A client runs in a process group of its own and ends when this process exits, which no signal makes it do by itself.
+  // A client has its own process group, so a signal does not reach it; it is killed when this process exits.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const chosen = all.filter((one) => names.length === 0 || names.some((name) => isCalled(one, name)));
   for (const one of chosen) await drive(one);
@@ -66,7 +66,7 @@ async function drive(one: Chosen): Promise<void> {
   }
 }
 
-/** Resolves to the receipts of the loop. */
+/** Plays and checks a loop, and resolves to its receipts. */
 async function judged(one: Chosen, command: string, loop: Loop) {
   const played = await playLoop(command, one.variant, loop);
   const problems = problemsOf(loop, one.variant, played);

@@ -1,17 +1,17 @@
-/** Whether a client was told of the private tool. Pure. */
+/** Detects a recall tool that a client could see. Pure. */
 import { isObject } from '../support/fake-provider/json.ts';
 import type { Exchange } from './tap.ts';
 
 /**
- * In anything it said or heard, but for the list of tools that a response repeats from the request as it was sent: no client here
- * reads that.
+ * Returns true if the exchange mentions the recall tool. The tools that a response repeats from the sent request do not count, because no
+ * client here reads them.
  */
 export function sawRecall({ request, response }: Exchange): boolean {
-  const heard = response
+  const received = response
     .split('\n')
     .map((line) => withoutRepeatedTools(line.replace(/^data: /, '')))
     .join('\n');
-  return `${request}${heard}`.includes('read_memory');
+  return `${request}${received}`.includes('read_memory');
 }
 
 function withoutRepeatedTools(line: string): string {

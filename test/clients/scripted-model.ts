@@ -1,6 +1,6 @@
 /**
- * The model of a run: it reads files by whatever tool the client offers, asks memory for what it read long ago, and says what it
- * found. It goes by steps and believes nothing: what it needs and does not see in a request is an error that ends the run.
+ * The model of a run: it follows steps, reads files with any tool that the client offers, recalls files that it read long ago, and says their
+ * secrets. A request that lacks something the step needs is an error that ends the run.
  */
 import type { ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import { offeredTools, type OfferedTool, readingCall } from './offered-tools.ts';
@@ -8,38 +8,38 @@ import { namesLoaded } from './loaded-tools.ts';
 import { secretIn } from './secret-files.ts';
 import { sideAnswer } from './side-answer.ts';
 
-/** What the model does in one reply to the client's own request, or to the gateway's after a recall. */
+/** The model's actions in one reply to the client's request, or to the gateway's request after a recall. */
 export type Step = {
-  /** A folded file that is asked of memory: private, the client sees nothing of it. */
+  /** A folded file that is recalled privately; the client does not see the call. */
   readonly recall?: string;
-  /** Files that the client is asked to read, all at once. */
+  /** Files that the client reads, all at once. */
   readonly read?: readonly string[];
-  /** Deferred tools whose definitions the client is asked for, by their full names. */
+  /** Full names of the deferred tools whose definitions the client loads. */
   readonly load?: readonly string[];
-  /** A call of a loaded tool: it looks up what the client's MCP server knows of an article. */
+  /** A call of a loaded tool, which looks up an article on the client's MCP server. */
   readonly call?: { readonly tool: string; readonly article: string };
-  /** Files, or calls (`subjectOf`), whose secrets are told, which ends the loop. */
+  /** Files, or calls (`subjectOf`), whose secrets the final answer contains. */
   readonly answer?: readonly string[];
 };
 
-/** What the secret that a call brings is the secret of. */
+/** Returns the name of a call's secret. */
 export function subjectOf({ tool, article }: NonNullable<Step['call']>): string {
   return `${tool.replace(/^mcp__\w+?__/, '')} ${article}`;
 }
 
 export type ScriptedModel = {
   readonly script: (request: ScriptRequest) => Turn;
-  /** How many requests the provider found valid, those without tools included. */
+  /** Returns the number of valid requests, including those without tools. */
   readonly asked: () => number;
-  /** Files whose recalls the first request after them held that the client wrote: they had been put back into its copy. */
-  readonly putBack: () => readonly string[];
+  /** Returns the files whose recalls were restored in the client's first request after them. */
+  readonly restored: () => readonly string[];
 };
 
 export function scriptedModel(steps: readonly Step[], folder: string, thinks: boolean): ScriptedModel {
   const known = new Map<string, string>();
   let asked = 0;
   let at = 0;
-  const putBack: string[] = [];
+  const restored: string[] = [];
 
   function reply({ body, history }: ScriptRequest): Turn {
     asked++;
@@ -58,18 +58,18 @@ export function scriptedModel(steps: readonly Step[], folder: string, thinks: bo
       if (!tools.some(({ name }) => name === tool)) throw new Error(`The request does not define ${tool}.`);
     }
     const returned = writtenAfter(steps, at - 1)?.recall;
-    if (returned !== undefined && secretIn(returned, text) !== undefined) putBack.push(returned);
+    if (returned !== undefined && secretIn(returned, text) !== undefined) restored.push(returned);
     return { type: 'turn', parts: partsOf(step, text, tools) };
   }
 
   function partsOf(step: Step, text: string, tools: readonly OfferedTool[]): readonly TurnPart[] {
     const parts: TurnPart[] = [];
     const thinking = `Step ${at} of ${steps.length}.`;
-    // Some clients send a seal back only if it is base64.
+    // Some clients send a signature back only if it is base64.
     if (thinks) parts.push({ type: 'thinking', text: thinking, signature: btoa(`sealed: ${thinking}`) });
     if (step.answer) {
-      const told = step.answer.map((file) => known.get(file) ?? 'unknown').join(', ');
-      return [...parts, { type: 'text', text: `The secrets are ${told}.` }];
+      const secrets = step.answer.map((file) => known.get(file) ?? 'unknown').join(', ');
+      return [...parts, { type: 'text', text: `The secrets are ${secrets}.` }];
     }
     if (step.recall) {
       parts.push({ type: 'text', text: `I look up ${step.recall} again. ` });
@@ -98,25 +98,25 @@ export function scriptedModel(steps: readonly Step[], folder: string, thinks: bo
   return {
     script: reply,
     asked: () => asked,
-    putBack: () => putBack,
+    restored: () => restored,
   };
 }
 
-/** The step whose recall the client wrote around in this request, if it did: one alone is first answered in the same reply. */
+/** Returns the step whose recall must be restored in this request. A recall alone is first answered within the same reply. */
 function writtenAfter(steps: readonly Step[], at: number): Step | undefined {
   return [steps[at - 1], steps[at - 2]].find(
     (step, back) => step?.recall && (back === 0) === Boolean(step.read),
   );
 }
 
-/** What the request says of a file that was just read. */
+/** Returns the secret of a file that was just read. */
 function seen(file: string, text: string): string {
   const secret = secretIn(file, text);
   if (secret === undefined) throw new Error(`The request does not hold the secret of ${file}, just read.`);
   return secret;
 }
 
-/** The id of the stub that stands for this file, found as a model would: by the call that it answers, else by what the stub says. */
+/** Returns the id of the file's stub, found as a model would: by the call that it answers, else by the stub's text. */
 function memoryOf(file: string, text: string): string {
   if (secretIn(file, text) !== undefined)
     throw new Error(`${file} is not folded: its secret is in the request.`);
@@ -133,7 +133,7 @@ function memoryOf(file: string, text: string): string {
 
 type Parsed = Readonly<Record<string, unknown>>;
 
-/** What answers the calls that name this file, in formats whose calls have ids. */
+/** Yields the results of calls that name this file, in formats whose calls have ids. */
 function* resultsOf(file: string, request: unknown): Generator<Parsed> {
   const objects = [...objectsIn(request)];
   const isCall = ({ input, arguments: given, function: called }: Parsed) =>

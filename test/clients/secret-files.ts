@@ -1,6 +1,6 @@
-/** Files of any size that each hold one number, which nobody can know who has not read them. Pure: the same name, the same file. */
+/** Makes files of any size that each contain one secret number. Pure: equal names give equal files. */
 
-/** About so many tokens of log lines, with the secret in the middle. */
+/** Returns about this many tokens of log lines, with the secret in the middle. */
 export function contentOf(file: string, tokens: number): string {
   const lines = Math.max(4, Math.round(tokens / tokensInLine));
   const line = (at: number) =>
@@ -18,7 +18,7 @@ export function secretOf(file: string): string {
   return String(100_003 + hash);
 }
 
-/** The file's secret, if it stands in this text. */
+/** Returns the file's secret if this text contains it. */
 export function secretIn(file: string, text: string): string | undefined {
   return text.includes(`the secret of ${file} is ${secretOf(file)}`) ? secretOf(file) : undefined;
 }

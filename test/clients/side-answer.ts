@@ -1,11 +1,11 @@
-/** What a model says to requests without tools, by which a client wants a title or a choice. Pure. */
+/** Answers requests without tools, with which a client asks for a title or a choice. Pure. */
 import { isObject } from '../support/fake-provider/json.ts';
 import type { JsonObject } from '../support/fake-provider/script.ts';
 
-/** A text, or the least that the schema allows where one is asked for. */
+/** Returns a text, or the smallest value that the request's schema allows. */
 export function sideAnswer(body: JsonObject): string {
   const schema = schemaIn(body);
-  return schema ? JSON.stringify(leastOf(schema)) : 'Reading log files';
+  return schema ? JSON.stringify(smallestOf(schema)) : 'Reading log files';
 }
 
 function schemaIn(body: JsonObject): JsonObject | undefined {
@@ -24,7 +24,7 @@ const schemaPaths = [
   ['generationConfig', 'responseSchema'],
 ];
 
-function leastOf(schema: JsonObject): unknown {
+function smallestOf(schema: JsonObject): unknown {
   if (Array.isArray(schema['enum'])) return schema['enum'][0];
   const { properties } = schema;
   switch (String(schema['type']).toLowerCase()) {
@@ -32,7 +32,7 @@ function leastOf(schema: JsonObject): unknown {
       return Object.fromEntries(
         Object.entries(isObject(properties) ? properties : {}).map(([name, inner]) => [
           name,
-          isObject(inner) ? leastOf(inner) : '',
+          isObject(inner) ? smallestOf(inner) : '',
         ]),
       );
     case 'array':

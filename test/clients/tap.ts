@@ -1,6 +1,5 @@
 /**
- * Stands between a client and the gateway and keeps what each said, as it was on the wire. An upgrade to WebSocket goes through as
- * the request it is.
+ * Records the exchanges between a client and the gateway as they are on the wire. A WebSocket upgrade passes through as a plain request.
  */
 import { createServer, request as ask } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -13,7 +12,7 @@ export type Exchange = {
   readonly method: string;
   /** Path with query. */
   readonly target: string;
-  /** Names as the client spells them, and values, in turn. */
+  /** Alternating names, as the client spells them, and values. */
   readonly headers: readonly string[];
   readonly request: string;
   readonly status: number;
@@ -25,13 +24,13 @@ export type Tap = AsyncDisposable & { readonly url: string; readonly exchanges: 
 /** A vendor's end of a connection: TLS for every host, and WebSockets. */
 export type VendorEnd = {
   readonly certificateOf: (host: string) => SecureContext;
-  /** Serves an upgrade; each message of the client is told as the exchange that it stands for. */
-  readonly upgrade: (incoming: IncomingMessage, socket: Duplex, tell: (exchange: Exchange) => void) => void;
+  /** Serves an upgrade and reports each message of the client as an exchange. */
+  readonly upgrade: (incoming: IncomingMessage, socket: Duplex, report: (exchange: Exchange) => void) => void;
 };
 
 /**
- * Starts on a free port, or with `vendor` as every TLS host of 127.0.0.1:443.
- * `gateway` tells for each request where it goes: an address, or a whole URL where the path differs, too.
+ * Starts on a free port, or with `vendor` as every TLS host on 127.0.0.1:443.
+ * `gateway` returns each request's destination: a base URL, or a complete URL if the path differs, too.
  */
 export async function startTap(gateway: (target: string) => string, vendor?: VendorEnd): Promise<Tap> {
   const exchanges: Exchange[] = [];

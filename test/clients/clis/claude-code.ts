@@ -1,6 +1,6 @@
-/** Claude Code: Messages. For its newest models it puts a system message among the turns and moves more of its cache marks. */
+/** Claude Code uses Messages. For its newest models it puts a system message among the turns and moves more of its cache breakpoints. */
 import { fileURLToPath } from 'node:url';
-import { type Client, dummyKey, type Rims, type Setup } from '../client.ts';
+import { type Client, dummyKey, type SetupOptions, type Setup } from '../client.ts';
 
 export const claudeCode: Client = {
   name: 'claude-code',
@@ -15,12 +15,12 @@ export const claudeCode: Client = {
     ].map((variant) => ({
       ...variant,
       loadsTools: true as const,
-      setup: (rims: Rims) => withServer(setup(rims)),
+      setup: (options: SetupOptions) => withServer(setup(options)),
     })),
   ],
 };
 
-function setup({ url, model, task, isResumed }: Rims): Setup {
+function setup({ url, model, task, isResumed }: SetupOptions): Setup {
   return {
     args: [...(isResumed ? ['--continue'] : []), '--print', task, '--model', model, '--allowedTools', 'Read'],
     env: {
@@ -32,7 +32,7 @@ function setup({ url, model, task, isResumed }: Rims): Setup {
   };
 }
 
-/** With an MCP server of 40 tools, none of which is loaded until the model searches for it. */
+/** Adds an MCP server of 40 tools, none of which is loaded until the model searches for it. */
 function withServer({ args, ...rest }: Setup): Setup {
   const script = fileURLToPath(new URL('../many-tools-server.ts', import.meta.url));
   const mcpServers = { warehouse: { command: process.execPath, args: [script] } };

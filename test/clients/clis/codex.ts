@@ -1,5 +1,5 @@
-/** Codex: Responses. Its built-in provider asks for a WebSocket first and must go on without one; a provider of one's own does not. */
-import { type Client, dummyKey, type Rims, type Setup } from '../client.ts';
+/** Codex uses Responses. Its built-in provider tries a WebSocket first and must continue without one; a user-defined provider does not. */
+import { type Client, dummyKey, type SetupOptions, type Setup } from '../client.ts';
 
 const firstSettings = 'check_for_update_on_startup = false\n';
 
@@ -10,11 +10,11 @@ enabled = false
 exporter = "none"
 `;
 
-function setup({ model, task, isResumed }: Rims, config: string): Setup {
+function setup({ model, task, isResumed }: SetupOptions, config: string): Setup {
   return codexSettings([...(isResumed ? ['resume', '--last'] : []), '--model', model, task], config);
 }
 
-/** `config` is TOML and may end in a table. */
+/** Returns Codex's settings; `config` is TOML and may end in a table. */
 export function codexSettings(args: readonly string[], config: string): Setup {
   return {
     args: ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', ...args],
@@ -31,22 +31,22 @@ export const codex: Client = {
     {
       format: 'responses-built-in',
       model: 'gpt-6.1-sol',
-      setup: (rims) => setup(rims, `openai_base_url = "${rims.url}/v1"\n`),
+      setup: (options) => setup(options, `openai_base_url = "${options.url}/v1"\n`),
       also: (exchanges) =>
         exchanges.some(({ target, status }) => target.startsWith('/v1/responses') && status === 426)
           ? []
-          : ['it never asked for a WebSocket'],
+          : ['it never tried a WebSocket'],
     },
     {
       format: 'responses-own',
       model: 'gpt-5.6',
-      setup: (rims) =>
+      setup: (options) =>
         setup(
-          rims,
+          options,
           `model_provider = "gateway"
 [model_providers.gateway]
 name = "gateway"
-base_url = "${rims.url}/v1"
+base_url = "${options.url}/v1"
 env_key = "OPENAI_API_KEY"
 wire_api = "responses"
 `,

@@ -1,7 +1,7 @@
-/** Gemini CLI: generateContent; a small model chooses the model first. */
+/** Gemini CLI uses generateContent. A small model chooses the model first. */
 import { type Client, dummyKey } from '../client.ts';
 
-/** Asks nobody anything. */
+/** Settings with which it asks the user nothing. */
 export const geminiSettings = {
   security: { auth: { selectedType: 'gemini-api-key' } },
   general: { enableAutoUpdate: false, disableAutoUpdate: true, disableUpdateNag: true },

@@ -1,4 +1,4 @@
-/** opencode: the AI SDK's providers, so all four wire formats; asks for a title first. */
+/** opencode uses the AI SDK's providers, so it has all four wire formats. It asks for a title first. */
 import { type Client, dummyKey, type Variant } from '../client.ts';
 
 function variant(format: string, npm: string, base: string, model: string): Variant {

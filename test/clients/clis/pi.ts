@@ -1,7 +1,7 @@
-/** pi: one small prompt, four tools, all four wire formats. */
+/** pi has a small prompt, four tools and all four wire formats. */
 import { type Client, dummyKey, type Variant } from '../client.ts';
 
-/** `api` is the client's own name of the format, `base` what it wants after the address. */
+/** Returns a variant; `api` is the client's name of the format, `base` the path after the address. */
 function variant(format: string, api: string, base: string, model: string): Variant {
   return {
     format,

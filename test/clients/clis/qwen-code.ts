@@ -1,7 +1,7 @@
-/** Qwen Code: Chat Completions. */
+/** Qwen Code uses Chat Completions. */
 import { type Client, dummyKey } from '../client.ts';
 
-/** Asks nobody anything. */
+/** Settings with which it asks the user nothing. */
 export const qwenSettings = {
   general: { enableAutoUpdate: false, disableAutoUpdate: true, disableUpdateNag: true },
   privacy: { usageStatisticsEnabled: false },
@@ -12,7 +12,7 @@ export const qwenCode: Client = {
   name: 'qwen-code',
   install: '@qwen-code/qwen-code@0.24.4',
   command: 'qwen',
-  cannotResume: 'it writes its first message anew, which makes another conversation of it',
+  cannotResume: 'it rewrites its first message, which makes it another conversation',
   variants: [
     {
       format: 'chat',

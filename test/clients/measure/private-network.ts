@@ -1,6 +1,6 @@
 /**
- * A network of this process and its children alone, in which every host name is 127.0.0.1: clients believe that they talk to their
- * vendor and nothing can leave the machine. Linux only: it needs `unshare`, `ip`, `mount` and `openssl`, and root or user namespaces.
+ * Opens a network namespace in which every host name is 127.0.0.1: clients believe that they talk to their vendor, and nothing can leave
+ * the machine. Linux only: it needs `unshare`, `ip`, `mount` and `openssl`, and root or user namespaces.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -14,7 +14,7 @@ export function isPrivate(): boolean {
   return process.env[marker] === '1';
 }
 
-/** Runs this program again in namespaces of its own; resolves to its exit code. */
+/** Runs this program again in new namespaces; resolves to its exit code. */
 export function runInPrivate(args: readonly string[]): Promise<number | null> {
   const isRoot = process.getuid?.() === 0;
   const options = ['--net', '--mount', ...(isRoot ? [] : ['--map-root-user'])];
@@ -30,23 +30,23 @@ export function runInPrivate(args: readonly string[]): Promise<number | null> {
 }
 
 export type PrivateNetwork = Disposable & {
-  /** The certificate of the authority that all hosts' certificates are signed by, as a file. */
+  /** File with the certificate of the authority that signs all hosts' certificates. */
   readonly authority: string;
-  /** For a TLS server that is every host. */
+  /** Returns the certificate of a host. */
   readonly certificateOf: (host: string) => SecureContext;
-  /** Names that were looked up since this was last read. */
+  /** Returns the names looked up since the last call. */
   readonly takeLookups: () => readonly string[];
 };
 
-/** Call only where `isPrivate`. `folder` takes keys and certificates. */
+/** Opens the network; call it only if `isPrivate`. `folder` gets keys and certificates. */
 export async function openPrivateNetwork(folder: string): Promise<PrivateNetwork> {
-  if (!isPrivate()) throw new Error('This process is not in a network of its own.');
+  if (!isPrivate()) throw new Error('This process is not in a private network.');
   execFileSync('ip', ['link', 'set', 'lo', 'up']);
   const resolver = join(folder, 'resolv.conf');
   writeFileSync(resolver, 'nameserver 127.0.0.1\n');
   execFileSync('mount', ['--bind', resolver, '/etc/resolv.conf']);
   const certificates = makeCertificates(folder);
-  // Programs that read the system's list of authorities only, whatever their environment says.
+  // Some programs read only the system's list of authorities, whatever their environment says.
   const system = '/etc/ssl/certs/ca-certificates.crt';
   if (existsSync(system)) execFileSync('mount', ['--bind', certificates.authority, system]);
   const lookups = new Set<string>();
@@ -124,7 +124,7 @@ function makeCertificates(folder: string): Pick<PrivateNetwork, 'authority' | 'c
   };
 }
 
-/** 127.0.0.1 for an IPv4 address of any name, nothing for all other questions. */
+/** Answers a query for an IPv4 address with 127.0.0.1, and other queries with no records. */
 function answerOf(query: Buffer): { readonly name: string; readonly answer: Buffer } {
   const labels: string[] = [];
   let at = 12;
@@ -136,11 +136,11 @@ function answerOf(query: Buffer): { readonly name: string; readonly answer: Buff
   const isAddress = query.readUInt16BE(at + 1) === 1;
   const head = Buffer.alloc(12);
   query.copy(head, 0, 0, 2);
-  // A reply, recursion available, no error.
+  // These flags mean: a reply, recursion available, no error.
   head.writeUInt16BE(0x81_80, 2);
   head.writeUInt16BE(1, 4);
   head.writeUInt16BE(isAddress ? 1 : 0, 6);
-  // The name of the question, type A, class IN, 60 s, four bytes.
+  // The record has the question's name, type A, class IN, a lifetime of 60 s and four bytes.
   const address = [0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1];
   return {
     name: labels.join('.').toLowerCase(),

@@ -1,4 +1,4 @@
-/** The figures of what a client sent, and how two requests differ. */
+/** Tests the figures of a client's requests and the differences of two requests. */
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../tap.ts';
 import { differences, figuresOf } from './request-figures.ts';
@@ -19,7 +19,7 @@ const title = exchange({ messages: [{ role: 'user', content: 'A title?' }] });
 const ahead = exchange({ tools: [read, write], messages: [], generate: false });
 
 describe('figuresOf', () => {
-  it('reads the first request that offers tools and wants an answer', () => {
+  it('describes the first request that offers tools and wants an answer', () => {
     const main = exchange({ tools: [read, write, deferred], messages: [{ role: 'user', content: 'ä' }] });
     const bytes = Buffer.byteLength(main.request);
     expect(figuresOf([title, ahead, main, main])).toEqual({
@@ -32,13 +32,13 @@ describe('figuresOf', () => {
     });
   });
 
-  it('has none where no request offers tools', () => {
+  it('is undefined if no request offers tools', () => {
     expect(figuresOf([title])).toBeUndefined();
   });
 });
 
 describe('differences', () => {
-  it('names tools, fields, marks and headers, and leaves out what is another in each run', () => {
+  it('lists tools, fields, breakpoints and headers, without values that differ in each run', () => {
     const base = exchange(
       {
         id: '01a202ff-5287-74c0-81b4-c5370a589dc4',

@@ -1,25 +1,25 @@
-/** Describes in figures what a client sent in one run, and in words how two runs differ. Pure. */
+/** Describes a client's requests in figures, and the differences of two runs in words. Pure. */
 import { isObject, objectsIn, parseJson } from '../../support/fake-provider/json.ts';
 import type { JsonObject } from '../../support/fake-provider/script.ts';
 import { offeredTools } from '../offered-tools.ts';
 import type { Exchange } from '../tap.ts';
 
-/** One run of a client that reads a file and answers. */
+/** Figures of one run of a client that reads a file and answers. */
 export type Figures = {
-  /** Tools of the first request that offers any, those whose definition is deferred left out. */
+  /** Tools of the first request that offers any, without deferred ones. */
   readonly tools: number;
-  /** Tools whose definitions the provider keeps from the model until a search finds them. */
+  /** Tools whose definitions the model gets only after a search finds them. */
   readonly deferred: number;
   /** UTF-8 bytes of that request's body. */
   readonly bytes: number;
-  /** Of them, those of the tool definitions. */
+  /** UTF-8 bytes of the tool definitions in that body. */
   readonly toolBytes: number;
-  /** UTF-8 bytes of all model calls of the run, side calls included. */
+  /** UTF-8 bytes of all model calls of the run, including side calls. */
   readonly allBytes: number;
   readonly calls: number;
 };
 
-/** The first that offers tools and wants an answer: Codex sends one ahead that wants none. */
+/** Returns the first request that offers tools and wants an answer; Codex sends one before it that wants none. */
 export function mainRequest(exchanges: readonly Exchange[]): Exchange | undefined {
   return exchanges.find(({ request }) => {
     const body = bodyOf(request);
@@ -51,7 +51,7 @@ function isModelCall(body: JsonObject | undefined): boolean {
   return body !== undefined && ['messages', 'input', 'contents'].some((key) => body[key] !== undefined);
 }
 
-/** In what the main request of `now` differs from that of `base`: tools, fields, marks and headers. */
+/** Returns the differences from `base` to `now`: tools, fields, breakpoints and headers. */
 export function differences(base: Exchange, now: Exchange): readonly string[] {
   const from = bodyOf(withoutRun(base.request)) ?? {};
   const to = bodyOf(withoutRun(now.request)) ?? {};
@@ -67,7 +67,7 @@ export function differences(base: Exchange, now: Exchange): readonly string[] {
   ];
 }
 
-/** The request with what is another in each run replaced: folders, ids, times. */
+/** Replaces values that differ in each run: folders, ids, times. */
 function withoutRun(text: string): string {
   return text
     .replaceAll(/\/[\w/.-]*\/home-\w{6}/g, '~')
@@ -99,7 +99,7 @@ function marksIn(request: string): string {
   return `${marks.length} ${[...new Set(marks)].join(' ')}`.trim();
 }
 
-/** Those that name a host, a length or one run say nothing of the client. */
+/** Headers that are ignored because they depend on the host, the length or the run. */
 const passing = /^(?:host|connection|content-length|date|authorization|x-api-key|x-goog-api-key)$/;
 
 function headersOf({ headers }: Exchange): ReadonlyMap<string, string> {

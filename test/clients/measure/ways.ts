@@ -1,4 +1,4 @@
-/** How each client is pointed at its vendor's own host, and at the gateway, for measuring what it then sends. Data only. */
+/** Configures each client for its vendor's own host and for the gateway, to measure what it then sends. Data only. */
 import { type Client, dummyKey, type Setup } from '../client.ts';
 import { claudeCode } from '../clis/claude-code.ts';
 import { codex, codexSettings } from '../clis/codex.ts';
@@ -9,18 +9,18 @@ import { qwenCode, qwenSettings } from '../clis/qwen-code.ts';
 
 export type Way = {
   readonly client: Client;
-  /** What the client is told of its base URL. */
+  /** The setting with which the client gets its base URL. */
   readonly name: string;
-  /** Ways with one topic are compared with the first of them. */
+  /** Ways with the same topic are compared with the first of them. */
   readonly topic: string;
   readonly setup: (places: Places) => Setup;
 };
 
 export type Places = {
-  /** Of the gateway, without a path. */
+  /** The gateway's base URL without a path. */
   readonly url: string;
   readonly task: string;
-  /** The MCP server that the client is to start, as a command line. */
+  /** The command line of the MCP server that the client starts. */
   readonly mcp: readonly [string, ...string[]] | undefined;
 };
 
@@ -44,7 +44,7 @@ export const ways: readonly Way[] = [
   ...qwenWays(),
 ];
 
-/** `login` is how it proves who it is: by an API key or by a subscription's token. */
+/** Returns the ways of Claude Code; `login` is its credential, an API key or a subscription's token. */
 function claudeWays(client: Client, model: string, login: Login = 'API key'): readonly Way[] {
   const credential =
     login === 'API key'
@@ -134,7 +134,7 @@ function geminiWay(name: string, envOf: (url: string) => Readonly<Record<string,
   };
 }
 
-/** `vendor` is the name of the provider that opencode brings; `base` comes after the address. */
+/** Returns the ways of opencode; `vendor` is the name of its built-in provider, `base` the path after the address. */
 function opencodeWays(vendor: string, npm: string, base: string, model: string): readonly Way[] {
   const limit = { context: 1_000_000, output: 8_000 };
   const own = { [model]: { reasoning: true, tool_call: true, limit } };
@@ -191,11 +191,13 @@ function piWays(
     name,
     topic: `${vendor}/${model}${retention === 'long' ? ', PI_CACHE_RETENTION=long' : ''}`,
     setup: ({ url, task }) => {
-      const told = providerOf(url);
+      const config = providerOf(url);
       return {
         args: ['--print', '--provider', provider, '--model', model, task],
         env: { PI_OFFLINE: '1', PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0', ...keys },
-        files: told ? { '.pi/agent/models.json': JSON.stringify({ providers: { [provider]: told } }) } : {},
+        files: config
+          ? { '.pi/agent/models.json': JSON.stringify({ providers: { [provider]: config } }) }
+          : {},
       };
     },
   });
@@ -211,7 +213,7 @@ function piWays(
   ];
 }
 
-/** pi brings no provider for this format of its vendor's, so its vendor's own host is one of the user's, too. */
+/** Returns the ways of pi with Chat Completions. pi has no built-in provider for this format, so the vendor's host is user-defined, too. */
 function piChatWays(model: string): readonly Way[] {
   const way = (name: string, baseOf: (url: string) => string): Way => ({
     client: pi,

@@ -1,6 +1,6 @@
 /**
- * A vendor's WebSocket for the Responses API: each `response.create` becomes a request to the scripted provider, and the events of
- * its stream become messages. It remembers what a `previous_response_id` stands for.
+ * Serves a vendor's WebSocket for the Responses API: each `response.create` becomes a request to the scripted provider, and the events of
+ * its stream become messages. It stores responses, so that `previous_response_id` works.
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import { isObject, objectsIn, parseJson } from '../../support/fake-provider/json.ts';
 import type { JsonObject } from '../../support/fake-provider/script.ts';
 
-/** `onText` hears each message of the client as it came. */
+/** Serves an upgrade; `onText` gets each message of the client unchanged. */
 export function serveWebSocket(
   { headers }: IncomingMessage,
   socket: Duplex,
@@ -69,8 +69,8 @@ async function answer(
   }
 }
 
-/** Takes the bytes of a client as they come; tells each whole message. Fragments are put together. */
-function frameReader(tell: (opcode: number, payload: Buffer) => void): (chunk: Buffer) => void {
+/** Returns a reader of a client's bytes that reports each complete message and joins fragments. */
+function frameReader(report: (opcode: number, payload: Buffer) => void): (chunk: Buffer) => void {
   let waiting = Buffer.alloc(0);
   let fragments: Buffer[] = [];
   let started = 0;
@@ -89,12 +89,12 @@ function frameReader(tell: (opcode: number, payload: Buffer) => void): (chunk: B
       );
       const [isLast, opcode] = [(waiting[0]! & 0x80) !== 0, waiting[0]! & 0x0f];
       waiting = waiting.subarray(head + 4 + length);
-      if (opcode >= close) tell(opcode, Buffer.from(payload));
+      if (opcode >= close) report(opcode, Buffer.from(payload));
       else {
         if (opcode !== 0) started = opcode;
         fragments.push(Buffer.from(payload));
         if (!isLast) continue;
-        tell(started, Buffer.concat(fragments));
+        report(started, Buffer.concat(fragments));
         fragments = [];
       }
     }
