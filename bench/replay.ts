@@ -63,7 +63,9 @@ async function main(): Promise<void> {
     .filter(([name]) => name.startsWith(source))
     .flatMap(([, group]) => group.slice(0, Number(limit)));
   if (chosen.length === 0)
-    throw new Error(`--source is ${source}, but must begin one of ${[...bySource.keys()].join(', ')}.`);
+    throw new Error(
+      `--source is ${source}, but must be the start of one of these names: ${[...bySource.keys()].join(', ')}.`,
+    );
   const { 'static-share': share, 'cache-ttl': cacheTtl = '5m' } = values;
   if (cacheTtl !== '5m' && cacheTtl !== '1h')
     throw new Error(`--cache-ttl is ${cacheTtl}, but must be 5m or 1h.`);

@@ -139,6 +139,10 @@ function print(rows: readonly Row[], { receipts }: Played): void {
     })),
   );
   const durations = receipts.flatMap((one) => ('kind' in one ? [one.ms] : []));
+  if (durations.length === 0) {
+    console.log('No summary was written by the model. Use more rounds.');
+    return;
+  }
   const { longest } = rows.find(({ name }) => name === slow)!.all;
   console.log(
     `${durations.length} summaries took ${Math.min(...durations).toFixed(0)} to ${Math.max(...durations).toFixed(0)} ms each. The longest request of the same gateway took ${longest.toFixed(0)} ms.`,

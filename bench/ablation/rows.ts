@@ -1,4 +1,4 @@
-/** Lists the rows of the ablation; most of them turn off one part. The types make kinds and triggers complete; strategies come from the engine's list. */
+/** Lists the rows of the ablation. Most turn off one part. Types ensure that no kind or trigger is missing; strategies come from the engine. */
 import type { Kind } from '../../src/arrival/kind.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import type { TriggerOptions } from '../../src/triggers/default-triggers.ts';

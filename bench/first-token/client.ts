@@ -32,7 +32,9 @@ export function openClient(origin: string): Client {
           received.push(receivedAt);
       }
       if (answer.statusCode !== 200 || received.length < wanted.length)
-        throw new Error(`${origin}${path} answered ${answer.statusCode}: ${text.slice(0, 500)}`);
+        throw new Error(
+          `Expected status 200 and ${wanted.length} texts from ${origin}${path}; got status ${answer.statusCode} and ${received.length} texts: ${text.slice(0, 500)}`,
+        );
       const outcome = answer.headers['x-leporello-outcome'];
       return { sent, received, outcome: typeof outcome === 'string' ? outcome : undefined };
     },

@@ -4,7 +4,7 @@
  */
 import { type FormatName, schema, spell, type Step } from './spell.ts';
 
-/** One kind of body at growing sizes. */
+/** A kind of body in several sizes. */
 export type HostileCase = {
   readonly name: string;
   readonly format: FormatName;

@@ -41,7 +41,7 @@ function bodyOf(messages: readonly unknown[]): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ model: 'm', stream: true, messages }));
 }
 
-/** The longest recorded coding sessions, joined until the size is reached. */
+/** Joins the longest recorded coding sessions up to the target size. Returns undefined if there are no recordings. */
 function recordedBody(): Uint8Array | undefined {
   const sessions = readRecorded()?.filter(({ source }) => source === 'entire-cli-sessions');
   if (!sessions) return undefined;

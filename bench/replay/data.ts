@@ -11,7 +11,7 @@ export type BenchRecord = ConversationRecord & {
 };
 
 type DataLine = ConversationRecord & {
-  /** The reported usage, if recorded: message index, tokens not cached, written, read, and of the reply. Shorter entries say nothing about the cache. */
+  /** Rows of reported usage: message index, tokens not cached, written, read, and of the reply. Shorter rows lack the cache figures. */
   readonly meta?: { readonly usage?: readonly (readonly number[])[] };
 };
 

@@ -1,7 +1,7 @@
 /** Builds the conversations of the scaling benchmark: joined recorded coding sessions, and some that are built to be hard. */
 import { type ChatMessage, type Recorded, readRecorded } from '../tokens/recorded.ts';
 
-/** Messages in the form of Chat Completions. */
+/** Messages of Chat Completions. */
 export type Messages = readonly object[];
 
 /** Returns undefined if there are no recorded conversations. */
