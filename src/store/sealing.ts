@@ -19,6 +19,7 @@ import {
 } from 'node:crypto';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
+import { concatBytes } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 
 export type Sealer = {
@@ -53,10 +54,10 @@ export function createSealer(secret: Uint8Array): Sealer {
       // Random nonces are safe for 2^32 records of one tenant (NIST SP 800-38D, 8.3).
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv(cipherName, keyOf(tenant), nonce, { authTagLength: tagBytes });
-      cipher.setAAD(joined(header, encoder.encode(place)));
+      cipher.setAAD(concatBytes([header, encoder.encode(place)]));
       const encrypted = cipher.update(bytes);
       cipher.final();
-      return joined(header, nonce, encrypted, cipher.getAuthTag());
+      return concatBytes([header, nonce, encrypted, cipher.getAuthTag()]);
     },
 
     async unseal(record, place) {
@@ -68,11 +69,11 @@ export function createSealer(secret: Uint8Array): Sealer {
       const nonce = record.subarray(header.length, contentStart);
       try {
         const decipher = createDecipheriv(cipherName, keyOf(tenant), nonce, { authTagLength: tagBytes });
-        decipher.setAAD(joined(header, encoder.encode(place)));
+        decipher.setAAD(concatBytes([header, encoder.encode(place)]));
         decipher.setAuthTag(record.subarray(-tagBytes));
         const bytes = decipher.update(record.subarray(contentStart, -tagBytes));
         decipher.final();
-        return { tenant, content: await unpack({ format, bytes: joined(bytes) }) };
+        return { tenant, content: await unpack({ format, bytes: concatBytes([bytes]) }) };
       } catch {
         // The record is not ours. Node's message about a wrong tag helps nobody.
         return undefined;
@@ -84,16 +85,6 @@ export function createSealer(secret: Uint8Array): Sealer {
 /** Derives a 32-byte key for one purpose. Returns a key object: with raw bytes, Node imports the key at each use, four times slower. */
 export function deriveKey(secret: Uint8Array, purpose: string): KeyObject {
   return createSecretKey(new Uint8Array(hkdfSync('sha256', secret, 'leporello memory 1', purpose, 32)));
-}
-
-function joined(...parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** Record formats. High four bits: version of the record. Low four bits: compression of its content. */
