@@ -41,7 +41,7 @@ describe('the lockfile', () => {
     expect(notListed(broken)).toEqual(['a-linux']);
   });
 
-  it('needs no install script: the set-up does that of node itself, and that of protobufjs only warns', () => {
+  it("needs no install script: the set-up does the work of node's, and that of protobufjs only warns", () => {
     const scripted = Object.entries(lock.packages).filter(([, entry]) => entry.hasInstallScript === true);
     expect(scripted.map(([path]) => path)).toEqual(['node_modules/node', 'node_modules/protobufjs']);
   });
@@ -55,7 +55,7 @@ describe('the lockfile', () => {
 });
 
 describe('the toolchain', () => {
-  it('is needed where Node does not strip types by itself', () => {
+  it('is needed if Node does not strip types by itself', () => {
     const tooOld = ['v18.20.8', 'v20.20.2', 'v22.17.1', 'v23.5.0'];
     const good = ['v22.18.0', 'v23.6.0', 'v24.0.0', 'v26.10.0'];
     expect([...tooOld, ...good].filter(runsTypeScript)).toEqual(good);
@@ -97,7 +97,7 @@ describe('the set-up', () => {
     ]);
   });
 
-  it('fetches a Node that runs TypeScript where this one does not, and runs the script with it', async () => {
+  it('fetches a Node that runs TypeScript if this one does not, and runs the script with it', async () => {
     // The stand-in for npm installs the Node of this test as if it were the platform's package.
     const project = newProject(`
       const { linkSync, copyFileSync, mkdirSync } = require('node:fs');
@@ -142,7 +142,7 @@ describe('the set-up', () => {
     expect(existsSync(join(project, 'finished'))).toBe(false);
   });
 
-  it('prints all that npm printed when npm fails, and runs nothing', async () => {
+  it("prints npm's whole output when npm fails, and runs nothing", async () => {
     const project = newProject(`console.error('npm error the disk is full'); process.exitCode = 3;`);
     const end = await ended(bootstrap(project, ['hello.mjs']));
     expect(end).toMatchObject({ code: 1, stdout: '' });
@@ -163,7 +163,7 @@ describe('the set-up', () => {
     expect(npmRuns(project)).toHaveLength(1);
   });
 
-  it('takes over the lock of a process that is gone', async () => {
+  it('takes over the lock of a process that no longer exists', async () => {
     const project = newProject(succeeds);
     const gone = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
     await new Promise((done) => gone.once('close', done));
@@ -187,7 +187,7 @@ describe.runIf(process.platform !== 'win32')('a script that runs as a child', ()
     expect(await ended(parent)).toMatchObject({ code: 0, stdout: 'ready\nbye\n' });
   });
 
-  it('gets a signal once that is sent to the whole process group, as Ctrl-C is', async () => {
+  it('gets a signal to the whole process group, such as Ctrl-C, only once', async () => {
     const parent = parentOf(
       `${keepAlive} process.on('SIGINT', () => { console.log('bye'); setTimeout(() => clearInterval(alive), 300); });`,
       { detached: true },
@@ -225,14 +225,14 @@ describe.runIf(process.platform !== 'win32').each(['in this process', 'as a chil
       expect(await ended(shell)).toMatchObject({ signal: 'SIGTERM', stdout: 'ready\nbye\n' });
     });
 
-    it('gets a signal once that is sent to the shell as well', async () => {
+    it('gets a signal only once if the shell gets it, too', async () => {
       const shell = underNpm(where, ['SIGTERM'], 1_500);
       await printed(shell, 'ready');
       process.kill(-(shell.pid ?? Number.NaN), 'SIGTERM');
       expect(await ended(shell)).toMatchObject({ signal: 'SIGTERM', stdout: 'ready\nbye\n' });
     });
 
-    it('ends by a signal that it does not listen to', async () => {
+    it('is ended by a signal that it does not handle', async () => {
       const shell = underNpm(where, []);
       await printed(shell, 'ready');
       shell.kill('SIGTERM');

@@ -1,11 +1,11 @@
-/** What .ci/run counts: vitest's own numbers, and as failed whatever vitest fails without failing a test. */
+/** Tests the counts of .ci/run: vitest's own numbers; a failure of vitest outside a test counts as failed. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-/** The line that count-tests.mjs prints for a report (undefined: none was written) and vitest's exit code. */
+/** Returns the line that count-tests.mjs prints for vitest's report (undefined: none was written) and exit code. */
 function counted(report: object | undefined, exitCode: number): string {
   const folder = mkdtempSync(join(tmpdir(), 'leporello-'));
   const path = join(folder, 'report.json');
@@ -17,7 +17,7 @@ function counted(report: object | undefined, exitCode: number): string {
 
 const passing = { assertionResults: [{}], status: 'passed' };
 
-it('counts what vitest counts', () => {
+it("counts vitest's passed and failed tests", () => {
   const testResults = [passing, { assertionResults: [{}], status: 'failed' }];
   expect(counted({ numPassedTests: 12, numFailedTests: 0, testResults: [passing] }, 0)).toBe('12 0\n');
   expect(counted({ numPassedTests: 12, numFailedTests: 3, testResults }, 1)).toBe('12 3\n');

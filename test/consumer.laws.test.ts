@@ -67,7 +67,7 @@ function compilerOf(version: string): string | undefined {
 }
 
 describe.each(['installed', ...versions])('TypeScript %s', (version) => {
-  it('compiles a project of a consumer', (context) => {
+  it("compiles a consumer's project", (context) => {
     const compiler = compilerOf(version);
     if (compiler === undefined)
       return context.skip(`TypeScript ${version} could not be fetched from the registry`);

@@ -1,6 +1,6 @@
 /**
  * Runs the shell blocks of the README and the docs that call `leporello`, as a user would paste them, with the real command. A server is
- * stopped once it listens. Programs of others (agents, curl, git) are stand-ins that succeed.
+ * stopped once it listens. Other programs (agents, curl, git) are stand-ins that succeed.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { codeBlocks } from './support/code-blocks.ts';
 
 const blocks = codeBlocks('sh').filter(({ code }) => /\bleporello (?!&&)/.test(code));
 
-/** Runs the command. A server gets SIGTERM as soon as it says where it listens; a recall, whose id is an example, only prints help. */
+/** The stand-in for `leporello`, which runs the real command. A server gets SIGTERM once it listens; a recall only prints help, because its id is an example. */
 const leporello = `#!${process.execPath}
 import { spawn } from 'node:child_process';
 const args = process.argv.slice(2);

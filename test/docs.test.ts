@@ -21,7 +21,7 @@ import { codeBlocks, documents } from './support/code-blocks.ts';
 
 const manifest = readManifest();
 
-/** Declares the names that blocks use and that belong to the reader's program. */
+/** Declarations of names that blocks use and that belong to the reader's program. */
 const ofTheReader = `
   import type { NeutralStep, Store, Trajectory, Leporello } from 'leporello';
   declare global {
@@ -50,7 +50,7 @@ it('TypeScript blocks compile against the package', () => {
     const compilerOptions = {
       paths: Object.fromEntries(paths) as object,
       typeRoots: [resolve('node_modules/@types')],
-      // Names of a block may be those of the reader's program.
+      // A block may redeclare names of the reader's program.
       skipLibCheck: true,
     };
     const config = { extends: resolve('tsconfig.json'), compilerOptions, include: ['**/*.ts'] };
@@ -72,7 +72,7 @@ it('TypeScript blocks compile against the package', () => {
   }
 });
 
-/** Imports exports of the package that a block uses without an import, as the second block on a page does. */
+/** Returns imports for package exports that a block uses without importing them, as later blocks of a page do. */
 function missingImport(code: string): string {
   const names = Object.keys(root).filter(
     (name) => new RegExp(`\\b${name}\\b`).test(code) && !new RegExp(`import .*\\b${name}\\b`).test(code),
@@ -96,7 +96,7 @@ it('npm scripts and files that documents name exist', () => {
     readonly scripts: Readonly<Record<string, string>>;
   };
   const problems = documents().flatMap(({ path, text: whole }) => {
-    // Blocks that are no shell are examples of what agents work on.
+    // Other blocks than shell blocks are examples of an agent's work.
     const text = whole.replaceAll(/^```(?!sh\n).*?^```/gms, '');
     const named = [...text.matchAll(/`npm (?:run )?([a-z:]+)/g)].map(([, name]) => name!);
     const builtIn = ['install', 'ci', 'pack', 'run'];

@@ -1,6 +1,6 @@
 /**
- * The engine as users have it, with every default on, over random conversations in all formats, two instances on one store and the clock
- * running: what is sent goes on from what was sent before except at folds, and whatever was taken out can be had back.
+ * Tests the engine with all defaults on random conversations in all formats, with two instances on one store and a running clock. Each
+ * request extends the one before, except at folds, and all removed text can be restored.
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ const tenant = 'tenant';
 const secret = new Uint8Array(32).fill(5);
 const minutes = 60_000;
 
-/** Small enough that conversations of these lengths reach every trigger. */
+/** Settings with a window so small that these conversations reach every trigger. */
 const settings = { models: { '*': { window: 9_000 } } };
 
 const words = fc.oneof(
@@ -51,13 +51,13 @@ const words = fc.oneof(
 
 type Step = {
   readonly turns: readonly NeutralTurn[];
-  /** Which of two gateways the client's request goes to, and how long after the one before. */
+  /** The index of the gateway that gets the request, and the time since the one before. */
   readonly gateway: number;
   readonly after: number;
 };
 
 const turns: fc.Arbitrary<readonly NeutralTurn[]> = fc.oneof(
-  { weight: 1, arbitrary: fc.tuple(words, words).map(([asked, told]) => talk(asked, told)) },
+  { weight: 1, arbitrary: fc.tuple(words, words).map(([question, answer]) => talk(question, answer)) },
   { weight: 4, arbitrary: fc.array(fc.tuple(words, words), { minLength: 1, maxLength: 3 }).map(work) },
 );
 
@@ -89,7 +89,7 @@ type Way = {
 };
 
 describe.each(ways)('everything on, for $name', ({ codec, fixture, settings: chosen }) => {
-  it('goes on from what was sent except at folds, and gives back whatever it took out', async () => {
+  it('extends the request before except at folds, and restores all removed text', async () => {
     let folds = 0;
     let shrunk = 0;
     await fc.assert(
@@ -103,8 +103,11 @@ describe.each(ways)('everything on, for $name', ({ codec, fixture, settings: cho
         let before: readonly string[] = [];
         for (const [at, { gateway, after }] of steps.entries()) {
           now += after;
-          const said = steps.slice(0, at + 1).flatMap((one) => one.turns);
-          const body = fixture.body({ turns: [{ say: 'user', text: 'Begin.' }, ...said], tools: ['run'] });
+          const turnsSoFar = steps.slice(0, at + 1).flatMap((one) => one.turns);
+          const body = fixture.body({
+            turns: [{ say: 'user', text: 'Begin.' }, ...turnsSoFar],
+            tools: ['run'],
+          });
           const prepared = await gateways[gateway]!.prepare({ codec, body, tenant });
           const { steps: made, unstableFrom, memories } = prepared.report;
           expect(prepared.outcome.status).not.toBe('failed');
@@ -112,11 +115,12 @@ describe.each(ways)('everything on, for $name', ({ codec, fixture, settings: cho
           const sent = codec.read(prepared.body, newReading()).messages.map(({ canonical }) => canonical);
           if (made.length === 0) expect(sent.slice(0, before.length)).toEqual(before);
           before = sent;
-          const came = new TextDecoder().decode(body);
+          const clientBody = new TextDecoder().decode(body);
           for (const id of memories) {
             const original = prepared.original(id)!;
             expect(await encryptedStore().recall(tenant, id)).toEqual({ status: 'found', original });
-            for (const piece of piecesOf(original)) expect(isOurs(piece) || came.includes(piece)).toBe(true);
+            for (const piece of piecesOf(original))
+              expect(isOurs(piece) || clientBody.includes(piece)).toBe(true);
           }
           folds += made.length;
           shrunk += prepared.report.shrunk;
@@ -129,10 +133,10 @@ describe.each(ways)('everything on, for $name', ({ codec, fixture, settings: cho
   });
 });
 
-function talk(asked: string, told: string): readonly NeutralTurn[] {
+function talk(question: string, answer: string): readonly NeutralTurn[] {
   return [
-    { say: 'user', text: asked },
-    { say: 'assistant', text: told, calls: [] },
+    { say: 'user', text: question },
+    { say: 'assistant', text: answer, calls: [] },
   ];
 }
 
@@ -148,12 +152,12 @@ function work(jobs: readonly (readonly [note: string, result: string])[]): reado
   ];
 }
 
-/** Records that went a level up: they came from no client. */
+/** Returns true for a record that was summarized into a higher level; no client sent it. */
 function isOurs(piece: string): boolean {
   return piece.startsWith('"[Record of a finished ');
 }
 
-/** JSON as it stood in the body: the messages of a list, or one text or input by itself. */
+/** Returns the pieces of JSON in an original: the messages of a list, or the one text or input. */
 function piecesOf(original: Uint8Array): readonly string[] {
   const text = new TextDecoder().decode(original);
   if (!text.startsWith('[')) return [text];

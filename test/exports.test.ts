@@ -1,6 +1,6 @@
 /**
- * The public face, name by name: whoever adds, renames or drops an export changes a list here and knows it. A subpath of
- * package.json whose source is not written yet has no list; the day it is, this test asks for one.
+ * Lists the package's public exports, so that every added, renamed or dropped export is a visible change here. A subpath of
+ * package.json without a source has no list yet; once the source exists, this test requires one.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -11,7 +11,7 @@ import { publishedSources, readManifest, sourceOf, subpathsOf } from './architec
 /** Both lists in alphabetical order. */
 type Names = { readonly values: readonly string[]; readonly types: readonly string[] };
 
-const faces: Readonly<Record<string, Names | undefined>> = {
+const exportLists: Readonly<Record<string, Names | undefined>> = {
   '.': {
     values: [
       'LeporelloError',
@@ -144,23 +144,23 @@ const manifest = readManifest();
 const targets = subpathsOf(manifest).map((target) => ({ ...target, source: sourceOf(target.default) }));
 
 describe('the subpaths of the package', () => {
-  it('are the listed ones, each with its types beside it', () => {
-    expect(targets.map(({ subpath }) => subpath)).toEqual(Object.keys(faces));
+  it('are the listed ones, each with its types', () => {
+    expect(targets.map(({ subpath }) => subpath)).toEqual(Object.keys(exportLists));
     for (const target of targets) expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
   });
 
-  it('are what the build starts from, beside the command', () => {
+  it('are the entry points of the build, together with the command', () => {
     const build = JSON.parse(readFileSync('tsconfig.build.json', 'utf8')) as { files: readonly string[] };
     expect(build.files).toEqual(publishedSources(manifest));
   });
 
-  it('include the manifest, which tools read', () => {
+  it('include package.json, which tools read', () => {
     expect(manifest.exports['./package.json']).toBe('./package.json');
   });
 });
 
 describe.each(targets)('$subpath', ({ subpath, source }) => {
-  const names = faces[subpath];
+  const names = exportLists[subpath];
   if (names === undefined) {
     it(`waits for ${source}`, () => {
       expect(existsSync(source), `${source} is written: list its names in test/exports.test.ts`).toBe(false);
@@ -177,14 +177,14 @@ describe.each(targets)('$subpath', ({ subpath, source }) => {
     expect(Object.keys(loaded).toSorted()).toEqual(names.values);
   });
 
-  it('says of every value what it is', () => {
+  it('documents every value', () => {
     const silent = exportsOf(source).filter(({ kind, documented }) => kind === 'value' && !documented);
     expect(silent.map(({ name }) => name)).toEqual([]);
   });
 });
 
-describe('the reader of exports', () => {
-  it('knows values from types and sees a missing docstring', () => {
+describe('exportsOf', () => {
+  it('distinguishes values from types and detects a missing docstring', () => {
     expect(exportsOf('test/fixtures/exports/face.ts')).toEqual([
       { name: 'told', kind: 'value', documented: true },
       { name: 'untold', kind: 'value', documented: false },
@@ -195,7 +195,7 @@ describe('the reader of exports', () => {
 });
 
 describe('the command', () => {
-  it('is built from a file that starts with node', () => {
+  it('is built from a file that starts with a shebang for node', () => {
     expect(Object.keys(manifest.bin)).toEqual(['leporello']);
     const source = sourceOf(manifest.bin['leporello'] ?? '');
     expect(source).toBe('src/cli/main.ts');

@@ -1,4 +1,4 @@
-/** A few of the bodies that `npm run fuzz` makes, with every route among them: no failure of any kind. */
+/** Plays a few of the bodies of `npm run fuzz` on every route and expects no failure. */
 import { describe, expect, it } from 'vitest';
 import { openGateways } from './fuzz/gateways.ts';
 import { play, routes } from './fuzz/play.ts';
@@ -7,7 +7,7 @@ const conversations = 20;
 
 describe('mutated conversations', () => {
   it.each(routes.map((route) => [route.name, route] as const))(
-    'on the route %s go out valid, lose nothing and come back whole',
+    'on the route %s are sent valid, lose nothing and get complete replies',
     async (_, route) => {
       const gateways = openGateways();
       const failures: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * The law of one history: whatever several instances on one store are asked, one after the other or at once, what was sent for a prefix is
- * sent for it again, by all of them, until a fold is made on that very branch. On every store.
+ * Tests on every store that several instances send one history: whatever they are asked, in turn or at once, each of them sends a prefix
+ * with the same bytes until that branch is folded.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,12 +12,12 @@ import { redisStore } from '../src/store/redis/redis.ts';
 import { sqliteStore } from '../src/store/sqlite/sqlite.ts';
 import type { Store } from '../src/store/store.ts';
 import { isRedisMissing, type RedisProcess, startRedis } from './support/redis-server.ts';
-import { type Act, play, type Played } from './instances/play.ts';
+import { type Action, play, type Counts } from './instances/play.ts';
 
-const act: fc.Arbitrary<Act> = fc.record({
+const act: fc.Arbitrary<Action> = fc.record({
   kind: fc.oneof(
-    { weight: 6, arbitrary: fc.constant('goes on' as const) },
-    { weight: 2, arbitrary: fc.constant('again' as const) },
+    { weight: 6, arbitrary: fc.constant('continues' as const) },
+    { weight: 2, arbitrary: fc.constant('repeats' as const) },
     { weight: 2, arbitrary: fc.constant('forks' as const) },
   ),
   branch: fc.nat(3),
@@ -28,31 +28,31 @@ const act: fc.Arbitrary<Act> = fc.record({
   reported: fc.constantFrom(80, 100, 125),
 });
 
-/** Conversations that begin while the first of their agent is folded may be offered the recall tool by one instance and not by another. */
+/** Actions one by one. New conversations begin only here, because during an agent's first fold only some instances offer the recall tool. */
 const oneByOne = fc
   .array(fc.oneof({ weight: 8, arbitrary: act }, { weight: 1, arbitrary: act.map(begins) }), {
     minLength: 10,
     maxLength: 40,
   })
-  .map((acts) => acts.map((one): readonly Act[] => [one]));
+  .map((acts) => acts.map((one): readonly Action[] => [one]));
 const atOnce = fc.array(fc.array(act, { minLength: 1, maxLength: 3 }), { minLength: 5, maxLength: 20 });
-/** Whether their agent had a fold before, and what is done. */
+/** Whether the agent had a fold before, and the rounds of actions. */
 const history = fc.tuple(fc.boolean(), fc.oneof(oneByOne, atOnce));
 
-function begins(one: Act): Act {
+function begins(one: Action): Action {
   return { ...one, kind: 'begins' };
 }
 
-/** That there was something to get wrong. */
-function expectMuch({ folds, hiddenRecalls, branches }: Played): void {
+/** Checks that enough was played for the law to mean something. */
+function expectEnough({ folds, hiddenRecalls, branches }: Counts): void {
   expect(folds).toBeGreaterThan(10);
   expect(hiddenRecalls).toBeGreaterThan(10);
   expect(branches).toBeGreaterThan(10);
 }
 
 describe('several instances on one store send one history', () => {
-  it('in this process, however their calls of the store come in between each other', async () => {
-    const played: Played = { folds: 0, hiddenRecalls: 0, branches: 0 };
+  it('in one process, however their store calls interleave', async () => {
+    const played: Counts = { folds: 0, hiddenRecalls: 0, branches: 0 };
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), history, async (scheduler, acts) => {
         const store = inMemoryStore();
@@ -68,12 +68,12 @@ describe('several instances on one store send one history', () => {
       }),
       { numRuns: 60 },
     );
-    expectMuch(played);
+    expectEnough(played);
   });
 
   it('in SQLite', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'leporello-instances-'));
-    const played: Played = { folds: 0, hiddenRecalls: 0, branches: 0 };
+    const played: Counts = { folds: 0, hiddenRecalls: 0, branches: 0 };
     let files = 0;
     try {
       await fc.assert(
@@ -86,7 +86,7 @@ describe('several instances on one store send one history', () => {
         }),
         { numRuns: 45 },
       );
-      expectMuch(played);
+      expectEnough(played);
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -100,7 +100,7 @@ describe('several instances on one store send one history', () => {
     afterAll(() => redis[Symbol.asyncDispose]());
 
     it('in Redis', async () => {
-      const played: Played = { folds: 0, hiddenRecalls: 0, branches: 0 };
+      const played: Counts = { folds: 0, hiddenRecalls: 0, branches: 0 };
       let prefixes = 0;
       await fc.assert(
         fc.asyncProperty(history, async (acts) => {
@@ -110,12 +110,12 @@ describe('several instances on one store send one history', () => {
         }),
         { numRuns: 45 },
       );
-      expectMuch(played);
+      expectEnough(played);
     });
   });
 });
 
-/** Each with a connection of its own. */
+/** Opens several stores, each with its own connection. */
 async function withStores(
   open: () => Promise<Store>,
   use: (stores: readonly Store[]) => Promise<void>,

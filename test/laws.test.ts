@@ -1,6 +1,6 @@
 /**
- * The laws that hold whatever a conversation is: random ones grow turn by turn through the real engine with small windows, restarts and
- * branches. What is sent must be valid, must fit, must extend what was sent before except at folds, and must lose nothing.
+ * Tests the laws that hold for every conversation: random ones grow turn by turn through the real engine, with small windows, restarts and
+ * branches. Each request must be valid, fit, extend the one before except at folds, and lose nothing.
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -22,8 +22,8 @@ const formats: readonly Format[] = [
 
 type Format = { readonly codec: Codec; readonly inFormat: (chat: Uint8Array) => Uint8Array };
 
-/** Results as they came, made smaller when they come, and old messages summarised. */
-const ways = [
+/** Engine options: unchanged results, shrinks on arrival, summaries, sub-goals. */
+const variants = [
   ...formats.flatMap((format) => [
     { ...format, name: format.codec.name, shrinks: undefined, strategies: defaultStrategies },
     {
@@ -86,7 +86,7 @@ function listing(lines: number): string {
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: text.map((user): Step => ({ user: `${user}?` })) },
-  // The newest assistant message may not be edited in one of the formats, so it must not be what is too large.
+  // One format forbids edits of the newest assistant message, so it must not be the part that is too large.
   {
     weight: 1,
     arbitrary: fc.string({ maxLength: 80 }).map((assistant): Step => ({ assistant: `${assistant}.` })),
@@ -104,7 +104,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const conversation = fc.array(step, { minLength: 3, maxLength: 25 });
 
-describe.each(ways)('the laws for $name', ({ codec, inFormat, shrinks, strategies }) => {
+describe.each(variants)('the laws for $name', ({ codec, inFormat, shrinks, strategies }) => {
   const bodyOf = (steps: readonly Step[]) =>
     inFormat(chatBody([{ system: 'Be brief.' }, { user: 'Begin.' }, ...steps], { tools, model: 'gpt-4o' }));
 
@@ -116,7 +116,7 @@ describe.each(ways)('the laws for $name', ({ codec, inFormat, shrinks, strategie
     });
   }
 
-  it('what is sent is valid, fits, and is no larger than what came', async () => {
+  it('the sent request is valid, fits, and is no larger than the original', async () => {
     await fc.assert(
       fc.asyncProperty(conversation, async (steps) => {
         const prepared = await prepare(inMemoryStore(), steps);
@@ -133,23 +133,23 @@ describe.each(ways)('the laws for $name', ({ codec, inFormat, shrinks, strategie
     );
   });
 
-  it('the same prefix is sent as the same bytes, turn after turn, by one instance or many', async () => {
+  it('the same prefix is sent with the same bytes in every turn, by one instance or several', async () => {
     await fc.assert(
       fc.asyncProperty(conversation, async (steps) => {
         const store = inMemoryStore();
         let before: readonly string[] = [];
-        let cameBefore: readonly string[] = [];
+        let clientMessagesBefore: readonly string[] = [];
         for (let length = 1; length <= steps.length; length++) {
           const prepared = await prepare(store, steps.slice(0, length));
           const messages = rawMessages(codec, prepared.body);
-          const came = rawMessages(codec, bodyOf(steps.slice(0, length)));
-          // Where a step is joined to the message before it, the client itself has rewritten that message.
-          const grew = cameBefore.every((message, at) => came[at] === message);
+          const clientMessages = rawMessages(codec, bodyOf(steps.slice(0, length)));
+          // If a step is joined to the message before it, the client itself has changed that message.
+          const grew = clientMessagesBefore.every((message, at) => clientMessages[at] === message);
           if (grew && prepared.report.steps.length === 0) {
             expect(messages.slice(0, before.length)).toEqual(before);
           }
           before = messages;
-          cameBefore = came;
+          clientMessagesBefore = clientMessages;
           expect((await prepare(store, steps.slice(0, length))).body).toEqual(prepared.body);
         }
       }),
@@ -157,7 +157,7 @@ describe.each(ways)('the laws for $name', ({ codec, inFormat, shrinks, strategie
     );
   });
 
-  it('messages that no edit names keep their exact bytes, and everything else can be had back exactly', async () => {
+  it('messages without an edit keep their exact bytes, and everything else can be restored exactly', async () => {
     await fc.assert(
       fc.asyncProperty(conversation, async (steps) => {
         const body = bodyOf(steps);

@@ -1,6 +1,6 @@
 /**
- * Odd spellings of one step of a conversation that gets folded: what goes out is valid for the provider, which reads it with `JSON.parse`
- * and its own rules, and holds the odd step byte for byte.
+ * Tests odd spellings of one step in a folded conversation: the sent request is valid for the provider, which reads it with `JSON.parse`
+ * and its own rules, and contains the odd step byte for byte.
  */
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
@@ -21,10 +21,10 @@ const model = 'gemini-2.5-pro';
 type Shape = {
   readonly codec: Codec;
   readonly refusal: (body: JsonObject) => Refusal | undefined;
-  /** A body with these messages, as JSON text. */
+  /** Returns a body with these messages, as JSON text. */
   readonly body: (messages: string) => string;
   readonly user: string;
-  /** A call and its result. */
+  /** Returns a call and its result. */
   readonly step: (id: string) => string;
 };
 
@@ -66,7 +66,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
 };
 
-/** The ways in which one member of an object can be spelled. `JSON.parse` reads all of them as the member alone. */
+/** Spellings of one member of an object, which `JSON.parse` all reads as the member alone. */
 const spellings: Readonly<Record<string, (key: string, value: string) => string>> = {
   'occurs twice': (key, value) => `"${key}":${value},"${key}":${value}`,
   'occurs twice, the first as null': (key, value) => `"${key}":null,"${key}":${value}`,
@@ -75,12 +75,11 @@ const spellings: Readonly<Record<string, (key: string, value: string) => string>
     `"${key}":0,"\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}":${value}`,
   'is spelled with an escape': (key, value) =>
     `"\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}" : ${value}`,
-  'stands beside __proto__': (key, value) =>
-    `"__proto__":{"${key}":1},"${key}"\n:\t${value},"__proto__":null`,
-  'stands beside half a character': (key, value) => `"\\ud83d":"\\ude00","${key}":${value}`,
+  'is next to __proto__': (key, value) => `"__proto__":{"${key}":1},"${key}"\n:\t${value},"__proto__":null`,
+  'is next to a lone surrogate': (key, value) => `"\\ud83d":"\\ude00","${key}":${value}`,
 };
 
-/** The step with one of its members in another spelling, for each member and spelling. */
+/** Returns the step with one member spelled differently, for each member and spelling. */
 function odd(step: string): readonly (readonly [name: string, step: string])[] {
   const places = [...step.matchAll(/"(\w+)":/g)];
   return places.flatMap((place) =>
@@ -94,7 +93,7 @@ function odd(step: string): readonly (readonly [name: string, step: string])[] {
   );
 }
 
-/** Where the JSON value ends that begins here: the shortest text that parses. */
+/** Returns the end of the JSON value that begins at `from`: the shortest text that parses. */
 function endOfValue(text: string, from: number): number {
   for (let end = from + 1; end <= text.length; end++) {
     if (!/["\]}\w]/.test(text[end - 1]!) || /\w/.test(text[end] ?? '')) continue;
@@ -102,7 +101,7 @@ function endOfValue(text: string, from: number): number {
       JSON.parse(text.slice(from, end));
       return end;
     } catch {
-      // Not yet.
+      // The text is not a complete value yet.
     }
   }
   throw new Error('no value');
@@ -111,7 +110,7 @@ function endOfValue(text: string, from: number): number {
 describe.each(Object.entries(shapes))('in %s, a step of which', (_, shape) => {
   const { codec, refusal, body, user, step } = shape;
 
-  it.each(odd(step('call_odd')))('%s goes out valid and as it came', async (_name, changed) => {
+  it.each(odd(step('call_odd')))('%s is sent valid and unchanged', async (_name, changed) => {
     const steps = Array.from({ length: 12 }, (_step, at) => (at === 4 ? changed : step(`call_${at}`)));
     const whole = body([user, ...steps].join(','));
     expect(refusal(JSON.parse(whole) as JsonObject)).toBeUndefined();

@@ -1,6 +1,6 @@
 /**
- * Node runs our TypeScript as it is: every file of src loads with the types stripped by Node itself. The other tests do not
- * show that, since vitest compiles what it runs.
+ * Tests that Node runs our TypeScript without a compiler: every file of src loads with Node's own type stripping. Other tests do
+ * not show that, because vitest compiles the files.
  */
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
 import { repositoryFiles, sourceFiles } from './architecture/source-file.ts';
 
-/** The command and the fold thread start when they are loaded, and the suites of testing load only inside vitest. */
+/** Files that cannot be loaded here: the command and the fold thread start at once, and the test suites load only in vitest. */
 const runsAtOnce = /^src\/(cli\/main\.ts$|gateway\/fold-thread\/thread\.ts$|testing\/)/;
 
 it('loads every file of src without a compiler', () => {

@@ -1,6 +1,6 @@
 /**
- * All recorded conversations, in both formats, through `leporello compact` with three windows: each result fits, is valid, is the same
- * again, and everything that was taken out can be had back exactly, after a restart.
+ * Runs all recorded conversations in both formats through `leporello compact` with three windows: each result fits, is valid and is the same
+ * on a second run, and all removed text can be restored exactly after a restart.
  */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ import { toldResults } from './support/told-results.ts';
 
 const source = '../shared/data/trajectories-dev.jsonl.gz';
 const isThere = existsSync(source);
-/** Ids come from it, so two data folders that share it give the same bytes. */
+/** The secret that ids are derived from; two data folders with it give the same bytes. */
 const secret = 'a secret of the test, and no other';
 
 const windows = [8_000, 32_000, 128_000];
@@ -68,7 +68,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
         await writeFile(input, bodies.join('\n'));
         const first = await compact(input, flag, window, join(folder, `${flag}-${window}`));
         const again = await compact(input, flag, window, join(folder, `${flag}-${window}-again`));
-        // Bodies are large: a list of the lines that differ says more than their difference.
+        // Bodies are large, so the numbers of the differing lines are compared.
         expect(first.lines.flatMap((line, at) => (line === again.lines[at] ? [] : at))).toEqual([]);
 
         const open = await openStore(join(folder, `${flag}-${window}`));
@@ -99,11 +99,11 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
 
   async function compact(input: string, flag: string, window: number, data: string) {
     const out = `${data}.jsonl`;
-    let told = '';
+    let printed = '';
     const terminal: Terminal = {
       out: () => Promise.resolve(),
       err: (text) => {
-        told += text;
+        printed += text;
       },
       input: () => Readable.from([]),
       isTty: { input: false, out: false, err: false },
@@ -125,7 +125,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
       '--json',
     ];
     expect(await run(argv, terminal)).toBe(0);
-    const receipts = told
+    const receipts = printed
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Receipt);
@@ -133,7 +133,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
   }
 });
 
-/** The data folder as a later process finds it. */
+/** Opens the data folder as a later process does. */
 async function openStore(dataDir: string) {
   const { store, secret: bytes } = await openStored(dataDir, { LEPORELLO_SECRET: secret });
   const encryptedStore = createEncryptedStore({ store, secret: bytes });
@@ -146,7 +146,7 @@ async function openStore(dataDir: string) {
   };
 }
 
-/** How a result stands there that was made smaller without loss when it came (that nothing is lost is proved beside the shrinkers). */
+/** Returns the forms of a result that a lossless shrink may send (the shrinks' own tests prove that they lose nothing). */
 function smallerForms(literal: string, counter: TokenCounter): readonly string[] {
   if (!literal.startsWith('"')) return [];
   const original = JSON.parse(literal) as string;
@@ -156,12 +156,12 @@ function smallerForms(literal: string, counter: TokenCounter): readonly string[]
   });
 }
 
-/** Of a literal that holds a text. */
+/** Returns the text of a JSON string literal. */
 function textIn(literal: string): string {
   return literal.startsWith('"') ? (JSON.parse(literal) as string) : literal;
 }
 
-/** Every message is still there with its exact bytes, or its bytes, or those of its texts or arguments, were brought back from memory. */
+/** Checks that each message was sent with its exact bytes, or that its bytes, or those of its texts and arguments, were restored. */
 async function checkNothingLost(
   codec: Codec,
   before: string,
@@ -172,9 +172,9 @@ async function checkNothingLost(
   const counter = await loadTokenCounter(model);
   const bytes = new TextEncoder().encode(before);
   const whole = recalled.filter((original) => original.startsWith('['));
-  const kept = new Set(recalled);
+  const restored = new Set(recalled);
   const told = new Set(takenAtWord(toldResults(codec, new TextEncoder().encode(after))).map(unpadded));
-  const isTold = (literal: string) => after.includes(literal) || told.has(unpadded(textIn(literal)));
+  const isSent = (literal: string) => after.includes(literal) || told.has(unpadded(textIn(literal)));
   for (const message of codec.read(bytes, freshReading()).messages) {
     const slice = (start: number, end: number) =>
       new TextDecoder().decode(bytes.subarray(message.span.start + start, message.span.start + end));
@@ -187,8 +187,8 @@ async function checkNothingLost(
       expect(spans.length).toBeGreaterThan(0);
       for (const { start, end } of spans) {
         const original = slice(start, end);
-        const stands = isTold(original) || smallerForms(original, counter).some(isTold);
-        expect(stands || kept.has(original), raw.slice(0, 300)).toBe(true);
+        const isPresent = isSent(original) || smallerForms(original, counter).some(isSent);
+        expect(isPresent || restored.has(original), raw.slice(0, 300)).toBe(true);
       }
     }
   }

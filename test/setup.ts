@@ -1,7 +1,7 @@
 /**
  * Sets up property tests. `npm test` draws from one fixed seed, so that a failure is due to a change and not to chance. `npm run test:laws`
- * draws a new seed at every run, unless `CI` is set. A seed that failed is printed: put it into a test of its own. Shrinking a failure ends
- * in time for the test to report it.
+ * draws a new seed at every run, unless `CI` is set. A failure prints its seed: add a test with it. Shrinking ends in time for the test to
+ * report the failure.
  */
 import * as fc from 'fast-check';
 

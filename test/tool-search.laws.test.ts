@@ -1,6 +1,6 @@
 /**
- * What loads tools stays. With tool search a model has the definition of a deferred tool only from the result that named it, so neither the
- * result nor its call may be folded, in any format, whatever the trigger.
+ * Tests that results that load tools are never folded. With tool search a model gets the definition of a deferred tool only from the result
+ * that names it, so neither the result nor its call may be folded, in any format, by any trigger.
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -19,9 +19,9 @@ type Shape = {
   readonly codec: Codec;
   readonly body: (messages: readonly Json[]) => Json;
   readonly user: (text: string) => Json;
-  /** A step in which the model reads a file of some 250 tokens. */
+  /** Returns a step in which the model reads a file of about 250 tokens. */
   readonly step: (id: string, result: string) => readonly Json[];
-  /** The ways in which tools get loaded here. */
+  /** The ways to load tools in this format. */
   readonly loads: Readonly<Record<string, (id: string) => readonly Json[]>>;
 };
 
@@ -171,7 +171,7 @@ async function sent({ codec, body }: Shape, messages: readonly Json[], engine: E
 
 type EngineOf = ReturnType<typeof testEngine>['engine'];
 
-/** The pieces that must stand in what is sent. A stub may stand beside the parts of a generateContent content. */
+/** Returns the pieces that the sent body must contain. A generateContent content may get a stub next to its parts. */
 function spelled(messages: readonly Json[]): readonly string[] {
   const pieces = messages.flatMap((message) => (message['parts'] ?? [message]) as readonly unknown[]);
   return pieces.map((piece) => JSON.stringify(piece));
@@ -190,7 +190,7 @@ describe.each(cases)('tools loaded $way in $format', ({ shape, load }) => {
   it.each([
     ['the default strategies', {}],
     ['summaries and sub-goals', { strategies }],
-  ])('stand after 40 steps under a budget of 3,000 tokens, with %s', async (_, options) => {
+  ])('stay after 40 steps with a budget of 3,000 tokens and %s', async (_, options) => {
     const { engine } = testEngine({ triggerOptions, ...options });
     const { prepared, text: body } = await sent(shape, messages, engine);
     expect(prepared.outcome.status).toBe('compacted');
@@ -198,7 +198,7 @@ describe.each(cases)('tools loaded $way in $format', ({ shape, load }) => {
     for (const one of spelled(loaded)) expect(body).toContain(one);
   });
 
-  it('stand where the provider refuses the request as too long', async () => {
+  it('stay if the provider refuses the request as too long', async () => {
     const { engine } = testEngine();
     const refusal = {
       reason: 'too long',
@@ -210,8 +210,8 @@ describe.each(cases)('tools loaded $way in $format', ({ shape, load }) => {
   });
 });
 
-describe('what loads tools', () => {
-  it('survives any fold byte for byte, wherever it stands', async () => {
+describe('a result that loads tools', () => {
+  it('survives any fold byte for byte, at any position', async () => {
     const places = fc.array(fc.nat(20), { minLength: 1, maxLength: 4 });
     const scene = fc.record({
       case: fc.constantFrom(...cases),
@@ -240,7 +240,7 @@ describe('what loads tools', () => {
 });
 
 describe('definitions of tools that are loaded on demand', () => {
-  it('are counted when the model has them, not while they are deferred', async () => {
+  it('are counted once the model has them, not while they are deferred', async () => {
     const { engine } = testEngine();
     const tokensWith = async (tools: readonly object[]) => {
       const request = {

@@ -1,8 +1,8 @@
-/** Valid conversations to begin with, in neutral words: an agent that reads and runs things, with results long enough to be folded. */
+/** Makes valid conversations in neutral form: an agent that reads and runs things, with results long enough to be folded. */
 import type { NeutralTurn } from '../support/codec-suite/fixture.ts';
 import type { Random } from './random.ts';
 
-/** `run` and `read` are offered; calls of `nope` and `ToolSearch` are what models make up and what loads tools. */
+/** The offered tools. Conversations also call `nope`, which does not exist, and `ToolSearch`, which loads tools. */
 export const tools = ['run', 'read'];
 
 export function turnsOf(random: Random, marker: string): readonly NeutralTurn[] {
@@ -16,7 +16,7 @@ export function turnsOf(random: Random, marker: string): readonly NeutralTurn[] 
   return turns;
 }
 
-/** Some formats want the model to speak between results and the user. */
+/** Some formats require a reply of the model between results and the user. */
 function answered(turns: readonly NeutralTurn[]): readonly NeutralTurn[] {
   return turns.at(-1)!.say === 'results' ? [{ say: 'assistant', text: 'All done.', calls: [] }] : [];
 }
@@ -29,7 +29,7 @@ function stepOf(random: Random, marker: string): readonly NeutralTurn[] {
     ];
   }
   const calls = Array.from({ length: random.chance(0.25) ? 2 + random.below(2) : 1 }, (_, at) => ({
-    // Ids repeat between steps now and then, as they do in recorded runs.
+    // Ids sometimes repeat between steps, as in recorded runs.
     id: random.chance(0.05) ? `call_r${at}` : `call_${marker}_${at}`,
     name: random.pick(['run', 'run', 'read', 'read', 'nope', 'ToolSearch']),
     argumentsJson: argumentsOf(random),
@@ -63,7 +63,7 @@ function resultOf(random: Random, marker: string): string {
         Array.from({ length: lines }, (_, n) => ({ id: n, name: `${marker}-${n}`, ok: true })),
       );
     case 1:
-      // The same in every conversation, so that results refer to one another.
+      // The result is the same in every conversation, so that later results refer to it.
       return 'equal line of every result\n'.repeat(lines);
     default:
       return `log ${marker}\n${Array.from({ length: lines }, (_, n) => `${marker} line ${n} took ${n * 7} ms\n`).join('')}`;

@@ -1,4 +1,4 @@
-/** Gateways within the process that fold early, each in its own way, before a strict provider of their own. */
+/** Opens gateways within the process that fold early, each in its own way and with its own strict provider. */
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/app.ts';
 import type { Handler } from '../../src/gateway/http/http.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
@@ -8,7 +8,7 @@ import { strictProvider, type StrictProvider } from './strict-upstream.ts';
 const budget = { trigger: 900, target: 400, buffer: 100 };
 const secret = new Uint8Array(32).fill(5);
 
-/** Gateways that fold early, each in its own way. `isForced`: they also fold what cannot be read again, because it would not fit. */
+/** Settings that fold early. `isForced`: they also fold text that cannot be recalled, because the request would not fit. */
 const settings: readonly { readonly of: GatewaySettings; readonly isForced: boolean }[] = [
   { of: { triggers: { tokenBudget: budget } }, isForced: false },
   { of: { triggers: { tokenBudget: budget }, compressionBytesThreshold: 100 }, isForced: false },
@@ -31,7 +31,7 @@ export type Gateway = {
   readonly isLeveled: boolean;
 };
 
-/** `short`: those whose provider refuses what is too long for it. From that they learn a window, which they then fold into. */
+/** The providers of `short` gateways refuse long requests, from which these gateways learn the window. */
 export type Gateways = { readonly usual: readonly Gateway[]; readonly short: readonly Gateway[] };
 
 export function openGateways(): Gateways {

@@ -1,4 +1,4 @@
-/** JSON as a tree in which an object may hold one key twice, and its text in any legal spelling. */
+/** Represents JSON as a tree whose objects may have a key twice, and writes it in any valid spelling. */
 import type { Random } from './random.ts';
 
 export type Tree =
@@ -24,7 +24,7 @@ export function copyOf(tree: Tree): Tree {
   return { kind: 'object', members: tree.members.map(({ key, value }) => ({ key, value: copyOf(value) })) };
 }
 
-/** How freely it is spelled: 0 as `JSON.stringify` would, 1 with odd white space and escapes wherever they may stand. */
+/** Writes a tree; `oddness` 0 is like `JSON.stringify`, 1 has odd white space and escapes wherever they are allowed. */
 export function spell(tree: Tree, random: Random, oddness: number): string {
   const space = () => (oddness > 0 && random.chance(oddness) ? random.pick([' ', '\n', '\t', '\r\n ']) : '');
   const write = (node: Tree): string => {
@@ -50,7 +50,7 @@ export function memberOf(tree: Tree | undefined, key: string): Tree | undefined 
   return tree?.kind === 'object' ? tree.members.findLast((member) => member.key === key)?.value : undefined;
 }
 
-/** Every object and array in it, itself first. */
+/** Returns every object and array in a tree, the tree itself first. */
 export function containersIn(tree: Tree): readonly Tree[] {
   if (tree.kind === 'text') return [];
   const inside = tree.kind === 'array' ? tree.items : tree.members.map(({ value }) => value);

@@ -1,11 +1,11 @@
-/** Checks that a fold loses no loaded tool, no original and no answer to a recall. Each check returns what is lost, in words. */
+/** Checks that a fold loses no loaded tool, no original and no answer to a recall. Each check returns the losses in words. */
 import { scanArray } from '../../src/conversation/json-scan.ts';
 import type { EncryptedStore } from '../../src/store/encrypted-store.ts';
 import { isObject } from '../support/fake-provider/json.ts';
 import type { JsonObject } from '../support/fake-provider/script.ts';
 import type { SentBody } from './strict-upstream.ts';
 
-/** Tools that the model has only from here, which must all be in what is sent. */
+/** Returns the references to loaded tools that the sent body lacks. */
 export function lostReferences(bytes: Uint8Array, sent: JsonObject): readonly string[] {
   let own: unknown;
   try {
@@ -15,10 +15,10 @@ export function lostReferences(bytes: Uint8Array, sent: JsonObject): readonly st
   }
   const wanted = referencesIn(own);
   if (wanted.length === 0) return [];
-  const there = referencesIn(sent);
+  const present = referencesIn(sent);
   return wanted
-    .filter((one) => !there.includes(one))
-    .map((one) => `a loaded tool is gone: ${one.slice(0, 80)}`);
+    .filter((one) => !present.includes(one))
+    .map((one) => `a loaded tool is missing: ${one.slice(0, 80)}`);
 }
 
 const loading: ReadonlySet<unknown> = new Set(['tool_reference', 'tool_search_call', 'tool_search_output']);
@@ -36,7 +36,7 @@ function referencesIn(body: unknown): readonly string[] {
   return found;
 }
 
-/** Every id in what is sent is kept under the exact bytes that a client sent. */
+/** Checks that the store has the exact bytes of a client for every id in the sent body. */
 export async function lostOriginals(
   { bytes }: SentBody,
   encryptedStore: EncryptedStore,
@@ -46,29 +46,30 @@ export async function lostOriginals(
   const text = textOf(bytes);
   const failures: string[] = [];
   for (const id of new Set(text.match(/mem_[a-z0-9]{16}/g) ?? [])) {
-    const kept = await encryptedStore.recall('fuzz', id);
-    if (kept.status !== 'found') {
-      failures.push(`${id} is ${kept.status}`);
+    const stored = await encryptedStore.recall('fuzz', id);
+    if (stored.status !== 'found') {
+      failures.push(`${id} is ${stored.status}`);
       continue;
     }
-    const original = textOf(kept.original);
+    const original = textOf(stored.original);
     const isThere =
       seen.some((body) => body.includes(original)) ||
-      (original.startsWith('[') && elementsAreThere(kept.original, seen));
-    if (!isThere && isOwn) failures.push(`${id} is kept as no client sent it: ${original.slice(0, 200)}`);
+      (original.startsWith('[') && elementsArePresent(stored.original, seen));
+    if (!isThere && isOwn)
+      failures.push(`${id} is stored with bytes that no client sent: ${original.slice(0, 200)}`);
   }
   return failures;
 }
 
-/** Messages are kept as a list of their bytes; the commas between are ours. */
-function elementsAreThere(list: Uint8Array, seen: readonly string[]): boolean {
+/** Checks each element: messages are stored as a list of their bytes, and only the commas in between are ours. */
+function elementsArePresent(list: Uint8Array, seen: readonly string[]): boolean {
   return scanArray(list, 0).elements.every(({ start, end }) => {
     const element = textOf(list.subarray(start, end));
     return seen.some((body) => body.includes(element));
   });
 }
 
-/** Each recall is answered with something, in the very next request. */
+/** Returns the recalls that the next request answers with an unknown id. */
 export function missedRecalls(
   recalled: readonly { readonly id: string; readonly callId: string }[],
   sent: readonly SentBody[],
@@ -87,7 +88,7 @@ export function textOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** Calls of the form before tools that have no result of their function right behind, and results that no such call asks for. */
+/** Counts legacy function calls without a result directly after them, and such results without a call. */
 export function unpairedFunctions(body: JsonObject | undefined): number {
   const { messages } = body ?? {};
   if (!Array.isArray(messages)) return 0;

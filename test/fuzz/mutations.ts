@@ -13,7 +13,7 @@ const listKeys: Readonly<Record<Format, string>> = {
   gemini: 'contents',
 };
 
-/** Changes the body in place by so many random mutations, and returns their names. */
+/** Applies `count` random mutations to the body in place and returns their names. */
 export function mutate(body: Tree, random: Random, format: Format, count: number): readonly string[] {
   return Array.from({ length: count }, () => {
     const name = random.pick(names);
@@ -126,7 +126,7 @@ const mutations: Readonly<Record<string, Mutation>> = {
 
 const names = Object.keys(mutations);
 
-/** Most mutations are near the structure that matters: calls, results and what holds them. */
+/** Picks an object, mostly in the messages, where calls and results are. */
 function someObject(body: Tree, random: Random, format: Format): Member[] | undefined {
   const objects = containersIn(random.chance(0.9) ? listIn(body, format) : body).flatMap((node) =>
     node.kind === 'object' && node.members.length > 0 ? [node.members] : [],
@@ -152,7 +152,7 @@ function listIn(body: Tree, format: Format): Tree {
   return memberOf(body, listKeys[format]) ?? treeOf([]);
 }
 
-/** The messages themselves, to be changed in place. */
+/** Returns the messages, to be changed in place. */
 export function messagesIn(body: Tree, format: Format): Tree[] {
   const list = listIn(body, format);
   return list.kind === 'array' ? list.items : [];
@@ -164,13 +164,13 @@ function drop(body: Tree, name: string): void {
   body.members.splice(0, body.members.length, ...kept);
 }
 
-/** True for words of the user, which begin a step. */
+/** Returns true for a user message that is not a tool result. */
 function isStart(message: Tree): boolean {
   const role = memberOf(message, 'role');
   return role?.kind === 'text' && role.text === '"user"' && !JSON.stringify(message).includes('tool_result');
 }
 
-/** A step by which tools get loaded, in front of a message of the user's. */
+/** Inserts a step that loads tools before a user message. */
 function loadTools(body: Tree, random: Random, format: Format): void {
   const list = messagesIn(body, format);
   const starts = list.flatMap((message, at) => (isStart(message) ? [at] : []));
@@ -207,7 +207,7 @@ function loadTools(body: Tree, random: Random, format: Format): void {
   list.splice(at, 0, ...steps[format].map(treeOf));
 }
 
-/** The form before tools: each message with one call, and its result, as `function_call` and role `function`. */
+/** Rewrites single calls and their results in the legacy form, as `function_call` and role `function`. */
 function asFunctions(body: Tree): void {
   const list = messagesIn(body, 'chat');
   for (const [at, message] of list.entries()) {

@@ -1,4 +1,4 @@
-/** One fuzzed conversation through a whole gateway within the process, turn by turn, and all that must hold of it. */
+/** Plays one fuzzed conversation through a whole gateway within the process, turn by turn, and checks it. */
 import { messagesFixture } from '../support/codec-suite/anthropic-messages/fixture.ts';
 import type { ClientView, CodecFixture, NeutralTurn } from '../support/codec-suite/fixture.ts';
 import { geminiFixture } from '../support/codec-suite/gemini/fixture.ts';
@@ -47,8 +47,8 @@ const fixtures: Readonly<Record<Format, CodecFixture>> = {
   gemini: geminiFixture,
 };
 
-/** What became of one conversation. */
-export type Played = {
+/** Counts and failures of one or more conversations. */
+export type PlayResult = {
   readonly requests: number;
   readonly valid: number;
   readonly folded: number;
@@ -57,7 +57,7 @@ export type Played = {
   readonly failures: readonly string[];
 };
 
-export async function play(gateways: Gateways, route: Route, seed: number): Promise<Played> {
+export async function play(gateways: Gateways, route: Route, seed: number): Promise<PlayResult> {
   const random = randomFrom(seed);
   const isShort = random.chance(0.15);
   const gateway = random.pick(isShort ? gateways.short : gateways.usual);
@@ -106,7 +106,7 @@ function addMember(tree: Tree, key: string, value: Tree): void {
   if (tree.kind === 'object') tree.members.push({ key, value });
 }
 
-/** The reply as the client keeps it, the results of its calls, and what the user says next. */
+/** Returns the reply as the client stores it, the results of its calls, and the next user message. */
 function nextTurns(view: ClientView, random: Random, marker: string): readonly NeutralTurn[] {
   const { text, calls } = view;
   const reply: NeutralTurn = { say: 'assistant', calls, ...(text !== '' && { text }) };
@@ -136,7 +136,7 @@ type Outcome = {
   readonly isOverflow: boolean;
   readonly recalls: number;
   readonly failures: readonly string[];
-  /** What the client got, where it can go on. */
+  /** The reply as the client reads it; undefined if it cannot continue. */
   readonly view: ClientView | undefined;
 };
 
@@ -149,7 +149,7 @@ async function exchange(
   { seen, hasRecalled }: { readonly seen: readonly string[]; readonly hasRecalled: boolean },
 ): Promise<Outcome> {
   const own = provider.refusalOf(route.target, bytes);
-  const said: TurnPart[] = [];
+  const scriptedParts: TurnPart[] = [];
   const recalled: { readonly id: string; readonly callId: string }[] = [];
   provider.sent.length = 0;
   provider.limit = isShort
@@ -157,7 +157,7 @@ async function exchange(
     : Number.POSITIVE_INFINITY;
   provider.script = (body) => {
     const parts = scripted(body, random, provider.sent.length, recalled);
-    said.push(...parts);
+    scriptedParts.push(...parts);
     return parts;
   };
   const failures: string[] = [];
@@ -183,8 +183,8 @@ async function exchange(
     for (const [at, one] of sent.entries())
       if (one.refused !== undefined && !one.isTooLong)
         failures.push(`send ${at} of a valid body is refused: ${one.refused}`);
-    const isTold = response.status === 400 && sent.at(-1)?.isTooLong === true;
-    if (response.status !== 200 && !isTold)
+    const isOverflowReported = response.status === 400 && sent.at(-1)?.isTooLong === true;
+    if (response.status !== 200 && !isOverflowReported)
       failures.push(`a valid body is answered ${response.status}: ${text.slice(0, 300)}`);
   } else if (
     response.status >= 400 &&
@@ -192,34 +192,34 @@ async function exchange(
     !isOverflow &&
     !isForced
   )
-    failures.push(`the client is told another error than its own: ${own} / ${text.slice(0, 300)}`);
+    failures.push(`the client gets another error than for its own body: ${own} / ${text.slice(0, 300)}`);
   if (first?.body) {
     failures.push(...lostReferences(bytes, first.body));
     if (unpairedFunctions(first.body) > unpairedFunctions(asJson(bytes)))
       failures.push('a function call has lost its result');
     const isOffered = toolText(first.body).includes('read_memory');
-    const isCut =
+    const hasStub =
       /\[Folded|It is kept as mem_/.test(textOf(first.bytes)) && !textOf(first.bytes).includes('"-never-"');
-    if (isCut && !isOffered && !isForced && !isShort && !seen.at(-1)!.includes('[Folded'))
+    if (hasStub && !isOffered && !isForced && !isShort && !seen.at(-1)!.includes('[Folded'))
       failures.push('a request without a recall tool is folded');
   }
   const known = [...seen, ...sent.map((one) => textOf(one.bytes))];
-  // What was recalled stands in the conversation from then on, in pieces that no client sent.
+  // After a recall the conversation contains pieces of the original that no client sent.
   const isOwn = !isLeveled && !hasRecalled && recalled.length === 0;
   for (const one of sent) failures.push(...(await lostOriginals(one, encryptedStore, known, isOwn)));
   failures.push(...missedRecalls(recalled, sent));
 
-  // A body whose `stream` was changed is answered as it asks.
+  // A mutation may have changed `stream`, so the response decides.
   const isStream = response.headers.some(
     ([name, value]) => name === 'content-type' && value.includes('event-stream'),
   );
   const view =
     response.status === 200 && route.kind !== 'count' ? readAs(route, text, isStream, failures) : undefined;
   if (view) {
-    const wanted = said.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+    const wanted = scriptedParts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
     if (view.text !== wanted)
       failures.push(`the client reads ${JSON.stringify(view.text)} of ${JSON.stringify(wanted)}`);
-    const calls = said.flatMap((part) =>
+    const calls = scriptedParts.flatMap((part) =>
       part.type === 'tool-call' && part.name !== 'read_memory' ? [part.id] : [],
     );
     if (view.calls.map(({ id }) => id).join() !== calls.join())
@@ -230,7 +230,7 @@ async function exchange(
 
 let counter = 0;
 
-/** The model recalls what it sees a stub of, now and then, beside words and calls of the client's tools. */
+/** Scripts the model: text, calls of the client's tools, and sometimes a recall of a stub. */
 function scripted(
   body: JsonObject,
   random: Random,

@@ -1,13 +1,13 @@
-/** Seeded chance: the same seed gives the same choices on every machine. */
+/** Seeded random choices: equal seeds give equal choices on every machine. */
 
 export type Random = {
-  /** A whole number from 0 up to, not including, `below`. */
+  /** Returns an integer of at least 0 and less than `limit`. */
   below(limit: number): number;
   chance(share: number): boolean;
   pick<T>(list: readonly T[]): T;
 };
 
-/** mulberry32: small, quick, good enough to choose with. */
+/** Returns a generator (mulberry32, which is small, fast and good enough for choices). */
 export function randomFrom(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

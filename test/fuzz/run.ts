@@ -1,10 +1,10 @@
 /**
- * Fuzzes the gateway: `npm run fuzz -- --count 100000 --seed 1 --routes chat,messages-stream`. Prints what became of the bodies, route by
- * route, and of each failure the seed that plays it again: `npm run fuzz -- --seed SEED --count 1 --routes ROUTE`.
+ * Fuzzes the gateway: `npm run fuzz -- --count 100000 --seed 1 --routes chat,messages-stream`. Prints counts per
+ * route, and for each failure the seed that repeats it: `npm run fuzz -- --seed SEED --count 1 --routes ROUTE`.
  */
 import { parseArgs } from 'node:util';
 import { openGateways } from './gateways.ts';
-import { play, type Played, type Route, routes } from './play.ts';
+import { play, type PlayResult, type Route, routes } from './play.ts';
 
 const { values } = parseArgs({
   options: {
@@ -25,11 +25,11 @@ if (unknown.length > 0) {
 }
 
 const [count, seed] = [Number(values.count), Number(values.seed)];
-const sums = new Map<string, Played>();
+const sums = new Map<string, PlayResult>();
 let gateways = openGateways();
 let failures = 0;
 for (let bodies = 0, at = 0; bodies < count; at++) {
-  // What a gateway remembers of one conversation must not decide how another is played again.
+  // Gateways are replaced often, so that a conversation can be repeated without the earlier ones.
   const route = chosen[at % chosen.length]!;
   if (at % 1_000 === 0) gateways = openGateways();
   const played = await play(gateways, route, seed + at);
@@ -44,7 +44,7 @@ for (let bodies = 0, at = 0; bodies < count; at++) {
 print(chosen);
 process.exitCode = failures > 0 ? 1 : 0;
 
-function added(sum: Played | undefined, played: Played): Played {
+function added(sum: PlayResult | undefined, played: PlayResult): PlayResult {
   if (!sum) return played;
   const { requests, valid, folded, recalls, overflows } = played;
   return {

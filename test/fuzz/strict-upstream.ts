@@ -1,6 +1,6 @@
 /**
- * A strict provider of all four formats within the process: it refuses what the real ones refuse, by rules that read with `JSON.parse` and
- * share no code with the product, and answers what a script says.
+ * A strict provider of all four formats within the process. It refuses what real providers refuse, by rules that use `JSON.parse` and share
+ * no code with the product, and answers as a script says.
  */
 import type { Upstream } from '../../src/gateway/http/http.ts';
 import { chatFormat } from '../support/fake-provider/chat-format.ts';
@@ -22,19 +22,19 @@ import type {
 export type SentBody = {
   readonly bytes: Uint8Array;
   readonly body: JsonObject | undefined;
-  /** Why it was refused, and whether only for its length. */
+  /** The reason for a refusal; `isTooLong`: only the length is. */
   readonly refused: string | undefined;
   readonly isTooLong: boolean;
 };
 
 export type StrictProvider = {
   readonly upstream: Upstream;
-  /** What came since `begin`. */
+  /** Bodies received since the list was last emptied. */
   readonly sent: SentBody[];
-  /** Tokens that requests may have, four bytes each. */
+  /** Maximum tokens of a request, at four bytes each. */
   limit: number;
   script: (body: JsonObject) => readonly TurnPart[];
-  /** Why a client's own body would be refused, its length apart. */
+  /** Returns why a client's own body would be refused, apart from its length. */
   refusalOf(target: string, bytes: Uint8Array): string | undefined;
 };
 

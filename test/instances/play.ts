@@ -1,6 +1,6 @@
 /**
- * Many conversations that share beginnings, at several instances of the engine on one store: what is sent for a prefix is compared with
- * what was sent for it before, by whichever instance.
+ * Plays conversations with common prefixes at several instances of the engine on one store, and compares the bytes sent for a prefix with
+ * those that any instance sent for it before.
  */
 import { expect } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
@@ -12,37 +12,37 @@ import { chatBody, freshReading, type Step } from '../support/chat-conversation.
 import { hiddenRecallOf } from '../support/codec-suite/with-hidden-recalls.ts';
 import { testEngine } from '../support/test-engine.ts';
 
-/** What a client does next. Numbers choose among what there is, whatever there is. */
-export type Act = {
-  /** `goes on`: with one more step; `again`: the same request; `forks`: with another step in the place of an earlier one; `begins`: another task. */
-  readonly kind: 'goes on' | 'again' | 'forks' | 'begins';
+/** A client's next action. Numbers select an item modulo their count. */
+export type Action = {
+  /** `continues`: adds a step; `repeats`: sends the same request; `forks`: replaces the newest steps; `begins`: starts another task. */
+  readonly kind: 'continues' | 'repeats' | 'forks' | 'begins';
   readonly branch: number;
   readonly instance: number;
-  /** Of the new step, in lines of a log; none is a word. */
+  /** Length of the new step's result, in lines of a log; 0 is one word. */
   readonly lines: number;
-  /** For a fork: how many of the newest steps it leaves out. */
+  /** Number of newest steps that a fork removes. */
   readonly back: number;
-  /** Whether the model recalls something in its reply. */
+  /** Whether the model recalls in its reply. */
   readonly recalls: boolean;
-  /** What the provider reports, in percent of what was counted: instances learn different things. */
+  /** The provider's reported tokens, in percent of the counted ones, so that instances learn different corrections. */
   readonly reported: number;
 };
 
 type Sent = {
-  readonly came: readonly string[];
-  /** The tools, which stand in front of all, and the messages. */
+  readonly clientMessages: readonly string[];
+  /** The tools, which come first, and the messages. */
   readonly sent: readonly string[];
   readonly folded: boolean;
   readonly hiddenRecalls: number;
 };
 
-/** `last`: its newest request, to whose reply the next one goes on. */
+/** A conversation; `last` is its newest request, whose reply the next one continues. */
 type Branch = { steps: readonly Step[]; last: Prepared | undefined };
 
-/** Added up over all that is played. */
-export type Played = { folds: number; hiddenRecalls: number; branches: number };
+/** Counts over everything that is counts. */
+export type Counts = { folds: number; hiddenRecalls: number; branches: number };
 
-const noAct: Act = {
+const noAction: Action = {
   kind: 'begins',
   branch: 0,
   instance: 0,
@@ -52,47 +52,47 @@ const noAct: Act = {
   reported: 100,
 };
 
-/** Tokens: some ten results of `most` lines. */
+/** The window in tokens, about ten long results. */
 const window = 6_000;
 
-/** Plays each list of acts at once, one list after the other. `hadFold`: the agent, in a conversation before. */
+/** Plays the rounds one after the other, the actions of a round at once. `hadFold`: the agent had a fold in an earlier conversation. */
 export async function play(
   stores: readonly Store[],
   hadFold: boolean,
-  rounds: readonly (readonly Act[])[],
-  played: Played,
+  rounds: readonly (readonly Action[])[],
+  counts: Counts,
 ): Promise<void> {
   const engines = stores.map((store) => testEngine({ store, window }).engine);
   const branches: Branch[] = [{ steps: [{ user: 'Run all jobs.' }], last: undefined }];
   const sent: Sent[] = [];
   let said = 0;
 
-  function next({ lines, recalls }: Act): readonly Step[] {
+  function next({ lines, recalls }: Action): readonly Step[] {
     said++;
     if (recalls) return [{ assistant: `Found ${said}.` }, { user: `And ${said}?` }];
     return [{ calls: [{ name: 'run', input: `{"n":${said}}`, result: logOf(said, lines) }] }];
   }
 
   if (hadFold) {
-    const jobs = Array.from({ length: 5 }, (_, at) => next({ ...noAct, lines: 150 + at }));
-    const { sent: one } = await request(engines[0]!, noAct, [{ user: 'Do it all.' }, ...jobs.flat()]);
+    const jobs = Array.from({ length: 5 }, (_, at) => next({ ...noAction, lines: 150 + at }));
+    const { sent: one } = await request(engines[0]!, noAction, [{ user: 'Do it all.' }, ...jobs.flat()]);
     expect(one.folded).toBe(true);
   }
   for (const acts of rounds) {
-    // What is sent at once is compared with what was sent before, and with each other.
+    // Requests sent at once are compared with earlier ones and with each other.
     const before = [...sent];
     const known = [...branches];
     const busy = new Set<Branch>();
     const requests = acts.map((act) => {
       const branch = known[act.branch % known.length]!;
       const { steps: asked, last } = act.kind === 'begins' ? begun(act) : branch;
-      if (act.kind === 'again') return { act, branch, steps: asked };
+      if (act.kind === 'repeats') return { act, branch, steps: asked };
       const end = act.kind === 'forks' ? Math.max(1, asked.length - act.back) : asked.length;
       const steps = [...asked.slice(0, end), ...next(act)];
-      // What was recalled is kept before the client has the reply.
+      // A recall is stored before the client has the reply.
       const recalls = act.recalls && end === asked.length && last?.recallTool !== undefined;
       const recalled = recalls ? last.remember(hiddenRecall(said)) : undefined;
-      // Two that go on from the same reply are two branches.
+      // Two requests that continue the same reply are two branches.
       const isNew = act.kind === 'forks' || act.kind === 'begins' || busy.has(branch);
       if (act.kind !== 'begins') busy.add(branch);
       const mine: Branch = isNew ? { steps, last: undefined } : branch;
@@ -110,23 +110,24 @@ export async function play(
     for (const one of now) {
       check(one, before, now);
       for (const other of [...before, ...now])
-        if (same(one.came, other.came)) expect(one.sent, 'the same request').toEqual(other.sent);
+        if (same(one.clientMessages, other.clientMessages))
+          expect(one.sent, 'the same request').toEqual(other.sent);
     }
     sent.push(...now);
-    played.folds += now.filter(({ folded }) => folded).length;
-    played.hiddenRecalls += now.filter(({ hiddenRecalls }) => hiddenRecalls > 0).length;
+    counts.folds += now.filter(({ folded }) => folded).length;
+    counts.hiddenRecalls += now.filter(({ hiddenRecalls }) => hiddenRecalls > 0).length;
   }
-  played.branches += branches.length;
+  counts.branches += branches.length;
 }
 
-/** Of the same agent. */
-function begun({ branch }: Act): Branch {
+/** Begins another conversation of the same agent. */
+function begun({ branch }: Action): Branch {
   return { steps: [{ user: ['Run all jobs.', 'Run some.', 'Run one.'][branch % 3]! }], last: undefined };
 }
 
 async function request(
   engine: Engine,
-  { reported }: Act,
+  { reported }: Action,
   steps: readonly Step[],
 ): Promise<{ readonly prepared: Prepared; readonly sent: Sent }> {
   const body = chatBody(steps, { tools: ['run'], model: 'gpt-4o' });
@@ -138,7 +139,7 @@ async function request(
   return {
     prepared,
     sent: {
-      came: messagesOf(body),
+      clientMessages: messagesOf(body),
       sent: [toolsOf(prepared.body), ...messagesOf(prepared.body)],
       folded,
       hiddenRecalls: prepared.report.hiddenRecalls,
@@ -147,31 +148,36 @@ async function request(
 }
 
 /**
- * What is sent goes on from what was sent for the longest part of it, by any branch, but where it is folded now. Where another branch
- * has more in common with it than its own last request, that one's may be gone on from.
+ * Checks that a request without a new fold extends what was sent for its longest earlier prefix. If another branch has a longer common
+ * prefix, it may extend that one instead.
  */
 function check(one: Sent, before: readonly Sent[], now: readonly Sent[]): void {
   if (one.folded) return;
   const own = before.filter(
-    ({ came }) => came.length <= one.came.length && common(came, one.came) === came.length,
+    ({ clientMessages }) =>
+      clientMessages.length <= one.clientMessages.length &&
+      common(clientMessages, one.clientMessages) === clientMessages.length,
   );
   const last = own.reduce<Sent | undefined>(
-    (longest, other) => (longest && longest.came.length >= other.came.length ? longest : other),
+    (longest, other) =>
+      longest && longest.clientMessages.length >= other.clientMessages.length ? longest : other,
     undefined,
   );
-  if (!last || goesOnFrom(one, last, 0)) return;
+  if (!last || extendsSent(one, last, 0)) return;
   const siblings = [...before, ...now].filter(
-    ({ came }) => common(came, one.came) >= last.came.length && common(came, one.came) < came.length,
+    ({ clientMessages }) =>
+      common(clientMessages, one.clientMessages) >= last.clientMessages.length &&
+      common(clientMessages, one.clientMessages) < clientMessages.length,
   );
   const adopted = siblings.some((other) =>
-    goesOnFrom(one, other, other.came.length - common(other.came, one.came)),
+    extendsSent(one, other, other.clientMessages.length - common(other.clientMessages, one.clientMessages)),
   );
   if (!adopted) expect(one.sent.slice(0, last.sent.length), 'what was sent before').toEqual(last.sent);
 }
 
-function goesOnFrom(one: Sent, other: Sent, without: number): boolean {
-  const kept = other.sent.slice(0, other.sent.length - without);
-  return common(kept, one.sent) === kept.length;
+function extendsSent(one: Sent, other: Sent, without: number): boolean {
+  const prefix = other.sent.slice(0, other.sent.length - without);
+  return common(prefix, one.sent) === prefix.length;
 }
 
 function common(one: readonly string[], other: readonly string[]): number {
@@ -193,7 +199,7 @@ function toolsOf(body: Uint8Array): string {
   return JSON.stringify((JSON.parse(new TextDecoder().decode(body)) as { readonly tools: unknown }).tools);
 }
 
-/** About ten tokens a line. */
+/** Returns log lines of about ten tokens each. */
 function logOf(job: number, lines: number): string {
   return (
     Array.from({ length: lines }, (_, line) => `job ${job}: step ${line} took ${line * 7} ms\n`).join('') ||
@@ -201,7 +207,7 @@ function logOf(job: number, lines: number): string {
   );
 }
 
-/** The model read memory before it said what the client has of it. */
+/** Returns a hidden recall before the text that the client has of the reply. */
 function hiddenRecall(said: number): HiddenRecall {
   const id = `memory_${said}`;
   const call = { id, type: 'function', function: { name: 'read_memory', arguments: '{"id":"mem_a"}' } };
