@@ -81,7 +81,7 @@ describe('layers', () => {
     ]);
   });
 
-  it('are kept in src', () => {
+  it('are followed in src', () => {
     expect(layerProblems(sources)).toEqual([]);
   });
 });
@@ -191,7 +191,7 @@ describe('file sizes and names', () => {
     ]);
   });
 
-  it('are kept in the repository', () => {
+  it('are followed in the repository', () => {
     const written = all.filter(({ path }) => /^(src|test|bench|scripts|examples)\/.*\.m?[jt]s$/.test(path));
     expect(lengthProblems(written)).toEqual([]);
     expect(medianProblems(sources)).toEqual([]);

@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 
-/** What one client of the gateway received. */
+/** The result of one agent run, as a client of the gateway sees it. */
 export type Run = {
   readonly answer: string;
   /** Names of the tools the client was asked to run, in order. */
