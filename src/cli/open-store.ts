@@ -66,7 +66,7 @@ export async function openStoreOrFallBack(
     // An invalid secret is a configuration error, not a reason to fall back.
     if (secret === undefined && givenSecret(env) !== undefined) throw error;
     const lost = error instanceof Error ? error.message : String(error);
-    return { secret: secret ?? randomBytes(32), store: inMemoryStore({ isShared: false }), lost };
+    return { secret: secret ?? randomBytes(32), store: inMemoryStore(), lost };
   }
 }
 

@@ -287,16 +287,20 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
       const [best] = alike
         .map((held) => ({ held, common: commonLength(held.bytes.subarray(0, held.length), bytes) }))
         .toSorted((a, b) => b.common - a.common);
+      const before = best?.held.messages ?? [];
+      const known = best ? within(before, start + best.common, body) : [];
       return {
-        messages: best ? within(best.held.messages, start + best.common, body) : [],
+        messages: known,
         keep(messages) {
           const length = (messages.at(-1)?.span.end ?? start) - start;
-          // A list with little in common is another conversation, or the same in another form: both may come again.
-          const isSame = best && best.common * 2 >= best.held.length;
-          const held = isSame ? best.held : { bytes: new Uint8Array(0), length: 0, messages };
-          copyInto(held, bytes.subarray(0, length), isSame ? best.common : 0);
+          // A list that differs in more than its newest message is another branch, or the same conversation in another form: both may
+          // come again. Another request may have taken the list over while the reading of this one was paused.
+          const continues = best?.held.messages === before && known.length >= before.length - 1;
+          const held = best && continues ? best.held : { bytes: new Uint8Array(0), length: 0, messages };
+          copyInto(held, bytes.subarray(0, length), best && continues ? best.common : 0);
           held.messages = messages;
-          lists.set(key, [held, ...alike.filter((other) => other !== held)].slice(0, maxAlike));
+          const others = (lists.get(key) ?? []).filter((other) => other !== held);
+          lists.set(key, [held, ...others].slice(0, maxAlike));
         },
       };
     },

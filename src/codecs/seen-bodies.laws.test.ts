@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import type { ReadContext } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
-import { createSeenBodies } from './read-body.ts';
+import { createSeenBodies, ReadingPaused } from './read-body.ts';
 
 const encoder = new TextEncoder();
 
@@ -104,6 +104,50 @@ describe('bodies read before', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('are not mixed with those of another request that was read while one was paused', () => {
+    const reading: ReadContext = {
+      digest: sha256,
+      blocks: new Map(),
+      seen: createSeenBodies({ digest: sha256, commonLength }),
+    };
+    const start = long.slice(0, 30);
+    const paused = bodyOf([...start, 'one', ...long.slice(31, 50)]);
+    const other = [...start, 'two', ...long.slice(31, 35)];
+    openaiChat.read(bodyOf([...start, 'one', ...long.slice(31, 40)]), reading);
+    let isOver = true;
+    const slice = { isOver: () => isOver };
+    expect(() => openaiChat.read(paused, { ...reading, slice })).toThrow(ReadingPaused);
+    openaiChat.read(bodyOf(other), reading);
+    isOver = false;
+    for (const [body, context] of [
+      [paused, { ...reading, slice }],
+      [bodyOf([...other, 'more']), reading],
+      [paused, reading],
+    ] as const)
+      expect(openaiChat.read(body, context)).toEqual(
+        openaiChat.read(body, { digest: sha256, blocks: new Map() }),
+      );
+  });
+
+  it('keep their message objects, as received and as sent, while both grow', () => {
+    const reading: ReadContext = {
+      digest: sha256,
+      blocks: new Map(),
+      seen: createSeenBodies({ digest: sha256, commonLength }),
+    };
+    // The two forms have more than half of their bytes in common.
+    const forms = [
+      (texts: readonly string[]) => texts,
+      (texts: readonly string[]) => texts.with(35, 'folded'),
+    ];
+    const before = forms.map((form) => openaiChat.read(bodyOf(form(long.slice(0, 40))), reading).messages);
+    for (const length of [42, 44, 46]) {
+      const now = forms.map((form) => openaiChat.read(bodyOf(form(long.slice(0, length))), reading).messages);
+      for (const [at, messages] of before.entries())
+        expect(messages.every((message, index) => message === now[at]![index])).toBe(true);
+    }
   });
 
   it('are refused as before when they are no JSON behind the known part', () => {

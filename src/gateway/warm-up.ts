@@ -17,7 +17,7 @@ export async function warmUp(model: string): Promise<readonly Outcome['status'][
   const outcomes: Outcome['status'][] = [];
   try {
     const encryptedStore = createEncryptedStore({
-      store: inMemoryStore({ isShared: false }),
+      store: inMemoryStore(),
       secret: new Uint8Array(32),
     });
     const engine = createDefaultEngine({ models: { '*': { window: 24_000 } } }, encryptedStore);

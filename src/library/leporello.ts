@@ -84,7 +84,7 @@ export interface Leporello {
  */
 export function createLeporello(options: LeporelloOptions = {}): Leporello {
   checkSettings(leporelloCheck, options);
-  const { store = inMemoryStore({ isShared: false }) } = options;
+  const { store = inMemoryStore() } = options;
   const secret = secretFor(options.store, options.secret);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
   const encryptedStore = createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });

@@ -127,7 +127,7 @@ export function enginePolicy(options: EnginePolicyOptions): Policy {
     name,
     hasMemory: true,
     open(codec) {
-      const encryptedStore = createEncryptedStore({ store: inMemoryStore({ isShared: false }), secret });
+      const encryptedStore = createEncryptedStore({ store: inMemoryStore(), secret });
       let now = 0;
       const parts = { clock: () => now, ...(strategies && { strategies }) };
       const engine = createDefaultEngine({ cacheMarks: false, ...settings, models }, encryptedStore, parts);

@@ -76,9 +76,6 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
 
   return {
     name: store.name,
-    get isShared() {
-      return store.isShared ?? true;
-    },
     get: (key) => ask(reads, 'get', () => store.get(key)),
     getMany: (keys) => ask(reads, 'getMany', () => store.getMany(keys)),
     getFirst: (keys) => ask(reads, 'getFirst', () => store.getFirst(keys)),

@@ -10,11 +10,10 @@ import { LeporelloError } from '../errors.ts';
 import { storeWithDeadline } from './deadline-store.ts';
 import { createSealer, deriveKey } from './sealing.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
+import { withTransientEntries } from './transient-entries.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
 export interface EncryptedStore {
-  /** False while no other process uses the store: see `Store`. */
-  readonly isShared: boolean;
   /**
    * Returns the label of a tenant: 16 characters, the same in every process with this secret. A request without a credential gets a label
    * too. A header or claim never gets the label of a credential with the same text.
@@ -57,6 +56,8 @@ export type Sealed = {
   readonly ttlMs: number;
   /** Keys that must have no value for the write to happen. Default: none. */
   readonly unless?: readonly string[];
+  /** True when no later process needs the record. Default false. */
+  readonly isTransient?: boolean;
 };
 
 export type SealedUse = {
@@ -87,19 +88,30 @@ export type EncryptedStoreOptions = {
 /** Creates an encrypted store. Throws `bad-config` for a secret that is too short and for a deadline out of range. */
 export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedStore {
   const { secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
-  const store = storeWithDeadline(options.store, { deadlineMs: options.storeDeadlineMs });
+  const store = storeWithDeadline(withTransientEntries(options.store, clock), {
+    deadlineMs: options.storeDeadlineMs,
+  });
   if (secret.length < 32) {
     throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes; it needs at least 32.`);
   }
   const sealer = createSealer(secret);
   const renewals = createRenewals(store, clock);
 
-  async function sealed(tenant: string, key: string, content: Uint8Array, ttl: number): Promise<StoreEntry> {
-    return { key, value: await sealer.seal(tenant, key, content), expiresAt: clock() + ttl };
+  async function sealed(
+    tenant: string,
+    key: string,
+    content: Uint8Array,
+    ttl: number,
+    isTransient?: boolean,
+  ): Promise<StoreEntry> {
+    return { key, value: await sealer.seal(tenant, key, content), expiresAt: clock() + ttl, isTransient };
   }
 
-  function sealedAll(tenant: string, { keys, content, ttlMs: ttl }: Sealed): Promise<readonly StoreEntry[]> {
-    return Promise.all(keys.map((key) => sealed(tenant, sealedKey(tenant, key), content, ttl)));
+  function sealedAll(
+    tenant: string,
+    { keys, content, ttlMs: ttl, isTransient }: Sealed,
+  ): Promise<readonly StoreEntry[]> {
+    return Promise.all(keys.map((key) => sealed(tenant, sealedKey(tenant, key), content, ttl, isTransient)));
   }
 
   /** Reads an original; with `tenant` undefined, that of any tenant. */
@@ -123,9 +135,6 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
 
   return {
     ...createNames(secret),
-    get isShared() {
-      return store.isShared ?? true;
-    },
     async keep(tenant, originals, ...records) {
       const lasting = clock() + ttlMs;
       const entries: StoreEntry[] = [];

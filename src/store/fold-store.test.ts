@@ -83,16 +83,18 @@ describe('the fold store', () => {
     expect(await encryptedStore.recall('t', id)).toEqual({ status: 'found', original });
   });
 
-  it('writes what a request without a fold was sent with only for other processes', async () => {
+  it('finds what a request without a fold was sent with from all fold stores of one store, and lets no later fold replace it', async () => {
     for (const isShared of [true, false]) {
-      const store = inMemoryStore({ isShared });
+      const store: Store = { ...inMemoryStore(), isShared };
       const here = open(store);
       await here.markSent('t', links('abc'), undefined, { at: 5, limit: 100 });
       const sent = { folds: [], sentAs: { limit: 100 }, lastSent: { matched: 3, at: 5 } };
       expect(await here.find('t', links('abc'))).toEqual(sent);
-      expect(await open(store).find('t', links('abc'))).toEqual(
-        isShared ? sent : { folds: [], sentAs: undefined, lastSent: undefined },
-      );
+      expect(await open(store).find('t', links('abc'))).toEqual(sent);
+      for (const one of [here, open(store)])
+        expect(await one.record('t', links('abc'), fold(0), { yieldsTo: 'all' })).toEqual({
+          alreadySent: sent,
+        });
     }
   });
 

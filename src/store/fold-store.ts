@@ -173,11 +173,11 @@ export function createFoldStore({
       }
       const sentWith: SentWith = { with: found && { matched: found.matched, id: found.fold.id }, ...sent };
       remember(tenant, link, { sentWith });
-      if (!(encryptedStore.isShared ?? true)) return;
       const record = {
         keys: [foldKeys.sentWith(link)],
         content: encodeRecord(sentWith),
         ttlMs: sentRecordMs,
+        isTransient: true,
       };
       await write({ ...record, unless });
     },

@@ -10,8 +10,6 @@ export type InMemoryOptions = {
   /** Maximum size of keys, values and bookkeeping together, in bytes. Default 128 MiB. */
   readonly maxBytes?: number;
   readonly clock?: Clock;
-  /** True if several engines use this object. Default true. */
-  readonly isShared?: boolean;
 };
 
 type StoredValue = { readonly value: Uint8Array; readonly expiresAt: number };
@@ -58,7 +56,6 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
 
   return {
     name: 'in-memory',
-    isShared: options.isShared ?? true,
     async get(key) {
       checkOpen();
       return read(key);

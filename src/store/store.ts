@@ -6,10 +6,7 @@
 /** A store of bytes by key. */
 export interface Store {
   readonly name: string;
-  /**
-   * False while no other process uses the store. Then records that only other processes need are not written: the record of each request without
-   * a fold. Default true.
-   */
+  /** False while no other process uses the store: then transient entries stay in memory (transient-entries.ts). Default true. */
   readonly isShared?: boolean;
   get(key: string): Promise<Uint8Array | undefined>;
   /** Reads several keys in one round trip and returns the values in the order of the keys. */
@@ -35,6 +32,8 @@ export type StoreEntry = {
   readonly value: Uint8Array;
   /** Milliseconds since the epoch; undefined means never. An expired entry reads as absent. */
   readonly expiresAt: number | undefined;
+  /** True when no later process needs the entry. Default false. */
+  readonly isTransient?: boolean | undefined;
 };
 
 export type FirstFound = { readonly at: number; readonly value: Uint8Array };

@@ -18,7 +18,7 @@ import type {
 } from './thread.ts';
 import type { FoldSettings } from '../../library/default-engine.ts';
 import type { Summarizer } from '../../outline/summarizer.ts';
-import type { Store } from '../../store/store.ts';
+import { withTransientEntries } from '../../store/transient-entries.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 
@@ -89,7 +89,9 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
 type FoldLane = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine };
 
 function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldThreadOptions>): FoldLane {
-  const { local, store, keptReplies, encryptedStore, log, secret } = parts;
+  const { local, keptReplies, encryptedStore, log, secret } = parts;
+  // The engines of both threads find the same transient entries.
+  const store = withTransientEntries(parts.store);
   const settings = copied(parts.settings);
   const workerData: ThreadData = { settings, secret, storeName: store.name };
   const summarizers = new Map<
@@ -170,10 +172,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
         timers.push(
           setTimeout(() => void isGivenUp(request, state).then(late.resolve), Math.max(0, request.leftMs())),
         );
-      const prepared = await Promise.race([
-        by.remote.prepare(requestData(request, store), state),
-        late.promise,
-      ]);
+      const prepared = await Promise.race([by.remote.prepare(requestData(request), state), late.promise]);
       return prepared
         ? await preparedOf(by.remote, request, prepared)
         : await unfolded('deadline: the thread that folds large requests was busy with other requests');
@@ -262,14 +261,12 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     async disableFolding(request) {
       if (!isLarge(request)) return local.disableFolding(request);
       // If this fails, folding is not disabled, and a later refusal is handled again.
-      await inThread((remote) => remote.disableFolding(requestData(request, store))).catch(() => undefined);
+      await inThread((remote) => remote.disableFolding(requestData(request))).catch(() => undefined);
     },
     async reportPromptTokens(request, reported) {
       if (!isLarge(request)) return local.reportPromptTokens(request, reported);
       // If this fails, the counter is not calibrated with this request.
-      await inThread((remote) => remote.learnFrom(requestData(request, store), reported)).catch(
-        () => undefined,
-      );
+      await inThread((remote) => remote.learnFrom(requestData(request), reported)).catch(() => undefined);
     },
   };
   return {
@@ -297,17 +294,13 @@ function releaseWithout(kept: object, remote: Remote<ThreadFunctions>, handle: n
   released.register(kept, () => void remote.release(handle).catch(() => undefined));
 }
 
-function requestData(
-  { codec, leftMs, body, ...request }: EngineRequest,
-  { isShared = true }: Pick<Store, 'isShared'>,
-): ThreadRequest {
+function requestData({ codec, leftMs, body, ...request }: EngineRequest): ThreadRequest {
   return {
     ...request,
     format: codec.name,
     route: codec.route,
     // Sending a view would copy its whole buffer.
     body: body.byteLength === body.buffer.byteLength ? body : body.slice(),
-    isStoreShared: isShared,
     endsAt: leftMs && performance.timeOrigin + performance.now() + leftMs(),
   };
 }

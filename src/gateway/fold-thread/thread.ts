@@ -30,8 +30,6 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
   readonly route: Codec['route'];
   /** Deadline in milliseconds since the epoch; undefined for none. */
   readonly endsAt: number | undefined;
-  /** True when other processes use the store: see `Store`. */
-  readonly isStoreShared: boolean;
 };
 
 type NotCopied =
@@ -84,8 +82,7 @@ const { remote: parent }: Calls<ParentFunctions> = openCalls(
 function openThread(data: ThreadData) {
   const { settings, secret } = data;
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
-  const sharing = { isShared: true };
-  const store = storeOf(data.storeName, sharing);
+  const store = storeOf(data.storeName);
   const engine = createDefaultEngine(
     settings,
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs }),
@@ -104,7 +101,6 @@ function openThread(data: ThreadData) {
     /** Prepares a request; undefined when the call was given up before it began. */
     async prepare(asked: ThreadRequest, state: CallState): Promise<ThreadPrepared | undefined> {
       if (!begin(state)) return undefined;
-      sharing.isShared = asked.isStoreShared;
       const prepared = await engine.prepare(requestOf(asked));
       const handle = handles++;
       held.set(handle, prepared);
@@ -185,12 +181,9 @@ function dataOf(handle: number, prepared: Prepared, clientBody: Uint8Array): Thr
   };
 }
 
-function storeOf(name: string, sharing: { readonly isShared: boolean }): Store {
+function storeOf(name: string): Store {
   return {
     name,
-    get isShared() {
-      return sharing.isShared;
-    },
     async get(key) {
       return (await parent.getMany([key]))[0];
     },

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { storeSuite } from '../../test/support/store-suite.ts';
+import { sqliteStore } from './sqlite/sqlite.ts';
+import type { Store, StoreEntry } from './store.ts';
+import { withTransientEntries } from './transient-entries.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'leporello-transient-'));
+let files = 0;
+const newFile = (): string => join(folder, `${files++}.db`);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let suiteFile = '';
+storeSuite('sqlite with transient entries', {
+  async open(clock) {
+    suiteFile = newFile();
+    return withTransientEntries(await sqliteStore({ file: suiteFile, clock }), clock);
+  },
+  reopen: async (clock) => withTransientEntries(await sqliteStore({ file: suiteFile, clock }), clock),
+});
+
+const entry = (key: string, byte: number, isTransient = false): StoreEntry => ({
+  key,
+  value: new Uint8Array([byte]),
+  expiresAt: undefined,
+  isTransient,
+});
+
+/** Opens a file, and gives the test both what the file has and what a user of the store sees. */
+async function opened() {
+  const file: Store = await sqliteStore({ file: newFile() });
+  return { file, seen: withTransientEntries(file), [Symbol.asyncDispose]: () => file.close() };
+}
+
+describe('a transient entry', () => {
+  it('is found by all users of the store, and not written to it', async () => {
+    await using both = await opened();
+    await both.seen.putMany([entry('durable', 1), entry('transient', 2, true)]);
+    expect(await both.file.getMany(['durable', 'transient'])).toEqual([new Uint8Array([1]), undefined]);
+    const found = [new Uint8Array([1]), new Uint8Array([2])];
+    expect(await both.seen.getMany(['durable', 'transient'])).toEqual(found);
+    expect(await withTransientEntries(both.file).getMany(['durable', 'transient'])).toEqual(found);
+    expect(await both.seen.getFirst(['none', 'transient', 'durable'])).toEqual({ at: 1, value: found[1] });
+    expect(await both.seen.getFirst(['durable', 'transient'])).toEqual({ at: 0, value: found[0] });
+  });
+
+  it('guards writes, and is guarded, as any other', async () => {
+    await using both = await opened();
+    const one = new Uint8Array([1]);
+    expect(await both.seen.putUnless(['a', 'b'], [entry('b', 1, true)])).toBeUndefined();
+    expect(await both.seen.putUnless(['a', 'b'], [entry('a', 2)])).toEqual({ at: 1, value: one });
+    expect(await both.seen.putUnless(['c'], [entry('c', 1)])).toBeUndefined();
+    expect(await both.seen.putUnless(['x', 'c', 'b'], [entry('x', 2, true)])).toEqual({ at: 1, value: one });
+    expect(await both.seen.getMany(['a', 'x'])).toEqual([undefined, undefined]);
+  });
+
+  it('is written once by several writers at once', async () => {
+    await using both = await opened();
+    const writes = [1, 2, 3, 4].map((byte) => both.seen.putUnless(['k'], [entry('k', byte, byte % 2 === 0)]));
+    const results = await Promise.all(writes);
+    expect(results.filter((result) => result === undefined)).toHaveLength(1);
+    expect(await both.seen.get('k')).toEqual(new Uint8Array([1]));
+  });
+
+  it('is written to the store once another process uses it', async () => {
+    await using both = await opened();
+    const shared: Store = { ...both.file, isShared: true };
+    expect(withTransientEntries(shared)).toBe(shared);
+    await shared.putMany([entry('transient', 2, true)]);
+    expect(await both.file.get('transient')).toEqual(new Uint8Array([2]));
+  });
+});
