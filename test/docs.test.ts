@@ -1,6 +1,6 @@
 /**
  * Checks the code in the README and the docs: each TypeScript block compiles against the package, each shell block is valid shell and names
- * only scripts, commands and files that exist, each link leads to a file. docs.laws.test.ts runs the shell blocks.
+ * only scripts, commands and files that exist, each link leads to a file. docs-commands.laws.test.ts runs the shell blocks.
  */
 import { spawnSync } from 'node:child_process';
 import {

@@ -84,7 +84,7 @@ describe('several instances on one store send one history', () => {
             (stores) => play(stores, ...acts, played),
           );
         }),
-        { numRuns: 45 },
+        { numRuns: 60 },
       );
       expectEnough(played);
     } finally {
@@ -108,7 +108,7 @@ describe('several instances on one store send one history', () => {
           const open = () => redisStore({ port: redis.port, prefix, timeoutMs: 30_000 });
           await withStores(open, (stores) => play(stores, ...acts, played));
         }),
-        { numRuns: 45 },
+        { numRuns: 60 },
       );
       expectEnough(played);
     });

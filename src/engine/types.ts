@@ -109,6 +109,7 @@ export type SummaryAheadOptions = {
 
 export type EngineRequest = {
   readonly codec: Codec;
+  /** The client's request body. Its bytes must not change before `prepare` resolves. */
   readonly body: Uint8Array;
   readonly tenant: string;
   /** The upstream that serves the request, such as its origin. Context windows are learned per upstream and model. */
