@@ -60,7 +60,7 @@ export async function measure(
       }
       if (at < 0) continue;
       first[name].push([received[0]! - sent]);
-      later[name].push(received.slice(1).map((at, index) => at - exchange!.wrote[index + 1]!));
+      later[name].push(received.slice(1).map((time, index) => time - exchange!.wrote[index + 1]!));
     }
   }
   for (const { client } of clients) await client.close();

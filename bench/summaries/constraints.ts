@@ -89,7 +89,7 @@ export async function plantAndFold(
     missing,
     tokensBefore: last.tokensBefore,
     tokensAfter: last.tokensAfter,
-    summarized: summaries.reduce((sum, [, count]) => sum + Number(count), 0),
+    summarized: summaries.reduce((sum, [, folded]) => sum + Number(folded), 0),
   };
 }
 

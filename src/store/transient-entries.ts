@@ -24,8 +24,11 @@ function layered(store: Store, memory: Store): Store {
   /** Copies entries, and splits them by where they are kept. Once another process uses the store, all of them go there. */
   const split = (entries: readonly StoreEntry[]) => {
     const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
-    const isKept = (entry: StoreEntry) => store.isShared === false && entry.isTransient === true;
-    return { here: copies.filter(isKept), there: copies.filter((entry) => !isKept(entry)) };
+    if (store.isShared !== false) return { here: [], there: copies };
+    return {
+      here: copies.filter(({ isTransient }) => isTransient),
+      there: copies.filter(({ isTransient }) => !isTransient),
+    };
   };
   async function getFirst(keys: readonly string[]): Promise<FirstFound | undefined> {
     const here = await memory.getFirst(keys);
