@@ -278,15 +278,24 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
     sizeCalculation: (alike) => alike.reduce((sum, { bytes }) => sum + bytes.length, 1),
   });
 
+  /** Finds the list with most bytes in common. One that continues whole is as good as any, and its last bytes tell it cheaply. */
+  function mostAlike(alike: readonly SeenBody[], bytes: Uint8Array) {
+    let best: { readonly held: SeenBody; readonly common: number } | undefined;
+    for (const held of alike.toSorted((a, b) => Number(endsAlike(b, bytes)) - Number(endsAlike(a, bytes)))) {
+      const common = commonLength(held.bytes.subarray(0, held.length), bytes);
+      if (common === held.length && endsAlike(held, bytes)) return { held, common };
+      if (!best || common > best.common) best = { held, common };
+    }
+    return best;
+  }
+
   return {
     look(of, body, start) {
       const bytes = body.subarray(start);
       if (bytes.length < minBytes) return { messages: [], keep: () => undefined };
       const key = `${of} ${start} ${digest(bytes.subarray(0, keyBytes))}`;
       const alike = lists.get(key) ?? [];
-      const [best] = alike
-        .map((held) => ({ held, common: commonLength(held.bytes.subarray(0, held.length), bytes) }))
-        .toSorted((a, b) => b.common - a.common);
+      const best = mostAlike(alike, bytes);
       const before = best?.held.messages ?? [];
       const known = best ? within(before, start + best.common, body) : [];
       return {
@@ -305,6 +314,13 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
       };
     },
   };
+}
+
+/** Compares the last bytes of a list with those at the same place of a body. */
+function endsAlike({ bytes: held, length }: SeenBody, bytes: Uint8Array): boolean {
+  if (length > bytes.length) return false;
+  for (let at = Math.max(0, length - 256); at < length; at++) if (held[at] !== bytes[at]) return false;
+  return true;
 }
 
 /** Returns the messages that end by `end`. One that ends right there must be an object: a number, for example, might continue behind it. */

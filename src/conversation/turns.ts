@@ -56,16 +56,37 @@ export function newestBatch(conversation: Conversation): ReadonlySet<number> {
  * Returns the units that are removed only as a whole: neighboring assistant messages, which are one turn, with the messages that
  * answer their calls; any other message by itself. Some formats give reasoning and each of several calls a message of its own.
  */
-export function unitsOf(conversation: Conversation): readonly (readonly Message[])[] {
-  const units: Message[][] = [];
-  for (const message of conversation.messages) {
+export function unitsOf({ messages }: Conversation): readonly MessageUnit[] {
+  const { from, before } = newestStart(messages, unitsBefore) ?? { from: 0, before: [] };
+  const units: Message[][] = [...before];
+  for (let index = from; index < messages.length; index++) {
+    const message = messages[index]!;
     const answers = holdsResult(message);
     const unit = units.at(-1);
-    const goesOn = message.role === 'assistant' && unit?.at(-1)?.role === 'assistant';
-    if ((answers || goesOn) && unit) unit.push(message);
+    const continues = message.role === 'assistant' && unit?.at(-1)?.role === 'assistant';
+    if ((answers || continues) && unit) unit.push(message);
     else units.push([message]);
   }
+  const newest = units.at(-1)?.[0];
+  if (newest) unitsBefore.set(newest, units.slice(0, -1));
   return units;
+}
+
+type MessageUnit = readonly Message[];
+
+/** The units before the newest one of a request, by the message that begins the newest: later requests do not change them. */
+const unitsBefore = new WeakMap<Message, Message[][]>();
+
+/** Finds the newest message for which something is remembered, and its index. */
+function newestStart<T>(
+  messages: readonly Message[],
+  remembered: WeakMap<Message, T>,
+): { readonly from: number; readonly before: T } | undefined {
+  for (let from = messages.length - 1; from >= 0; from--) {
+    const before = remembered.get(messages[from]!);
+    if (before) return { from, before };
+  }
+  return undefined;
 }
 
 function holdsResult(message: Message | undefined): boolean {
@@ -153,17 +174,27 @@ export function pairCalls(conversation: Conversation): Pairing {
 /** By conversation, which never changes: several callers ask for every request. */
 const known = new WeakMap<Conversation, Pairing>();
 
-function paired(conversation: Conversation): Pairing {
-  const pairs: OpenPair[] = [];
-  const orphans: PartPlace[] = [];
+/** The pairing of everything before the newest assistant turn of a request, by the message that begins the turn. */
+const pairedBefore = new WeakMap<Message, Pairing>();
+
+function paired({ messages }: Conversation): Pairing {
+  const start = newestStart(messages, pairedBefore);
+  const pairs: OpenPair[] = [...(start?.before.pairs ?? [])];
+  const orphans: PartPlace[] = [...(start?.before.orphans ?? [])];
   let open = new Map<string, { readonly pairs: OpenPair[]; answered: number }>();
   let speaker: Role | undefined;
-  for (const message of conversation.messages) {
+  let turn: { readonly message: Message; readonly pairs: number; readonly orphans: number } | undefined;
+  for (let at = start?.from ?? 0; at < messages.length; at++) {
+    const message = messages[at]!;
     // Only the calls of the assistant turn right before can be answered: every format here requires it.
-    if (message.role === 'assistant' && speaker !== 'assistant' && open.size > 0) open = new Map();
+    if (message.role === 'assistant' && speaker !== 'assistant') {
+      if (open.size > 0) open = new Map();
+      turn = { message, pairs: pairs.length, orphans: orphans.length };
+    }
     if (message.role !== 'system') speaker = message.role;
-    message.parts.forEach((part, index) => {
-      if (part.type !== 'tool-call' && part.type !== 'tool-result') return;
+    for (let index = 0; index < message.parts.length; index++) {
+      const part = message.parts[index]!;
+      if (part.type !== 'tool-call' && part.type !== 'tool-result') continue;
       const place = { message: message.index, part: index };
       if (part.type === 'tool-call') {
         const pair: OpenPair = { name: part.name, call: place, result: undefined };
@@ -179,8 +210,13 @@ function paired(conversation: Conversation): Pairing {
           same.answered++;
         } else orphans.push(place);
       }
-    });
+    }
   }
+  if (turn)
+    pairedBefore.set(turn.message, {
+      pairs: pairs.slice(0, turn.pairs),
+      orphans: orphans.slice(0, turn.orphans),
+    });
   return { pairs, orphans };
 }
 

@@ -12,7 +12,7 @@ import {
   placesEdited,
   remainingTokens,
 } from '../strategies/lib/editable-texts.ts';
-import type { EvictionCandidate, Evicts, KeepForRequests } from '../triggers/trigger.ts';
+import type { EvictionCandidate, KeepForRequests } from '../triggers/trigger.ts';
 
 /** The approximate tokens of a stub, and of a part with a stub in it. */
 const stubTokens = 60;
@@ -44,16 +44,6 @@ export function idleContent(
       references.keep(index);
       continue;
     }
-    const add = (evicts: Evicts, tokens: number, age: number) => {
-      if (tokens > 0 && age > 0)
-        candidates.push({
-          ...evicts,
-          message: index,
-          tokens,
-          requests: age,
-          behind: behind(messages.length - index),
-        });
-    };
     const textAge = requests - (isReply ? keepForRequests.arguments : keepForRequests.results);
     const texts =
       textAge <= 0
@@ -64,20 +54,32 @@ export function idleContent(
               references.minimum(index),
               idleResults(input, edited, message, tokensOf) - references.returning(index),
             );
-    add({ evicts: 'texts' }, texts, textAge);
+    if (texts > 0 && textAge > 0)
+      candidates.push({
+        evicts: 'texts',
+        message: index,
+        tokens: texts,
+        requests: textAge,
+        behind: behind(messages.length - index),
+      });
     // The results of a step were sent with the request after its reply.
     const stepAge = requests - (isReply ? 1 : 0);
     const step = steps[index];
     const age = step === undefined ? 0 : stepAge - keepForRequests[step.kind];
     if (step && age > 0) {
       const left = remainingAfterEdits(edited, message, tokensOf) - references.returning(index) - texts;
-      add(
-        step.kind === 'recalls'
-          ? { evicts: 'recall', exchange: sumOf(step.messages, tokensOf) }
-          : { evicts: 'message' },
-        left,
-        age,
-      );
+      const rest = {
+        message: index,
+        tokens: left,
+        requests: age,
+        behind: left > 0 ? behind(messages.length - index) : 0,
+      };
+      if (left > 0)
+        candidates.push(
+          step.kind === 'recalls'
+            ? { evicts: 'recall', exchange: sumOf(step.messages, tokensOf), ...rest }
+            : { evicts: 'message', ...rest },
+        );
     }
     if (texts === 0 && age <= 0) references.keep(index);
   }

@@ -111,7 +111,7 @@ export async function shrinkInSlices(input: ShrinkInput, fold: readonly Edit[]):
   shrunkVariants.set(last, variant);
   const pairs = inOrder(pairCalls(conversation).pairs);
   const isNew = ({ result }: Pair): boolean => result !== undefined && result.message >= from;
-  const newest = pairs.filter(isNew);
+  const newest = pairs.slice(pairs.findLastIndex((pair) => !isNew(pair)) + 1);
   const edited = placesEdited(fold);
   const { referenceMemo } = shrinking;
   const refersToMany = referenceMemo !== undefined && newest.length > resultsPerSlice;
@@ -133,9 +133,16 @@ const shrunkVariants = new WeakMap<Message, string>();
 
 /** Sorts pairs by the places of their results. Nearly always they are sorted already. */
 function inOrder(pairs: readonly Pair[]): readonly Pair[] {
+  const known = ordered.get(pairs);
+  if (known) return known;
   const isSorted = pairs.every((pair, at) => at === 0 || byResult(pairs[at - 1]!, pair) <= 0);
-  return isSorted ? pairs : pairs.toSorted(byResult);
+  const inTurn = isSorted ? pairs : pairs.toSorted(byResult);
+  ordered.set(pairs, inTurn);
+  return inTurn;
 }
+
+/** By the pairs of a conversation: each request asks several times. */
+const ordered = new WeakMap<readonly Pair[], readonly Pair[]>();
 
 function byResult({ result: one }: Pair, { result: other }: Pair): number {
   return (one?.message ?? 0) - (other?.message ?? 0) || (one?.part ?? 0) - (other?.part ?? 0);
