@@ -3,12 +3,22 @@
  * pure: bytes and values in, bytes and values out. All codecs pass one conformance suite (test/support/codec-suite).
  */
 import type { Overflow } from './provider-errors.ts';
-import type { Block, Conversation, Message, Part, Role, Span } from '../conversation/conversation.ts';
+import type {
+  Block,
+  Conversation,
+  Message,
+  Part,
+  Role,
+  Span,
+  HiddenRecall,
+  KeptReply,
+  RecallAnswer,
+  ToolCall,
+} from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { HiddenRecall, KeptReply, RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
 import type { Member } from '../conversation/json-scan.ts';
 
-export type { RecallAnswer, ToolCall } from '../conversation/hidden-recall.ts';
+export type { RecallAnswer, ToolCall } from '../conversation/conversation.ts';
 
 export interface Codec {
   readonly name: string;

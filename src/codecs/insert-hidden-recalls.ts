@@ -4,16 +4,17 @@
  */
 import { type Insertion, type Splice, applySplices, isRecord } from '../conversation/json-scan.ts';
 import {
+  type Conversation,
+  type Message,
+  type Part,
+  type HiddenRecall,
+  type RecallRound,
   bytesOf,
   decodeLiteral,
   textOf,
   textsOf,
-  type Conversation,
-  type Message,
-  type Part,
 } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { HiddenRecall, RecallRound } from '../conversation/hidden-recall.ts';
 import { type Codec, type PlacedHiddenRecall, memoized } from './codec.ts';
 import {
   maybeSame,

@@ -13,7 +13,7 @@ import {
   scanObject,
   skipSpace,
 } from '../conversation/json-scan.ts';
-import type { Slices } from '../conversation/slices.ts';
+import type { Slices } from '../conversation/incremental.ts';
 import { LeporelloError } from '../errors.ts';
 
 export type { BodyFields } from './codec.ts';

@@ -2,7 +2,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { readBeginning } from '../codecs/read-beginning.ts';
 import { unremembered } from '../codecs/read-body.ts';
-import type { KeptReply } from '../conversation/hidden-recall.ts';
+import type { KeptReply } from '../conversation/conversation.ts';
 import { calibratorFor } from './demand.ts';
 import { prepareRequest } from './prepare.ts';
 import { identityOf } from './report.ts';

@@ -3,14 +3,13 @@
  * the newest fold.
  */
 import type { Codec, PlacedHiddenRecall, ReadContext } from '../codecs/codec.ts';
-import type { Conversation } from '../conversation/conversation.ts';
-import type { KeptReply } from '../conversation/hidden-recall.ts';
+import type { Conversation, KeptReply } from '../conversation/conversation.ts';
 import { type Calibrator, calibratorFor, triggerState } from './demand.ts';
 import { type Draft, type PlanInput, countInSlices } from './plan.ts';
 import { isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
 import { preambleOf } from './send.ts';
 import { shrinkingOf } from './shrinks.ts';
-import type { Slices } from '../conversation/slices.ts';
+import type { Slices } from '../conversation/incremental.ts';
 import {
   type FoldMemory,
   type EngineState,

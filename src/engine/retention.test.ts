@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { createKeptReplies } from '../store/kept-replies.ts';
+import { createKeptReplies } from '../store/hidden-recalls.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { createEncryptedStore, memoryIdsIn } from '../store/encrypted-store.ts';
 import { redisStore } from '../store/redis/redis.ts';

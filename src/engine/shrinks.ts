@@ -7,7 +7,7 @@ import { type Conversation, type Message, type Part, inputOf } from '../conversa
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, type PartPlace, lastAssistant, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
-import type { Slices } from '../conversation/slices.ts';
+import type { Slices } from '../conversation/incremental.ts';
 import type { Fold } from '../store/fold-store.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { callLabel } from '../strategies/lib/tool-calls.ts';

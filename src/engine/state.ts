@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, allOriginalIdsOf, lastMessageOf, originalsOf } from '../conversation/edit.ts';
-import { prefixLinks } from '../conversation/prefix-hash.ts';
+import { prefixLinks } from '../conversation/incremental.ts';
 import { type Draft, type PlanInput, draft } from './plan.ts';
 import {
   hasWayBack,

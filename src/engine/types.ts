@@ -1,14 +1,12 @@
 /** Types of the engine: its options, its requests, and its results. */
 import type { Codec, SeenBodies } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
-import type { Conversation } from '../conversation/conversation.ts';
-import type { HiddenRecall, KeptReply } from '../conversation/hidden-recall.ts';
+import type { Conversation, HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import { LeporelloError } from '../errors.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { FoldStore } from '../store/fold-store.ts';
-import type { HiddenRecalls } from '../store/hidden-recalls.ts';
-import type { KeptReplies } from '../store/kept-replies.ts';
+import type { HiddenRecalls, KeptReplies } from '../store/hidden-recalls.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
 import type { ReadySummaries } from '../store/ready-summaries.ts';

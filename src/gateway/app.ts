@@ -48,7 +48,7 @@ import {
   isTenantLabel,
   tenantWords,
 } from '../store/encrypted-store.ts';
-import { type KeptReplies, createKeptReplies } from '../store/kept-replies.ts';
+import { type KeptReplies, createKeptReplies } from '../store/hidden-recalls.ts';
 import type { Store } from '../store/store.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 

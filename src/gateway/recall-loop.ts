@@ -11,7 +11,7 @@ import {
   awaitsRecall,
   recallsWithCalls,
 } from '../codecs/codec.ts';
-import type { KeptReply, RecallRound } from '../conversation/hidden-recall.ts';
+import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import type { Prepared } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import { peekBody, peekBytes } from './http/body.ts';

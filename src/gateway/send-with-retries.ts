@@ -9,7 +9,7 @@ import { passThrough, type Prepared, type Refusal } from '../engine/types.ts';
 import { headerOf, type UpstreamResponse } from './http/http.ts';
 import { peekBody } from './http/body.ts';
 import { LeporelloError } from '../errors.ts';
-import { startSlicedTimer, type StartTimer } from '../store/deadline-store.ts';
+import { startSlicedTimer, type StartTimer } from '../store/store.ts';
 
 /** A client's request with the ways to send it. */
 export type PendingRequest = {

@@ -8,7 +8,7 @@ import type { EngineRequest } from '../engine/types.ts';
 import { foldThread } from '../gateway/fold-thread/fold-thread.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { createKeptReplies } from '../store/kept-replies.ts';
+import { createKeptReplies } from '../store/hidden-recalls.ts';
 import { sqliteStore } from '../store/sqlite/sqlite.ts';
 import type { Store } from '../store/store.ts';
 import { createDefaultEngine, type FoldSettings } from './default-engine.ts';

@@ -5,7 +5,7 @@
 import type { ModelReply } from '../codecs/codec.ts';
 import { answerRecall } from '../library/leporello.ts';
 import type { Prepared } from '../engine/types.ts';
-import type { RecallRound } from '../conversation/hidden-recall.ts';
+import type { RecallRound } from '../conversation/conversation.ts';
 import { readOriginal } from '../recall/read-original.ts';
 import { holds, type Value } from './needs.ts';
 import type { SentContext } from './policies.ts';

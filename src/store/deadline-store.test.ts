@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
 import { storeSuite } from '../../test/support/store-suite.ts';
-import { storeWithDeadline } from './deadline-store.ts';
+import { type Store, storeWithDeadline } from './store.ts';
 import { inMemoryStore } from './in-memory.ts';
-import type { Store } from './store.ts';
 
 storeSuite('a store with a deadline', { open: (clock) => storeWithDeadline(inMemoryStore({ clock })) });
 

@@ -5,12 +5,11 @@
  */
 import { LRUCache } from 'lru-cache';
 import { createHmac, hash } from 'node:crypto';
-import { nextTurn } from '../conversation/slices.ts';
+import { nextTurn } from '../conversation/incremental.ts';
 import { LeporelloError } from '../errors.ts';
-import { storeWithDeadline } from './deadline-store.ts';
+import { type Clock, type FirstFound, type Store, type StoreEntry, storeWithDeadline } from './store.ts';
 import { createSealer, deriveKey } from './sealing.ts';
-import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
-import { withTransientEntries } from './transient-entries.ts';
+import { withTransientEntries } from './in-memory.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
 export interface EncryptedStore {

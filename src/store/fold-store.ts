@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Edit } from '../conversation/edit.ts';
 import { type EncryptedStore, type FirstSealed, type Sealed, sha256 } from './encrypted-store.ts';
-import { nextTurn } from '../conversation/slices.ts';
+import { nextTurn } from '../conversation/incremental.ts';
 import { decodeRecord, encodeRecord } from './sealing.ts';
 
 /** A fold, and how many messages of the conversation match it: all of the fold's messages, or fewer when the newest ones differ. */

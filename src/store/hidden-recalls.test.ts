@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HiddenRecall } from '../conversation/hidden-recall.ts';
+import type { HiddenRecall } from '../conversation/conversation.ts';
 import { LeporelloError } from '../errors.ts';
 import { createHiddenRecalls, type HiddenRecalls, type Reply } from './hidden-recalls.ts';
 import { inMemoryStore } from './in-memory.ts';

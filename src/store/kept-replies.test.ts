@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { KeptReply } from '../conversation/hidden-recall.ts';
+import type { KeptReply } from '../conversation/conversation.ts';
 import { inMemoryStore } from './in-memory.ts';
-import { createKeptReplies, type KeptReplies } from './kept-replies.ts';
+import { createKeptReplies, type KeptReplies } from './hidden-recalls.ts';
 import type { Store } from './store.ts';
 import { createEncryptedStore } from './encrypted-store.ts';
 

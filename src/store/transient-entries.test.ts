@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { storeSuite } from '../../test/support/store-suite.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
-import { withTransientEntries } from './transient-entries.ts';
+import { withTransientEntries } from './in-memory.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leporello-transient-'));
 let files = 0;

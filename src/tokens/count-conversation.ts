@@ -12,8 +12,7 @@ import {
   textOf,
   type Span,
 } from '../conversation/conversation.ts';
-import { type PerMessage, perMessage } from '../conversation/prefix-hash.ts';
-import type { Slices } from '../conversation/slices.ts';
+import { type PerMessage, type Slices, perMessage } from '../conversation/incremental.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';

@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Prepared } from '../../src/engine/types.ts';
-import type { HiddenRecall } from '../../src/conversation/hidden-recall.ts';
+import type { HiddenRecall } from '../../src/conversation/conversation.ts';
 import type { Store } from '../../src/store/store.ts';
 import { chatBody, freshReading, type Step } from '../support/chat-conversation.ts';
 import { hiddenRecallOf } from '../support/codec-suite/with-hidden-recalls.ts';

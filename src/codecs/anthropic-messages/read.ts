@@ -1,7 +1,7 @@
 /** Reads an Anthropic Messages request body into the conversation view. https://docs.anthropic.com/en/api/messages */
 import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import { type Member, ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/prefix-hash.ts';
+import { canonicalDigest } from '../../conversation/incremental.ts';
 import {
   type LastMembers,
   contentPieces,

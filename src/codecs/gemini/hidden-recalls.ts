@@ -1,6 +1,5 @@
 /** Writes hidden recalls in generateContent: the model's content as it was, and the answers in the user's content behind it. */
-import type { Conversation, Part } from '../../conversation/conversation.ts';
-import type { RecallRound } from '../../conversation/hidden-recall.ts';
+import type { Conversation, Part, RecallRound } from '../../conversation/conversation.ts';
 import { type Splice, jsonBytes, listSplices, scanArray } from '../../conversation/json-scan.ts';
 import { jsonList, memberBytes, withMembers } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';

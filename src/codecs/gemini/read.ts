@@ -4,7 +4,7 @@
  */
 import type { Conversation, Message, Part, Role, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { canonicalDigest, significantBytes } from '../../conversation/prefix-hash.ts';
+import { canonicalDigest, significantBytes } from '../../conversation/incremental.ts';
 import type { Codec, ReadBlock, ReadContext } from '../codec.ts';
 import {
   keptWithStep,

@@ -7,9 +7,8 @@ import {
   listSplices,
   scanArray,
 } from '../../conversation/json-scan.ts';
-import { bytesOf, type Conversation, type Part } from '../../conversation/conversation.ts';
+import { type Conversation, type Part, type RecallRound, bytesOf } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import type { RecallRound } from '../../conversation/hidden-recall.ts';
 import { LeporelloError } from '../../errors.ts';
 import {
   appendMessages,

@@ -1,7 +1,7 @@
 /** Reads an OpenAI Chat Completions request body into the conversation view. https://platform.openai.com/docs/api-reference/chat */
 import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject, type Member } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/prefix-hash.ts';
+import { canonicalDigest } from '../../conversation/incremental.ts';
 import {
   type LastMembers,
   isNull,

@@ -1,6 +1,5 @@
 /** Writes edits, the recall tool, continuations, hidden recalls and prompts of our own into Chat Completions bodies. */
-import type { Conversation } from '../../conversation/conversation.ts';
-import type { RecallRound } from '../../conversation/hidden-recall.ts';
+import type { Conversation, RecallRound } from '../../conversation/conversation.ts';
 import { type Splice, jsonBytes, listSplices, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { appendMessages, bodyWriter, shift, type MessageEdits, type MessageWriter } from '../write-body.ts';
 import {

@@ -11,7 +11,7 @@ import {
   scanArray,
   scanObject,
 } from '../../conversation/json-scan.ts';
-import { canonicalDigest, significantBytes } from '../../conversation/prefix-hash.ts';
+import { canonicalDigest, significantBytes } from '../../conversation/incremental.ts';
 import type { ReadBlock, ReadContext } from '../codec.ts';
 import { keptWithStep, isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
 import { parseContent, parseOutput } from './read-content.ts';

@@ -1,7 +1,7 @@
 /** Reads an OpenAI Responses request body into the conversation view: each input item is one message. https://platform.openai.com/docs/api-reference/responses/create */
 import type { Conversation, Part, Span } from '../../conversation/conversation.ts';
 import { ScanError, scanArray, scanObject, skipSpace } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/prefix-hash.ts';
+import { canonicalDigest } from '../../conversation/incremental.ts';
 import { LeporelloError } from '../../errors.ts';
 import { retentionMs } from '../client-marks.ts';
 import type { ReadBlock, ReadContext } from '../codec.ts';

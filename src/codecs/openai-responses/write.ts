@@ -1,7 +1,6 @@
 /** Writes edits, the recall tool, continuations, hidden recalls and prompts of our own into OpenAI Responses bodies. */
-import type { Conversation } from '../../conversation/conversation.ts';
+import type { Conversation, HiddenRecall, RecallRound, KeptReply } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import type { HiddenRecall, RecallRound, KeptReply } from '../../conversation/hidden-recall.ts';
 import {
   type Splice,
   applySplices,

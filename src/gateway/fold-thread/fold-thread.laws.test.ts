@@ -8,7 +8,7 @@ import { answerRecall } from '../../library/leporello.ts';
 import { createDefaultEngine, type FoldSettings } from '../../library/default-engine.ts';
 import type { EngineRequest } from '../../engine/types.ts';
 import { inMemoryStore } from '../../store/in-memory.ts';
-import { createKeptReplies } from '../../store/kept-replies.ts';
+import { createKeptReplies } from '../../store/hidden-recalls.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import { asAnthropic } from '../../../test/support/as-anthropic.ts';
 import { asResponses } from '../../../test/support/as-responses.ts';

@@ -18,7 +18,7 @@ import type {
 } from './thread.ts';
 import type { FoldSettings } from '../../library/default-engine.ts';
 import type { Summarizer } from '../../outline/summarizer.ts';
-import { withTransientEntries } from '../../store/transient-entries.ts';
+import { withTransientEntries } from '../../store/in-memory.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 

@@ -5,7 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import type { Codec } from '../../codecs/codec.ts';
-import type { HiddenRecall, KeptReply } from '../../conversation/hidden-recall.ts';
+import type { HiddenRecall, KeptReply } from '../../conversation/conversation.ts';
 import type { EngineRequest, Prepared, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type CallState, type Calls, begin, openCalls } from './calls.ts';

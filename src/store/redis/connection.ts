@@ -5,7 +5,7 @@
  */
 import type { Redis } from 'iovalkey';
 import { LeporelloError } from '../../errors.ts';
-import { startSlicedTimer } from '../deadline-store.ts';
+import { startSlicedTimer } from '../store.ts';
 
 /** The client methods that the store uses. The clients of iovalkey and ioredis have them, for one server and for a cluster. */
 export interface RedisClient {

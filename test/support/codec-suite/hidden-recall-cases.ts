@@ -5,9 +5,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RecallAnswer } from '../../../src/codecs/codec.ts';
-import type { Conversation } from '../../../src/conversation/conversation.ts';
-import { bytesOf, textOf, textsOf } from '../../../src/conversation/conversation.ts';
-import type { RecallRound, HiddenRecall } from '../../../src/conversation/hidden-recall.ts';
+import {
+  type Conversation,
+  type RecallRound,
+  type HiddenRecall,
+  bytesOf,
+  textOf,
+  textsOf,
+} from '../../../src/conversation/conversation.ts';
 import { pairCalls } from '../../../src/conversation/turns.ts';
 import { anyReply, recallName, replyWithRecallsOnly } from './arbitrary.ts';
 import type { CodecFixture, NeutralTurn, ScriptedPart, ScriptedTurn } from './fixture.ts';

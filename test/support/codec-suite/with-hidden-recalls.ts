@@ -1,7 +1,6 @@
 /** Builds hidden recalls from short descriptions, and shows a conversation with them in lines, for cases that only one format has. */
 import type { Codec, PlacedHiddenRecall } from '../../../src/codecs/codec.ts';
-import type { Conversation } from '../../../src/conversation/conversation.ts';
-import type { HiddenRecall } from '../../../src/conversation/hidden-recall.ts';
+import type { Conversation, HiddenRecall } from '../../../src/conversation/conversation.ts';
 import { jsonBytes } from '../../../src/conversation/json-scan.ts';
 import { recallName } from './arbitrary.ts';
 import { outline } from './outline.ts';
