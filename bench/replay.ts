@@ -15,9 +15,7 @@
  * calls (src/replay/needs.ts), which are not all of its needs, and not every occurrence is a need. (2) The model of this replay always knows
  * which original to recall, and recalls only what it will use. Real recalls may be more frequent or larger. (3) Without `--pauses`, no cache
  * expires. (4) Tools and system text are filler, by default 15,000 tokens, because the recordings lack them. The smaller the filler, the more
- * expensive is a rewritten history. (5) Sessions of one client in one repository have nine tenths of all tokens. (6) The replay treats all
- * conversations of a source as one agent's, in their order: after the first one that is folded, later ones get the recall tool in their first
- * request.
+ * expensive is a rewritten history. (5) Sessions of one client in one repository have nine tenths of all tokens.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

@@ -7,7 +7,7 @@
 export type Compression = {
   /** The id of what replaces it: a sub-goal, a phase, an overview or an original. */
   readonly id: string;
-  /** The kind of content: `history` and `items` in requests; `subgoal`, `phase`, `overview` in trajectories. */
+  /** The kind of content: `history` (a summary), `items` (a list), or `subgoal`, `phase`, `overview`. */
   readonly level: string;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
