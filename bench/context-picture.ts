@@ -30,7 +30,7 @@ async function play(): Promise<readonly TurnSizes[]> {
   const provider = await startFakeProvider({ script: (request) => reply(request) });
   const upstream = undiciUpstream();
   const handler = assembleGateway(
-    { urls: { openai: provider.url }, models: { '*': { window: windowTokens } }, prepareDeadlineMs: 60_000 },
+    { urls: { openai: provider.url }, models: { '*': { windowTokens } }, prepareDeadlineMs: 60_000 },
     {
       store: inMemoryStore(),
       secret: new Uint8Array(32).fill(1),

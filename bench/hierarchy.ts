@@ -19,32 +19,32 @@ import { needRow, type NeedRow } from './hierarchy/needs.ts';
 import { playRun, type Row } from './hierarchy/play.ts';
 import { recordedRun, recordedSteps } from './hierarchy/recorded-run.ts';
 
-const budget = 16_000;
+const budgetTokens = 16_000;
 const rows: Row[] = [];
 // This run is not in the table: it only compiles the code.
-await playRun('warm-up', generateRun(200, 2), { preset: 'long-horizon', budget });
+await playRun('warm-up', generateRun(200, 2), { preset: 'long-horizon', budgetTokens });
 for (const actions of [500, 2_000, 10_000]) {
-  rows.push(await playRun('long-horizon', generateRun(actions), { preset: 'long-horizon', budget }));
+  rows.push(await playRun('long-horizon', generateRun(actions), { preset: 'long-horizon', budgetTokens }));
 }
 for (const preset of ['production', 'cost', 'debugging'] as const) {
-  rows.push(await playRun(preset, generateRun(2_000), { preset, budget }));
+  rows.push(await playRun(preset, generateRun(2_000), { preset, budgetTokens }));
 }
-rows.push(await playRun('adaptive', generateRun(2_000), { ratio: 'adaptive', budget }));
+rows.push(await playRun('adaptive', generateRun(2_000), { ratio: 'adaptive', budgetTokens }));
 const sessions = recordedSteps();
 if (sessions === undefined)
   console.log('There are no recorded conversations in ../shared/data: their rows are left out.');
 else {
   for (const preset of ['long-horizon', 'production'] as const) {
-    rows.push(await playRun(`recorded, ${preset}`, recordedRun(sessions), { preset, budget }));
+    rows.push(await playRun(`recorded, ${preset}`, recordedRun(sessions), { preset, budgetTokens }));
   }
 }
 
 console.table(rows);
-const over = rows.filter((row) => row['largest context'] > budget);
+const over = rows.filter((row) => row['largest context'] > budgetTokens);
 const lost = rows.filter(({ actions, recalled }) => recalled !== `${actions} of ${actions}`);
 console.log(
   over.length + lost.length === 0
-    ? `All contexts had at most ${budget} tokens, and every action could be read by its id.`
+    ? `All contexts had at most ${budgetTokens} tokens, and every action could be read by its id.`
     : `FAILED, because a context was too large or an action was lost: ${[...over, ...lost].map(({ run, actions }) => `${run} of ${actions} actions`).join(', ')}.`,
 );
 const borders = sessions && borderRows(sessions);
@@ -55,7 +55,7 @@ const results = new URL('results/', import.meta.url);
 mkdirSync(results, { recursive: true });
 writeFileSync(
   new URL('hierarchy.json', results),
-  `${JSON.stringify({ node: process.version, budget, rows, borders, needs: measuredNeeds }, null, 2)}\n`,
+  `${JSON.stringify({ node: process.version, budget: budgetTokens, rows, borders, needs: measuredNeeds }, null, 2)}\n`,
 );
 
 /** Measures sessions of at least 100 actions. */
@@ -65,7 +65,7 @@ async function needRows(): Promise<readonly NeedRow[] | undefined> {
   if (long === undefined) return undefined;
   const needs: NeedRow[] = [];
   for (const preset of ['production', 'debugging', 'cost', 'long-horizon'] as const) {
-    needs.push(await needRow(preset, long, { preset, budget }));
+    needs.push(await needRow(preset, long, { preset, budgetTokens }));
   }
   return needs;
 }

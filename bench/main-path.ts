@@ -46,7 +46,7 @@ const upstream = undiciUpstream();
 const handler = assembleGateway(
   {
     urls: { openai: provider.url, anthropic: provider.url, gemini: provider.url },
-    triggers: { tokenBudget: { trigger: 8_000, target: 4_000 } },
+    triggers: { tokenBudget: { triggerTokens: 8_000, targetTokens: 4_000 } },
     prepareDeadlineMs: 60_000,
     storeDeadlineMs: 60_000,
   },

@@ -76,7 +76,7 @@ async function main(): Promise<void> {
   const options: BenchOptions = {
     engines: [
       { name: 'Leporello', settings: {} },
-      { name: 'Leporello, no cache', settings: { prices: pricesIn('uncached') } },
+      { name: 'Leporello, no cache', settings: { usdPerMillionTokens: pricesIn('uncached') } },
       ...(values.engine ?? []).map(engineChoice),
     ],
     enginesOnly: values['engines-only'] ?? false,

@@ -48,7 +48,7 @@ const inAnthropic = {
 /** Turns everything on, offers the recall tool and computes all triggers, but never folds. */
 const nothingDue: FoldSettings = {
   offerRecall: 'always',
-  models: { '*': { window: 4_000_000 } },
+  models: { '*': { windowTokens: 4_000_000 } },
   triggers: { tokenBudget: false, cacheRent: { minPayback: 1e9 } },
 };
 
@@ -139,7 +139,7 @@ function hardCases(): readonly Case[] {
 
 /** Returns settings that fold the first request to half of `tokens`; later requests do not reach the trigger. */
 function foldedAt(tokens: number): FoldSettings {
-  const tokenBudget = { trigger: tokens, target: tokens / 2 };
+  const tokenBudget = { triggerTokens: tokens, targetTokens: tokens / 2 };
   return { ...nothingDue, triggers: { ...nothingDue.triggers, tokenBudget } };
 }
 

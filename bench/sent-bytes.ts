@@ -24,7 +24,7 @@ type Variant = {
   readonly step: 1 | 3;
 };
 
-const smallWindow = { '*': { window: 32_000 } };
+const smallWindow = { '*': { windowTokens: 32_000 } };
 
 const variants: readonly Variant[] = [
   { name: 'chat', codec: openaiChat, model: 'gpt-4o', settings: {}, step: 1 },

@@ -6,7 +6,7 @@ import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { createLeporello } from '../src/index.ts';
 
 // In your own program, import { createLeporello } from 'leporello' and { openaiChat } from 'leporello/codecs/openai-chat'.
-const leporello = createLeporello({ models: { 'gpt-4o': { window: 8_000 } } });
+const leporello = createLeporello({ models: { 'gpt-4o': { windowTokens: 8_000 } } });
 
 const logs = Array.from(
   { length: 12 },

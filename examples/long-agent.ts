@@ -9,7 +9,7 @@ const system = 'You are a careful engineer. Take one step at a time.';
 const trajectory = await openTrajectory({
   goal: 'Move all 100 services to the new logger. Never touch the billing service.',
   // The rest of the 16,000 tokens is for system prompt, tools and reply.
-  budget: 14_000,
+  budgetTokens: 14_000,
   model: 'gpt-4o',
 });
 const counter = await loadTokenCounter('gpt-4o');

@@ -44,5 +44,5 @@ export { loadTokenCounter } from './tokens/load-counter.ts';
 export { loadModelInfo, type ModelOverrides } from './tokens/models.ts';
 export type { CountText, OwnCounter } from './tokens/own-counter.ts';
 export type { TokenCounter } from './tokens/token-counter.ts';
-export { defaultTriggers, type TriggerOptions } from './triggers/default-triggers.ts';
+export { defaultTriggers, type TriggerSettings } from './triggers/default-triggers.ts';
 export type { Demand, Trigger, TriggerState } from './triggers/trigger.ts';

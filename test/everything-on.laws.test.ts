@@ -32,7 +32,7 @@ const secret = new Uint8Array(32).fill(5);
 const minutes = 60_000;
 
 /** Settings with a window so small that these conversations reach every trigger. */
-const settings = { models: { '*': { window: 9_000 } } };
+const settings = { models: { '*': { windowTokens: 9_000 } } };
 
 const words = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),

@@ -90,7 +90,7 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
       'TrajectoryReport',
       'TrajectoryState',
       'Trigger',
-      'TriggerOptions',
+      'TriggerSettings',
       'TriggerState',
     ],
   },

@@ -115,7 +115,7 @@ describe.each(Object.entries(shapes))('in %s, a step of which', (_, shape) => {
     const whole = body([user, ...steps].join(','));
     expect(refusal(JSON.parse(whole) as JsonObject)).toBeUndefined();
     const { engine } = testEngine({
-      triggerOptions: { tokenBudget: { trigger: 1_500, target: 500, buffer: 100 } },
+      triggerOptions: { tokenBudget: { triggerTokens: 1_500, targetTokens: 500, bufferTokens: 100 } },
     });
     const prepared = await engine.prepare({ codec, body: new TextEncoder().encode(whole), tenant: 't' });
     expect(prepared.outcome.status).toBe('compacted');

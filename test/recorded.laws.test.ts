@@ -116,7 +116,7 @@ describe.skipIf(!isThere)(`recorded conversations (${isThere ? source : `${sourc
       input,
       '--format',
       flag,
-      '--window',
+      '--window-tokens',
       String(window),
       '--data',
       data,

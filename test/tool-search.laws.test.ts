@@ -159,7 +159,7 @@ const cases = Object.entries(shapes).flatMap(([format, shape]) =>
   Object.entries(shape.loads).map(([way, load]) => ({ format, way, shape, load })),
 );
 
-const triggerOptions = { tokenBudget: { trigger: 3_000, target: 1_500 } };
+const triggerOptions = { tokenBudget: { triggerTokens: 3_000, targetTokens: 1_500 } };
 const strategies = strategiesFor({ summaries: { kind: 'extractive' }, subgoals: { minActions: 0 } });
 const result = (at: number) => `file ${at}\n${'a line of it\n'.repeat(60)}`;
 

@@ -1,7 +1,7 @@
 /** Lists the rows of the ablation. Most turn off one part. Types ensure that no kind or trigger is missing; strategies come from the engine. */
 import type { Kind } from '../../src/arrival/kind.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
-import type { TriggerOptions } from '../../src/triggers/default-triggers.ts';
+import type { TriggerSettings } from '../../src/triggers/default-triggers.ts';
 import type { BenchEngine } from '../replay/policies.ts';
 
 const kinds = Object.keys({
@@ -21,12 +21,12 @@ const triggersOff = {
   messageCount: false,
   coldCache: false,
   cacheRent: false,
-} satisfies Record<keyof TriggerOptions, false>;
+} satisfies Record<keyof TriggerSettings, false>;
 
-const triggers = Object.keys(triggersOff) as readonly (keyof TriggerOptions)[];
+const triggers = Object.keys(triggersOff) as readonly (keyof TriggerSettings)[];
 
 /** Returns options that leave only these triggers on, and `mustFit`: a request must fit whatever it costs. */
-const only = (options: TriggerOptions): TriggerOptions => ({ ...triggersOff, mustFit: {}, ...options });
+const only = (options: TriggerSettings): TriggerSettings => ({ ...triggersOff, mustFit: {}, ...options });
 
 /** The first row is the default engine; the others are compared with it. */
 export const rows: readonly BenchEngine[] = [

@@ -31,11 +31,17 @@ export type CacheTtl = '5m' | '1h';
 export function benchPolicies(options: BenchOptions, counter: TokenCounter): readonly Policy[] {
   const { window } = options;
   const engines = options.engines.map(({ name, settings, withoutStrategies = [] }) => {
-    const prices = { ...pricesIn('anthropic'), ...settings.prices };
+    const usdPerMillionTokens = { ...pricesIn('anthropic'), ...settings.usdPerMillionTokens };
     const strategies = strategiesFor(settings).filter(
       (strategy) => !withoutStrategies.includes(strategy.name),
     );
-    return enginePolicy({ name, settings: { ...settings, prices }, window, counter, strategies });
+    return enginePolicy({
+      name,
+      settings: { ...settings, usdPerMillionTokens },
+      window,
+      counter,
+      strategies,
+    });
   });
   if (options.enginesOnly) return [fullContext, ...engines];
   return [

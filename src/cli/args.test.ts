@@ -65,7 +65,9 @@ describe('parseArgs', () => {
       json: false,
     });
     expect(
-      parse('compact --format anthropic --model m --window 8000 a.jsonl --out b --threshold 5 --json'),
+      parse(
+        'compact --format anthropic --model m --window-tokens 8000 a.jsonl --out b --min-result-bytes 5 --json',
+      ),
     ).toEqual({
       command: 'compact',
       file: 'a.jsonl',
@@ -75,7 +77,7 @@ describe('parseArgs', () => {
       out: 'b',
       settings: {
         file: undefined,
-        values: [{ flag: '--threshold', key: 'compressionBytesThreshold', text: '5' }],
+        values: [{ flag: '--min-result-bytes', key: 'minResultBytes', text: '5' }],
       },
       json: true,
     });
@@ -97,7 +99,7 @@ describe('parseArgs', () => {
     });
     expect(
       parse(
-        'replay a - --format gemini --window 9 --prefix 8 --limit 7 --source s --engine x={} --engine y={} --html h --config c --set port=1 --json',
+        'replay a - --format gemini --window-tokens 9 --prefix-tokens 8 --limit 7 --source s --engine x={} --engine y={} --html h --config c --set port=1 --json',
       ),
     ).toEqual({
       command: 'replay',
@@ -169,8 +171,16 @@ describe('parseArgs', () => {
       'compact a --format xml',
       '--format is xml, but must be one of auto, chat, responses, anthropic, gemini.',
     ],
-    ['compact a --window 0', '--window is 0, but must be a whole number of at least 1.'],
-    ['compact a --window 8k', '--window is 8k, but must be a whole number of at least 1.'],
+    [
+      'compact a --window 8000',
+      'compact has no flag --window. Did you mean --window-tokens? Its flags are --config, --data, --format, --help, --json, --lossless, --min-result-bytes, --model, --out, --preset, --set, --window-tokens.',
+    ],
+    [
+      'replay a --threshold 5',
+      'replay has no flag --threshold. Did you mean --min-result-bytes? Its flags are --config, --engine, --format, --help, --html, --json, --limit, --lossless, --min-result-bytes, --prefix-tokens, --preset, --set, --source, --window-tokens.',
+    ],
+    ['compact a --window-tokens 0', '--window-tokens is 0, but must be a whole number of at least 1.'],
+    ['compact a --window-tokens 8k', '--window-tokens is 8k, but must be a whole number of at least 1.'],
     ['replay', 'replay needs a file: leporello replay FILE...'],
     ['recall', 'recall needs the id of an original, as in leporello recall mem_5h8v0c2k9qtz31ax.'],
     ['recall m --lines 3..x', '--lines is 3..x, but must be a range: 10-40, 10, 100- or -20 (the last 20).'],

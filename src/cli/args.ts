@@ -5,7 +5,7 @@
 import { type ParseArgsOptionsConfig, parseArgs as parseFlags } from 'node:util';
 import { LeporelloError } from '../errors.ts';
 import { parseRange } from '../recall/read-original.ts';
-import { nearest } from '../library/checks.ts';
+import { nearest } from '../checks.ts';
 
 /** A parsed command line. */
 export type Args =
@@ -117,9 +117,9 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
   compact: {
     format: text,
     model: text,
-    window: text,
+    'window-tokens': text,
     out: text,
-    threshold: text,
+    'min-result-bytes': text,
     lossless: yes,
     preset: text,
     ...settingFlags,
@@ -137,13 +137,13 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
   },
   replay: {
     format: text,
-    window: text,
-    prefix: text,
+    'window-tokens': text,
+    'prefix-tokens': text,
     limit: text,
     source: text,
     engine: { type: 'string', multiple: true },
     html: text,
-    threshold: text,
+    'min-result-bytes': text,
     lossless: yes,
     preset: text,
     ...configFlags,
@@ -160,7 +160,7 @@ export const keyOfFlag: Readonly<Record<string, string>> = {
   'openai-url': 'openaiUrl',
   'anthropic-url': 'anthropicUrl',
   'log-level': 'logLevel',
-  threshold: 'compressionBytesThreshold',
+  'min-result-bytes': 'minResultBytes',
   lossless: 'shrinks.lossless',
   preset: 'preset',
 };
@@ -184,7 +184,7 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       file: oneOperand(given, 'a file: leporello compact FILE, or - for standard input'),
       format: formatIn(given),
       model: given.text('model'),
-      window: wholeNumber(given, 'window'),
+      window: wholeNumber(given, 'window-tokens'),
       out: given.text('out'),
       settings: settingsIn(given),
       json: given.has('json'),
@@ -227,8 +227,8 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       command: 'replay',
       files: given.operands,
       format: formatIn(given),
-      window: wholeNumber(given, 'window'),
-      prefix: wholeNumber(given, 'prefix'),
+      window: wholeNumber(given, 'window-tokens'),
+      prefix: wholeNumber(given, 'prefix-tokens'),
       limit: wholeNumber(given, 'limit'),
       source: given.text('source'),
       engines: given.texts('engine'),

@@ -22,7 +22,7 @@ Every command except help accepts --json, which prints the output as JSON.
 
 Examples
   leporello serve --port 8787
-  leporello compact body.json --window 32000 > smaller.json
+  leporello compact body.json --window-tokens 32000 > smaller.json
   leporello recall mem_5h8v0c2k9qtz31ax --lines 10-40
 
 Environment (all options: docs/configuration.md)
@@ -71,11 +71,11 @@ If the data folder cannot be used, the gateway keeps originals in memory until t
 Examples
   leporello serve
   leporello serve --port 0 --json
-  leporello serve --openai-url http://127.0.0.1:11434/v1 --set triggers.tokenBudget.trigger=60000
+  leporello serve --openai-url http://127.0.0.1:11434/v1 --set triggers.tokenBudget.triggerTokens=60000
 
 Environment
   Each option is also a variable: LEPORELLO_PORT, LEPORELLO_HOST, LEPORELLO_DATA, LEPORELLO_CONFIG,
-  LEPORELLO_TRIGGERS_TOKEN_BUDGET_TRIGGER ... See docs/configuration.md for all of them.
+  LEPORELLO_TRIGGERS_TOKEN_BUDGET_TRIGGER_TOKENS ... See docs/configuration.md for all of them.
 
 Exit codes
   0  stopped by a signal
@@ -99,8 +99,8 @@ Flags
   --model MODEL        model whose tokenizer and window are used, also if a body names another one;
                        bodies without a model use gpt-4o (chat), gpt-5 (responses),
                        claude-sonnet-4-5 (anthropic) or gemini-2.5-pro (gemini)
-  --window TOKENS      the window; default: the model's
-  --threshold BYTES    never fold tool results of fewer bytes; default 1000
+  --window-tokens N    the window; default: the model's
+  --min-result-bytes N  never fold tool results of fewer bytes; default 1000
   --lossless           leave nothing out of tool results that are compacted on arrival
   --preset NAME        fold finished sub-goals: production, debugging, long-horizon or cost
   --out FILE           write to this file, when everything is done; gzip if the name ends in .gz
@@ -113,8 +113,8 @@ Flags
 The tool read_memory is not added, because nothing would answer it. A run does not depend on earlier runs.
 
 Examples
-  leporello compact body.json --window 32000 > smaller.json
-  leporello compact runs.jsonl.gz --window 8000 --out folded.jsonl --json 2> receipts.jsonl
+  leporello compact body.json --window-tokens 32000 > smaller.json
+  leporello compact runs.jsonl.gz --window-tokens 8000 --out folded.jsonl --json 2> receipts.jsonl
   cat body.json | leporello compact - --set triggers.tokenBudget=false
 
 Environment
@@ -172,13 +172,13 @@ of requests, and what becomes of the values that the recorded calls used: see do
 
 Flags
   --format FORMAT      auto (default), chat, responses, anthropic or gemini
-  --window TOKENS      the window; default 200000
-  --prefix TOKENS      tokens of the prefix of recorded conversations; default 15000
+  --window-tokens N    the window; default 200000
+  --prefix-tokens N    tokens of the prefix of recorded conversations; default 15000
   --source NAME        only sources that begin with NAME (a field of recorded conversations, or the file name)
   --limit NUMBER       maximum number of conversations of each source
   --engine NAME=JSON   one more engine, with its own configuration instead of yours; may be repeated
   --html FILE          write a report with charts to this file
-  --threshold BYTES    never fold tool results of fewer bytes; default 1000
+  --min-result-bytes N  never fold tool results of fewer bytes; default 1000
   --lossless           leave nothing out of tool results that are compacted on arrival
   --preset NAME        fold finished sub-goals: production, debugging, long-horizon or cost
   --config FILE        configuration, JSON
@@ -190,7 +190,7 @@ Nothing is sent over the network, and nothing is stored. Tokens are counted with
 
 Examples
   leporello replay requests.jsonl --html report.html
-  leporello replay runs.jsonl.gz --engine 'early={"triggers":{"tokenBudget":{"trigger":60000,"target":9000}}}'
+  leporello replay runs.jsonl.gz --engine 'early={"triggers":{"tokenBudget":{"triggerTokens":60000}}}'
 
 Environment
   LEPORELLO_CONFIG and the other variables of docs/configuration.md.

@@ -225,7 +225,7 @@ describe('failures', () => {
     it('prevents a fold that only saves money, and the outcome says so', async () => {
       const { engine } = testEngine({
         store: failing(() => true),
-        triggerOptions: { tokenBudget: { trigger: 20_000, target: 10_000 } },
+        triggerOptions: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } },
       });
       const prepared = await ask(engine, 30);
       expect(prepared.body).toEqual(chatBody(conversation(30), { tools, model: 'gpt-4o' }));
@@ -269,7 +269,7 @@ describe('failures', () => {
       const { engine } = testEngine({
         store,
         window: 20_000,
-        triggerOptions: { tokenBudget: { trigger: 18_000, target: 10_000 } },
+        triggerOptions: { tokenBudget: { triggerTokens: 18_000, targetTokens: 10_000 } },
       });
       const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
       const ask = () => engine.prepare({ codec: openaiChat, body, tenant: 't', leftMs: () => 20 });
@@ -287,7 +287,9 @@ describe('failures', () => {
     const needed = await ask({ window: 20_000 });
     expect(needed.outcome).toEqual({ status: 'compacted' });
     expect(needed.report.tokensAfter).toBeLessThan(20_000);
-    const wished = await ask({ triggerOptions: { tokenBudget: { trigger: 20_000, target: 10_000 } } });
+    const wished = await ask({
+      triggerOptions: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } },
+    });
     expect(wished.body).toEqual(body);
     expect(wished.outcome).toEqual({
       status: 'failed',
@@ -312,7 +314,7 @@ describe('failures', () => {
 });
 
 describe('a conversation whose provider refused our edits', () => {
-  const budget = { tokenBudget: { trigger: 20_000, target: 10_000 } };
+  const budget = { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } };
   const day = 24 * 60 * 60 * 1_000;
   const request = (count: number) => ({
     codec: openaiChat,

@@ -15,7 +15,11 @@ const counter: TokenCounter = {
 };
 
 const { engine } = testEngine({
-  triggerOptions: { mustFit: false, windowFraction: false, tokenBudget: { trigger: 6_500, target: 2_500 } },
+  triggerOptions: {
+    mustFit: false,
+    windowFraction: false,
+    tokenBudget: { triggerTokens: 6_500, targetTokens: 2_500 },
+  },
   counterFor: () => Promise.resolve(counter),
   offerRecall: 'always',
   pins: { tools: [], texts: ['result 0\n', 'result 1\n'] },

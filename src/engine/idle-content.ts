@@ -128,7 +128,7 @@ function sumOf(step: readonly Message[], tokensOf: (index: number) => number): n
 
 /** Returns the tokens that stubs would save in the results of this message. */
 function idleResults(
-  { protects, compressionBytesThreshold: minBytes }: PlanInput,
+  { protects, minResultBytes: minBytes }: PlanInput,
   edited: EditedPlaces,
   { index, parts, span }: Message,
   tokensOf: (index: number) => number,
@@ -238,7 +238,7 @@ export function idleArguments(
 }
 
 function savedIn(
-  { conversation, counter, compressionBytesThreshold: minBytes }: PlanInput,
+  { conversation, counter, minResultBytes: minBytes }: PlanInput,
   message: Message,
   call: IdleCall,
 ): number {
@@ -263,7 +263,7 @@ function savedIn(
  * messages, so it is only called for large requests.
  */
 export function foldableTokens(input: PlanInput, { edits, shrinks }: Draft): number {
-  const { conversation, counter, protects, codec, compressionBytesThreshold: minBytes } = input;
+  const { conversation, counter, protects, codec, minResultBytes: minBytes } = input;
   const edited = placesEdited(edits);
   const saved = savedByMessage(shrinks);
   const remaining = remainingTokens({

@@ -20,8 +20,8 @@ function turn(at: number): readonly Step[] {
 }
 
 const settings = {
-  models: { 'gpt-4o': { window: 12_000 } },
-  triggers: { windowFraction: { trigger: 0.5, target: 0.3 } },
+  models: { 'gpt-4o': { windowTokens: 12_000 } },
+  triggers: { windowFraction: { triggerShare: 0.5, targetShare: 0.3 } },
 };
 const kept = () => ({ ...settings, store: inMemoryStore(), secret: new Uint8Array(32).fill(3) });
 

@@ -3,7 +3,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import type { TriggerOptions } from '../triggers/default-triggers.ts';
+import type { TriggerSettings } from '../triggers/default-triggers.ts';
 
 /** Counts one token for each full result, and so many for a tool. */
 const counterWith = (tool: number): TokenCounter => ({
@@ -22,7 +22,7 @@ const steps = (results: number): readonly Step[] => [
 ];
 
 /** Returns the numbers of results at which a growing conversation was folded, and the tokens of results that were left. */
-async function foldsWith(tool: number, triggerOptions: TriggerOptions, window: number) {
+async function foldsWith(tool: number, triggerOptions: TriggerSettings, window: number) {
   const { engine } = testEngine({
     window,
     triggerOptions,
@@ -41,7 +41,7 @@ async function foldsWith(tool: number, triggerOptions: TriggerOptions, window: n
 }
 
 describe('when tools take more than a budget', () => {
-  const tokenBudget = { trigger: 20_000, target: 8_000, buffer: 0 };
+  const tokenBudget = { triggerTokens: 20_000, targetTokens: 8_000, bufferTokens: 0 };
   const budget = { mustFit: false, windowFraction: false, tokenBudget } as const;
 
   it('folds are as far apart, and leave as much, as with small tools', async () => {

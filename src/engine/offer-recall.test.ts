@@ -122,7 +122,7 @@ describe('the recall tool that is always offered', () => {
 describe('a request that cannot be offered the recall tool', () => {
   const jobs = jobSteps(30);
   const withoutTools = chatBody(jobs, { model: 'gpt-4o' });
-  const triggerOptions = { tokenBudget: { trigger: 10_000, target: 5_000 } };
+  const triggerOptions = { tokenBudget: { triggerTokens: 10_000, targetTokens: 5_000 } };
   const prepare = (made: ReturnType<typeof testEngine>, body: Uint8Array) =>
     made.engine.prepare({ codec: openaiChat, body, tenant: 't' });
 

@@ -25,7 +25,7 @@ import type { Demand, FoldOnly } from '../triggers/trigger.ts';
 /** The input of a fold. */
 export type PlanInput = ShrinkInput & {
   readonly reading: ReadContext;
-  readonly compressionBytesThreshold: number;
+  readonly minResultBytes: number;
   /** True when the client keeps folded messages in its history, and offers the recall tool itself. */
   readonly isHistoryKept: boolean;
   /** True when the recall tool is offered even if there is nothing to recall. */
@@ -309,7 +309,7 @@ export function viewOf(
       !(demand.only && isElsewhere(demand.only, edit)) && codec.rules.mayEdit(conversation, edit),
     idOf: input.idOf,
     recallTool: input.recallTool?.name,
-    compressionBytesThreshold: input.compressionBytesThreshold,
+    minResultBytes: input.minResultBytes,
   };
 }
 

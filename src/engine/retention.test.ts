@@ -16,7 +16,7 @@ import { createDefaultEngine } from '../library/default-engine.ts';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 const tenant = 'local';
-const settings = { models: { '*': { window: 20_000 } }, shrinks: false } as const;
+const settings = { models: { '*': { windowTokens: 20_000 } }, shrinks: false } as const;
 const jobs = jobSteps(30);
 
 /** Opens the same store each time, as a restarted process does. */

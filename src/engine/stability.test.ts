@@ -53,7 +53,7 @@ const step: fc.Arbitrary<AgentStep> = fc.oneof(
 const bodyOf = (fixture: CodecFixture, steps: readonly AgentStep[]) =>
   fixture.body({ turns: [{ say: 'user', text: 'Begin.' }, ...steps.flat()], tools: ['run'] });
 
-const triggerOptions = { tokenBudget: { trigger: 4_000, target: 2_000, buffer: 100 } };
+const triggerOptions = { tokenBudget: { triggerTokens: 4_000, targetTokens: 2_000, bufferTokens: 100 } };
 
 describe.each(formats)('a growing conversation for $name', (codec, fixture) => {
   it('is never reported as unstable, wherever folds are made', async () => {

@@ -93,7 +93,7 @@ export function planInputFor(
     isHistoryKept,
     idOf: (original) => options.encryptedStore.idOf(tenant, original),
     recallTool,
-    compressionBytesThreshold: options.compressionBytesThreshold ?? 1_000,
+    minResultBytes: options.minResultBytes ?? 1_000,
     toolCosts,
     isTooLate: () => leftMs !== undefined && leftMs() <= 0,
     compressions: new Map(),

@@ -175,7 +175,7 @@ export function stubsSuffice(view: FoldView, growth: number): boolean {
   let saved = 0;
   let savedOfNew = 0;
   for (const { at, part, message, literal } of editableTexts(view, 'tool-result')) {
-    const isSmall = literal.length - 2 < view.compressionBytesThreshold;
+    const isSmall = literal.length - 2 < view.minResultBytes;
     // A result with several texts is counted with its first one.
     if (isSmall || at.text > 0 || view.protects.part(at.message, at.part)) continue;
     const shown = view.shrunk(at);

@@ -48,7 +48,7 @@ export type EngineOptions = SenderOptions & {
   readonly isHistoryKept?: boolean | undefined;
   readonly pins?: Pins | undefined;
   /** Tool results of fewer bytes (UTF-8) are never replaced by a stub. Default 1,000. */
-  readonly compressionBytesThreshold?: number | undefined;
+  readonly minResultBytes?: number | undefined;
   /** Asks the caller to have summaries written ahead of time (`Prepared.summary`). Default: folds use extracts or stubs. */
   readonly summaries?: SummaryAheadOptions | undefined;
   /** How many message parts are remembered, of about 200 bytes each. Default 400,000. */

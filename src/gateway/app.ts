@@ -38,7 +38,7 @@ import {
   shown,
   trueOrFalse,
   wholeNumber,
-} from '../library/checks.ts';
+} from '../checks.ts';
 import { type FoldSettings, createDefaultEngine } from '../library/default-engine.ts';
 import { foldChecks } from '../library/settings.ts';
 import { createReceiptTotals } from '../receipts/totals.ts';
@@ -244,7 +244,7 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
     urls: { ...defaultUpstreams, ...settings.urls },
     receipts: createReceiptLog(),
     totals: createReceiptTotals(),
-    prices: pricesFrom(settings.prices),
+    prices: pricesFrom(settings.usdPerMillionTokens),
     costs: createCostTracker(),
     metrics: deps.metrics,
     openMetrics: settings.openMetrics ?? isOneTenant(settings.tenant),

@@ -20,7 +20,7 @@ export async function warmUp(model: string): Promise<readonly Outcome['status'][
       store: inMemoryStore(),
       secret: new Uint8Array(32),
     });
-    const engine = createDefaultEngine({ models: { '*': { window: 24_000 } } }, encryptedStore);
+    const engine = createDefaultEngine({ models: { '*': { windowTokens: 24_000 } } }, encryptedStore);
     for (const { path, body } of formatsFor(model)) {
       const route = routeOf('POST', path, [], defaultUpstreams);
       if (route.kind !== 'model') continue;

@@ -66,7 +66,7 @@ describe('requests of one engine at once', () => {
   it('are sent the same bytes when they are the same request, even if one has no time left to fold', async () => {
     const engine = engineOn(await sqliteStore({ file: newFile() }), {
       shrinks: false,
-      triggers: { tokenBudget: { trigger: 8_200, target: 4_000, buffer: 0 } },
+      triggers: { tokenBudget: { triggerTokens: 8_200, targetTokens: 4_000, bufferTokens: 0 } },
     });
     const request = requestOf([
       { user: 'Read.' },
@@ -83,7 +83,7 @@ describe('requests of one engine at once', () => {
 describe('a branch that was sent without a fold', () => {
   const settings: FoldSettings = {
     shrinks: false,
-    triggers: { tokenBudget: { trigger: 8_200, target: 4_000, buffer: 0 } },
+    triggers: { tokenBudget: { triggerTokens: 8_200, targetTokens: 4_000, bufferTokens: 0 } },
   };
   const base: readonly Step[] = [{ user: 'Read.' }, ...Array.from({ length: 7 }, (_, at) => call(`n${at}_`))];
   const sent = requestOf([...base, { assistant: 'Small.' }, { user: 'Next.' }]);

@@ -25,13 +25,13 @@ import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
 import { loadCatalog } from '../tokens/catalog.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, type ModelOverrides, loadModelInfo } from '../tokens/models.ts';
-import { type TriggerOptions, defaultTriggers } from '../triggers/default-triggers.ts';
+import { type TriggerSettings, defaultTriggers } from '../triggers/default-triggers.ts';
 
 /** The settings of folding. Each has a default. */
 export type FoldSettings = {
-  readonly triggers?: TriggerOptions;
+  readonly triggers?: TriggerSettings;
   /** Tool results of fewer bytes (UTF-8) are never replaced by a stub. Default 1,000. */
-  readonly compressionBytesThreshold?: number;
+  readonly minResultBytes?: number;
   readonly pins?: Partial<Pins>;
   /** How tool results are made smaller on arrival; `false` leaves them unchanged. Default: without loss, except for large ones. */
   readonly shrinks?: Partial<ShrinkSettings> | false;
@@ -45,8 +45,8 @@ export type FoldSettings = {
   readonly models?: ModelOverrides;
   /** `observe` changes nothing and only reports what folding would send. Default `fold`. */
   readonly mode?: EngineMode;
-  /** USD per million tokens by model name or glob, in addition to the catalog. Folds that only save money depend on it. */
-  readonly prices?: PriceOverrides;
+  /** Prices by model name or glob, in addition to the catalog. Folds that only save money depend on it. */
+  readonly usdPerMillionTokens?: PriceOverrides;
   /** Sets cache marks for clients that set none, when they pay off. Default true. */
   readonly cacheMarks?: boolean;
   /** Calibrates token counts by the usage that providers report; `false` turns it off. Default: with the usual bounds. */
@@ -78,7 +78,7 @@ export function createDefaultEngine(
   const { clock = Date.now, strategies = strategiesFor(settings), isHistoryKept } = others;
   const { keptReplies = createKeptReplies({ encryptedStore, ttlMs: settings.memoryTtlMs, clock }) } = others;
   const models = settings.models ?? {};
-  const factsFor = modelFacts(models, settings.prices);
+  const factsFor = modelFacts(models, settings.usdPerMillionTokens);
   return createEngine({
     encryptedStore,
     foldStore: createFoldStore({ encryptedStore, ttlMs: settings.memoryTtlMs }),
@@ -100,7 +100,7 @@ export function createDefaultEngine(
     offerRecall: settings.offerRecall,
     isHistoryKept,
     pins: { tools: settings.pins?.tools ?? [], texts: settings.pins?.texts ?? [] },
-    compressionBytesThreshold: settings.compressionBytesThreshold,
+    minResultBytes: settings.minResultBytes,
   });
 }
 

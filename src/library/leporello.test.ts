@@ -14,7 +14,7 @@ const steps: readonly Step[] = [
   ...Array.from({ length: 30 }, (_, job): Step => ({ calls: [{ name: 'run', result: log(job) }] })),
 ];
 const body = chatBody(steps, { tools: ['run'], model: 'gpt-4o' });
-const settings = { models: { 'gpt-4o': { window: 20_000 } } };
+const settings = { models: { 'gpt-4o': { windowTokens: 20_000 } } };
 const secret = new Uint8Array(32).fill(3);
 
 describe('Leporello in process', () => {
@@ -37,7 +37,7 @@ describe('Leporello in process', () => {
 
   it('folds sub-goals by a preset, which other settings override, and does not fold short tasks', async () => {
     const recordsOf = async (change: FoldSettings, request = body) => {
-      const leporello = createLeporello({ models: { 'gpt-4o': { window: 3_000 } }, ...change });
+      const leporello = createLeporello({ models: { 'gpt-4o': { windowTokens: 3_000 } }, ...change });
       const { report } = await leporello.prepare({ codec: openaiChat, body: request });
       return report.compressions.map(({ level, target }) => `${level} ${target}`);
     };
@@ -92,7 +92,7 @@ describe('Leporello in process', () => {
       image: () => 1_000,
       overhead: { message: 4, tool: 0, request: 3 },
     };
-    const models = { 'gpt-*': { window: 200_000, tokenizer: bytes } };
+    const models = { 'gpt-*': { windowTokens: 200_000, tokenizer: bytes } };
     const asked = { codec: openaiChat, body };
     const seen = async (calibration: Calibration | false) => {
       const leporello = createLeporello({
@@ -127,7 +127,7 @@ describe("the user's counter", () => {
     triggers: { cacheRent: false },
   } as const;
   const prepared = async (tokenizer: OwnCounter, window = 200_000) => {
-    const leporello = createLeporello({ ...uncut, models: { 'gpt-*': { window, tokenizer } } });
+    const leporello = createLeporello({ ...uncut, models: { 'gpt-*': { windowTokens: window, tokenizer } } });
     return leporello.prepare({ codec: openaiChat, body });
   };
 
@@ -142,7 +142,7 @@ describe("the user's counter", () => {
     const leporello = createLeporello({
       models: {
         'gpt-*': {
-          window: 200_000,
+          windowTokens: 200_000,
           tokenizer: async (text) => {
             asked.push(text);
             return later(text);
@@ -219,7 +219,7 @@ describe('a store that hangs', () => {
     const leporello = createLeporello({
       shrinks: false,
       offerRecall: 'with-fold',
-      triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } },
+      triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } },
       storeDeadlineMs: 5,
       store: { ...inMemoryStore(), ...everything },
       secret,

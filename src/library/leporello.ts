@@ -8,7 +8,7 @@ import {
   compressResult,
 } from './compress-result.ts';
 import { type FoldSettings, createDefaultEngine } from './default-engine.ts';
-import { checkSettings, object, secret as secretValue, shown, thingWith } from './checks.ts';
+import { checkSettings, object, secret as secretValue, shown, thingWith } from '../checks.ts';
 import { foldChecks } from './settings.ts';
 import { recallToolFor, resolveRecall } from '../recall/tool.ts';
 import { checkedTenant, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';

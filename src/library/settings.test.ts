@@ -14,7 +14,7 @@ type WrongSettings = Readonly<Record<string, unknown>>;
 const counterWords =
   '{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
 const optionsThere =
-  'Known options: triggers, compressionBytesThreshold, pins, shrinks, summaries, preset, subgoals, models, mode, prices, cacheMarks, calibration, offerRecall, memoryTtlMs, storeDeadlineMs, store, secret.';
+  'Known options: triggers, minResultBytes, pins, shrinks, summaries, preset, subgoals, models, mode, usdPerMillionTokens, cacheMarks, calibration, offerRecall, memoryTtlMs, storeDeadlineMs, store, secret.';
 const withTokenizer = (tokenizer: unknown): WrongSettings => ({ models: { 'my-*': { tokenizer } } });
 
 const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = [
@@ -34,35 +34,35 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
   ],
   [
     { triggers: { tokenBudget: true } },
-    'triggers.tokenBudget is true, but must be false or an object with trigger, target and buffer.',
+    'triggers.tokenBudget is true, but must be false or an object with triggerTokens, targetTokens and bufferTokens.',
   ],
   [
-    { triggers: { tokenBudget: { trigger: -1 } } },
-    'triggers.tokenBudget.trigger is -1, but must be a whole number of at least 2.',
+    { triggers: { tokenBudget: { triggerTokens: -1 } } },
+    'triggers.tokenBudget.triggerTokens is -1, but must be a whole number of at least 2.',
   ],
   [
-    { triggers: { tokenBudget: { target: Number.NaN } } },
-    'triggers.tokenBudget.target is NaN, but must be a whole number of at least 1.',
+    { triggers: { tokenBudget: { targetTokens: Number.NaN } } },
+    'triggers.tokenBudget.targetTokens is NaN, but must be a whole number of at least 1.',
   ],
   [
-    { triggers: { tokenBudget: { target: 200_000 } } },
-    'tokenBudget.target is 200000, but must be a whole number from 1 to 108999 (less than tokenBudget.trigger minus tokenBudget.buffer).',
+    { triggers: { tokenBudget: { targetTokens: 200_000 } } },
+    'tokenBudget.targetTokens is 200000, but must be below 109000 (tokenBudget.triggerTokens minus tokenBudget.bufferTokens).',
   ],
   [
-    { triggers: { windowFraction: { trigger: 1.5 } } },
-    'triggers.windowFraction.trigger is 1.5, but must be a number above 0 and at most 1.',
+    { triggers: { windowFraction: { triggerShare: 1.5 } } },
+    'triggers.windowFraction.triggerShare is 1.5, but must be a number above 0 and at most 1.',
   ],
   [
-    { triggers: { windowFraction: { target: 0.9 } } },
-    'windowFraction.target is 0.9, but must be a number above 0 and below 0.85 (windowFraction.trigger).',
+    { triggers: { windowFraction: { targetShare: 0.9 } } },
+    'windowFraction.targetShare is 0.9, but must be below 0.85 (windowFraction.triggerShare).',
   ],
   [
-    { triggers: { mustFit: { target: 1 } } },
-    'triggers.mustFit.target is 1, but must be a number above 0 and below 1.',
+    { triggers: { mustFit: { targetShare: 1 } } },
+    'triggers.mustFit.targetShare is 1, but must be a number above 0 and below 1.',
   ],
   [
-    { triggers: { messageCount: { target: 2.5 } } },
-    'triggers.messageCount.target is 2.5, but must be a whole number of at least 1.',
+    { triggers: { messageCount: { targetMessages: 2.5 } } },
+    'triggers.messageCount.targetMessages is 2.5, but must be a whole number of at least 1.',
   ],
   [
     { triggers: { coldCache: { idleMs: -1 } } },
@@ -72,10 +72,7 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
     { triggers: { cacheRent: { minPayback: Number.POSITIVE_INFINITY } } },
     'triggers.cacheRent.minPayback is Infinity, but must be a number of at least 0.',
   ],
-  [
-    { compressionBytesThreshold: -1 },
-    'compressionBytesThreshold is -1, but must be a whole number of at least 0.',
-  ],
+  [{ minResultBytes: -1 }, 'minResultBytes is -1, but must be a whole number of at least 0.'],
   [{ pins: { tools: 'read' } }, 'pins.tools is "read", but must be a list of names of tools.'],
   [{ pins: { texts: [''] } }, 'pins.texts is [""], but must be a list of texts of at least one character.'],
   [
@@ -112,15 +109,15 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
   [{ subgoals: { levels: 'never' } }, 'subgoals.levels is "never", but must be "always" or "as-needed".'],
   [
     { models: [] },
-    'models is [], but must be an object by model name or glob, such as { "my-*": { window: 32000 } }.',
+    'models is [], but must be an object by model name or glob, such as { "my-*": { windowTokens: 32000 } }.',
   ],
   [
-    { models: { 'my-*': { windows: 8_000 } } },
-    'models["my-*"].windows is not an option. Did you mean models["my-*"].window? Known options: window, maxInput, maxOutput, tokenizer, cacheKeptMs.',
+    { models: { 'my-*': { window: 8_000 } } },
+    'models["my-*"].window is not an option. Did you mean models["my-*"].windowTokens? Known options: windowTokens, maxInputTokens, maxOutputTokens, tokenizer, cacheKeptMs.',
   ],
   [
-    { models: { 'my-*': { window: 0 } } },
-    'models["my-*"].window is 0, but must be a whole number of at least 1.',
+    { models: { 'my-*': { windowTokens: 0 } } },
+    'models["my-*"].windowTokens is 0, but must be a whole number of at least 1.',
   ],
   [
     { models: { 'my-*': { cacheKeptMs: '5m' } } },
@@ -169,10 +166,13 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
     `models["my-*"].tokenizer is a function, which throws for the text "a": not loaded yet: give ${counterWords}.`,
   ],
   [{ mode: 'off' }, 'mode is "off", but must be "fold" or "observe".'],
-  [{ prices: { 'my-*': { input: -1 } } }, 'prices["my-*"].input is -1, but must be a number of at least 0.'],
   [
-    { prices: { 'my-*': { in: 1 } } },
-    'prices["my-*"].in is not an option. Known options: input, cacheRead, cacheWrite, cacheWriteLong, output.',
+    { usdPerMillionTokens: { 'my-*': { input: -1 } } },
+    'usdPerMillionTokens["my-*"].input is -1, but must be a number of at least 0.',
+  ],
+  [
+    { usdPerMillionTokens: { 'my-*': { in: 1 } } },
+    'usdPerMillionTokens["my-*"].in is not an option. Known options: input, cacheRead, cacheWrite, cacheWriteLong, output.',
   ],
   [{ cacheMarks: 'yes' }, 'cacheMarks is "yes", but must be true or false.'],
   [
@@ -251,14 +251,14 @@ describe('settings that are allowed', () => {
   it('include every setting', () => {
     const all: Required<LeporelloOptions> = {
       triggers: {
-        mustFit: { target: 0.5, mark: 0.9 },
-        windowFraction: { trigger: 1, target: 0.5 },
+        mustFit: { targetShare: 0.5, markShare: 0.9 },
+        windowFraction: { triggerShare: 1, targetShare: 0.5 },
         tokenBudget: false,
-        messageCount: { target: 20, buffer: 5 },
+        messageCount: { targetMessages: 20, bufferMessages: 5 },
         coldCache: { idleMs: 0, keepForRequests: 0, keepStepsForRequests: 0, minTokens: 0.5 },
         cacheRent: { keepForRequests: undefined, keepStepsForRequests: 0, minTokens: 0, minPayback: 0 },
       },
-      compressionBytesThreshold: 0,
+      minResultBytes: 0,
       pins: { tools: ['read'] },
       shrinks: { lossless: true, lineNumbers: 'every-fifth', repeats: false, without: ['json'] },
       summaries: { kind: 'model', maxTokens: 500, model: 'small', deadlineMs: 500 },
@@ -268,16 +268,18 @@ describe('settings that are allowed', () => {
         'a-*': { tokenizer: { encoding: 'cl100k_base', estimate: { factor: 1.1, splitDigits: true } } },
         'b-*': {
           tokenizer: (text) => text.length / 4,
-          window: 1_000,
-          maxInput: 1,
-          maxOutput: 1,
+          windowTokens: 1_000,
+          maxInputTokens: 1,
+          maxOutputTokens: 1,
           cacheKeptMs: 0,
         },
         'c-*': { tokenizer: async (text) => Promise.resolve(text.length) },
         'd-*': { tokenizer: { name: 'mine', count: (text) => text.length, overhead: { message: 4 } } },
       },
       mode: 'observe',
-      prices: { 'a-*': { input: 0, cacheRead: 0.1, cacheWrite: 1, cacheWriteLong: 2, output: 5 } },
+      usdPerMillionTokens: {
+        'a-*': { input: 0, cacheRead: 0.1, cacheWrite: 1, cacheWriteLong: 2, output: 5 },
+      },
       cacheMarks: false,
       calibration: createCalibration(),
       offerRecall: 'never',

@@ -5,7 +5,6 @@ import {
   type Check,
   type Checks,
   allowed,
-  fraction,
   isText,
   listOf,
   numberFrom,
@@ -19,7 +18,7 @@ import {
   thingWith,
   trueOrFalse,
   wholeNumber,
-} from './checks.ts';
+} from '../checks.ts';
 import type { FoldSettings } from './default-engine.ts';
 import { presetNames } from '../outline/levels.ts';
 import type { Price } from '../receipts/prices.ts';
@@ -28,37 +27,21 @@ import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import { tokenizerWords, whyNoTokenizer } from '../tokens/load-counter.ts';
 import type { ModelOverride } from '../tokens/models.ts';
-import type { CacheRentOptions } from '../triggers/cache-rent.ts';
-import type { ColdCacheOptions } from '../triggers/cold-cache.ts';
-import type { TriggerOptions } from '../triggers/default-triggers.ts';
-import type { MessageCountOptions } from '../triggers/message-count.ts';
-import type { MustFitOptions } from '../triggers/must-fit.ts';
-import type { TokenBudgetOptions } from '../triggers/token-budget.ts';
-import type { WindowFractionOptions } from '../triggers/window-fraction.ts';
+import { cacheRentCheck } from '../triggers/cache-rent.ts';
+import { coldCacheCheck } from '../triggers/cold-cache.ts';
+import type { TriggerSettings } from '../triggers/default-triggers.ts';
+import { messageCountCheck } from '../triggers/message-count.ts';
+import { mustFitCheck } from '../triggers/must-fit.ts';
+import { tokenBudgetCheck } from '../triggers/token-budget.ts';
+import { windowFractionCheck } from '../triggers/window-fraction.ts';
 
-const triggers = object<TriggerOptions>({
-  mustFit: offOr(object<MustFitOptions>({ target: fraction({ isWhole: false }), mark: fraction() })),
-  windowFraction: offOr(object<WindowFractionOptions>({ trigger: fraction(), target: fraction() })),
-  tokenBudget: offOr(
-    object<TokenBudgetOptions>({ trigger: wholeNumber(2), target: wholeNumber(1), buffer: wholeNumber(0) }),
-  ),
-  messageCount: offOr(object<MessageCountOptions>({ target: wholeNumber(1), buffer: wholeNumber(1) })),
-  coldCache: offOr(
-    object<ColdCacheOptions>({
-      idleMs: numberFrom(0),
-      keepForRequests: wholeNumber(0),
-      keepStepsForRequests: wholeNumber(0),
-      minTokens: numberFrom(0),
-    }),
-  ),
-  cacheRent: offOr(
-    object<CacheRentOptions>({
-      keepForRequests: wholeNumber(0),
-      keepStepsForRequests: wholeNumber(0),
-      minTokens: numberFrom(0),
-      minPayback: numberFrom(0),
-    }),
-  ),
+const triggers = object<TriggerSettings>({
+  mustFit: offOr(mustFitCheck),
+  windowFraction: offOr(windowFractionCheck),
+  tokenBudget: offOr(tokenBudgetCheck),
+  messageCount: offOr(messageCountCheck),
+  coldCache: offOr(coldCacheCheck),
+  cacheRent: offOr(cacheRentCheck),
 });
 
 const kinds: Readonly<Record<NonNullable<ShrinkOptions['without']>[number], true>> = {
@@ -109,9 +92,9 @@ const tokenizer: Check = (value, path) => {
 };
 
 const model = object<ModelOverride>({
-  window: wholeNumber(1),
-  maxInput: wholeNumber(1),
-  maxOutput: wholeNumber(1),
+  windowTokens: wholeNumber(1),
+  maxInputTokens: wholeNumber(1),
+  maxOutputTokens: wholeNumber(1),
   tokenizer,
   cacheKeptMs: numberFrom(0),
 });
@@ -121,7 +104,7 @@ const usd = numberFrom(0);
 /** The settings that the library and the gateway share. */
 export const foldChecks: Checks<FoldSettings> = {
   triggers,
-  compressionBytesThreshold: wholeNumber(0),
+  minResultBytes: wholeNumber(0),
   pins: object<Pins>({
     tools: listOf('names of tools', isText),
     texts: listOf('texts of at least one character', isText),
@@ -130,9 +113,9 @@ export const foldChecks: Checks<FoldSettings> = {
   summaries: offOr(summaries),
   preset,
   subgoals: offOr(subgoals),
-  models: recordOf('an object by model name or glob, such as { "my-*": { window: 32000 } }', model),
+  models: recordOf('an object by model name or glob, such as { "my-*": { windowTokens: 32000 } }', model),
   mode: oneOf('fold', 'observe'),
-  prices: recordOf(
+  usdPerMillionTokens: recordOf(
     'an object by model name or glob, such as { "my-*": { input: 1, output: 5 } }',
     object<Price>({ input: usd, cacheRead: usd, cacheWrite: usd, cacheWriteLong: usd, output: usd }),
   ),

@@ -122,7 +122,7 @@ const secret: Uint8Array = new Uint8Array(32).fill(1);
 /** Runs the engine as users get it, with a new store for each conversation. Opening a conversation throws `bad-config` for settings out of range. */
 export function enginePolicy(options: EnginePolicyOptions): Policy {
   const { name, settings, window, counter, strategies } = options;
-  const models = { ...settings.models, '*': { window, tokenizer: counter } };
+  const models = { ...settings.models, '*': { windowTokens: window, tokenizer: counter } };
   return {
     name,
     hasMemory: true,

@@ -54,8 +54,8 @@ const options = { window: 10_000 };
 const engine = enginePolicy({
   name: 'engine',
   settings: {
-    triggers: { tokenBudget: { trigger: 8_000, target: 5_500, buffer: 0 } },
-    compressionBytesThreshold: 100,
+    triggers: { tokenBudget: { triggerTokens: 8_000, targetTokens: 5_500, bufferTokens: 0 } },
+    minResultBytes: 100,
   },
   window: 10_000,
   counter: characters,
@@ -93,11 +93,11 @@ describe('play', () => {
     const warm = await play(recording, fullContext, options);
     const { tally, contexts } = await play(cold, fullContext, options);
     expect(tally.tokens.written - warm.tally.tokens.written).toBe(contexts[3]);
-    const prices = { priced: { input: 1, cacheRead: 0.000_1, cacheWrite: 1.25, output: 5 } };
+    const usdPerMillionTokens = { priced: { input: 1, cacheRead: 0.000_1, cacheWrite: 1.25, output: 5 } };
     const settings = {
       triggers: { coldCache: { keepForRequests: 1, minTokens: 100 } },
-      compressionBytesThreshold: 100,
-      prices,
+      minResultBytes: 100,
+      usdPerMillionTokens,
     };
     const patient = enginePolicy({ name: 'patient', settings, window: 10_000, counter: characters });
     const never = await play(readRecording(source, characters), patient, options);
@@ -153,8 +153,8 @@ describe('play', () => {
     const silent = enginePolicy({
       name: 'silent',
       settings: {
-        triggers: { tokenBudget: { trigger: 7_000, target: 5_500, buffer: 0 } },
-        compressionBytesThreshold: 100,
+        triggers: { tokenBudget: { triggerTokens: 7_000, targetTokens: 5_500, bufferTokens: 0 } },
+        minResultBytes: 100,
         offerRecall: 'never',
       },
       window: 10_000,

@@ -53,7 +53,7 @@ function listsOf(view: FoldView): readonly Listed[] {
 
 function isCandidate(view: FoldView, { at, part, literal }: EditableText): boolean {
   return (
-    literal.length - 2 >= view.compressionBytesThreshold &&
+    literal.length - 2 >= view.minResultBytes &&
     !(part.type === 'tool-result' && part.isError === true) &&
     !view.protects.part(at.message, at.part) &&
     !view.protects.recalled(at.message, at.part)

@@ -146,7 +146,10 @@ const idsIn = (text: string) => text.match(/mem_[0-9a-z]{16}/g) ?? [];
 describe('a fold of sub-goals', () => {
   const options = {
     strategies: strategiesFor({ subgoals: { levels: 'always' } }),
-    triggerOptions: { windowFraction: false as const, tokenBudget: { trigger: 12_000, target: 6_000 } },
+    triggerOptions: {
+      windowFraction: false as const,
+      tokenBudget: { triggerTokens: 12_000, targetTokens: 6_000 },
+    },
   };
 
   it('makes phases of sub-goals and overviews of phases, and every message can be recalled level by level', async () => {

@@ -15,7 +15,7 @@ function propose(view: FoldView): readonly Edit[] {
     if (saved >= view.excess.amount) break;
     if (!isCandidate(view, slot)) continue;
     const text = slot.text();
-    if (byteLength(text) < view.compressionBytesThreshold) continue;
+    if (byteLength(text) < view.minResultBytes) continue;
     const memory = view.idOf(slot.literal);
     const stub = resultStub({ text, memory, recallTool: view.recallTool });
     const gain = view.measure.text(view.shrunk(slot.at) ?? text) - view.measure.text(stub);
@@ -30,7 +30,7 @@ function propose(view: FoldView): readonly Edit[] {
 /** True if a text may be offloaded. Most small texts are recognized by their literal, which is never shorter than the text. */
 function isCandidate(view: FoldView, slot: EditableText): boolean {
   return (
-    slot.literal.length - 2 >= view.compressionBytesThreshold &&
+    slot.literal.length - 2 >= view.minResultBytes &&
     !view.protects.message(slot.at.message) &&
     !view.protects.part(slot.at.message, slot.at.part) &&
     !view.protects.recalled(slot.at.message, slot.at.part)

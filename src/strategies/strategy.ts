@@ -51,7 +51,7 @@ export type FoldView = {
   /** Name of the recall tool; undefined if this request cannot offer it. */
   readonly recallTool: string | undefined;
   /** Smaller results, in UTF-8 bytes, are never offloaded. */
-  readonly compressionBytesThreshold: number;
+  readonly minResultBytes: number;
 };
 
 /** Token counts, remembered. */

@@ -50,7 +50,7 @@ function stub(view: FoldView, place: PartPlace): { readonly edit: Edit; readonly
   const message = conversation.messages[place.message]!;
   const call: Part = message.parts[place.part]!;
   if (call.type !== 'tool-call') return undefined;
-  const long = longArguments(conversation, message, call, view.compressionBytesThreshold);
+  const long = longArguments(conversation, message, call, view.minResultBytes);
   if (!long) return undefined;
   const memory = view.idOf(bytesOf(conversation.body, message, call.input));
   let gain = 0;

@@ -192,7 +192,7 @@ function prepare(engine: Engine, conversation: readonly Step[]) {
 
 const options = {
   strategies: strategiesFor({ summaries: { kind: 'extractive' } }),
-  triggerOptions: { tokenBudget: { trigger: 20_000, target: 2_000 } },
+  triggerOptions: { tokenBudget: { triggerTokens: 20_000, targetTokens: 2_000 } },
 };
 
 type Sent = { readonly messages: readonly { readonly role: string; readonly content: unknown }[] };

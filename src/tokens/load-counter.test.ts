@@ -44,7 +44,7 @@ describe('loadTokenCounter', () => {
     const overrides = {
       '*': { tokenizer: { encoding: 'cl100k_base', estimate: { factor: 1.5 } } },
       'my-*': { tokenizer: own },
-      'my-exact': { window: 1_000 },
+      'my-exact': { windowTokens: 1_000 },
     } as const;
     const { name, exact, overhead, ...counter } = await loadTokenCounter('my-model', overrides);
     expect({ name, exact, overhead }).toEqual({ name: 'words', exact: true, overhead: own.overhead });

@@ -37,9 +37,12 @@ export type ModelInfo = {
 
 /** A user's settings of a model. `tokenizer` may be a counter of their own: a function, or an object with one. */
 export type ModelOverride = {
-  readonly window?: number;
-  readonly maxInput?: number;
-  readonly maxOutput?: number;
+  /** Tokens of prompt and reply together. */
+  readonly windowTokens?: number;
+  /** Tokens of the longest prompt. */
+  readonly maxInputTokens?: number;
+  /** Tokens of the longest reply. */
+  readonly maxOutputTokens?: number;
   readonly tokenizer?: Tokenizer | OwnCounter;
   readonly cacheKeptMs?: number;
 };
@@ -62,14 +65,15 @@ export async function loadModelInfo(
   const name = model ?? '';
   const said = bestMatch(name, overrides) ?? {};
   const known = bestMatch(name, limits) ?? {};
-  const window = said.window ?? catalog.windowOf(name) ?? known.window;
+  const window = said.windowTokens ?? catalog.windowOf(name) ?? known.window;
   const reply = known.replyOnly;
   // A window set by the user is not divided by us.
-  const split = said.window === undefined && window !== undefined && reply !== undefined && reply < window;
+  const split =
+    said.windowTokens === undefined && window !== undefined && reply !== undefined && reply < window;
   return {
     window,
-    maxInput: said.maxInput ?? (split ? window - reply : undefined),
-    maxOutput: said.maxOutput ?? reply,
+    maxInput: said.maxInputTokens ?? (split ? window - reply : undefined),
+    maxOutput: said.maxOutputTokens ?? reply,
     tokenizer: said.tokenizer ?? tokenizerOf(model),
     costs: costsOf(model),
     cacheKeptMs: said.cacheKeptMs ?? bestMatch(name, cacheKeptMs) ?? unknownKeptMs,

@@ -51,8 +51,8 @@ const options: fc.Arbitrary<HierarchyOptions> = fc.record({
   ratio: fc.option(fc.oneof(fc.constant('adaptive' as const), fc.integer({ min: 2, max: 15 })), {
     nil: undefined,
   }),
-  budget: fc.integer({ min: 1_000, max: 6_000 }),
-  newest: fc.constantFrom(0, 0.25, 0.6),
+  budgetTokens: fc.integer({ min: 1_000, max: 6_000 }),
+  newestShare: fc.constantFrom(0, 0.25, 0.6),
   minActions: fc.constantFrom(0, 20),
 });
 
@@ -111,9 +111,9 @@ describe('the context', () => {
           await take(trajectory, one);
           const { messages, text, tokens } = trajectory.context();
           const counted = messages.map(({ content }) => counter.count(content) + counter.overhead.message);
-          expect(counted.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(settings.budget!);
-          expect(counter.count(text)).toBeLessThanOrEqual(settings.budget!);
-          expect(tokens).toBeLessThanOrEqual(settings.budget!);
+          expect(counted.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(settings.budgetTokens!);
+          expect(counter.count(text)).toBeLessThanOrEqual(settings.budgetTokens!);
+          expect(tokens).toBeLessThanOrEqual(settings.budgetTokens!);
           const sides = messages.map(({ role }) => role);
           expect(sides).toEqual(sides.map((_, at) => (at % 2 === 0 ? 'user' : 'assistant')));
           expect(sides.length % 2).toBe(1);
@@ -137,7 +137,7 @@ describe('the context', () => {
         for (const one of all) {
           if (one.do === 'add') given.set(trajectory.addAction(one.action), one.action);
           else await take(trajectory, one);
-          expect(trajectory.context().tokens).toBeLessThanOrEqual(settings.budget!);
+          expect(trajectory.context().tokens).toBeLessThanOrEqual(settings.budgetTokens!);
         }
         await trajectory.settled();
         for (const [id, action] of given) {

@@ -40,7 +40,10 @@ function told(
   pressing: boolean,
   waiting = true,
 ): string {
-  const work = nextWork(state, settingsFrom({ preset, budget: 10_000 }), { context: pressing, waiting });
+  const work = nextWork(state, settingsFrom({ preset, budgetTokens: 10_000 }), {
+    context: pressing,
+    waiting,
+  });
   if (work === undefined) return 'nothing';
   if (work.kind === 'part') return `part ${work.length}`;
   const ids = work.of.map(({ id }) => id).join(' ');

@@ -73,9 +73,9 @@ export type HierarchyOptions = {
   /** Whether ten sub-goals become a phase, and five phases an overview, always, or only if the budget needs it. */
   readonly levels?: 'always' | 'as-needed' | undefined;
   /** Maximum tokens of `context()`. At least 1,000; default 16,000. */
-  readonly budget?: number | undefined;
+  readonly budgetTokens?: number | undefined;
   /** Share of the budget, 0 to 0.6, for the newest finished sub-goals in full: recently read facts are likely to be used next. */
-  readonly newest?: number | undefined;
+  readonly newestShare?: number | undefined;
   /** Tasks with fewer actions are not folded as long as they are under the budget. Default 20. */
   readonly minActions?: number | undefined;
 };
@@ -91,11 +91,11 @@ const newestBy: Readonly<Record<Preset, number>> = {
 
 /** Returns the settings. Throws `bad-config` for options out of range. */
 export function settingsFrom(options: HierarchyOptions): TrajectorySettings {
-  const { preset = 'production', budget = 16_000 } = options;
+  const { preset = 'production', budgetTokens: budget = 16_000 } = options;
   const hardness = compressionLevelOf(preset, options, "The trajectory's");
-  const { newest = newestBy[preset] } = options;
-  if (!(budget >= 1_000)) throw bad(`budget ${budget} is too small: use at least 1000 tokens`);
-  if (!(newest >= 0 && newest <= 0.6)) throw bad(`newest ${newest} is out of range: use 0 to 0.6`);
+  const { newestShare: newest = newestBy[preset] } = options;
+  if (!(budget >= 1_000)) throw bad(`budgetTokens ${budget} is too small: use at least 1000 tokens`);
+  if (!(newest >= 0 && newest <= 0.6)) throw bad(`newestShare ${newest} is out of range: use 0 to 0.6`);
   return { ...hardness, budget, newest };
 }
 

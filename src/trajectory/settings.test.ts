@@ -22,8 +22,8 @@ describe('presets', () => {
         preset: 'cost',
         ratio: 'adaptive',
         levels: 'always',
-        newest: 0.1,
-        budget: 4_000,
+        newestShare: 0.1,
+        budgetTokens: 4_000,
         minActions: 0,
       }),
     ).toEqual({ ratio: 'adaptive', levels: 'always', newest: 0.1, budget: 4_000, minActions: 0 });
@@ -38,8 +38,8 @@ describe('options out of range', () => {
     ],
     [{ ratio: 16 }, 'ratio 16 is out of range: use 1.5 to 15, or "adaptive".'],
     [{ ratio: Number.NaN }, 'ratio NaN is out of range: use 1.5 to 15, or "adaptive".'],
-    [{ budget: 999 }, 'budget 999 is too small: use at least 1000 tokens.'],
-    [{ newest: 0.7 }, 'newest 0.7 is out of range: use 0 to 0.6.'],
+    [{ budgetTokens: 999 }, 'budgetTokens 999 is too small: use at least 1000 tokens.'],
+    [{ newestShare: 0.7 }, 'newestShare 0.7 is out of range: use 0 to 0.6.'],
     [{ minActions: -1 }, 'minActions -1 is out of range: use 0 or more.'],
   ])('%j', (options, message) => {
     expect(() => settingsFrom(options)).toThrow(

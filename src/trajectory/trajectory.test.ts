@@ -85,7 +85,7 @@ describe('a finished sub-goal', () => {
   });
 
   it('stays complete while it is among the newest, and many are folded at once', async () => {
-    const trajectory = await openScene({ summarizer: listing, budget: 4_000, newest: 0.5 });
+    const trajectory = await openScene({ summarizer: listing, budgetTokens: 4_000, newestShare: 0.5 });
     const kinds: string[] = [];
     for (let at = 1; at <= 7; at++) {
       await work(trajectory, `part${at}`, 3);
@@ -144,7 +144,7 @@ describe('levels', () => {
   });
 
   it('are made only for the budget if they are as needed', async () => {
-    const trajectory = await openScene({ preset: 'production', summarizer: listing, budget: 1_500 });
+    const trajectory = await openScene({ preset: 'production', summarizer: listing, budgetTokens: 1_500 });
     for (let at = 1; at <= 12; at++) await work(trajectory, `part${at}`, 3);
     expect(
       trajectory
@@ -188,7 +188,7 @@ describe('levels', () => {
 
 describe('an action', () => {
   it('that is too long for the context is cut from the start on, and complete in the store', async () => {
-    const trajectory = await openScene({ budget: 1_000, model: 'gpt-4o' });
+    const trajectory = await openScene({ budgetTokens: 1_000, model: 'gpt-4o' });
     const observation = Array.from({ length: 500 }, (_, line) => `line ${line}`).join('\n');
     trajectory.addAction({ action: 'cat log.txt', observation });
     const shown = trajectory.context().messages.at(-1)!.content;

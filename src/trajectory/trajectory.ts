@@ -4,6 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { RecallTool } from '../codecs/codec.ts';
+import { allowed, type Check, checkSettings, object, positiveNumber } from '../checks.ts';
 import { LeporelloError } from '../errors.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
@@ -34,7 +35,7 @@ import {
   tokensOf,
   waitingTokens,
 } from './view.ts';
-import { nextWork, type HierarchyOptions, settingsFrom } from './plan.ts';
+import { nextWork, type HierarchyOptions, settingsFrom, type TrajectorySettings } from './plan.ts';
 import {
   bytesOf,
   findRecord,
@@ -81,6 +82,33 @@ export type TrajectoryOptions = HierarchyOptions & {
   readonly onCompression?: (compression: Compression) => void;
 };
 
+const anything: Check = () => [];
+
+/** Checks that every option is known. `settingsFrom`, the store and the counter check the values. */
+const trajectoryCheck = object<TrajectoryOptions>(
+  {
+    goal: allowed('the task of the agent, in its own words', (value) => typeof value === 'string'),
+    preset: anything,
+    ratio: anything,
+    levels: anything,
+    budgetTokens: anything,
+    newestShare: anything,
+    minActions: anything,
+    state: anything,
+    summarizer: anything,
+    summarizerTimeoutMs: positiveNumber,
+    store: anything,
+    secret: anything,
+    tenant: anything,
+    memoryTtlMs: positiveNumber,
+    storeDeadlineMs: positiveNumber,
+    model: anything,
+    counter: anything,
+    onCompression: anything,
+  },
+  { required: ['goal'] },
+);
+
 /** The history of an agent's work. */
 export interface Trajectory {
   /** Starts a sub-goal and returns its id, such as `s3`. An open sub-goal is finished without an outcome. */
@@ -125,7 +153,7 @@ const lowShare = 0.75;
 const fewerShare = 0.7;
 
 /**
- * Opens a trajectory. Rejects with `bad-config` for options out of range.
+ * Opens a trajectory. Throws `bad-config` at once for options that are unknown or out of range; rejects with it for a counter that fails.
  *
  * @example
  * const trajectory = await openTrajectory({ goal: 'Fix the failing build', preset: 'long-horizon' });
@@ -134,8 +162,12 @@ const fewerShare = 0.7;
  * await trajectory.completeSubgoal('auth.test.ts fails: the token has expired');
  * const { messages } = trajectory.context();
  */
-export async function openTrajectory(options: TrajectoryOptions): Promise<Trajectory> {
-  const settings = settingsFrom(options);
+export function openTrajectory(options: TrajectoryOptions): Promise<Trajectory> {
+  checkSettings(trajectoryCheck, options);
+  return open(options, settingsFrom(options));
+}
+
+async function open(options: TrajectoryOptions, settings: TrajectorySettings): Promise<Trajectory> {
   const counter = await counterOf(options);
   const measure = measureOf(counter, settings.budget);
   const { summarizer, summarizerTimeoutMs: timeoutMs = 30_000 } = options;

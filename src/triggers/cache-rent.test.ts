@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createCacheRent } from './cache-rent.ts';
+import { cacheRent } from './cache-rent.ts';
 import type { EvictionCandidate, TriggerState, KeepForRequests } from './trigger.ts';
 
 /** Reading costs a tenth, writing a quarter more. */
@@ -28,7 +28,7 @@ function state(
 }
 
 describe('cache-rent', () => {
-  const trigger = createCacheRent({ minTokens: 1_000, minPayback: 1 });
+  const trigger = cacheRent({ minTokens: 1_000, minPayback: 1 });
 
   it('does not fire when the prices of tokens are unknown', () => {
     expect(trigger.demand({ tokens: 50_000, window: 200_000, reserved: 0, messages: 40 })).toBeUndefined();
@@ -47,7 +47,7 @@ describe('cache-rent', () => {
   });
 
   it('counts the extra price of an hour in the cache once, without minPayback', () => {
-    const late = createCacheRent({ minTokens: 1_000, minPayback: 9 });
+    const late = cacheRent({ minTokens: 1_000, minPayback: 9 });
     const fires = (write: number, requests: number) =>
       late.demand(state({ read: 0.1, write }, dead(5, 10_000, requests, 30_000))) !== undefined;
     // Price 9 x 1.15 x 20,000 = 207,000, and 0.75 x 20,000 = 15,000 more for an hour; rent 0.1 x 10,000 a request.
@@ -126,7 +126,7 @@ describe('cache-rent', () => {
         return [];
       },
     };
-    createCacheRent().demand({ ...state(cached), economy });
+    cacheRent().demand({ ...state(cached), economy });
     expect(asked).toEqual([{ results: 4, arguments: 8, steps: 14, recalls: 14, replies: 70 }]);
   });
 
@@ -177,13 +177,13 @@ describe('cache-rent', () => {
   });
 
   it('waits longer when minPayback is higher', () => {
-    const patient = createCacheRent({ minTokens: 1_000, minPayback: 2 });
+    const patient = cacheRent({ minTokens: 1_000, minPayback: 2 });
     expect(patient.demand(state(cached, dead(5, 10_000, 45, 30_000)))).toBeUndefined();
     expect(patient.demand(state(cached, dead(5, 10_000, 46, 30_000)))).toBeDefined();
   });
 
   it.each([{ minTokens: -1 }, { minPayback: Number.NaN }])('refuses %o', (options) => {
-    expect(() => createCacheRent(options)).toThrow(
+    expect(() => cacheRent(options)).toThrow(
       `cacheRent.${Object.keys(options)[0]} is ${Object.values(options)[0]}, but must be a number of at least 0.`,
     );
   });

@@ -5,7 +5,7 @@
  * The model recalls some of what was folded, and each recall reads the whole context once more; that is part of the price even when
  * the provider does not cache.
  */
-import { numberFrom, wholeNumber } from './option-checks.ts';
+import { checkSettings, numberFrom, object, wholeNumber } from '../checks.ts';
 import { type EvictionCandidate, isTooShortToCache, onlyCandidates, type Trigger } from './trigger.ts';
 
 export type CacheRentOptions = {
@@ -62,14 +62,19 @@ const uncached: RentTerms = {
   shareOfRecall: { texts: 0.17, recalls: 0.06 },
 };
 
-/** Throws `bad-config` for options out of range. */
-export function createCacheRent(options: CacheRentOptions = {}): Trigger {
-  const results = wholeNumber('cacheRent.keepForRequests', options.keepForRequests ?? 4, { min: 0 });
-  const { keepStepsForRequests } = options;
-  if (keepStepsForRequests !== undefined)
-    wholeNumber('cacheRent.keepStepsForRequests', keepStepsForRequests, { min: 0 });
-  const minTokens = numberFrom('cacheRent.minTokens', options.minTokens ?? 2_000, 0);
-  const minPayback = numberFrom('cacheRent.minPayback', options.minPayback ?? 9, 0);
+/** Checks the options. */
+export const cacheRentCheck = object<CacheRentOptions>({
+  keepForRequests: wholeNumber(0),
+  keepStepsForRequests: wholeNumber(0),
+  minTokens: numberFrom(0),
+  minPayback: numberFrom(0),
+});
+
+/** Folds old content when re-reading it from the cache has cost more than a fold costs. Throws `bad-config` for options out of range. */
+export function cacheRent(options: CacheRentOptions = {}): Trigger {
+  checkSettings(cacheRentCheck, options, 'cacheRent');
+  const results = options.keepForRequests ?? 4;
+  const { keepStepsForRequests, minTokens = 2_000, minPayback = 9 } = options;
   const name = 'cache-rent';
   return {
     name,

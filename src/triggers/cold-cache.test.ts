@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createColdCache } from './cold-cache.ts';
+import { coldCache } from './cold-cache.ts';
 import type { EvictionCandidate, TriggerState, KeepForRequests } from './trigger.ts';
 
 const minute = 60_000;
@@ -22,7 +22,7 @@ function state(idleMs: number | undefined, keptMs: number | undefined, list = de
 }
 
 describe('cold-cache', () => {
-  const trigger = createColdCache();
+  const trigger = coldCache();
 
   it('folds all candidates once nothing is cached any more, whatever follows them', () => {
     expect(trigger.demand(state(5 * minute, 5 * minute))).toBeUndefined();
@@ -51,7 +51,7 @@ describe('cold-cache', () => {
   });
 
   it('prefers the configured cache lifetime', () => {
-    const patient = createColdCache({ idleMs: 60 * minute });
+    const patient = coldCache({ idleMs: 60 * minute });
     expect(patient.demand(state(59 * minute, 5 * minute))).toBeUndefined();
     expect(patient.demand(state(61 * minute, undefined))).toBeDefined();
   });
@@ -59,7 +59,7 @@ describe('cold-cache', () => {
   it('does not fire when a fold would save too little', () => {
     expect(trigger.demand(state(60 * minute, 5 * minute, dead.slice(1)))).toBeUndefined();
     expect(trigger.demand(state(60 * minute, 5 * minute, []))).toBeUndefined();
-    expect(createColdCache({ minTokens: 0 }).demand(state(60 * minute, minute, []))).toBeUndefined();
+    expect(coldCache({ minTokens: 0 }).demand(state(60 * minute, minute, []))).toBeUndefined();
   });
 
   it('uses its own settings for how long content is kept', () => {
@@ -74,7 +74,7 @@ describe('cold-cache', () => {
     };
     const cold = { ...state(61 * minute, undefined), economy: { ...economy, keptMs: minute } };
     trigger.demand(cold);
-    createColdCache({ keepForRequests: 3, keepStepsForRequests: 5 }).demand(cold);
+    coldCache({ keepForRequests: 3, keepStepsForRequests: 5 }).demand(cold);
     expect(asked).toEqual([
       { results: 8, arguments: 16, steps: 20, recalls: 8, replies: 80 },
       { results: 3, arguments: 6, steps: 5, recalls: 3, replies: 20 },
@@ -90,6 +90,6 @@ describe('cold-cache', () => {
     ],
     [{ minTokens: Number.NaN }, 'coldCache.minTokens is NaN, but must be a number of at least 0.'],
   ])('refuses options out of range: %o', (options, message) => {
-    expect(() => createColdCache(options)).toThrow(expect.objectContaining({ code: 'bad-config', message }));
+    expect(() => coldCache(options)).toThrow(expect.objectContaining({ code: 'bad-config', message }));
   });
 });

@@ -3,7 +3,7 @@
  * cache again in any case, so a fold costs nothing extra, and everything idle is folded at once. This trigger comes before
  * `cache-rent`, which would fold only a part and would still subtract the price of rewriting the cache.
  */
-import { numberFrom, wholeNumber } from './option-checks.ts';
+import { checkSettings, numberFrom, object, wholeNumber } from '../checks.ts';
 import { isTooShortToCache, onlyCandidates, type Trigger } from './trigger.ts';
 
 export type ColdCacheOptions = {
@@ -20,17 +20,25 @@ export type ColdCacheOptions = {
   readonly minTokens?: number | undefined;
 };
 
-/** Throws `bad-config` for options out of range. */
-export function createColdCache(options: ColdCacheOptions = {}): Trigger {
-  const idle = options.idleMs === undefined ? undefined : numberFrom('coldCache.idleMs', options.idleMs, 0);
-  const results = wholeNumber('coldCache.keepForRequests', options.keepForRequests ?? 8, { min: 0 });
-  const steps = wholeNumber('coldCache.keepStepsForRequests', options.keepStepsForRequests ?? 20, { min: 0 });
-  const minTokens = numberFrom('coldCache.minTokens', options.minTokens ?? 2_000, 0);
+/** Checks the options. */
+export const coldCacheCheck = object<ColdCacheOptions>({
+  idleMs: numberFrom(0),
+  keepForRequests: wholeNumber(0),
+  keepStepsForRequests: wholeNumber(0),
+  minTokens: numberFrom(0),
+});
+
+/** Folds old content after a pause in which the provider dropped the conversation from its cache. Throws `bad-config` for options out of range. */
+export function coldCache(options: ColdCacheOptions = {}): Trigger {
+  checkSettings(coldCacheCheck, options, 'coldCache');
+  const results = options.keepForRequests ?? 8;
+  const steps = options.keepStepsForRequests ?? 20;
+  const minTokens = options.minTokens ?? 2_000;
   const name = 'cold-cache';
   return {
     name,
     demand({ tokens, economy, idleMs }) {
-      const kept = idle ?? economy?.keptMs;
+      const kept = options.idleMs ?? economy?.keptMs;
       if (!economy || kept === undefined || idleMs === undefined || idleMs <= kept) return undefined;
       const candidates = economy.candidates({
         results,

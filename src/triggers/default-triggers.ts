@@ -1,15 +1,18 @@
-/** Creates the triggers that the configuration asks for, in their order of priority. `firstDemand` takes any other list as well. */
-import { createCacheRent, type CacheRentOptions } from './cache-rent.ts';
-import { createColdCache, type ColdCacheOptions } from './cold-cache.ts';
-import { createMessageCount, type MessageCountOptions } from './message-count.ts';
-import { createMustFit, type MustFitOptions } from './must-fit.ts';
-import { createTokenBudget, type TokenBudgetOptions } from './token-budget.ts';
+/**
+ * Creates the default list of triggers, in their order of priority. This is the one place where the settings of a configuration file become a
+ * list; a program may pass any other list.
+ */
+import { cacheRent, type CacheRentOptions } from './cache-rent.ts';
+import { coldCache, type ColdCacheOptions } from './cold-cache.ts';
+import { messageCount, type MessageCountOptions } from './message-count.ts';
+import { mustFit, type MustFitOptions } from './must-fit.ts';
+import { tokenBudget, type TokenBudgetOptions } from './token-budget.ts';
 import type { Trigger } from './trigger.ts';
-import { createWindowFraction, type WindowFractionOptions } from './window-fraction.ts';
+import { windowFraction, type WindowFractionOptions } from './window-fraction.ts';
 
 /** `false` turns a trigger off. The message count is off unless it is given options. */
-export type TriggerOptions = {
-  /** Its target defaults to the one of `windowFraction`. */
+export type TriggerSettings = {
+  /** Its shares default to those of `windowFraction`. */
   readonly mustFit?: MustFitOptions | false | undefined;
   readonly windowFraction?: WindowFractionOptions | false | undefined;
   readonly tokenBudget?: TokenBudgetOptions | false | undefined;
@@ -18,24 +21,32 @@ export type TriggerOptions = {
   readonly cacheRent?: CacheRentOptions | false | undefined;
 };
 
-/** Order: must-fit, window-fraction, token-budget, message-count, cold-cache, cache-rent. Throws `bad-config` for options out of range. */
-export function defaultTriggers(options: TriggerOptions = {}): readonly Trigger[] {
-  const {
-    mustFit = {},
-    windowFraction = {},
-    tokenBudget = {},
-    messageCount = false,
-    coldCache = {},
-    cacheRent = {},
-  } = options;
-  const triggers: Trigger[] = [];
-  const { target: lowMark, trigger: mark } = windowFraction === false ? {} : windowFraction;
-  const fraction = windowFraction === false ? undefined : createWindowFraction(windowFraction);
-  if (mustFit !== false) triggers.push(createMustFit({ mark, target: mustFit.target ?? lowMark }));
-  if (fraction !== undefined) triggers.push(fraction);
-  if (tokenBudget !== false) triggers.push(createTokenBudget(tokenBudget));
-  if (messageCount !== false) triggers.push(createMessageCount(messageCount));
-  if (coldCache !== false) triggers.push(createColdCache(coldCache));
-  if (cacheRent !== false) triggers.push(createCacheRent(cacheRent));
-  return triggers;
+/**
+ * Returns the default triggers: mustFit, windowFraction, tokenBudget, coldCache and cacheRent, with messageCount before coldCache if it has
+ * settings. Throws `bad-config` for options out of range.
+ *
+ * @example
+ * const leporello = createLeporello({ triggers: [myTrigger, ...defaultTriggers({ tokenBudget: false })] });
+ */
+export function defaultTriggers(settings: TriggerSettings = {}): readonly Trigger[] {
+  const fraction = settings.windowFraction ?? {};
+  const { targetShare, triggerShare: markShare } = fraction === false ? {} : fraction;
+  const chosen = [
+    create(windowFraction, fraction),
+    create(tokenBudget, settings.tokenBudget ?? {}),
+    create(messageCount, settings.messageCount ?? false),
+    create(coldCache, settings.coldCache ?? {}),
+    create(cacheRent, settings.cacheRent ?? {}),
+  ];
+  const fit = settings.mustFit ?? {};
+  const first = create(mustFit, fit && { markShare, targetShare, ...withoutUndefined(fit) });
+  return [first, ...chosen].filter((trigger) => trigger !== undefined);
+}
+
+function create<Options>(factory: (options: Options) => Trigger, options: Options | false) {
+  return options === false ? undefined : factory(options);
+}
+
+function withoutUndefined(options: MustFitOptions): MustFitOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

@@ -3,24 +3,36 @@
  * a known window. It asks for the same low mark as `window-fraction`, so that a forced fold is not followed by another one a turn
  * later.
  */
-import { fraction } from './option-checks.ts';
+import { checkSettings, fraction, object } from '../checks.ts';
 import type { Trigger } from './trigger.ts';
 import { defaultMark, lowMark, newestGoal } from './window-fraction.ts';
 
 export type MustFitOptions = {
   /** Fraction of the window to fold down to. Default 0.5. */
-  readonly target?: number | undefined;
+  readonly targetShare?: number | undefined;
   /** Fraction of the window above which the next turn would ask for a fold again: newest results are brought below it. Default 0.85. */
-  readonly mark?: number | undefined;
+  readonly markShare?: number | undefined;
 };
+
+/** Checks the options. */
+export const mustFitCheck = object<MustFitOptions>({
+  targetShare: fraction({ isWhole: false }),
+  markShare: fraction(),
+});
 
 /** When the reply's reserve leaves less than the target, the goal still frees a fifth of the remaining tokens. */
 const maxShareOfRoom = 0.8;
 
-/** Throws `bad-config` for options out of range. */
-export function createMustFit(options: MustFitOptions = {}): Trigger {
-  const target = fraction('mustFit.target', options.target ?? 0.5, { below: 1, why: 'of the window' });
-  const mark = fraction('mustFit.mark', options.mark ?? defaultMark, { max: 1 });
+/**
+ * Folds a request that would not fit its window together with the reply. Throws `bad-config` for options out of range.
+ *
+ * @example
+ * const leporello = createLeporello({ triggers: [mustFit(), tokenBudget({ triggerTokens: 60_000, targetTokens: 25_000 })] });
+ */
+export function mustFit(options: MustFitOptions = {}): Trigger {
+  checkSettings(mustFitCheck, options, 'mustFit');
+  const target = options.targetShare ?? 0.5;
+  const mark = options.markShare ?? defaultMark;
   const name = 'must-fit';
   return {
     name,

@@ -4,34 +4,42 @@
  * saves the same amount however large the fixed part is. The buffer covers counts that are too low: the trigger fires that many
  * tokens early. The gap between trigger and target is the hysteresis.
  */
-import { wholeNumber } from './option-checks.ts';
+import { checkSettings, object, wholeNumber } from '../checks.ts';
+import { checkBelow } from './option-checks.ts';
 import { isTooShortToCache, shortestCached, type Trigger } from './trigger.ts';
 
 export type TokenBudgetOptions = {
   /** Tokens that count plus buffer may not exceed. Default 110,000. */
-  readonly trigger?: number | undefined;
-  /** Tokens to fold down to, below `trigger` minus `buffer`. Default 40,000. */
-  readonly target?: number | undefined;
+  readonly triggerTokens?: number | undefined;
+  /** Tokens to fold down to, below `triggerTokens` minus `bufferTokens`. Default 40,000. */
+  readonly targetTokens?: number | undefined;
   /** Tokens by which the count may be too low. Default 1,000. */
-  readonly buffer?: number | undefined;
+  readonly bufferTokens?: number | undefined;
 };
+
+/** Checks the options, each by itself. */
+export const tokenBudgetCheck = object<TokenBudgetOptions>({
+  triggerTokens: wholeNumber(2),
+  targetTokens: wholeNumber(1),
+  bufferTokens: wholeNumber(0),
+});
 
 /** Share of the target that is kept for foldable tokens. */
 const foldableShare = 0.4;
 
-/** Throws `bad-config` for options out of range. */
-export function createTokenBudget(options: TokenBudgetOptions = {}): Trigger {
-  const trigger = wholeNumber('tokenBudget.trigger', options.trigger ?? 110_000, { min: 2 });
-  const buffer = wholeNumber('tokenBudget.buffer', options.buffer ?? 1_000, {
-    min: 0,
-    max: trigger - 2,
-    why: 'less than tokenBudget.trigger',
-  });
-  const target = wholeNumber('tokenBudget.target', options.target ?? 40_000, {
-    min: 1,
-    max: trigger - buffer - 1,
-    why: 'less than tokenBudget.trigger minus tokenBudget.buffer',
-  });
+/** Folds a request of more than a number of tokens, whatever its window is. Throws `bad-config` for options out of range. */
+export function tokenBudget(options: TokenBudgetOptions = {}): Trigger {
+  checkSettings(tokenBudgetCheck, options, 'tokenBudget');
+  const trigger = options.triggerTokens ?? 110_000;
+  const buffer = options.bufferTokens ?? 1_000;
+  const target = options.targetTokens ?? 40_000;
+  checkBelow('tokenBudget.bufferTokens', buffer, trigger - 1, 'tokenBudget.triggerTokens minus 1');
+  checkBelow(
+    'tokenBudget.targetTokens',
+    target,
+    trigger - buffer,
+    'tokenBudget.triggerTokens minus tokenBudget.bufferTokens',
+  );
   const name = 'token-budget';
   return {
     name,

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { defaultTriggers } from './default-triggers.ts';
-import { createMessageCount } from './message-count.ts';
-import { createMustFit } from './must-fit.ts';
-import { createTokenBudget } from './token-budget.ts';
+import { messageCount } from './message-count.ts';
+import { mustFit } from './must-fit.ts';
+import { tokenBudget } from './token-budget.ts';
 import { firstDemand } from './trigger.ts';
 import type { Demand, Trigger, TriggerState } from './trigger.ts';
-import { createWindowFraction } from './window-fraction.ts';
+import { windowFraction } from './window-fraction.ts';
 
 const calm: TriggerState = { tokens: 100, window: 200_000, reserved: 8_000, messages: 3 };
 
@@ -20,7 +20,7 @@ const met = (before: TriggerState, { goal }: Demand): TriggerState => ({
 
 describe('must-fit', () => {
   it('fires when tokens and reserve exceed the window, and says the limit', () => {
-    const trigger = createMustFit();
+    const trigger = mustFit();
     expect(trigger.demand({ ...calm, tokens: 192_000 })).toBe(undefined);
     expect(trigger.demand({ ...calm, tokens: 192_001 })).toEqual({
       trigger: 'must-fit',
@@ -32,7 +32,7 @@ describe('must-fit', () => {
   });
 
   it('frees a fifth of the room when the reserve leaves less than the target', () => {
-    expect(createMustFit().demand({ ...calm, tokens: 9_000, window: 8_000, reserved: 4_000 })).toEqual({
+    expect(mustFit().demand({ ...calm, tokens: 9_000, window: 8_000, reserved: 4_000 })).toEqual({
       trigger: 'must-fit',
       goal: { unit: 'tokens', target: 3_200 },
       atMost: 4_000,
@@ -42,7 +42,7 @@ describe('must-fit', () => {
   });
 
   it('asks for zero tokens when the reserve is larger than the window', () => {
-    expect(createMustFit().demand({ ...calm, window: 4_000 })).toEqual({
+    expect(mustFit().demand({ ...calm, window: 4_000 })).toEqual({
       trigger: 'must-fit',
       goal: { unit: 'tokens', target: 0 },
       atMost: 0,
@@ -54,7 +54,7 @@ describe('must-fit', () => {
 
 describe('window-fraction', () => {
   it('fires above .85 of the window and asks for half of it', () => {
-    const trigger = createWindowFraction();
+    const trigger = windowFraction();
     expect(trigger.demand({ ...calm, tokens: 170_000 })).toBe(undefined);
     expect(trigger.demand({ ...calm, tokens: 170_001 })).toEqual({
       trigger: 'window-fraction',
@@ -70,9 +70,7 @@ describe('when much of a request cannot be folded', () => {
   it('window-fraction and must-fit leave a quarter of the foldable room', () => {
     const state = { ...calm, tokens: 192_001 };
     const goals = [0, 15_000, 84_000, 130_000, 166_000].map((fixed) =>
-      [createWindowFraction(), createMustFit()].map(
-        (trigger) => trigger.demand({ ...state, fixed })?.goal.target,
-      ),
+      [windowFraction(), mustFit()].map((trigger) => trigger.demand({ ...state, fixed })?.goal.target),
     );
     expect(goals).toEqual([
       [100_000, 100_000],
@@ -84,7 +82,7 @@ describe('when much of a request cannot be folded', () => {
   });
 
   it('window-fraction stays above its mark rather than save a little every turn', () => {
-    const demand = createWindowFraction().demand({ ...calm, tokens: 171_000, fixed: 166_000 });
+    const demand = windowFraction().demand({ ...calm, tokens: 171_000, fixed: 166_000 });
     expect(demand?.minTokens).toBe(17_500);
   });
 });
@@ -92,7 +90,7 @@ describe('when much of a request cannot be folded', () => {
 describe('below the shortest prompt that the provider caches', () => {
   const economy = { read: 0.1, write: 1.25, minCachedTokens: 4_096, candidates: () => [] };
   const demand = (tokens: number, more = {}) =>
-    createTokenBudget({ trigger: 2_000, target: 500, buffer: 0 }).demand({
+    tokenBudget({ triggerTokens: 2_000, targetTokens: 500, bufferTokens: 0 }).demand({
       ...calm,
       tokens,
       economy,
@@ -118,7 +116,7 @@ describe('below the shortest prompt that the provider caches', () => {
 
 describe('token-budget', () => {
   it('fires a buffer before the budget is used up', () => {
-    const trigger = createTokenBudget();
+    const trigger = tokenBudget();
     expect(trigger.demand({ ...calm, tokens: 109_000 })).toBe(undefined);
     expect(trigger.demand({ ...calm, tokens: 109_001, window: undefined })).toEqual({
       trigger: 'token-budget',
@@ -129,7 +127,7 @@ describe('token-budget', () => {
   });
 
   it('leaves and saves as much foldable content however large the fixed part is', () => {
-    const trigger = createTokenBudget();
+    const trigger = tokenBudget();
     const firing = [0, 15_000, 24_000, 84_000, 500_000].map((fixed) => {
       const demand = (tokens: number) => trigger.demand({ ...calm, tokens, fixed });
       const above = Math.max(109_000, 85_000 + fixed);
@@ -153,13 +151,13 @@ describe('token-budget', () => {
         throw new Error('asked');
       },
     });
-    expect(createTokenBudget().demand(state)).toBeUndefined();
+    expect(tokenBudget().demand(state)).toBeUndefined();
   });
 });
 
 describe('message-count', () => {
   it('fires above target and buffer', () => {
-    const trigger = createMessageCount();
+    const trigger = messageCount();
     expect(trigger.demand({ ...calm, messages: 25 })).toBe(undefined);
     expect(trigger.demand({ ...calm, messages: 26, window: undefined })).toEqual({
       trigger: 'message-count',
@@ -203,7 +201,7 @@ describe('the default triggers', () => {
   });
 
   it('fold to one low mark, whether forced or not', () => {
-    const triggers = defaultTriggers({ windowFraction: { target: 0.3 } });
+    const triggers = defaultTriggers({ windowFraction: { targetShare: 0.3 } });
     const targets = [171_000, 199_000].map(
       (tokens) => firstDemand(triggers, { ...calm, tokens })?.goal.target,
     );
@@ -211,7 +209,7 @@ describe('the default triggers', () => {
   });
 
   it('bring newest results below the mark of the window fraction, whether forced or not', () => {
-    const triggers = defaultTriggers({ windowFraction: { trigger: 0.6 } });
+    const triggers = defaultTriggers({ windowFraction: { triggerShare: 0.6 } });
     const marks = [121_000, 199_000].map((tokens) => firstDemand(triggers, { ...calm, tokens })?.newest);
     expect(marks).toEqual([
       { above: 120_000, target: 112_800 },
@@ -233,36 +231,44 @@ describe('the default triggers', () => {
 describe('options out of range', () => {
   it.each([
     [
-      () => createMustFit({ target: 1 }),
-      'mustFit.target is 1, but must be a number above 0 and below 1 (of the window).',
+      () => mustFit({ targetShare: 1 }),
+      'mustFit.targetShare is 1, but must be a number above 0 and below 1.',
     ],
     [
-      () => createWindowFraction({ trigger: 85 }),
-      'windowFraction.trigger is 85, but must be a number above 0 and at most 1.',
+      () => windowFraction({ triggerShare: 85 }),
+      'windowFraction.triggerShare is 85, but must be a number above 0 and at most 1.',
     ],
     [
-      () => createWindowFraction({ trigger: 0.4 }),
-      'windowFraction.target is 0.5, but must be a number above 0 and below 0.4 (windowFraction.trigger).',
+      () => windowFraction({ triggerShare: 0.4 }),
+      'windowFraction.targetShare is 0.5, but must be below 0.4 (windowFraction.triggerShare).',
     ],
     [
-      () => createTokenBudget({ trigger: Number.NaN }),
-      'tokenBudget.trigger is NaN, but must be a whole number of at least 2.',
+      () => tokenBudget({ triggerTokens: Number.NaN }),
+      'tokenBudget.triggerTokens is NaN, but must be a whole number of at least 2.',
     ],
     [
-      () => createTokenBudget({ buffer: -1 }),
-      'tokenBudget.buffer is -1, but must be a whole number from 0 to 109998 (less than tokenBudget.trigger).',
+      () => tokenBudget({ bufferTokens: -1 }),
+      'tokenBudget.bufferTokens is -1, but must be a whole number of at least 0.',
     ],
     [
-      () => createTokenBudget({ target: 109_000 }),
-      'tokenBudget.target is 109000, but must be a whole number from 1 to 108999 (less than tokenBudget.trigger minus tokenBudget.buffer).',
+      () => tokenBudget({ targetTokens: 109_000 }),
+      'tokenBudget.targetTokens is 109000, but must be below 109000 (tokenBudget.triggerTokens minus tokenBudget.bufferTokens).',
     ],
     [
-      () => createMessageCount({ buffer: 0 }),
-      'messageCount.buffer is 0, but must be a whole number of at least 1.',
+      () => tokenBudget({ bufferTokens: 110_000 }),
+      'tokenBudget.bufferTokens is 110000, but must be below 109999 (tokenBudget.triggerTokens minus 1).',
     ],
     [
-      () => createMessageCount({ target: 2.5 }),
-      'messageCount.target is 2.5, but must be a whole number of at least 1.',
+      () => tokenBudget({ trigger: 60_000, target: 5 } as object),
+      'tokenBudget.trigger is not an option. Did you mean tokenBudget.triggerTokens? Known options: triggerTokens, targetTokens, bufferTokens.\ntokenBudget.target is not an option. Did you mean tokenBudget.targetTokens? Known options: triggerTokens, targetTokens, bufferTokens.',
+    ],
+    [
+      () => messageCount({ bufferMessages: 0 }),
+      'messageCount.bufferMessages is 0, but must be a whole number of at least 1.',
+    ],
+    [
+      () => messageCount({ targetMessages: 2.5 }),
+      'messageCount.targetMessages is 2.5, but must be a whole number of at least 1.',
     ],
   ])('are refused with the key, the value and what is allowed: %#', (create, message) => {
     expect(create).toThrow(expect.objectContaining({ code: 'bad-config', message }));
@@ -285,17 +291,17 @@ describe('laws', () => {
         gap: fc.integer({ min: 1, max: 500_000 }),
         buffer: fc.nat(10_000),
       }),
-      messageCount: fc.record({
-        target: fc.integer({ min: 1, max: 100 }),
-        buffer: fc.integer({ min: 1, max: 100 }),
+      messages: fc.record({
+        targetMessages: fc.integer({ min: 1, max: 100 }),
+        bufferMessages: fc.integer({ min: 1, max: 100 }),
       }),
     })
     .filter(({ fraction: [one, other] }) => one !== other)
-    .map(({ fraction, budget: { target, gap, buffer }, messageCount }) =>
+    .map(({ fraction, budget: { target, gap, buffer }, messages }) =>
       defaultTriggers({
-        windowFraction: { trigger: Math.max(...fraction), target: Math.min(...fraction) },
-        tokenBudget: { trigger: target + buffer + gap, target, buffer },
-        messageCount,
+        windowFraction: { triggerShare: Math.max(...fraction), targetShare: Math.min(...fraction) },
+        tokenBudget: { triggerTokens: target + buffer + gap, targetTokens: target, bufferTokens: buffer },
+        messageCount: messages,
       }),
     );
 

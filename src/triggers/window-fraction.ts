@@ -1,16 +1,23 @@
 /**
- * Fires when the request takes more than the fraction `trigger` of the context window, and asks for `target`: the gap is the
+ * Fires when the request takes more than the fraction `triggerShare` of the context window, and asks for `targetShare`: the gap is the
  * hysteresis. Needs a known window; `reserved` plays no part here.
  */
-import { fraction } from './option-checks.ts';
+import { checkSettings, fraction, object } from '../checks.ts';
+import { checkBelow } from './option-checks.ts';
 import type { Demand, Trigger } from './trigger.ts';
 
 export type WindowFractionOptions = {
   /** Fraction of the window above which the trigger fires. Default 0.85. */
-  readonly trigger?: number | undefined;
-  /** Fraction of the window to fold down to, below `trigger`. Default 0.5. */
-  readonly target?: number | undefined;
+  readonly triggerShare?: number | undefined;
+  /** Fraction of the window to fold down to, below `triggerShare`. Default 0.5. */
+  readonly targetShare?: number | undefined;
 };
+
+/** Checks the options, each by itself. */
+export const windowFractionCheck = object<WindowFractionOptions>({
+  triggerShare: fraction(),
+  targetShare: fraction(),
+});
 
 /** Share of the gap between trigger and target that a fold must save, or the next one would follow a few turns later. */
 const minShareOfGap = 0.25;
@@ -18,13 +25,12 @@ const minShareOfGap = 0.25;
 /** Fraction of the window at which the trigger fires by default. */
 export const defaultMark = 0.85;
 
-/** Throws `bad-config` for options out of range. */
-export function createWindowFraction(options: WindowFractionOptions = {}): Trigger {
-  const trigger = fraction('windowFraction.trigger', options.trigger ?? defaultMark, { max: 1 });
-  const target = fraction('windowFraction.target', options.target ?? 0.5, {
-    below: trigger,
-    why: 'windowFraction.trigger',
-  });
+/** Folds a request that takes more than a share of its window. Throws `bad-config` for options out of range. */
+export function windowFraction(options: WindowFractionOptions = {}): Trigger {
+  checkSettings(windowFractionCheck, options, 'windowFraction');
+  const trigger = options.triggerShare ?? defaultMark;
+  const target = options.targetShare ?? 0.5;
+  checkBelow('windowFraction.targetShare', target, trigger, 'windowFraction.triggerShare');
   const name = 'window-fraction';
   return {
     name,

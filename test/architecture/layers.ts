@@ -14,6 +14,7 @@ const layers: readonly (readonly string[])[] = [
   ['engine'],
   ['strategies', 'recall'],
   ['triggers', 'codecs', 'outline', 'store', 'tokens', 'arrival', 'receipts'],
+  ['checks'],
   ['conversation', 'errors'],
 ];
 

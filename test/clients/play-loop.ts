@@ -26,10 +26,10 @@ export async function playLoop(command: string, variant: Variant, loop: Loop): P
     }
     const model = scriptedModel(steps, folder, variant.thinks !== false);
     await using stack = await startStack(model.script, {
-      models: { '*': { maxInput: loop.window } },
+      models: { '*': { maxInputTokens: loop.window } },
       // The scripted provider's usage is not a count of tokens.
       calibration: false,
-      triggers: { windowFraction: { target: loop.foldTo } },
+      triggers: { windowFraction: { targetShare: loop.foldTo } },
       // Shrinks would make some clients' results smaller, which would then fill the window later.
       ...(loop.name === 'plain' ? {} : { shrinks: false }),
       adminToken,

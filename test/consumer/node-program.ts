@@ -10,7 +10,7 @@ export async function serve(): Promise<void> {
       ? await sqliteStore({ file: 'memory.sqlite' })
       : await redisStore({ host: process.env['REDIS_HOST'] });
   const handler = assembleGateway(
-    { mode: 'observe', models: { 'qwen3*': { window: 32_000 } } },
+    { mode: 'observe', models: { 'qwen3*': { windowTokens: 32_000 } } },
     { store, secret: new Uint8Array(32), upstream: undiciUpstream(), log: console },
   );
   await serveNode(handler, { port: 0, host: '127.0.0.1' });

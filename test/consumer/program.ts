@@ -6,8 +6,8 @@ import { openaiChat } from 'leporello/codecs/openai-chat';
 import { openaiResponses } from 'leporello/codecs/openai-responses';
 
 const leporello = createLeporello({
-  models: { 'gpt-4o': { window: 8_000 } },
-  triggers: { messageCount: { target: 4 } },
+  models: { 'gpt-4o': { windowTokens: 8_000 } },
+  triggers: { messageCount: { targetMessages: 4 } },
 });
 const codecs = [
   openaiChat,

@@ -145,7 +145,7 @@ const settings = {
   calibration: false,
   models: { '*': { tokenizer: { encoding: 'o200k_base' } } },
   triggers: {
-    tokenBudget: { trigger: 20_000, target: 600, buffer: 1 },
+    tokenBudget: { triggerTokens: 20_000, targetTokens: 600, bufferTokens: 1 },
     cacheRent: false,
     coldCache: false,
   },

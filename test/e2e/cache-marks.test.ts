@@ -70,7 +70,7 @@ describe('a client that sets no cache breakpoints', () => {
     const jobs = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((path) => reads(path));
     await using stack = await startStack([...jobs.slice(0, 4), recalls, ...jobs.slice(4), recalls, hello], {
       ...offering,
-      triggers: { tokenBudget: { trigger: 14_000, target: 5_000 } },
+      triggers: { tokenBudget: { triggerTokens: 14_000, targetTokens: 5_000 } },
       // All results are equal in this test.
       shrinks: { lossless: false, repeats: false },
     });

@@ -7,7 +7,7 @@ import { formats, longBody, post, requestBody } from './bodies.ts';
 import { offering, type Stack, startStack } from './stack.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
-const small = { models: { '*': { window: 12_000 } } };
+const small = { models: { '*': { windowTokens: 12_000 } } };
 const codings: readonly [string, (body: string) => Uint8Array<ArrayBuffer>][] = [
   ['gzip', (body) => new Uint8Array(gzipSync(body))],
   ['br', (body) => new Uint8Array(brotliCompressSync(body))],
@@ -75,7 +75,7 @@ describe.each(formats)('a compressed %s request', (format) => {
     const wire = new Uint8Array(gzipSync(longBody(format, 30)));
     await using stack = await startStack(
       () => ({ type: 'error', status: 400, body: { error: { message: 'messages: something is odd' } } }),
-      { triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } } },
+      { triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } } },
     );
     await post(stack.url, format, wire, { 'content-encoding': 'gzip' });
     expect(stack.provider.requests.map(({ headers }) => new Map(headers).get('content-encoding'))).toEqual([

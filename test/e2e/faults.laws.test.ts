@@ -8,7 +8,7 @@ import { masked, replies } from './replies.ts';
 import { startStack } from './stack.ts';
 
 const hello = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }) as const;
-const small = { models: { '*': { window: 12_000 } } };
+const small = { models: { '*': { windowTokens: 12_000 } } };
 
 /** The common part of all providers' error bodies. */
 type ErrorBody = { readonly error: { readonly message: string } };
@@ -90,7 +90,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     const error = { message: expected.overflow, type: 'invalid_request_error', code: 'some_code' };
     await using stack = await startStack(
       () => ({ type: 'error', status: 400, body: { type: 'error', error } }),
-      { models: { '*': { window: 2_000 } } },
+      { models: { '*': { windowTokens: 2_000 } } },
     );
     const body = withRules('Obey. '.repeat(5_000), [user('Go')]);
     const response = await post(stack.url, format, requestBody(format, body));
@@ -120,7 +120,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     const store = { ...inMemoryStore(), putMany: refuse, putUnless: refuse };
     await using stack = await startStack(
       hello,
-      { shrinks: false, triggers: { tokenBudget: { trigger: 12_000, target: 6_000 } } },
+      { shrinks: false, triggers: { tokenBudget: { triggerTokens: 12_000, targetTokens: 6_000 } } },
       { store },
     );
     const body = longBody(format, 30);
@@ -159,7 +159,10 @@ describe.each(formats)('no %s request is lost', (format) => {
         return late.putUnless(guards, entries);
       },
     };
-    const budget = { shrinks: false, triggers: { tokenBudget: { trigger: 12_000, target: 6_000 } } } as const;
+    const budget = {
+      shrinks: false,
+      triggers: { tokenBudget: { triggerTokens: 12_000, targetTokens: 6_000 } },
+    } as const;
     await using stack = await startStack(hello, { ...budget, prepareDeadlineMs: 100 }, { store });
     for (let time = 0; time < 2; time++) {
       await post(stack.url, format, longBody(format, 30));

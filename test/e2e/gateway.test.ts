@@ -5,7 +5,7 @@ import { replies, withoutEcho } from './replies.ts';
 import { offering, startStack } from './stack.ts';
 
 const hello = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }) as const;
-const small = { models: { '*': { window: 12_000 } } };
+const small = { models: { '*': { windowTokens: 12_000 } } };
 const sentTo = (stack: { provider: { requests: readonly { body: Uint8Array }[] } }, at = 0) =>
   new TextDecoder().decode(stack.provider.requests[at]!.body);
 

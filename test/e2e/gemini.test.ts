@@ -54,7 +54,7 @@ describe('Gemini requests through the gateway', () => {
   it.each(['generateContent', 'streamGenerateContent?alt=sse'])(
     'are folded, and recalls are answered privately: %s',
     async (action) => {
-      await using stack = await startStack(script, { models: { '*': { window: 12_000 } } });
+      await using stack = await startStack(script, { models: { '*': { windowTokens: 12_000 } } });
       const response = await post(stack.url, action, bodyOf(30));
       expect(response.headers.get('x-leporello-outcome')).toBe('compacted');
       const text = await response.text();
@@ -69,7 +69,7 @@ describe('Gemini requests through the gateway', () => {
   );
 
   it('are counted as they would be sent; other actions pass through', async () => {
-    await using stack = await startStack(script, { models: { '*': { window: 12_000 } } });
+    await using stack = await startStack(script, { models: { '*': { windowTokens: 12_000 } } });
     await post(stack.url, 'countTokens', bodyOf(30));
     await post(stack.url, 'streamGenerateContent', bodyOf(30));
     expect(stack.provider.requests[0]!.body.length).toBeLessThan(bodyOf(30).length / 3);

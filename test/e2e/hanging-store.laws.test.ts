@@ -16,9 +16,12 @@ import { type Format, formats, longBody, post, postStream, requestBody, shapes }
 import { replies } from './replies.ts';
 import { offering, startStack } from './stack.ts';
 
-const small = { models: { '*': { window: 12_000 } } };
+const small = { models: { '*': { windowTokens: 12_000 } } };
 /** Folds requests that would fit, to save money. */
-const budget = { tokenBudget: { trigger: 6_000, target: 3_000, buffer: 1 }, cacheRent: false } as const;
+const budget = {
+  tokenBudget: { triggerTokens: 6_000, targetTokens: 3_000, bufferTokens: 1 },
+  cacheRent: false,
+} as const;
 /** A deadline in ms that no test reaches: with it, another limit must keep a reply from hanging. */
 const never = 60 * 60 * 1_000;
 const hour = { storeDeadlineMs: never, prepareDeadlineMs: never };

@@ -43,7 +43,7 @@ describe.each(formats)('a conversation of 300 requests in $name', (codec, fixtur
       const random = randomFrom(seed);
       const made = { single: 0, parallel: 0, withCalls: 0 };
       const model = scriptedModel(random, made);
-      await using stack = await startStack(model, { models: { '*': { window: 12_000 } } });
+      await using stack = await startStack(model, { models: { '*': { windowTokens: 12_000 } } });
       const other = await stack.another();
       const turns: NeutralTurn[] = [{ say: 'user', text: 'Find out why the build fails.' }];
       let before: readonly string[] = [];

@@ -74,10 +74,10 @@ describe('metrics', () => {
       summaries: { kind: 'model' },
       shrinks: false,
       calibration: false,
-      prices: { 'gpt-4o': { input: 1, output: 1 } },
+      usdPerMillionTokens: { 'gpt-4o': { input: 1, output: 1 } },
       models: { '*': { tokenizer: { encoding: 'o200k_base' } } },
       triggers: {
-        tokenBudget: { trigger: 20_000, target: 600, buffer: 1 },
+        tokenBudget: { triggerTokens: 20_000, targetTokens: 600, bufferTokens: 1 },
         cacheRent: false,
         coldCache: false,
       },

@@ -72,9 +72,13 @@ async function played(client: Client, mode: 'fold' | 'observe'): Promise<Totals 
     mode,
     ...(client.results === 'whole'
       ? { shrinks: false }
-      : { models: { '*': { window: 1_000_000, tokenizer } } }),
-    triggers: { mustFit: false, windowFraction: false, tokenBudget: { trigger: 20_000, target: 8_000 } },
-    prices: { '*': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } },
+      : { models: { '*': { windowTokens: 1_000_000, tokenizer } } }),
+    triggers: {
+      mustFit: false,
+      windowFraction: false,
+      tokenBudget: { triggerTokens: 20_000, targetTokens: 8_000 },
+    },
+    usdPerMillionTokens: { '*': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } },
   });
   for (let jobs = 1; jobs <= requests; jobs++)
     await (await post(stack.url, format, bodyOf(client, jobs))).text();

@@ -20,10 +20,14 @@ const counter: TokenCounter = {
 };
 
 const settings = {
-  models: { '*': { window: 200_000, tokenizer: counter } },
-  triggers: { mustFit: false, windowFraction: false, tokenBudget: { trigger: 35_000, target: 20_000 } },
+  models: { '*': { windowTokens: 200_000, tokenizer: counter } },
+  triggers: {
+    mustFit: false,
+    windowFraction: false,
+    tokenBudget: { triggerTokens: 35_000, targetTokens: 20_000 },
+  },
   // 10,000 tokens cost 10 cents as input, 1 cent as a cache read, 12.5 cents as a cache write.
-  prices: { 'claude-sonnet-5': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } },
+  usdPerMillionTokens: { 'claude-sonnet-5': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } },
   calibration: false,
   adminToken: 'operator-operator',
 } as const;

@@ -7,7 +7,7 @@ import { formats, longBody, post } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
-const folding = { triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } } };
+const folding = { triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } } };
 
 /** Returns the receipts, newest first. */
 async function receiptsOf({ url }: Stack): Promise<readonly Receipt[]> {

@@ -7,7 +7,7 @@ it.each(formats)(
   async (format) => {
     await using stack = await startStack([{ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }], {
       mode: 'observe',
-      models: { '*': { window: 10_000 } },
+      models: { '*': { windowTokens: 10_000 } },
     });
     const body = longBody(format, 30);
     const response = await post(stack.url, format, body);

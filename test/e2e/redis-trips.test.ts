@@ -19,7 +19,7 @@ describe.skipIf(isRedisMissing)('round trips to a Redis store', () => {
       calibration: false,
       models: { '*': { tokenizer: { encoding: 'o200k_base' } } },
       triggers: {
-        tokenBudget: { trigger: 20_000, target: 600, buffer: 1 },
+        tokenBudget: { triggerTokens: 20_000, targetTokens: 600, bufferTokens: 1 },
         cacheRent: false,
         coldCache: false,
       },
@@ -48,7 +48,7 @@ describe.skipIf(isRedisMissing)('round trips to a Redis store', () => {
   it('for a request that continues a reply that the provider stores', async () => {
     await using redis = await startRedis();
     await using proxy = await startCountingProxy(redis.port);
-    const settings = { models: { '*': { window: 12_000 } } };
+    const settings = { models: { '*': { windowTokens: 12_000 } } };
     let asked = 0;
     const script = ({ body }: ScriptRequest): Turn => {
       const id = /mem_[0-9a-z]{16}/.exec(JSON.stringify(body))?.[0] ?? 'mem_none';

@@ -15,7 +15,7 @@ import { longBody, post } from './bodies.ts';
 import { startCountingProxy } from './counting-proxy.ts';
 import { startStack } from './stack.ts';
 
-const small = { models: { '*': { window: 12_000 } }, shrinks: false } as const;
+const small = { models: { '*': { windowTokens: 12_000 } }, shrinks: false } as const;
 
 /** The secret that startStack uses. */
 const secret = new Uint8Array(32).fill(9);
@@ -107,7 +107,10 @@ describe.skipIf(isRedisMissing)('a gateway with a Redis store', () => {
       summaries: { kind: 'model' },
       shrinks: false,
       calibration: false,
-      triggers: { tokenBudget: { trigger: 20_000, target: 600, buffer: 1 }, cacheRent: false },
+      triggers: {
+        tokenBudget: { triggerTokens: 20_000, targetTokens: 600, bufferTokens: 1 },
+        cacheRent: false,
+      },
     } as const;
     const open = () => redisStore({ port: redis.port, timeoutMs: 30_000 });
     await using one = await startStack(script, settings, { store: await open() });

@@ -72,8 +72,8 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
       summaries: { kind: 'model' },
       shrinks: false,
       calibration: false,
-      models: { '*': { window: 200_000, tokenizer: { encoding: 'o200k_base' } } },
-      triggers: { tokenBudget: { trigger: 55_000, target: 20_000 }, cacheRent: false },
+      models: { '*': { windowTokens: 200_000, tokenizer: { encoding: 'o200k_base' } } },
+      triggers: { tokenBudget: { triggerTokens: 55_000, targetTokens: 20_000 }, cacheRent: false },
     } as const;
     const { messages, user } = shapes[format];
     const read =
@@ -123,7 +123,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     await using stack = await startStack(
       ({ body }) =>
         JSON.stringify(body).includes('[Folded') ? refusal('messages: something is odd') : hello,
-      { triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } } },
+      { triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } } },
     );
     const response = await post(stack.url, format, longBody(format, 30));
     expect(response.status).toBe(200);
@@ -141,7 +141,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
   it('because of its own content is refused to the client, and later requests are folded', async () => {
     let refuses = true;
     await using stack = await startStack(() => (refuses ? refusal('unknown parameter') : hello), {
-      triggers: { tokenBudget: { trigger: 20_000, target: 10_000 } },
+      triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } },
     });
     const response = await post(stack.url, format, longBody(format, 30));
     expect(response.status).toBe(400);
@@ -172,7 +172,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     const headers = { 'content-type': 'text/html' };
     await using stack = await startStack(
       () => ({ type: 'raw', status: 400, headers, chunks: ['<html>', 'x'.repeat(1_200_000)] }),
-      { models: { '*': { window: 2_000 } } },
+      { models: { '*': { windowTokens: 2_000 } } },
     );
     const response = await post(stack.url, format, longBody(format, 30));
     expect(response.status).toBe(400);

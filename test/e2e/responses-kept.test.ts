@@ -15,7 +15,7 @@ type Params = OpenAI.Responses.ResponseCreateParamsNonStreaming;
 type Body = Pick<Params, 'model' | 'tools' | 'input' | 'previous_response_id' | 'store'>;
 type Play = Pick<Turn, 'parts' | 'finish'>;
 
-const small = { models: { '*': { window: 12_000 } } };
+const small = { models: { '*': { windowTokens: 12_000 } } };
 const long: Body = { ...(JSON.parse(longBody('responses', 30)) as Body), store: true };
 const text = (said: string): TurnPart => ({ type: 'text', text: said });
 const call = (name: string, args: JsonObject = {}): TurnPart => ({

@@ -8,7 +8,7 @@ import { withoutEcho } from './replies.ts';
 import { offering, type Stack, startStack } from './stack.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
-const small = { models: { '*': { window: 12_000 } }, shrinks: false } as const;
+const small = { models: { '*': { windowTokens: 12_000 } }, shrinks: false } as const;
 const clientOf = ({ url }: Stack) => new OpenAI({ baseURL: `${url}/v1`, apiKey: 'dummy', maxRetries: 0 });
 const sentTo = ({ provider }: Stack, at: number) => new TextDecoder().decode(provider.requests[at]!.body);
 const tools = [

@@ -13,10 +13,10 @@ const settings = {
   summaries: { kind: 'model' },
   shrinks: false,
   calibration: false,
-  prices: { '*': { input: 1, output: 5 } },
+  usdPerMillionTokens: { '*': { input: 1, output: 5 } },
   models: { '*': { tokenizer: { encoding: 'o200k_base' } } },
   triggers: {
-    tokenBudget: { trigger: 20_000, target: 600, buffer: 1 },
+    tokenBudget: { triggerTokens: 20_000, targetTokens: 600, bufferTokens: 1 },
     cacheRent: false,
     coldCache: false,
   },
@@ -118,7 +118,10 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
   it('are not requested if stubs of results are enough', async () => {
     const { asked, script, open } = provider(says('Never asked for.'));
     open();
-    const triggers = { ...settings.triggers, tokenBudget: { trigger: 20_000, target: 8_000, buffer: 1 } };
+    const triggers = {
+      ...settings.triggers,
+      tokenBudget: { triggerTokens: 20_000, targetTokens: 8_000, bufferTokens: 1 },
+    };
     await using stack = await startStack(script, { ...settings, triggers });
     for (const jobs of [14, 15, 16, 25]) await ask(stack, jobs);
     expect(newest(stack)).toContain('[Folded tool result');

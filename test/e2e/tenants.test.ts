@@ -48,7 +48,7 @@ async function playRefresh(format: Format, tenant: TenantSetting, heads: readonl
     cacheMarks: false,
     tenant,
     adminToken,
-    models: { '*': { window: 12_000 } },
+    models: { '*': { windowTokens: 12_000 } },
   });
   const first = await post(stack.url, format, longBody(format, 30), heads[0]);
   expect(first.headers.get('x-leporello-outcome')).toBe('compacted');

@@ -59,7 +59,7 @@ describe.each(clients)('the official %s client', (_, run, model) => {
     ['not streaming', false, {}],
     ['streaming, with each body folded in a worker thread', true, { foldThreadBytes: 1 }],
   ] as const)('finishes a tool loop through folds and a private recall, %s', async (__, streaming, deps) => {
-    await using stack = await startStack(script, { models: { '*': { window: 9_000 } } }, deps);
+    await using stack = await startStack(script, { models: { '*': { windowTokens: 9_000 } } }, deps);
     const seen = await run({
       url: stack.url,
       model,
@@ -76,7 +76,7 @@ describe.each(clients)('the official %s client', (_, run, model) => {
   });
 
   it('continues after a restart of the gateway with the same prefix', async () => {
-    await using stack = await startStack(script, { models: { '*': { window: 9_000 } } });
+    await using stack = await startStack(script, { models: { '*': { windowTokens: 9_000 } } });
     const options: AgentOptions = {
       url: stack.url,
       model,

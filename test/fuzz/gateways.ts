@@ -5,22 +5,22 @@ import { inMemoryStore } from '../../src/store/in-memory.ts';
 import { createEncryptedStore, type EncryptedStore } from '../../src/store/encrypted-store.ts';
 import { strictProvider, type StrictProvider } from './strict-upstream.ts';
 
-const budget = { trigger: 900, target: 400, buffer: 100 };
+const budget = { triggerTokens: 900, targetTokens: 400, bufferTokens: 100 };
 const secret = new Uint8Array(32).fill(5);
 
 /** Settings that fold early. `isForced`: they also fold text that cannot be recalled, because the request would not fit. */
 const settings: readonly { readonly of: GatewaySettings; readonly isForced: boolean }[] = [
   { of: { triggers: { tokenBudget: budget } }, isForced: false },
-  { of: { triggers: { tokenBudget: budget }, compressionBytesThreshold: 100 }, isForced: false },
+  { of: { triggers: { tokenBudget: budget }, minResultBytes: 100 }, isForced: false },
   { of: { triggers: { tokenBudget: budget }, summaries: { kind: 'extractive' } }, isForced: false },
   {
     of: { triggers: { tokenBudget: budget }, subgoals: { minActions: 0, levels: 'always' } },
     isForced: false,
   },
-  { of: { triggers: { messageCount: { target: 4, buffer: 4 } } }, isForced: false },
+  { of: { triggers: { messageCount: { targetMessages: 4, bufferMessages: 4 } } }, isForced: false },
   { of: { offerRecall: 'always', triggers: { tokenBudget: budget } }, isForced: false },
   { of: { offerRecall: 'never', triggers: { tokenBudget: budget } }, isForced: true },
-  { of: { models: { '*': { window: 2_500 } } }, isForced: true },
+  { of: { models: { '*': { windowTokens: 2_500 } } }, isForced: true },
 ];
 
 export type Gateway = {

@@ -38,7 +38,7 @@ export function planInputFor(
     idOf: () => 'mem_1',
     recallTool: undefined,
     shrinking: undefined,
-    compressionBytesThreshold: 1_000,
+    minResultBytes: 1_000,
     isHistoryKept: false,
     isOffered: true,
     toolCosts: new Map<string, number>(),

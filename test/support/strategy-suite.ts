@@ -30,7 +30,7 @@ export function foldView(conversation: Conversation, change: Partial<FoldView> =
     mayEdit: (edit) => openaiChat.rules.mayEdit(conversation, edit),
     idOf: (original) => `mem_${sha256(original).slice(0, 16)}`,
     recallTool: 'read_memory',
-    compressionBytesThreshold: 1_000,
+    minResultBytes: 1_000,
     reportCompression: () => {},
     ...change,
   };

@@ -8,7 +8,7 @@ import { createFoldStore } from '../../src/store/fold-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import { loadTokenCounter } from '../../src/tokens/load-counter.ts';
-import { defaultTriggers, type TriggerOptions } from '../../src/triggers/default-triggers.ts';
+import { defaultTriggers, type TriggerSettings } from '../../src/triggers/default-triggers.ts';
 
 const testSecret: Uint8Array = new Uint8Array(32).fill(7);
 
@@ -19,7 +19,7 @@ export function testEngine(
     /** Tokens. */
     readonly window?: number;
     readonly store?: Store;
-    readonly triggerOptions?: TriggerOptions;
+    readonly triggerOptions?: TriggerSettings;
   } = {},
 ): TestEngine {
   const { window = 128_000, store = inMemoryStore(), triggerOptions, ...rest } = options;

@@ -14,7 +14,7 @@ export const openScene = (options: Partial<TrajectoryOptions> = {}): Promise<Tra
   openTrajectory({
     goal: 'Mend the login',
     minActions: 0,
-    newest: 0,
+    newestShare: 0,
     secret,
     model: 'gpt-4o',
     ...options,

@@ -43,7 +43,7 @@ const masked = (text: string) =>
 describe('leporello compact', () => {
   it('folds one document of many lines, and prints a table', async () => {
     const env = { HOME: folder, LEPORELLO_SECRET: 'the ids in stubs count as tokens, too' };
-    const argv = [put('body.json', sampleText), '--window', '8000'];
+    const argv = [put('body.json', sampleText), '--window-tokens', '8000'];
     const { code, out, err } = await compacts(argv, { env });
     expect(code).toBe(0);
     expect(masked(err)).toMatchInlineSnapshot(`
@@ -70,7 +70,7 @@ describe('leporello compact', () => {
   });
 
   it('reads one conversation per line, and keeps the line breaks', async () => {
-    const { code, out, err } = await compacts([put('runs.jsonl', jsonl), '--window', '8000']);
+    const { code, out, err } = await compacts([put('runs.jsonl', jsonl), '--window-tokens', '8000']);
     expect(code).toBe(0);
     const [large, second, rest] = out.split('\n');
     expect(JSON.parse(large!)).toMatchObject({ id: 'large', model: 'demo-model' });
@@ -81,7 +81,11 @@ describe('leporello compact', () => {
   it('detects each format from the body, and writes the same format', async () => {
     const codecs = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'];
     const bodies = codecs.map((codec) => readFileSync(`src/codecs/${codec}/fixtures/pi.json`, 'utf8'));
-    const { code, out, err } = await compacts([put('bodies.jsonl', bodies.join('\n')), '--window', '700']);
+    const { code, out, err } = await compacts([
+      put('bodies.jsonl', bodies.join('\n')),
+      '--window-tokens',
+      '700',
+    ]);
     // The tools of the third body alone take more tokens than its window has.
     expect([code, err.split(':', 2).join(':')]).toEqual([1, 'line 3: does not fit']);
     expect(err).toMatch(/\n4 bodies: 4 compacted; /);
@@ -99,21 +103,21 @@ describe('leporello compact', () => {
   });
 
   it('reads gzip and standard input, and writes gzip if asked', async () => {
-    const plain = await compacts([put('runs.jsonl', jsonl), '--window', '8000']);
+    const plain = await compacts([put('runs.jsonl', jsonl), '--window-tokens', '8000']);
     const packed = gzipSync(jsonl);
-    const fromFile = await compacts([put('runs.bin', packed), '--window', '8000']);
+    const fromFile = await compacts([put('runs.bin', packed), '--window-tokens', '8000']);
     expect(fromFile.out).toBe(plain.out);
     const input = [packed.subarray(0, 1), packed.subarray(1, 700), packed.subarray(700)];
-    const fromInput = await compacts(['-', '--window', '8000', '--out', 'out.jsonl.gz'], { input });
+    const fromInput = await compacts(['-', '--window-tokens', '8000', '--out', 'out.jsonl.gz'], { input });
     expect(fromInput).toMatchObject({ code: 0, out: '' });
     expect(gunzipSync(readFileSync(join(folder, 'out.jsonl.gz'))).toString()).toBe(plain.out);
   });
 
   it('writes the same bytes on every run, whatever ran before', async () => {
     const file = put('runs.jsonl', jsonl);
-    const first = await compacts([file, '--window', '8000']);
-    await compacts([file, '--window', '9000', '--threshold', '3000']);
-    expect((await compacts([file, '--window', '8000'])).out).toBe(first.out);
+    const first = await compacts([file, '--window-tokens', '8000']);
+    await compacts([file, '--window-tokens', '9000', '--min-result-bytes', '3000']);
+    expect((await compacts([file, '--window-tokens', '8000'])).out).toBe(first.out);
   });
 
   it('copies what it cannot read, says where and why, and ends with 1', async () => {
@@ -138,7 +142,7 @@ describe('leporello compact', () => {
   });
 
   it('says what is too large when a body cannot be made to fit', async () => {
-    const { code, err } = await compacts([put('body.json', sampleText), '--window', '500']);
+    const { code, err } = await compacts([put('body.json', sampleText), '--window-tokens', '500']);
     expect(code).toBe(1);
     expect(err).toMatch(/^line 1: does not fit: \d+ tokens remain, 375 fit: tools \d+/);
   });
@@ -163,11 +167,11 @@ describe('leporello compact', () => {
       'gpt-5',
       'gemini-2.5-pro',
     ]);
-    expect(await models('--model', 'gpt-4', '--window', '99')).toEqual(['gpt-4', 'cl100k_base', 99]);
+    expect(await models('--model', 'gpt-4', '--window-tokens', '99')).toEqual(['gpt-4', 'cl100k_base', 99]);
   });
 
   it('prints receipts as JSON lines', async () => {
-    const { err } = await compacts([put('runs.jsonl', jsonl), '--window', '8000', '--json']);
+    const { err } = await compacts([put('runs.jsonl', jsonl), '--window-tokens', '8000', '--json']);
     const [large, second, total] = err
       .trim()
       .split('\n')
@@ -185,13 +189,22 @@ describe('leporello compact', () => {
 
   it('may overwrite its input', async () => {
     const file = put('runs.jsonl', jsonl);
-    const { out } = await compacts([file, '--window', '8000']);
-    expect(await compacts([file, '--window', '8000', '--out', file])).toMatchObject({ code: 0, out: '' });
+    const { out } = await compacts([file, '--window-tokens', '8000']);
+    expect(await compacts([file, '--window-tokens', '8000', '--out', file])).toMatchObject({
+      code: 0,
+      out: '',
+    });
     expect(readFileSync(file, 'utf8')).toBe(out);
   });
 
   it('stores every original so that recall finds it, in another process', async () => {
-    const { out } = await compacts([put('body.json', sampleText), '--window', '11000', '--data', 'kept']);
+    const { out } = await compacts([
+      put('body.json', sampleText),
+      '--window-tokens',
+      '11000',
+      '--data',
+      'kept',
+    ]);
     const folded = (JSON.parse(out) as typeof sample).messages.flatMap(({ role, content }) => {
       const id = role === 'tool' ? /^\[Folded .*(mem_\w{16})/s.exec(content ?? '')?.[1] : undefined;
       return id === undefined ? [] : [id];
@@ -222,8 +235,8 @@ describe('leporello compact with a problem', () => {
       /^leporello: --out is no\/such, which cannot be written: ENOENT.*\.\n$/,
     ],
     [
-      ['body.json', '--threshold', 'x'],
-      /^leporello: compressionBytesThreshold is "x" \(from --threshold\), but must be/,
+      ['body.json', '--min-result-bytes', 'x'],
+      /^leporello: minResultBytes is "x" \(from --min-result-bytes\), but must be/,
     ],
   ])('ends with 2: %s', async (argv, sentence) => {
     put('body.json', small);

@@ -1,62 +1,65 @@
 /** The options that decide when and how to fold: triggers, shrinks, summaries and sub-goals. */
 import { z } from 'zod';
 import { presetNames } from '../../outline/levels.ts';
+import type { TokenBudgetOptions } from '../../triggers/token-budget.ts';
 import { fraction, number, switchable, described, whole } from './kinds.ts';
-
-/** Returns the value that a target must stay below. */
-function limitOf(input: unknown): number {
-  const { trigger, buffer = 0 } = input as { readonly trigger: number; readonly buffer?: number };
-  return trigger - buffer;
-}
 
 const windowFraction = switchable(
   z
     .strictObject({
-      trigger: fraction(0.85, 'Fraction of the window above which the trigger fires.'),
-      target: fraction(0.5, 'Fraction of the window to fold down to; must be below the trigger.'),
+      triggerShare: fraction(0.85, 'Share of the window above which the trigger fires.'),
+      targetShare: fraction(0.5, 'Share of the window to fold down to; must be below triggerShare.'),
     })
-    .refine(({ trigger, target }) => target < trigger, {
-      path: ['target'],
-      error: ({ input }) => `below triggers.windowFraction.trigger, ${limitOf(input)}`,
+    .refine(({ triggerShare, targetShare }) => targetShare < triggerShare, {
+      path: ['targetShare'],
+      error: ({ input }) =>
+        `below triggers.windowFraction.triggerShare, ${(input as { readonly triggerShare: number }).triggerShare}`,
     }),
-  'trigger and target',
-  'Folds a request that takes more than a fraction of the window; false turns it off.',
+  'triggerShare and targetShare',
+  'Folds a request that takes more than a share of the window; false turns it off.',
 );
 
 const tokenBudget = switchable(
   z
     .strictObject({
-      trigger: whole(2, 110_000, 'Tokens above which the trigger fires, counted plus buffer.'),
-      target: whole(1, 40_000, 'Tokens to fold down to; must be below trigger minus buffer.'),
-      buffer: whole(0, 1_000, 'Tokens added to the count, because it may be too low.'),
+      triggerTokens: whole(2, 110_000, 'Tokens above which the trigger fires, counted plus bufferTokens.'),
+      targetTokens: whole(
+        1,
+        40_000,
+        'Tokens to fold down to; must be below triggerTokens minus bufferTokens.',
+      ),
+      bufferTokens: whole(0, 1_000, 'Tokens added to the count, because it may be too low.'),
     })
-    .refine(({ trigger, target, buffer }) => target < trigger - buffer, {
-      path: ['target'],
-      error: ({ input }) => `below trigger minus buffer of triggers.tokenBudget, ${limitOf(input)}`,
+    .refine(({ triggerTokens, targetTokens, bufferTokens }) => targetTokens < triggerTokens - bufferTokens, {
+      path: ['targetTokens'],
+      error({ input }) {
+        const { triggerTokens, bufferTokens } = input as TokenBudgetOptions;
+        return `below triggerTokens minus bufferTokens of triggers.tokenBudget, ${triggerTokens! - bufferTokens!}`;
+      },
     }),
-  'trigger, target and buffer',
+  'triggerTokens, targetTokens and bufferTokens',
   'Folds a request of more than a number of tokens, whatever the window is; false turns it off.',
 );
 
 const mustFit = switchable(
   z.strictObject({
-    target: described(z.number().gt(0).lt(1).optional(), {
+    targetShare: described(z.number().gt(0).lt(1).optional(), {
       allowed: 'a number above 0 and below 1',
-      about: 'Fraction of the window to fold down to.',
-      otherwise: 'the target of windowFraction, or 0.5',
+      about: 'Share of the window to fold down to.',
+      otherwise: 'the targetShare of windowFraction, or 0.5',
     }),
   }),
-  'target',
+  'targetShare',
   'Folds a request that would not fit the window together with its reply; false turns it off.',
 );
 
 const messageCount = switchable(
   z.strictObject({
-    target: whole(1, 20, 'Messages to fold down to.'),
-    buffer: whole(1, 5, 'Messages above the target that are tolerated.'),
+    targetMessages: whole(1, 20, 'Messages to fold down to.'),
+    bufferMessages: whole(1, 5, 'Messages above targetMessages that are tolerated.'),
   }),
-  'target and buffer',
-  'Folds a request with more messages than target and buffer together; false turns it off.',
+  'targetMessages and bufferMessages',
+  'Folds a request with more messages than targetMessages and bufferMessages together; false turns it off.',
 );
 
 const coldCache = switchable(

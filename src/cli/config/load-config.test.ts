@@ -62,18 +62,18 @@ describe('loadConfig', () => {
         cacheMarks: true,
         triggers: {
           mustFit: {},
-          windowFraction: { trigger: 0.85, target: 0.5 },
-          tokenBudget: { trigger: 110_000, target: 40_000, buffer: 1_000 },
+          windowFraction: { triggerShare: 0.85, targetShare: 0.5 },
+          tokenBudget: { triggerTokens: 110_000, targetTokens: 40_000, bufferTokens: 1_000 },
           messageCount: false,
           coldCache: { keepForRequests: 8, keepStepsForRequests: 20, minTokens: 2_000 },
           cacheRent: { keepForRequests: 4, minTokens: 2_000, minPayback: 9 },
         },
         shrinks: { lossless: false, lineNumbers: 'every', repeats: true },
         summaries: false,
-        compressionBytesThreshold: 1_000,
+        minResultBytes: 1_000,
         pins: { tools: [], texts: [] },
         models: {},
-        prices: {},
+        usdPerMillionTokens: {},
         recall: { offer: 'always', maxRounds: 5, maxTokens: 8_000 },
         limits: {
           maxBodyBytes: 67_108_864,
@@ -91,18 +91,23 @@ describe('loadConfig', () => {
   });
 
   it('lets flags override variables, variables the file, and the file the defaults', async () => {
-    const file = { port: 1, host: '::1', logLevel: 'warn', triggers: { tokenBudget: { trigger: 50_000 } } };
+    const file = {
+      port: 1,
+      host: '::1',
+      logLevel: 'warn',
+      triggers: { tokenBudget: { triggerTokens: 50_000 } },
+    };
     const env = {
       LEPORELLO_PORT: '2',
       LEPORELLO_HOST: '127.0.0.2',
-      LEPORELLO_TRIGGERS_TOKEN_BUDGET_TARGET: '20000',
+      LEPORELLO_TRIGGERS_TOKEN_BUDGET_TARGET_TOKENS: '20000',
     };
     const { config } = await load({ file, env, flags: { port: '3' } });
     expect(config).toMatchObject({
       port: 3,
       host: '127.0.0.2',
       logLevel: 'warn',
-      triggers: { tokenBudget: { trigger: 50_000, target: 20_000, buffer: 1_000 } },
+      triggers: { tokenBudget: { triggerTokens: 50_000, targetTokens: 20_000, bufferTokens: 1_000 } },
     });
   });
 
@@ -110,11 +115,11 @@ describe('loadConfig', () => {
     const { config } = await load({
       env: {
         LEPORELLO_TRIGGERS_MUST_FIT: 'false',
-        LEPORELLO_TRIGGERS_WINDOW_FRACTION_TRIGGER: '.9',
+        LEPORELLO_TRIGGERS_WINDOW_FRACTION_TRIGGER_SHARE: '.9',
         LEPORELLO_TRIGGERS_MESSAGE_COUNT: 'true',
         LEPORELLO_PINS_TOOLS: 'plan, todo',
         LEPORELLO_PINS_TEXTS: '["a, b"]',
-        LEPORELLO_MODELS: '{"my-*":{"window":5,"tokenizer":"cl100k_base"}}',
+        LEPORELLO_MODELS: '{"my-*":{"windowTokens":5,"tokenizer":"cl100k_base"}}',
         LEPORELLO_RECALL_OFFER: 'never',
         LEPORELLO_CACHE_MARKS: 'FALSE',
         LEPORELLO_MEMORY_TTL_DAYS: '0.5',
@@ -122,9 +127,13 @@ describe('loadConfig', () => {
       },
     });
     expect(config).toMatchObject({
-      triggers: { mustFit: false, windowFraction: { trigger: 0.9 }, messageCount: { target: 20, buffer: 5 } },
+      triggers: {
+        mustFit: false,
+        windowFraction: { triggerShare: 0.9 },
+        messageCount: { targetMessages: 20, bufferMessages: 5 },
+      },
       pins: { tools: ['plan', 'todo'], texts: ['a, b'] },
-      models: { 'my-*': { window: 5, tokenizer: 'cl100k_base' } },
+      models: { 'my-*': { windowTokens: 5, tokenizer: 'cl100k_base' } },
       recall: { offer: 'never' },
       cacheMarks: false,
       memory: { ttlDays: 0.5 },
@@ -150,9 +159,13 @@ describe('loadConfig', () => {
   it('turns a trigger on with one of its options, even if the file turns it off', async () => {
     const { config } = await load({
       file: { triggers: { tokenBudget: false } },
-      env: { LEPORELLO_TRIGGERS_TOKEN_BUDGET_TRIGGER: '50000' },
+      env: { LEPORELLO_TRIGGERS_TOKEN_BUDGET_TRIGGER_TOKENS: '50000' },
     });
-    expect(config.triggers.tokenBudget).toEqual({ trigger: 50_000, target: 40_000, buffer: 1_000 });
+    expect(config.triggers.tokenBudget).toEqual({
+      triggerTokens: 50_000,
+      targetTokens: 40_000,
+      bufferTokens: 1_000,
+    });
   });
 
   it('uses Redis when one of its options is set, or with all defaults', async () => {
@@ -201,10 +214,10 @@ describe('an error of the configuration', () => {
     ],
     [
       'reports all problems at once',
-      { file: { host: '', compressionBytesThreshold: -1, recall: { offer: 'yes', maxTokens: 5 } } },
+      { file: { host: '', minResultBytes: -1, recall: { offer: 'yes', maxTokens: 5 } } },
       [
         'host is "" (in config.json), but must be an address of this machine, such as 127.0.0.1 or 0.0.0.0.',
-        'compressionBytesThreshold is -1 (in config.json), but must be a whole number of at least 0.',
+        'minResultBytes is -1 (in config.json), but must be a whole number of at least 0.',
         'recall.offer is "yes" (in config.json), but must be always, with-fold or never.',
         'recall.maxTokens is 5 (in config.json), but must be a whole number of at least 100.',
       ],
@@ -214,7 +227,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known options: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
-        'prot (in config.json) is not an option. Did you mean port? Known options: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, summaries, preset, subgoals, compressionBytesThreshold, pins, models, prices, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known options: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, summaries, preset, subgoals, minResultBytes, pins, models, usdPerMillionTokens, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [
@@ -229,6 +242,37 @@ describe('an error of the configuration', () => {
       { env: { LEPORELLO_PROT: '1' } },
       [
         'LEPORELLO_PROT is set, but is not a variable of Leporello. Did you mean LEPORELLO_PORT? If not, unset it.',
+      ],
+    ],
+    [
+      'names the new key for an old one',
+      {
+        file: {
+          compressionBytesThreshold: 5,
+          models: { a: { window: 5 } },
+          triggers: { tokenBudget: { target: 5 } },
+        },
+      },
+      [
+        'triggers.tokenBudget.target (in config.json) is not an option. Did you mean triggers.tokenBudget.targetTokens? Known options: triggerTokens, targetTokens, bufferTokens.',
+        'models.a.window (in config.json) is not an option. Did you mean models.a.windowTokens? Known options: windowTokens, maxInputTokens, maxOutputTokens, tokenizer, cacheKeptMs.',
+        expect.stringMatching(
+          /^compressionBytesThreshold \(in config.json\) is not an option. Did you mean minResultBytes\?/,
+        ),
+      ],
+    ],
+    [
+      'names the new key for an old one of --set',
+      { flags: { 'triggers.messageCount.target': '5' } },
+      [
+        '--set names triggers.messageCount.target, which is not an option. Did you mean triggers.messageCount.targetMessages? All options: docs/configuration.md.',
+      ],
+    ],
+    [
+      'finds a feature that flags both turn off and set',
+      { flags: { shrinks: 'false', 'shrinks.lossless': 'true' } },
+      [
+        'shrinks is false (from --set), but shrinks.lossless is set, too (from --set). Leave out one of them.',
       ],
     ],
     [
@@ -247,34 +291,36 @@ describe('an error of the configuration', () => {
     ],
     [
       'looks into a trigger',
-      { file: { triggers: { tokenBudget: { trigger: 'x', buffer: 0 } } } },
-      ['triggers.tokenBudget.trigger is "x" (in config.json), but must be a whole number of at least 2.'],
+      { file: { triggers: { tokenBudget: { triggerTokens: 'x', bufferTokens: 0 } } } },
+      [
+        'triggers.tokenBudget.triggerTokens is "x" (in config.json), but must be a whole number of at least 2.',
+      ],
     ],
     [
       'explains a trigger that is neither false nor an object',
       { env: { LEPORELLO_TRIGGERS_TOKEN_BUDGET: 'off' } },
       [
-        'triggers.tokenBudget is "off" (from LEPORELLO_TRIGGERS_TOKEN_BUDGET), but must be false, or an object with trigger, target and buffer.',
+        'triggers.tokenBudget is "off" (from LEPORELLO_TRIGGERS_TOKEN_BUDGET), but must be false, or an object with triggerTokens, targetTokens and bufferTokens.',
       ],
     ],
     [
       'holds targets below what triggers, defaults too',
       {
-        env: { LEPORELLO_TRIGGERS_WINDOW_FRACTION_TRIGGER: '0.4' },
-        file: { triggers: { tokenBudget: { trigger: 10, target: 10, buffer: 1 } } },
+        env: { LEPORELLO_TRIGGERS_WINDOW_FRACTION_TRIGGER_SHARE: '0.4' },
+        file: { triggers: { tokenBudget: { triggerTokens: 10, targetTokens: 10, bufferTokens: 1 } } },
       },
       [
-        'triggers.windowFraction.target is 0.5 (the default), but must be below triggers.windowFraction.trigger, 0.4.',
-        'triggers.tokenBudget.target is 10 (in config.json), but must be below trigger minus buffer of triggers.tokenBudget, 9.',
+        'triggers.windowFraction.targetShare is 0.5 (the default), but must be below triggers.windowFraction.triggerShare, 0.4.',
+        'triggers.tokenBudget.targetTokens is 10 (in config.json), but must be below triggerTokens minus bufferTokens of triggers.tokenBudget, 9.',
       ],
     ],
     [
       'looks into models',
-      { file: { models: { 'my-*': { window: 0, tokenizer: 'p50k' }, other: 5 } } },
+      { file: { models: { 'my-*': { windowTokens: 0, tokenizer: 'p50k' }, other: 5 } } },
       [
-        'models.my-*.window is 0 (in config.json), but must be a whole number of at least 1.',
+        'models.my-*.windowTokens is 0 (in config.json), but must be a whole number of at least 1.',
         'models.my-*.tokenizer is "p50k" (in config.json), but must be o200k_base or cl100k_base.',
-        'models.other is 5 (in config.json), but must be an object by model name or glob, such as {"my-*": {"window": 32000, "tokenizer": "o200k_base"}}.',
+        'models.other is 5 (in config.json), but must be an object by model name or glob, such as {"my-*": {"windowTokens": 32000, "tokenizer": "o200k_base"}}.',
       ],
     ],
     [

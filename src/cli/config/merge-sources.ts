@@ -2,7 +2,7 @@
 import { isRecord } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { FlagValue } from '../args.ts';
-import { nearest } from '../../library/checks.ts';
+import { nearest } from '../../checks.ts';
 import type { Environment } from '../terminal.ts';
 import { describeAt, type Option, options, valueOf } from './options.ts';
 import type { z } from 'zod';
@@ -36,10 +36,11 @@ const otherVariables = ['LEPORELLO_CONFIG', 'LEPORELLO_SECRET'];
 /** Merges the sources: flags override variables, and variables override the file. Throws `bad-config`. */
 export function mergeSources({ flags, env, file }: ConfigSources): MergedConfig {
   const value = structuredClone((file?.value ?? {}) as Record<string, unknown>);
-  const set: { readonly key: string; readonly origin: Origin }[] = [];
-  const lay = (option: Option, text: string, origin: Origin): void => {
-    put(value, option.key.split('.'), valueOf(option, text));
-    set.unshift({ key: option.key, origin });
+  const set: SetOption[] = [];
+  const lay = (option: Option, text: string, origin: SetOption['origin']): void => {
+    const given = valueOf(option, text);
+    put(value, option.key.split('.'), given);
+    set.unshift({ key: option.key, origin, isOff: given === false });
   };
   for (const option of options) {
     const text = env[option.variable];
@@ -50,6 +51,7 @@ export function mergeSources({ flags, env, file }: ConfigSources): MergedConfig 
     if (option === undefined) throw new LeporelloError('bad-config', unknownKey(flag, key));
     lay(option, text, { type: 'flag', name: flag });
   }
+  checkContradictions(set);
   return {
     value,
     originOf(path) {
@@ -60,6 +62,28 @@ export function mergeSources({ flags, env, file }: ConfigSources): MergedConfig 
     },
     unknownVariables: unknownVariables(env),
   };
+}
+
+/** An option that a flag or a variable sets. */
+type SetOption = {
+  readonly key: string;
+  readonly origin: Extract<Origin, { readonly type: 'flag' | 'variable' }>;
+  /** True if it is set to `false`. */
+  readonly isOff: boolean;
+};
+
+/** Throws if flags turn a feature off and set an option of it, or if variables do: only one of the two can be meant. */
+function checkContradictions(set: readonly SetOption[]): void {
+  for (const off of set.filter(({ isOff }) => isOff)) {
+    const inner = set.find(
+      ({ key, origin }) => key.startsWith(`${off.key}.`) && origin.type === off.origin.type,
+    );
+    if (inner === undefined) continue;
+    throw new LeporelloError(
+      'bad-config',
+      `${off.key} is false (from ${off.origin.name}), but ${inner.key} is set, too (from ${inner.origin.name}). Leave out one of them.`,
+    );
+  }
 }
 
 /** Names an origin in a sentence. */

@@ -3,7 +3,7 @@ import type { OptionDescription } from './kinds.ts';
 import { configSchema } from './schema.ts';
 
 export type Option = OptionDescription & {
-  /** Path in the file: `triggers.tokenBudget.target`. */
+  /** Path in the file: `triggers.tokenBudget.targetTokens`. */
   readonly key: string;
   readonly variable: string;
   readonly reads: 'text' | 'number' | 'boolean' | 'list' | 'json' | 'switch' | 'text-or-json';

@@ -61,9 +61,9 @@ const redis = switchable(
 const texts = z.array(z.string().min(1)).default([]);
 
 const model = z.strictObject({
-  window: tokens('Tokens of prompt and reply together.'),
-  maxInput: tokens('Tokens of the longest prompt.'),
-  maxOutput: tokens('Tokens of the longest reply.'),
+  windowTokens: tokens('Tokens of prompt and reply together.'),
+  maxInputTokens: tokens('Tokens of the longest prompt.'),
+  maxOutputTokens: tokens('Tokens of the longest reply.'),
   tokenizer: described(z.enum(['o200k_base', 'cl100k_base']).optional(), {
     allowed: 'o200k_base or cl100k_base',
     about: 'The tokenizer to count with.',
@@ -118,7 +118,7 @@ export const configSchema = z.strictObject({
     ...subgoals.meta,
     otherwise: 'off without a preset',
   }),
-  compressionBytesThreshold: whole(0, 1_000, 'Bytes below which a tool result is never folded.'),
+  minResultBytes: whole(0, 1_000, 'Bytes below which a tool result is never folded.'),
   pins: z
     .strictObject({
       tools: described(texts, {
@@ -133,14 +133,14 @@ export const configSchema = z.strictObject({
     .prefault({}),
   models: described(z.record(z.string(), model).default({}), {
     allowed:
-      'an object by model name or glob, such as {"my-*": {"window": 32000, "tokenizer": "o200k_base"}}',
+      'an object by model name or glob, such as {"my-*": {"windowTokens": 32000, "tokenizer": "o200k_base"}}',
     about:
-      'Properties of models, in addition to the catalog: window, maxInput, maxOutput (tokens), tokenizer, cacheKeptMs.',
+      'Properties of models, in addition to the catalog: windowTokens, maxInputTokens, maxOutputTokens, tokenizer, cacheKeptMs.',
   }),
-  prices: described(z.record(z.string(), price).default({}), {
+  usdPerMillionTokens: described(z.record(z.string(), price).default({}), {
     allowed: 'an object by model name or glob, such as {"my-*": {"input": 1, "cacheRead": 0.1, "output": 5}}',
     about:
-      'Prices of models, in addition to the catalog, in USD per million tokens: input, cacheRead, cacheWrite, cacheWriteLong, output.',
+      'Prices of models, in addition to the catalog: input, cacheRead, cacheWrite, cacheWriteLong, output.',
   }),
   recall: z
     .strictObject({

@@ -22,10 +22,10 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     triggers: config.triggers,
     shrinks: config.shrinks,
     summaries: config.summaries,
-    compressionBytesThreshold: config.compressionBytesThreshold,
+    minResultBytes: config.minResultBytes,
     pins: config.pins,
     models: overrides(config, window),
-    prices: prices(config),
+    usdPerMillionTokens: prices(config),
     offerRecall: recall.offer,
     urls: { openai: config.openaiUrl, anthropic: config.anthropicUrl, gemini: config.geminiUrl },
     maxBodyBytes: limits.maxBodyBytes,
@@ -51,7 +51,7 @@ function isForThisMachine(allowedHosts: readonly string[] | undefined): boolean 
 /** Returns the configured prices, without undefined ones. */
 function prices(config: Config): PriceOverrides {
   return Object.fromEntries(
-    Object.entries(config.prices).map(([name, price]) => [
+    Object.entries(config.usdPerMillionTokens).map(([name, price]) => [
       name,
       Object.fromEntries(Object.entries(price).filter(([, usd]) => usd !== undefined)),
     ]),
@@ -63,17 +63,17 @@ function overrides({ models }: Config, window: number | undefined): ModelOverrid
     ([name, model]) => [name, overrideOf(model, window)] as const,
   );
   // The most general name applies to all models that the configuration does not name.
-  const others = window === undefined ? [] : [['*', { window }] as const];
+  const others = window === undefined ? [] : [['*', { windowTokens: window }] as const];
   return Object.fromEntries([...others, ...configured]);
 }
 
 function overrideOf(model: Config['models'][string], window: number | undefined): ModelOverride {
-  const { tokenizer, maxInput, maxOutput, cacheKeptMs } = model;
-  const whole = window ?? model.window;
+  const { tokenizer, maxInputTokens, maxOutputTokens, cacheKeptMs } = model;
+  const windowTokens = window ?? model.windowTokens;
   return {
-    ...(whole === undefined ? {} : { window: whole }),
-    ...(maxInput === undefined || window !== undefined ? {} : { maxInput }),
-    ...(maxOutput === undefined ? {} : { maxOutput }),
+    ...(windowTokens === undefined ? {} : { windowTokens }),
+    ...(maxInputTokens === undefined || window !== undefined ? {} : { maxInputTokens }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(cacheKeptMs === undefined ? {} : { cacheKeptMs }),
     ...(tokenizer === undefined ? {} : { tokenizer: { encoding: tokenizer } }),
   };

@@ -16,7 +16,7 @@ import type { Terminal } from '../terminal.ts';
 
 /** The window in tokens, small so that a short conversation fills it. */
 const window = 8_000;
-const fractions = { trigger: 0.85, target: 0.6 };
+const fractions = { triggerShare: 0.85, targetShare: 0.6 };
 
 /** A fixed secret, so that ids are always the same. The demo stores nothing that it must protect. */
 const secret = new TextEncoder().encode('the demo keeps nothing that needs a secret');
@@ -55,7 +55,7 @@ async function setUp(folder: string) {
   const upstream = undiciUpstream();
   const gateway = assembleGateway(
     {
-      models: { [sampleBody.model]: { window, tokenizer: { encoding: 'o200k_base' } } },
+      models: { [sampleBody.model]: { windowTokens: window, tokenizer: { encoding: 'o200k_base' } } },
       triggers: { windowFraction: fractions },
       urls: { openai: `${provider.url}/v1` },
       // The first request waits for the tokenizer to load, which takes long on a slow machine.

@@ -85,12 +85,12 @@ function recallIn(continuation: ChatBody | undefined, { recalls }: Receipt): Dem
 const indent = ' '.repeat(10);
 const width = 110;
 
-type Fractions = { readonly trigger: number; readonly target: number };
+type Fractions = { readonly triggerShare: number; readonly targetShare: number };
 
-export function opening(window: number, { trigger, target }: Fractions): string {
+export function opening(window: number, { triggerShare, targetShare }: Fractions): string {
   return `A coding agent looks for a bug. The model is scripted; the client, the gateway and its store are real.
 Client: plain fetch, streaming.
-The model's window: ${count(window)} tokens; the gateway folds above ${count(window * trigger)}, down to ${count(window * target)}.
+The model's window: ${count(window)} tokens; the gateway folds above ${count(window * triggerShare)}, down to ${count(window * targetShare)}.
 "client" is the size of the client's request, "sent" of the request that the gateway sent (with the tool read_memory), in tokens.
 
 turn  messages    client   sent  the agent

@@ -20,7 +20,7 @@ describe('engineChoice', () => {
   });
 
   it('says what is wrong', () => {
-    const form = `must be NAME=JSON, as in 'early={"triggers":{"tokenBudget":{"trigger":60000,"target":20000}}}'.`;
+    const form = `must be NAME=JSON, as in 'early={"triggers":{"tokenBudget":{"triggerTokens":60000,"targetTokens":20000}}}'.`;
     expect(problem('early')).toBe(`bad-usage: --engine is early, but ${form}`);
     expect(problem('early={"a"')).toBe(`bad-usage: --engine is early={"a", but ${form}`);
     expect(problem('early={"trigers":{}}')).toMatch(/^bad-config: .*trigers/);

@@ -35,7 +35,7 @@ async function replays(...argv: readonly string[]) {
 describe('leporello replay', () => {
   it('replays recorded conversations with each policy, and prints the costs', async () => {
     const file = put('runs.jsonl.gz', gzipSync(`${recorded}\n`));
-    const { code, out, err } = await replays(file, '--window', '9000', '--prefix', '1000');
+    const { code, out, err } = await replays(file, '--window-tokens', '9000', '--prefix-tokens', '1000');
     expect([code, err]).toEqual([0, '']);
     const [title, heads, ...rows] = out.trimEnd().split('\n');
     expect(title).toMatch(/^samples: 1 conversation, \d+ requests, \d+ values used again$/);
@@ -51,8 +51,17 @@ describe('leporello replay', () => {
 
   it('fits the window with the engine when the full context does not, and loses nothing', async () => {
     const file = put('runs.jsonl', `${recorded}\n`);
-    const early = 'early={"triggers":{"tokenBudget":{"trigger":6000,"target":4000}}}';
-    const { out } = await replays(file, '--window', '9000', '--prefix', '1000', '--engine', early, '--json');
+    const early = 'early={"triggers":{"tokenBudget":{"triggerTokens":6000,"targetTokens":4000}}}';
+    const { out } = await replays(
+      file,
+      '--window-tokens',
+      '9000',
+      '--prefix-tokens',
+      '1000',
+      '--engine',
+      early,
+      '--json',
+    );
     const [figures] = JSON.parse(out) as readonly SourceFigures[];
     const [whole, usual, other] = figures!.policies;
     expect(whole).toMatchObject({ policy: 'full context', cost: { anthropic: 1, openai: 1, uncached: 1 } });

@@ -60,8 +60,8 @@ function policiesFor(
   counter: TokenCounter,
 ): readonly Policy[] {
   const choices = engines.map(({ name, settings }) => {
-    const prices = { ...pricesIn('anthropic'), ...settings.prices };
-    return enginePolicy({ name, settings: { ...settings, prices }, window, counter });
+    const usdPerMillionTokens = { ...pricesIn('anthropic'), ...settings.usdPerMillionTokens };
+    return enginePolicy({ name, settings: { ...settings, usdPerMillionTokens }, window, counter });
   });
   return [fullContext, ...choices, keepLast(10), keepLast(3), cutResults(500)];
 }
@@ -191,7 +191,7 @@ export function engineChoice(text: string): EngineChoice {
 }
 
 function notUnderstood(text: string, cause?: unknown): LeporelloError {
-  const example = `early={"triggers":{"tokenBudget":{"trigger":60000,"target":20000}}}`;
+  const example = `early={"triggers":{"tokenBudget":{"triggerTokens":60000,"targetTokens":20000}}}`;
   return new LeporelloError('bad-usage', `--engine is ${text}, but must be NAME=JSON, as in '${example}'.`, {
     cause,
   });

@@ -110,7 +110,7 @@ describe('leporello serve', () => {
     writeFileSync(
       join(folder, 'config.json'),
       JSON.stringify({
-        models: { 'demo-*': { window: 8_000 } },
+        models: { 'demo-*': { windowTokens: 8_000 } },
         data: 'memory',
         adminToken: 'administrator-16',
       }),
@@ -245,7 +245,7 @@ describe('leporello serve with a problem', () => {
       '--data',
       'file/data',
       '--set',
-      'models={"*":{"window":8000}}',
+      'models={"*":{"windowTokens":8000}}',
     ]);
     expect(told).toMatchObject({ store: 'in-memory', data: null });
     const response = await ask(url, sample);

@@ -50,7 +50,9 @@ describe('a request in the legacy function form', () => {
   });
 
   it('is folded, offered the recall tool among its functions, and stays valid', async () => {
-    const { engine } = testEngine({ triggerOptions: { tokenBudget: { trigger: 5_000, target: 2_000 } } });
+    const { engine } = testEngine({
+      triggerOptions: { tokenBudget: { triggerTokens: 5_000, targetTokens: 2_000 } },
+    });
     const prepared = await engine.prepare({ codec: openaiChat, body: body(20), tenant: 't' });
     expect(prepared.outcome).toEqual({ status: 'compacted' });
     const sent = JSON.parse(shown(prepared.body)) as JsonObject & {

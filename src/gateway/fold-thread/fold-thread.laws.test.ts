@@ -17,7 +17,7 @@ import { foldThread, type FoldThreadOptions } from './fold-thread.ts';
 
 const secret = new Uint8Array(32).fill(3);
 const settings: FoldSettings = {
-  triggers: { tokenBudget: { trigger: 6_000, target: 2_000, buffer: 0 } },
+  triggers: { tokenBudget: { triggerTokens: 6_000, targetTokens: 2_000, bufferTokens: 0 } },
 };
 
 const opened: { close(): Promise<void> }[] = [];

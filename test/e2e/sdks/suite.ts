@@ -74,7 +74,7 @@ async function talk(client: SdkClient, { streaming, window, reasoning }: Setting
       answered.push(request);
       return script(request);
     },
-    { models: { '*': { window } } },
+    { models: { '*': { windowTokens: window } } },
   );
   const toolsRun: string[] = [];
   const runTool = (path: string) => {

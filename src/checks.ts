@@ -2,7 +2,7 @@
  * Checks the settings that a program passes in, once, before they are used. Errors name the path, the value and what is allowed. Pure; throws
  * only `bad-config`.
  */
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError } from './errors.ts';
 
 /** Returns a sentence for each problem with a value. `path` names the value, for example `triggers.tokenBudget.target`. */
 export type Check = (value: unknown, path: string) => readonly string[];
@@ -11,9 +11,9 @@ export type Check = (value: unknown, path: string) => readonly string[];
 export type Checks<T> = { readonly [Key in KeyOfEach<T>]: Check };
 type KeyOfEach<T> = T extends unknown ? keyof T : never;
 
-/** Throws `bad-config` with one line for each problem. `undefined` is allowed unless a key is required. */
-export function checkSettings(check: Check, settings: unknown): void {
-  const problems = check(settings, '');
+/** Throws `bad-config` with one line for each problem. `undefined` is allowed unless a key is required. `path` names the settings. */
+export function checkSettings(check: Check, settings: unknown, path = ''): void {
+  const problems = check(settings, path);
   if (problems.length > 0) throw new LeporelloError('bad-config', problems.join('\n'));
 }
 
@@ -184,24 +184,46 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best?.word;
 }
 
-/** The new names of renamed settings, by the old key and by the end of the old variable's name. */
-const renamedSettings: Readonly<Record<string, string>> = {
-  stepsUsedFor: 'keepStepsForRequests',
-  STEPS_USED_FOR: 'KEEP_STEPS_FOR_REQUESTS',
-  usedFor: 'keepForRequests',
-  USED_FOR: 'KEEP_FOR_REQUESTS',
-  patience: 'minPayback',
-  PATIENCE: 'MIN_PAYBACK',
-  least: 'minTokens',
-  LEAST: 'MIN_TOKENS',
-};
+/**
+ * The renamed settings: the old key, and its new names in the objects that had it. Names of variables and flags follow from them. An old name
+ * may also end a longer one, such as `triggers.tokenBudget.target` or `TRIGGERS_TOKEN_BUDGET_TARGET`.
+ */
+const renamedSettings: readonly (readonly [old: string, now: readonly string[]])[] = [
+  ['stepsUsedFor', ['keepStepsForRequests']],
+  ['usedFor', ['keepForRequests']],
+  ['patience', ['minPayback']],
+  ['least', ['minTokens']],
+  ['trigger', ['triggerTokens', 'triggerShare']],
+  ['target', ['targetTokens', 'targetShare', 'targetMessages']],
+  ['buffer', ['bufferTokens', 'bufferMessages']],
+  ['mark', ['markShare']],
+  ['compressionBytesThreshold', ['minResultBytes']],
+  ['threshold', ['minResultBytes']],
+  ['window', ['windowTokens']],
+  ['prefix', ['prefixTokens']],
+  ['maxInput', ['maxInputTokens']],
+  ['maxOutput', ['maxOutputTokens']],
+  ['prices', ['usdPerMillionTokens']],
+  ['budget', ['budgetTokens']],
+  ['newest', ['newestShare']],
+];
 
 function newNameOf(word: string, known: readonly string[]): string | undefined {
-  return Object.entries(renamedSettings)
+  return renamedSettings
+    .flatMap(([old, names]) =>
+      names.flatMap((now) => spellings.map((spell) => [spell(old), spell(now)] as const)),
+    )
     .filter(([old]) => word.endsWith(old))
     .map(([old, now]) => word.slice(0, -old.length) + now)
     .find((name) => known.includes(name));
 }
+
+/** Spells a key as it is, as a part of a variable's name, and as a part of a flag. */
+const spellings: readonly ((key: string) => string)[] = [
+  (key) => key,
+  (key) => key.replaceAll(/[A-Z]/g, '_$&').toUpperCase(),
+  (key) => key.replaceAll(/[A-Z]/g, '-$&').toLowerCase(),
+];
 
 /** Counts the insertions, deletions, replacements and swaps of neighbors between two words (optimal string alignment). */
 function editDistance(one: string, other: string): number {
