@@ -17,7 +17,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { FoldSettings } from '../src/library/default-engine.ts';
-import { summarySteps } from '../src/strategies/lib/summary-steps.ts';
+import { summarySteps } from '../src/strategies/lib/summaries.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { longHorizon, readConversations } from './replay/data.ts';
 import { plantAndFold } from './summaries/constraints.ts';

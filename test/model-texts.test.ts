@@ -12,7 +12,7 @@ import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.
 import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';
 import { recallToolFor, resolveRecall } from '../src/recall/tool.ts';
 import * as stubs from '../src/strategies/lib/stub.ts';
-import { spellRecord } from '../src/strategies/lib/summary-record.ts';
+import { spellRecord } from '../src/strategies/lib/summaries.ts';
 import { answering, openScene, work } from './support/trajectory-scene.ts';
 
 const memory = 'mem_0123456789abcdef';

@@ -9,7 +9,7 @@ import { originalOfMessages } from '../../src/conversation/edit.ts';
 import { holds } from '../../src/replay/needs.ts';
 import { type Need, type Recording, readRecording } from '../../src/replay/recording.ts';
 import { extract } from '../../src/outline/extract.ts';
-import { summarySteps } from '../../src/strategies/lib/summary-steps.ts';
+import { summarySteps } from '../../src/strategies/lib/summaries.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import type { Recorded } from '../tokens/recorded.ts';
 

@@ -6,7 +6,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { offloadResults } from '../strategies/offload-results.ts';
+import { offloadResults } from '../strategies/offload.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import { messagesFixture } from '../../test/support/codec-suite/anthropic-messages/fixture.ts';
 import type { CodecFixture } from '../../test/support/codec-suite/fixture.ts';

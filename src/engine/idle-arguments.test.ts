@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { stubArguments } from '../strategies/stub-arguments.ts';
+import { stubArguments } from '../strategies/offload.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { planInputFor } from '../../test/support/plan-input.ts';

@@ -5,7 +5,7 @@ import type { Edit } from '../conversation/edit.ts';
 import { lastUser, newestBatch, pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import type { EngineOptions, Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
-import { isFoldedHistory } from '../strategies/lib/summary-record.ts';
+import { isFoldedHistory } from '../strategies/lib/summaries.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 type ProtectionOptions = {

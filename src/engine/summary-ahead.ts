@@ -13,7 +13,7 @@ import type { SummaryAheadOptions, SummaryJob } from './types.ts';
 import { reasonOf } from '../errors.ts';
 import type { SummaryRequest } from '../outline/summarizer.ts';
 import { editableTexts, freeUnits, remainingTokens } from '../strategies/lib/editable-texts.ts';
-import { summarySteps } from '../strategies/lib/summary-steps.ts';
+import { summarySteps } from '../strategies/lib/summaries.ts';
 import type { FoldView } from '../strategies/strategy.ts';
 import { type Demand, type Trigger, type TriggerState, firstDemand } from '../triggers/trigger.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
-import { dropFailedCalls } from './drop-failed-calls.ts';
-import { wordings } from './lib/no-such-tool.ts';
+import { dropFailedCalls, wordings } from './drop-failed-calls.ts';
 
 strategySuite(dropFailedCalls);
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Edit, originalsOf } from '../conversation/edit.ts';
 import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
-import { dropOldest } from './drop-oldest.ts';
+import { dropOldest } from './drop-messages.ts';
 
 strategySuite(dropOldest);
 

@@ -6,7 +6,7 @@ import type { Edit } from '../conversation/edit.ts';
 import { jsonBytes } from '../conversation/json-scan.ts';
 import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
-import { dropRecalls } from './drop-recalls.ts';
+import { dropRecalls } from './drop-messages.ts';
 import type { FoldView } from './strategy.ts';
 
 // The conversations of the suite contain calls of a tool with this name.

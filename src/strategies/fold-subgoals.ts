@@ -13,9 +13,8 @@ import {
   compressionLevelOf,
   type Preset,
 } from '../outline/levels.ts';
-import { finishedSubgoals } from './lib/finished-subgoals.ts';
+import { finishedSubgoals, createRecords } from './lib/subgoals.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { createRecords } from './lib/subgoal-records.ts';
 
 export type SubgoalOptions = {
   /** Default `production`. Other options override it. */

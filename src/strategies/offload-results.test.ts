@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
-import { offloadResults } from './offload-results.ts';
+import { offloadResults } from './offload.ts';
 
 strategySuite(offloadResults);
 

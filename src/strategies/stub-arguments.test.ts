@@ -4,7 +4,7 @@ import { originalsOf } from '../conversation/edit.ts';
 import { resolveRecall } from '../recall/tool.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
-import { stubArguments } from './stub-arguments.ts';
+import { stubArguments } from './offload.ts';
 
 strategySuite(stubArguments);
 

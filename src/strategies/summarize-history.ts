@@ -10,12 +10,12 @@ import { proseOf } from '../outline/summary-text.ts';
 import { compressionOf, type Compression } from '../receipts/compression.ts';
 import { freeUnits, remainingTokens } from './lib/editable-texts.ts';
 import {
-  spellRecord,
-  placedSummaries,
   type PlacedSummary,
   type SummaryRecord,
-} from './lib/summary-record.ts';
-import { summarySteps } from './lib/summary-steps.ts';
+  spellRecord,
+  placedSummaries,
+  summarySteps,
+} from './lib/summaries.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 
 export const defaultMaxTokens = 1_500;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import { dropFailedCalls } from '../../strategies/drop-failed-calls.ts';
-import { dropOldest } from '../../strategies/drop-oldest.ts';
+import { dropOldest } from '../../strategies/drop-messages.ts';
 import { requests } from '../../../test/support/codec-suite/arbitrary.ts';
 import { bytes } from '../../../test/support/codec-suite/openai-responses/bodies.ts';
 import { responsesFixture } from '../../../test/support/codec-suite/openai-responses/fixture.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat } from '../../../test/support/chat-conversation.ts';
-import { repliesBegin } from '../drop-oldest.ts';
+import { repliesBegin } from '../drop-messages.ts';
 
 const conversation = readChat(
   chatBody([

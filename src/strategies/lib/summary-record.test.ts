@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readRecord, spellRecord } from './summary-record.ts';
+import { readRecord, spellRecord } from './summaries.ts';
 
 const record = {
   messages: 12,

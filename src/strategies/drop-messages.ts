@@ -1,0 +1,253 @@
+/** Two strategies that drop old messages, oldest first: any messages, which leave one stub, and what the model recalled in earlier turns. */
+import { type Conversation, type Message, type Part, textOf, textsOf } from '../conversation/conversation.ts';
+import { type Edit, originalOfMessages } from '../conversation/edit.ts';
+import { placesEdited, freeUnits, remainingTokens } from './lib/editable-texts.ts';
+import { keyValues } from './lib/tool-calls.ts';
+import { messagesStub, quote } from './lib/stub.ts';
+import type { FoldView, Strategy } from './strategy.ts';
+import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
+
+/**
+ * Drops the oldest messages, calls always together with their results, and leaves one stub in their place, by which the model can read the
+ * exact messages again. System messages, the newest user message and the newest tool batch always stay.
+ */
+export const dropOldest: Strategy = { name: 'drop-oldest', reach: 'history', propose: proposeOldest };
+
+function proposeOldest(view: FoldView): readonly Edit[] {
+  const gone = placesEdited(view.edits);
+  const remaining = remainingTokens(view);
+  const room = maxValueCharacters(view, gone.messages, remaining);
+  const dropped: number[] = [];
+  // The stub costs tokens, too; in messages it counts as one.
+  let saved = view.excess.unit === 'tokens' ? -stubTokens(view) : -1;
+  let bytes = 0;
+  // A token has at least three characters.
+  const savedWithValues = () => saved - (view.excess.unit === 'tokens' ? room(bytes) / 3 : 0);
+  for (const open of freeUnits(view)) {
+    if (savedWithValues() >= view.excess.amount) break;
+    dropped.push(...open.map((message) => message.index));
+    bytes += open.reduce((sum, { span }) => sum + span.end - span.start, 0);
+    saved +=
+      view.excess.unit === 'messages'
+        ? open.length
+        : open.reduce((sum, message) => sum + remaining(message.index), 0);
+  }
+  if (dropped.length === 0 || saved <= 0) return [];
+  // Values are left out of the stub if space is tight.
+  const left = savedWithValues();
+  const isTight = left <= 0 || (Number.isFinite(view.excess.amount) && left < view.excess.amount);
+  return editsFor(view, dropped, isTight ? 0 : room(bytes));
+}
+
+function editsFor(view: FoldView, dropped: readonly number[], room: number): readonly Edit[] {
+  const { conversation } = view;
+  const memory = view.idOf(originalOfMessages(conversation, dropped));
+  const messages = dropped.map((index) => conversation.messages[index]!);
+  const values = keyValues(conversation, messages, { max: room, known: stubsIn(view.edits) });
+  const left = room - sizeOf(values);
+  const text = messagesStub({
+    messages: dropped.length,
+    calls: callsIn(conversation, dropped),
+    values,
+    said: repliesBegin(conversation, messages, left),
+    memory,
+    recallTool: view.recallTool,
+  });
+  return [
+    { kind: 'insert-message', before: dropped[0]!, role: 'user', text },
+    ...dropped.map((message): Edit => ({ kind: 'drop-message', message, memory })),
+  ];
+}
+
+/**
+ * Returns how many characters of values a stub may name, by the bytes it replaces: a tenth of them, about 2,000 tokens at most. All such stubs
+ * together may take at most a quarter of the folded request (about half of the current one), because they stay.
+ */
+function maxValueCharacters(
+  view: FoldView,
+  gone: ReadonlySet<number>,
+  remaining: (index: number) => number,
+): (bytes: number) => number {
+  const tokens = view.conversation.messages.reduce(
+    (sum, { index }) => sum + (gone.has(index) ? 0 : remaining(index)),
+    0,
+  );
+  const charactersThen = (tokens / 2) * 4;
+  const left = charactersThen / 4 - stubsIn(view.edits).length;
+  return (bytes) => Math.max(0, Math.floor(Math.min(8_000, bytes / 10, left)));
+}
+
+/** Returns the number of characters, separators included. */
+function sizeOf(spelled: readonly string[]): number {
+  return spelled.reduce((sum, { length }) => sum + length + 2, 0);
+}
+
+/** Returns the texts of the stubs of earlier drops. */
+function stubsIn(edits: readonly Edit[]): string {
+  return edits.map((edit) => (edit.kind === 'insert-message' ? edit.text : '')).join('\n');
+}
+
+function callsIn(conversation: Conversation, dropped: readonly number[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const index of dropped) {
+    for (const part of conversation.messages[index]!.parts) {
+      if (part.type === 'tool-call') counts.set(part.name, (counts.get(part.name) ?? 0) + 1);
+    }
+  }
+  // Many tools make a long stub; the most used ones say enough.
+  return new Map([...counts].toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, 8));
+}
+
+function stubTokens(view: FoldView): number {
+  const stub = messagesStub({
+    messages: 1000,
+    calls: new Map(),
+    values: [],
+    said: [],
+    memory: 'mem_0000000000000000',
+    recallTool: view.recallTool,
+  });
+  return view.measure.text(stub) + 40;
+}
+
+/** Maximum characters of one beginning. */
+const longest = 120;
+
+/**
+ * Returns the beginnings of replies without calls, in order; the newest ones if not all fit in `max` characters. They keep the thread of a long
+ * conversation.
+ */
+export function repliesBegin(
+  conversation: Conversation,
+  messages: readonly Message[],
+  max: number,
+): readonly string[] {
+  const chosen: string[] = [];
+  let left = max;
+  for (const message of messages.toReversed()) {
+    if (message.role !== 'assistant' || message.parts.some(({ type }) => type === 'tool-call')) continue;
+    const text = textIn(conversation, message);
+    const spelled = quote(text, longest);
+    if (text === '' || spelled.length + 2 > left) continue;
+    chosen.push(spelled);
+    left -= spelled.length + 2;
+  }
+  return chosen.toReversed();
+}
+
+/** Returns the first text of a message on one line. */
+function textIn({ body }: Conversation, message: Message): string {
+  const [first] = message.parts.flatMap((part) => (part.type === 'text' ? textsOf(part) : []));
+  return first === undefined ? '' : textOf(body, message, first).replaceAll(/\s+/g, ' ').trim();
+}
+
+/**
+ * Drops what the model recalled in earlier turns, oldest first: the hidden calls with their answers. The content can still be recalled by the same
+ * id, so only the repeated recall is lost.
+ */
+export const dropRecalls: Strategy = { name: 'drop-recalls', reach: 'history', propose: proposeRecalls };
+
+function proposeRecalls(view: FoldView): readonly Edit[] {
+  const isFree = freeMessages(view);
+  const edits: Edit[] = [];
+  let saved = 0;
+  for (const round of recallTurnsOf(view)) {
+    if (saved >= view.excess.amount) break;
+    const dropped = dropsOf(view, round);
+    if (dropped.length === 0 || !dropped.every((edit) => isFree(edit.message) && view.mayEdit(edit)))
+      continue;
+    edits.push(...dropped);
+    saved += dropped.reduce((sum, edit) => sum + gainOf(view, edit), 0);
+  }
+  return edits;
+}
+
+/** Adjacent messages of the model that make one turn: in some formats, reasoning and each call are messages of their own. */
+type RecallTurn = {
+  readonly turn: readonly number[];
+  /** The answered recalls in the turn, and their answers. */
+  readonly recalls: readonly PartPlace[];
+};
+
+/** Returns the turns with recalls of which nothing is pinned or dropped. */
+function recallTurnsOf(view: FoldView): readonly RecallTurn[] {
+  const gone = placesEdited(view.edits).parts;
+  const rounds = new Map<number, PartPlace[]>();
+  const startOfTurn = turnStarts(view.conversation);
+  for (const pair of pairCalls(view.conversation).pairs) {
+    if (!isRecall(view, pair)) continue;
+    const start = startOfTurn(pair.call.message);
+    const recalls = rounds.get(start) ?? [];
+    recalls.push(pair.call, pair.result);
+    rounds.set(start, recalls);
+  }
+  return [...rounds]
+    .filter(([, recalls]) =>
+      recalls.every((place) => !view.protects.part(place.message, place.part) && !gone.has(placeKey(place))),
+    )
+    .map(([start, recalls]) => ({ turn: turnFrom(view.conversation, start), recalls }));
+}
+
+function isRecall(view: FoldView, pair: Pair): pair is Pair & { readonly result: PartPlace } {
+  return pair.name === view.recallTool && pair.result !== undefined;
+}
+
+/** Returns a function that finds the start of a message's turn. Call it in order, so that no message is visited twice. */
+function turnStarts({ messages }: Conversation): (index: number) => number {
+  let last = { index: 0, start: 0 };
+  return (index) => {
+    let start = index;
+    while (start > last.index && messages[start - 1]?.role === 'assistant') start--;
+    last = { index, start: start === last.index ? last.start : start };
+    return last.start;
+  };
+}
+
+function turnFrom({ messages }: Conversation, start: number): readonly number[] {
+  let end = start;
+  while (messages[end]?.role === 'assistant') end++;
+  return messages.slice(start, end).map(({ index }) => index);
+}
+
+type Drop = Extract<Edit, { readonly kind: 'drop-message' | 'drop-part' }>;
+
+/**
+ * Makes the drops of one turn. Messages with only recalls are dropped as a whole, with the reasoning before the recalls; of others only the parts.
+ * Nothing is dropped if signed reasoning also led to something else, because it must stay with everything it led to.
+ */
+function dropsOf({ conversation: { messages } }: FoldView, { turn, recalls }: RecallTurn): readonly Drop[] {
+  const going = new Set(recalls.map(placeKey));
+  const isWhole = (message: number) =>
+    messages[message]!.parts.every(
+      ({ type }, part) => type === 'reasoning' || going.has(placeKey({ message, part })),
+    );
+  const isAll = turn.every(isWhole);
+  if (!isAll && turn.some((message) => messages[message]!.parts.some(isSealed))) return [];
+  const concerned = new Set([...(isAll ? turn : []), ...recalls.map(({ message }) => message)]);
+  return [...concerned]
+    .toSorted((a, b) => a - b)
+    .flatMap((message): readonly Drop[] =>
+      isWhole(message)
+        ? [{ kind: 'drop-message', message, memory: undefined }]
+        : recalls
+            .filter((place) => place.message === message)
+            .map((place) => ({ kind: 'drop-part', ...place, memory: undefined })),
+    );
+}
+
+function isSealed(part: Part): boolean {
+  return part.type === 'reasoning' && part.signed;
+}
+
+/** Returns a function that is true for messages that are neither protected nor dropped. */
+function freeMessages(view: FoldView): (message: number) => boolean {
+  const gone = placesEdited(view.edits).messages;
+  return (message) => !view.protects.message(message) && !gone.has(message);
+}
+
+function gainOf(view: FoldView, edit: Drop): number {
+  const inMessages = view.excess.unit === 'messages';
+  if (edit.kind === 'drop-message') return inMessages ? 1 : view.measure.message(edit.message);
+  const message = view.conversation.messages[edit.message]!;
+  return inMessages ? 0 : view.measure.part(message, message.parts[edit.part]!);
+}

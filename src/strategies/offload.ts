@@ -1,0 +1,120 @@
+/**
+ * Two strategies that replace old content by stubs, oldest first, and keep the originals: tool results, and long texts in the arguments of calls,
+ * such as files that were written, patches and scripts.
+ */
+import type { Edit } from '../conversation/edit.ts';
+import type { FoldView, Strategy } from './strategy.ts';
+import { resultStub, argumentStub } from './lib/stub.ts';
+import {
+  type EditableText,
+  byteLength,
+  editableTexts,
+  longArguments,
+  placesEdited,
+} from './lib/editable-texts.ts';
+import { type Part, bytesOf } from '../conversation/conversation.ts';
+import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
+import { applySplices, literalBytes } from '../conversation/json-scan.ts';
+
+/** Replaces old tool results by stubs. The call and its result stay paired. */
+export const offloadResults: Strategy = {
+  name: 'offload-results',
+  reach: 'history',
+  propose: proposeResults,
+};
+
+function proposeResults(view: FoldView): readonly Edit[] {
+  // Folding a result removes no message.
+  if (view.excess.unit === 'messages') return [];
+  const edits: Edit[] = [];
+  let saved = 0;
+  for (const slot of editableTexts(view, 'tool-result')) {
+    if (saved >= view.excess.amount) break;
+    if (!isCandidate(view, slot)) continue;
+    const text = slot.text();
+    if (byteLength(text) < view.minResultBytes) continue;
+    const memory = view.idOf(slot.literal);
+    const stub = resultStub({ text, memory, recallTool: view.recallTool });
+    const gain = view.measure.text(view.shrunk(slot.at) ?? text) - view.measure.text(stub);
+    const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
+    if (gain <= 0 || !view.mayEdit(edit)) continue;
+    edits.push(edit);
+    saved += gain;
+  }
+  return edits;
+}
+
+/** True if a text may be offloaded. Most small texts are recognized by their literal, which is never shorter than the text. */
+function isCandidate(view: FoldView, slot: EditableText): boolean {
+  return (
+    slot.literal.length - 2 >= view.minResultBytes &&
+    !view.protects.message(slot.at.message) &&
+    !view.protects.part(slot.at.message, slot.at.part) &&
+    !view.protects.recalled(slot.at.message, slot.at.part)
+  );
+}
+
+/** Replaces long texts in the arguments of old calls by stubs. Other arguments keep their spelling, and the call stays a call with valid JSON. */
+export const stubArguments: Strategy = {
+  name: 'stub-arguments',
+  reach: 'history',
+  propose: proposeArguments,
+};
+
+function proposeArguments(view: FoldView): readonly Edit[] {
+  if (view.excess.unit === 'messages') return [];
+  const edits: Edit[] = [];
+  let saved = 0;
+  for (const place of finishedCalls(view)) {
+    if (saved >= view.excess.amount) break;
+    const stubbed = stubCall(view, place);
+    if (!stubbed || !view.mayEdit(stubbed.edit)) continue;
+    edits.push(stubbed.edit);
+    saved += stubbed.gain;
+  }
+  return edits;
+}
+
+/** Returns calls with results before the newest batch that are neither dropped, stubbed, pinned nor recalls. */
+function finishedCalls(view: FoldView): readonly PartPlace[] {
+  const { messages, parts, inputs } = placesEdited(view.edits);
+  const newest = newestBatch(view.conversation);
+  return pairCalls(view.conversation).pairs.flatMap(({ call, result }) => {
+    const key = placeKey(call);
+    const isOpen =
+      result !== undefined &&
+      !newest.has(result.message) &&
+      !messages.has(call.message) &&
+      !parts.has(key) &&
+      !inputs.has(key) &&
+      !view.protects.message(call.message) &&
+      !view.protects.part(call.message, call.part) &&
+      !view.protects.recalled(call.message, call.part);
+    return isOpen ? [call] : [];
+  });
+}
+
+function stubCall(
+  view: FoldView,
+  place: PartPlace,
+): { readonly edit: Edit; readonly gain: number } | undefined {
+  const { conversation } = view;
+  const message = conversation.messages[place.message]!;
+  const call: Part = message.parts[place.part]!;
+  if (call.type !== 'tool-call') return undefined;
+  const long = longArguments(conversation, message, call, view.minResultBytes);
+  if (!long) return undefined;
+  const memory = view.idOf(bytesOf(conversation.body, message, call.input));
+  let gain = 0;
+  const splices = long.values.flatMap(({ span, text, path }) => {
+    const note = argumentStub({ text, memory, path, recallTool: view.recallTool });
+    const won = view.measure.text(text) - view.measure.text(note);
+    if (won <= 0) return [];
+    gain += won;
+    return [{ span, bytes: literalBytes(note) }];
+  });
+  const json = applySplices(long.json, splices);
+  if (json.length >= long.json.length) return undefined;
+  const input = new TextDecoder().decode(json);
+  return { edit: { kind: 'replace-input', ...place, input, memory }, gain };
+}
