@@ -7,8 +7,7 @@ import type { NamedTotals, ReceiptTotals, Totals } from '../receipts/totals.ts';
 import { summaryOf } from '../receipts/compression.ts';
 import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
-import type { ReceiptLog } from './receipts/receipts.ts';
-import type { GatewayMetrics } from './receipts/reporting.ts';
+import type { ReceiptLog, GatewayMetrics } from './receipts/receipts.ts';
 import type { BackgroundSummarizer } from './background-summarizer.ts';
 
 type AdminDeps = MetricsDeps & {

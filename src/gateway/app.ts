@@ -19,10 +19,14 @@ import {
   problemResponse,
   upstreamProblem,
 } from './http/http.ts';
-import { serveModel } from './model-call.ts';
-import type { GatewayOptions } from './options.ts';
-import { createCostTracker, createReceiptLog, pricesFrom } from './receipts/receipts.ts';
-import type { GatewayLog, GatewayMetrics } from './receipts/reporting.ts';
+import { type GatewayOptions, serveModel } from './model-call.ts';
+import {
+  type GatewayLog,
+  type GatewayMetrics,
+  createCostTracker,
+  createReceiptLog,
+  pricesFrom,
+} from './receipts/receipts.ts';
 import { type UpstreamUrls, defaultUpstreams } from './routing/provider-of.ts';
 import { routeOf } from './routing/routes.ts';
 import { type TenantSetting, carriesToken, createTenantRule } from './routing/tenant.ts';

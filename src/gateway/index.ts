@@ -3,5 +3,5 @@ export { assembleGateway, type GatewayDeps, type GatewaySettings } from './app.t
 export { createFetchHandler, honoApp } from './http/fetch.ts';
 export { fetchUpstream } from './http/fetch.ts';
 export type { GatewayRequest, GatewayResponse, Handler, Upstream } from './http/http.ts';
-export type { GatewayLog } from './receipts/reporting.ts';
-export type { GatewayMetrics } from './receipts/reporting.ts';
+export type { GatewayLog } from './receipts/receipts.ts';
+export type { GatewayMetrics } from './receipts/receipts.ts';

@@ -5,10 +5,11 @@
 import { type EngineRequest, type Prepared, passThrough } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import {
-  answer,
   type GatewayRequest,
   type GatewayResponse,
   type HeaderList,
+  type Upstream,
+  answer,
   headerOf,
   headersToUpstream,
   problemResponse,
@@ -17,12 +18,26 @@ import {
   withHeaders,
 } from './http/http.ts';
 import { type AnsweredRequest, pauseUnless, sendPrepared } from './send-with-retries.ts';
-import { peekBody, readBody, type ReceivedBody, unpackBody } from './http/body.ts';
-import { maxNameLength, openReceipt, type OpenReceipt, logCompressions } from './receipts/receipts.ts';
-import type { GatewayOptions } from './options.ts';
-import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
-import { promptUrl, type Route, sessionOf } from './routing/routes.ts';
-import { addSummaryReceipt } from './background-summarizer.ts';
+import { type ReceivedBody, peekBody, readBody, unpackBody } from './http/body.ts';
+import {
+  type OpenReceipt,
+  type CostTracker,
+  type Prices,
+  type ReceiptLog,
+  type GatewayLog,
+  type GatewayMetrics,
+  maxNameLength,
+  openReceipt,
+  logCompressions,
+} from './receipts/receipts.ts';
+import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
+import { type Route, promptUrl, sessionOf } from './routing/routes.ts';
+import { type BackgroundSummarizer, addSummaryReceipt } from './background-summarizer.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
+import type { ReceiptTotals } from '../receipts/totals.ts';
+import type { UpstreamUrls } from './routing/provider-of.ts';
+import type { TenantRule } from './routing/tenant.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 
@@ -277,3 +292,37 @@ async function receiptOf(
   }
   return receipt;
 }
+
+// The parts, limits, clock and id source that the core of the gateway works with.
+
+export type GatewayOptions = {
+  readonly engine: Engine;
+  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny'>;
+  readonly upstream: Upstream;
+  readonly urls: UpstreamUrls;
+  readonly receipts: ReceiptLog;
+  readonly totals: ReceiptTotals;
+  readonly prices: Prices;
+  readonly costs: CostTracker;
+  /** Metrics of the gateway; undefined when none are kept. */
+  readonly metrics: GatewayMetrics | undefined;
+  /** True to show metrics to anyone when there is no `adminToken`. */
+  readonly openMetrics: boolean;
+  readonly log: GatewayLog;
+  /** Writes summaries ahead of the folds that need them; undefined when no model writes summaries. */
+  readonly summaries: BackgroundSummarizer | undefined;
+  readonly recall: RecallLimits;
+  /** Bytes of a request body at most. Larger bodies are answered with 413. */
+  readonly maxBodyBytes: number;
+  /** Milliseconds that folding may take. After that the original is sent. */
+  readonly prepareDeadlineMs: number;
+  /** Credential that shows the receipts and originals of all tenants. */
+  readonly adminToken: string | undefined;
+  /** Decides which tenant each request belongs to. */
+  readonly tenants: TenantRule;
+  /** Host names (without a port) that requests may be addressed to; undefined allows any. Protects a loopback gateway from web pages. */
+  readonly allowedHosts: readonly string[] | undefined;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly newId: () => string;
+};

@@ -1,6 +1,6 @@
 /** Writes the gateway's log to standard error: JSON lines, or short lines for a terminal. It never contains content or keys. */
 import { pino } from 'pino';
-import type { GatewayLog } from '../../gateway/receipts/reporting.ts';
+import type { GatewayLog } from '../../gateway/receipts/receipts.ts';
 import type { Terminal } from '../terminal.ts';
 import {
   type GatewayRequest,

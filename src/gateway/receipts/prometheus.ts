@@ -1,7 +1,7 @@
 /** Keeps metrics in the text format of Prometheus, in this process, from its start on. docs/metrics.md describes each series. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Receipt } from '../../receipts/receipt.ts';
-import type { GatewayMetrics } from './reporting.ts';
+import type { GatewayMetrics } from './receipts.ts';
 
 /** Maximum number of models with series of their own. */
 const maxModels = 100;

@@ -2,9 +2,10 @@
  * Collects the facts of a request's receipt while the request is in progress, computes its cost, and writes the receipt once, at the end. Keeps
  * the newest receipts in memory, by tenant; a restart begins with none.
  */
+import { LRUCache } from 'lru-cache';
 import type { Prepared } from '../../engine/types.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
-import { createPriceList, type PriceList, type PriceOverrides } from '../../receipts/prices.ts';
+import { type PriceList, type PriceOverrides, createPriceList } from '../../receipts/prices.ts';
 import type {
   CountedPrompt,
   FoldReport,
@@ -12,14 +13,12 @@ import type {
   Receipt,
   SummaryReceipt,
 } from '../../receipts/receipt.ts';
-import { noUsage, plainUsage, sentPromptOf, type Usage, usageSince } from '../../receipts/usage.ts';
-import type { GatewayLog, GatewayMetrics } from './reporting.ts';
+import { type Usage, noUsage, plainUsage, sentPromptOf, usageSince } from '../../receipts/usage.ts';
 import type { HeaderList } from '../http/http.ts';
 import type { ExchangeNotes } from '../recall-loop.ts';
-import { createEarlierRequests, type Difference, earlierRequestOf } from '../../receipts/baseline-cost.ts';
-import { computeMoney, type Money } from '../../receipts/cost.ts';
+import { type Difference, createEarlierRequests, earlierRequestOf } from '../../receipts/baseline-cost.ts';
+import { type Money, computeMoney } from '../../receipts/cost.ts';
 import { loadCatalog } from '../../tokens/catalog.ts';
-import { LRUCache } from 'lru-cache';
 
 /** The receipt of a request in progress. */
 export type OpenReceipt = {
@@ -326,4 +325,25 @@ export function createReceiptLog(maxReceipts = 2_000): ReceiptLog {
 
 function isOf(tenant: string | undefined, owner: string): boolean {
   return tenant === undefined || tenant === owner;
+}
+
+// Interfaces through which the gateway reports: its log and its metrics. Neither gets content or credentials.
+
+/** Log of the gateway. Fields contain names, counts and ids. */
+export interface GatewayLog {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** Metrics of the gateway. They contain counts, sums and names of models. */
+export interface GatewayMetrics {
+  /** Counts a model call when its receipt is written. `format` is the wire format. */
+  requestEnded(format: string, receipt: Receipt): void;
+  /** Counts a summary that was written in the background, or failed. */
+  summaryEnded(receipt: SummaryReceipt): void;
+  /** Returns all metrics as text. */
+  page(now: { readonly summariesRunning: number }): Promise<{
+    readonly contentType: string;
+    readonly text: string;
+  }>;
 }
