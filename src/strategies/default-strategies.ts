@@ -2,8 +2,7 @@
 import { clipNewest } from './clip-newest.ts';
 import type { Preset } from '../outline/levels.ts';
 import { compressItems } from './compress-items.ts';
-import { dropFailedCalls } from './drop-failed-calls.ts';
-import { dropOldest, dropRecalls } from './drop-messages.ts';
+import { dropFailedCalls, dropOldest, dropRecalls } from './drop-messages.ts';
 import { offloadResults, stubArguments } from './offload.ts';
 import type { Strategy } from './strategy.ts';
 import { createFoldSubgoals, type SubgoalOptions } from './fold-subgoals.ts';

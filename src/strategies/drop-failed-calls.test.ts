@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
-import { dropFailedCalls, wordings } from './drop-failed-calls.ts';
+import { dropFailedCalls } from './drop-messages.ts';
+import { wordings } from './lib/no-such-tool.ts';
 
 strategySuite(dropFailedCalls);
 
