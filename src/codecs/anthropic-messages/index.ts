@@ -2,8 +2,7 @@
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
 import { cacheMarks } from './cache-marks.ts';
-import { insertHiddenRecalls, promptBody, continueWith, write } from './write.ts';
-import { read } from './read.ts';
+import { insertHiddenRecalls, promptBody, continueWith, write, read } from './request.ts';
 import {
   errorBody,
   overflowIn,

@@ -2,8 +2,7 @@
  * Says which edits of an Anthropic Messages body are allowed, and which must go together.
  * https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
  */
-import { aroundSystem } from './around-system.ts';
-import { problems } from './problems.ts';
+import { aroundSystem, problems } from './problems.ts';
 import { type FormatRules, memoized } from '../codec.ts';
 import { isFilled, objectsOf, parsedBody } from '../event-json.ts';
 import { exceptKept } from '../what-stays.ts';

@@ -5,11 +5,9 @@ import { jsonList, memberBytes, withMembers } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
 import { memoized } from '../codec.ts';
-import { namedMembers, spellings } from './names.ts';
-import { nameInId } from './read-part.ts';
-import { readOn } from './read.ts';
+import { namedMembers, spellings, nameInId } from './read-part.ts';
+import { readOn, answerParts, roundContents, turnContent, writer } from './request.ts';
 import { callIn, partsOf } from './response.ts';
-import { answerParts, roundContents, turnContent, writer } from './write.ts';
 
 const read = readOn({ model: undefined, streaming: false });
 

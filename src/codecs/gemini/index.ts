@@ -2,8 +2,7 @@
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
 import { insertHiddenRecalls } from './hidden-recalls.ts';
-import { promptBody, continueWith, write } from './write.ts';
-import { readOn, type GeminiRoute } from './read.ts';
+import { type GeminiRoute, promptBody, continueWith, write, readOn } from './request.ts';
 import {
   errorBody,
   isComplete,

@@ -6,7 +6,7 @@ import { editSeeds, editsFrom, requests } from '../../../test/support/codec-suit
 import { geminiFixture } from '../../../test/support/codec-suite/gemini/fixture.ts';
 import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import { gemini } from './index.ts';
-import { write, writeApart } from './write.ts';
+import { write, writeApart } from './request.ts';
 
 const kinds = ['replace-text', 'drop-part', 'drop-message', 'insert-message'] as const;
 const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });

@@ -4,7 +4,8 @@
  * of the model replaces the removed ones. "Please ensure that multiturn requests alternate between user and model." Neighbors
  * that the client itself sent stay as they are.
  */
-import type { Span } from '../../conversation/conversation.ts';
+import type { Conversation, Span } from '../../conversation/conversation.ts';
+import type { Edit } from '../../conversation/edit.ts';
 import {
   type Insertion,
   type Splice,
@@ -17,7 +18,8 @@ import {
   skipSpace,
 } from '../../conversation/json-scan.ts';
 import { startsWith, stringAt } from '../read-body.ts';
-import { namedMembers } from './names.ts';
+import { droppedMessages } from '../write-body.ts';
+import { namedMembers } from './read-part.ts';
 
 /** The origin of a content in a written body: inserted by us, or the client's content of this index. */
 export type ContentOrigin = number | 'inserted';
@@ -126,4 +128,16 @@ function readContent(body: Uint8Array, span: Span): WrittenContent | undefined {
 
 function innerBytes(body: Uint8Array, { parts }: WrittenContent): Uint8Array {
   return body.subarray(parts[0]!.start, parts.at(-1)!.end);
+}
+
+/** Returns the origin of each content of the written body, in order. */
+export function originsAfter(conversation: Conversation, edits: readonly Edit[]): readonly ContentOrigin[] {
+  const gone = droppedMessages(conversation, edits);
+  const inserted = new Map<number, number>();
+  for (const edit of edits)
+    if (edit.kind === 'insert-message') inserted.set(edit.before, (inserted.get(edit.before) ?? 0) + 1);
+  return conversation.messages.flatMap(({ index }): readonly ContentOrigin[] => [
+    ...Array<ContentOrigin>(inserted.get(index) ?? 0).fill('inserted'),
+    ...(gone.has(index) ? [] : [index]),
+  ]);
 }

@@ -10,7 +10,7 @@ import {
   parseResponse,
   withMembers,
 } from '../event-json.ts';
-import { stringOf, valueOf } from './names.ts';
+import { stringOf, valueOf } from './read-part.ts';
 import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
 import type { Span } from '../../conversation/conversation.ts';
 import { applySplices, isRecord, jsonBytes, scanArray } from '../../conversation/json-scan.ts';

@@ -1,8 +1,7 @@
 /** The codec of OpenAI Chat Completions. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
-import { insertHiddenRecalls, promptBody, continueWith, write } from './write.ts';
-import { read } from './read.ts';
+import { insertHiddenRecalls, promptBody, continueWith, write, read } from './request.ts';
 import {
   errorBody,
   isComplete,

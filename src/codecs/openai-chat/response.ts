@@ -12,7 +12,7 @@ import {
   stringIn,
   withMembers,
 } from '../event-json.ts';
-import { functionId, isFunctionId } from './read.ts';
+import { functionId, isFunctionId } from './request.ts';
 import {
   type Overflow,
   type OverflowWording,

@@ -10,8 +10,7 @@ import {
   refusesReasoning,
   writeResponse,
 } from './response.ts';
-import { insertHiddenRecalls, continueReply, promptBody, continueWith, write } from './write.ts';
-import { read } from './read.ts';
+import { insertHiddenRecalls, continueReply, promptBody, continueWith, write, read } from './request.ts';
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 

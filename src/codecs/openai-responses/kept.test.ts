@@ -3,7 +3,7 @@ import { recallName } from '../../../test/support/codec-suite/arbitrary.ts';
 import { relayed } from '../../../test/support/codec-suite/relay.ts';
 import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import type { ModelReply } from '../codec.ts';
-import { continueReply } from './write.ts';
+import { continueReply } from './request.ts';
 import { openaiResponses } from './index.ts';
 
 const answer = (id: string, text: string) => ({ call: { id, name: recallName, argumentsJson: '{}' }, text });

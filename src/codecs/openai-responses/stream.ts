@@ -10,7 +10,7 @@
  *
  * The first id must stay, because clients take another id for another response. The response that the provider keeps under it
  * ends with the private call: a request that continues it by `previous_response_id` must name the last response instead
- * (`continueReply` in write.ts).
+ * (`continueReply` in request.ts).
  */
 import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
 import {
@@ -37,8 +37,7 @@ import {
   type JsonElement,
 } from '../event-json.ts';
 import { providerError } from '../provider-errors.ts';
-import { isPrivate, visibleItems } from './output.ts';
-import { errorEvent, errorOf, replyFrom, usageFrom } from './response.ts';
+import { isPrivate, visibleItems, errorEvent, errorOf, replyFrom, usageFrom } from './response.ts';
 
 /** The state of one upstream response. */
 type ResponsesRound = {

@@ -6,7 +6,6 @@ import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { parseSpan, scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import { pairCalls } from '../../conversation/turns.ts';
 import { lastMembers, stringAt } from '../read-body.ts';
-import { continuesElsewhere } from './read.ts';
 
 /**
  * Reasoning and what the model made of it, up to the next reasoning or the next item of another side. "Item 'rs_…' of type
@@ -106,4 +105,13 @@ function headOf(body: Uint8Array): Readonly<Record<string, unknown>> {
     ({ key }) => key === 'previous_response_id' || key === 'conversation',
   );
   return Object.fromEntries(wanted.map(({ key, value }) => [key, parseSpan(body, value)]));
+}
+
+/** True for a request whose history the provider keeps. */
+export function continuesElsewhere(fields: Readonly<Record<string, unknown>>): boolean {
+  return isGiven(fields['previous_response_id']) || isGiven(fields['conversation']);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
 }
