@@ -253,14 +253,14 @@ function isWordOfUser({ isAssistant, messages }: Side): boolean {
  */
 function keptPair(asking: Side, answering: Side | undefined): readonly string[] {
   if (!asking.isAssistant || !answering) return [];
-  const [calls, results] = [partsOf(asking), partsOf(answering)];
+  const [calls, answers] = [partsOf(asking), partsOf(answering)];
   const isAlone =
     calls.every(({ part }) => part.type === 'tool-call') &&
-    results.every(({ part }) => part.type === 'tool-result');
+    answers.every(({ part }) => part.type === 'tool-result');
   const last = calls.findLast(({ part }) => part.type === 'tool-call');
   if (isAlone || last?.part.type !== 'tool-call') return [];
   const { id } = last.part;
-  const answer = results.find(({ part }) => part.type === 'tool-result' && part.callId === id);
+  const answer = answers.find(({ part }) => part.type === 'tool-result' && part.callId === id);
   return answer ? [last.key, answer.key] : [last.key];
 }
 
