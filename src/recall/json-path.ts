@@ -5,6 +5,7 @@
  * ever evaluated. Linear in the text for each step of the path.
  */
 import {
+  type PathStep,
   childrenOf,
   compactJson,
   documentSpan,
@@ -12,14 +13,8 @@ import {
   kindAt,
   lengthOf,
   type JsonSpan,
+  spellPath,
 } from './json-text.ts';
-
-export type PathStep =
-  | { readonly type: 'name'; readonly name: string }
-  /** A negative index counts from the end. */
-  | { readonly type: 'index'; readonly index: number }
-  | { readonly type: 'slice'; readonly from: number; readonly to: number | undefined }
-  | { readonly type: 'every' };
 
 type ParsedPath =
   | { readonly status: 'ok'; readonly steps: readonly PathStep[] }
@@ -47,11 +42,6 @@ function parsePath(path: string): ParsedPath {
     if (steps.length > maxSteps) return { status: 'bad', reason: 'the path has too many steps' };
   }
   return { status: 'ok', steps };
-}
-
-/** Returns the path in its full spelling, for messages. */
-export function spellPath(steps: readonly PathStep[]): string {
-  return `$${steps.map(spellStep).join('')}`;
 }
 
 /** True for paths that may name more than one value. */
@@ -85,19 +75,6 @@ function stepInBrackets(inside: string, end: number): ParsedStep {
   }
   if (/^[\w$-]+$/.test(inside)) return { step: { type: 'name', name: inside }, end };
   return { reason: `"[${inside.slice(0, 20)}]" is not supported` };
-}
-
-function spellStep(step: PathStep): string {
-  switch (step.type) {
-    case 'name':
-      return /^[A-Za-z_]\w*$/.test(step.name) ? `.${step.name}` : `[${JSON.stringify(step.name)}]`;
-    case 'index':
-      return `[${step.index}]`;
-    case 'slice':
-      return `[${step.from}:${step.to ?? ''}]`;
-    case 'every':
-      return '[*]';
-  }
 }
 
 function match(pattern: RegExp, text: string, at: number): RegExpExecArray | null {

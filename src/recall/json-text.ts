@@ -1,6 +1,6 @@
 /**
  * Walks JSON as text, so that numbers keep their spelling and only requested parts are copied. Takes only text that `JSON.parse`
- * accepts. It never recurses, so depth does not matter. Pure.
+ * accepts. It never recurses, so depth does not matter. Also spells the paths of values. Pure.
  */
 
 /** A JSON value in a text, `end` exclusive. */
@@ -182,4 +182,30 @@ function createJoiner(): { add(piece: string): void; text(): string } {
       return done.join('');
     },
   };
+}
+
+/** A step of a path into JSON. */
+export type PathStep =
+  | { readonly type: 'name'; readonly name: string }
+  /** A negative index counts from the end. */
+  | { readonly type: 'index'; readonly index: number }
+  | { readonly type: 'slice'; readonly from: number; readonly to: number | undefined }
+  | { readonly type: 'every' };
+
+/** Returns the path in its full spelling, for messages. */
+export function spellPath(steps: readonly PathStep[]): string {
+  return `$${steps.map(spellStep).join('')}`;
+}
+
+function spellStep(step: PathStep): string {
+  switch (step.type) {
+    case 'name':
+      return /^[A-Za-z_]\w*$/.test(step.name) ? `.${step.name}` : `[${JSON.stringify(step.name)}]`;
+    case 'index':
+      return `[${step.index}]`;
+    case 'slice':
+      return `[${step.from}:${step.to ?? ''}]`;
+    case 'every':
+      return '[*]';
+  }
 }

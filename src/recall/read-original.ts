@@ -3,8 +3,15 @@
  * other in their own JSON, each under a line with its number and path. Pure, never throws.
  */
 import { wholeAfter, wholeBefore } from '../conversation/fit.ts';
-import { type PathStep, spellPath } from './json-path.ts';
-import { type JsonSpan, childrenOf, documentSpan, isJson, kindAt } from './json-text.ts';
+import {
+  type JsonSpan,
+  type PathStep,
+  childrenOf,
+  documentSpan,
+  isJson,
+  kindAt,
+  spellPath,
+} from './json-text.ts';
 
 type Original = {
   /** The text that lines and queries refer to. */
