@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { takenAtWord, type Told, unpadded } from '../../test/support/taken-at-word.ts';
 import { refer } from './dedupe-lines.ts';
-import { createShownTexts, type ShownTexts, readLines } from './shown-texts.ts';
+import { runSteps } from '../conversation/steps.ts';
+import { createShownTexts, MAX_COMPARED, type ShownTexts, readLines, splitLines } from './shown-texts.ts';
 
 /** Shows texts one after the other. */
 function openTalk() {
@@ -13,19 +14,17 @@ function openTalk() {
     results,
     sent,
     add({ label, text }: Told): string {
-      const lines = readLines(text);
+      const lines = runSteps(readLines(text));
       results.push({ label, text });
-      const referring = refer(text.split('\n'), lines, {
-        shown,
-        linesOf: ({ order }) => results[order]!.text.split('\n'),
-      });
+      const linesOf = ({ order }: { readonly order: number }) => splitLines(results[order]!.text);
+      const referring = runSteps(refer(runSteps(splitLines(text)), lines, { shown, linesOf }));
       const whole = [{ start: 0, end: lines.hashes.length }];
-      shown.add({ label, lines, literal: referring?.literal ?? whole });
+      runSteps(shown.add({ label, lines, literal: referring?.literal ?? whole }));
       sent.push({ label, text: referring?.text ?? text });
       return sent.at(-1)!.text;
     },
     takeBack(size: number) {
-      shown.truncate(size);
+      runSteps(shown.truncate(size));
       results.length = size;
       sent.length = size;
     },
@@ -186,5 +185,31 @@ describe('very many texts', () => {
     const reference = 'ok\n[16 lines as in run(test) above, from "  const value3 = compute(3);" on]';
     expect(last(first, ...others(63), again)).toBe(reference);
     expect(last(first, ...others(64), again)).toBe(again[1]);
+  });
+});
+
+describe('a very long text', () => {
+  const long = `${plain(1, 20)}\n${'x'.repeat(MAX_COMPARED)}`;
+
+  it('is compared only as a whole', () => {
+    expect(last(['run(a)', long], ['run(b)', long])).toBe('[all of it as in run(a) above]');
+    expect(last(['run(a)', long], ['run(b)', `ok\n${plain(1, 20)}`])).toBe(`ok\n${plain(1, 20)}`);
+    expect(last(['run(a)', long], ['run(b)', `${long} y`])).toBe(`${long} y`);
+  });
+
+  it('hides earlier texts of its name, because it may show their lines, too', () => {
+    const again = ['run(b)', `ok\n${plain(1, 20)}`] as const;
+    expect(last(['run(a)', plain(1, 20)], again)).toMatch(/^ok\n\[20 lines as in run\(a\)/);
+    expect(last(['run(a)', plain(1, 20)], ['run(a)', long], again)).toBe(again[1]);
+  });
+});
+
+describe('the steps of a text', () => {
+  it('are as many as its lines are long', () => {
+    const text = '\n'.repeat(MAX_COMPARED - 1);
+    const steps = readLines(text);
+    let count = 0;
+    while (!steps.next().done) count++;
+    expect(count).toBeGreaterThan(MAX_COMPARED / 10_000);
   });
 });

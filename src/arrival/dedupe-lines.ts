@@ -3,9 +3,11 @@
  * looks in the newest earlier text with that name that shows such lines, finds exactly these lines, and finds the lines themselves, not
  * another reference: a result that is requested again after a reference to it is shown again.
  */
+import type { Steps } from '../conversation/steps.ts';
 import { isReference, sameLines, sameNumbered, sameText, type Numbered } from './markers.ts';
 import {
   MIN_LINES,
+  linesPerStep,
   type LineRange,
   type OrderedShownText,
   type ShownMatch,
@@ -33,29 +35,46 @@ export type ReferenceSource = { readonly source: OrderedShownText; readonly char
 /** The earlier texts, and their lines, including those replaced by references. `linesOf` returns the same object for the same text. */
 export type Earlier = {
   readonly shown: ShownTexts;
-  readonly linesOf: (text: OrderedShownText) => readonly string[];
+  readonly linesOf: (text: OrderedShownText) => Steps<readonly string[]>;
 };
 
 /** Replaces equal lines; undefined if there are none. */
-export function refer(own: readonly string[], lines: TextLines, earlier: Earlier): Referring | undefined {
-  if (own.some(isReference)) return undefined;
-  return referWhole(own, lines, earlier) ?? (lines.isLaidOut ? undefined : referBlocks(own, lines, earlier));
+export function* refer(
+  own: readonly string[],
+  lines: TextLines,
+  earlier: Earlier,
+): Steps<Referring | undefined> {
+  for (let at = 0; at < own.length; at++) {
+    if (isReference(own[at]!)) return undefined;
+    if (at % linesPerStep === linesPerStep - 1) yield;
+  }
+  const whole = yield* referWhole(own, lines, earlier);
+  return whole ?? (lines.isLaidOut ? undefined : yield* referBlocks(own, lines, earlier));
 }
 
-function referWhole(own: readonly string[], lines: TextLines, earlier: Earlier): Referring | undefined {
+function* referWhole(
+  own: readonly string[],
+  lines: TextLines,
+  earlier: Earlier,
+): Steps<Referring | undefined> {
   const { shown, linesOf } = earlier;
   const characters = charactersOf(own);
   for (const source of shown.same(lines)) {
     const note = sameText(source.label);
     if (characters - note.length < MIN_GAIN) continue;
-    const theirs = linesOf(source);
+    const theirs = yield* linesOf(source);
+    yield;
     if (own.every((line, at) => line === theirs[at]))
       return { text: note, literal: [], sources: [{ source, characters }] };
   }
   return undefined;
 }
 
-function referBlocks(own: readonly string[], lines: TextLines, earlier: Earlier): Referring | undefined {
+function* referBlocks(
+  own: readonly string[],
+  lines: TextLines,
+  earlier: Earlier,
+): Steps<Referring | undefined> {
   const out: string[] = [];
   const literal: LineRange[] = [];
   const sources: ReferenceSource[] = [];
@@ -64,11 +83,12 @@ function referBlocks(own: readonly string[], lines: TextLines, earlier: Earlier)
     if (end > start) literal.push({ start, end });
     for (const line of own.slice(start, end)) out.push(line);
   };
+  let visited = 0;
   for (let at = 0; at + MIN_LINES <= own.length; ) {
+    if (++visited % linesBetween === 0) yield;
     const matches = canBegin(own[at]!, lines.numbers[at]!) ? earlier.shown.matches(lines, at) : [];
-    const block = matches
-      .map((match) => blockOf(own, lines, at, match, earlier))
-      .find((one) => one !== undefined);
+    let block: ReferredBlock | undefined;
+    for (const match of matches) block ??= yield* blockOf(own, lines, at, match, earlier);
     if (!block) {
       // Larger steps after longer rejected matches keep a text full of them from taking long.
       at += Math.max(1, (matches[0]?.length ?? 0) >> 3);
@@ -85,6 +105,9 @@ function referBlocks(own: readonly string[], lines: TextLines, earlier: Earlier)
   return { text: out.join('\n'), literal, sources };
 }
 
+/** The number of visited lines between two pauses: each may be looked up in several texts. */
+const linesBetween = 64;
+
 /** True if a block could be found by its first line. */
 function canBegin(line: string, number: number): boolean {
   return number !== -1 || quoteOf(line).trim().length >= MIN_QUOTE;
@@ -93,13 +116,13 @@ function canBegin(line: string, number: number): boolean {
 type ReferredBlock = ShownMatch & { readonly note: string; readonly characters: number };
 
 /** Builds a reference; undefined if it would save too little or be ambiguous. */
-function blockOf(
+function* blockOf(
   own: readonly string[],
   lines: TextLines,
   at: number,
   match: ShownMatch,
   earlier: Earlier,
-): ReferredBlock | undefined {
+): Steps<ReferredBlock | undefined> {
   const { source, length } = match;
   const mine = own.slice(at, at + length);
   const isNumbered = lines.numbers[at] !== -1;
@@ -111,8 +134,8 @@ function blockOf(
       ? sameLines(length, address.begins, source.label)
       : sameNumbered(address, source.label);
   const characters = charactersOf(mine);
-  if (characters - note.length < MIN_GAIN || !leadsTo(match, address, earlier)) return undefined;
-  const theirs = earlier.linesOf(source);
+  if (characters - note.length < MIN_GAIN || !(yield* leadsTo(match, address, earlier))) return undefined;
+  const theirs = yield* earlier.linesOf(source);
   const isSame = mine.every(
     (line, by) => contentOf(line, isNumbered) === contentOf(theirs[match.at + by]!, isNumbered),
   );
@@ -120,15 +143,17 @@ function blockOf(
 }
 
 /** True if the newest text with that label that shows such lines shows exactly these. */
-function leadsTo(
+function* leadsTo(
   { source, at }: ShownMatch,
   address: Numbered | { readonly begins: string },
   { shown, linesOf }: Earlier,
-): boolean {
+): Steps<boolean> {
   for (const text of shown.labeled(source.label)) {
+    // Its lines are not known.
+    if (text.lines.isOneLine) return false;
     const found =
       'begins' in address
-        ? firstBeginning(linesOf(text), address.begins)
+        ? firstBeginning(yield* linesOf(text), address.begins)
         : firstNumbered(text.lines.numbers, address.from);
     if (found >= 0) return text === source && found === at;
   }

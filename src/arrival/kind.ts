@@ -3,6 +3,8 @@
  * and returns a smaller one. All kinds are pure, synchronous, linear in the length of the text, and deterministic across processes.
  */
 
+import type { Steps } from '../conversation/steps.ts';
+
 /** The kinds of tool results. */
 export type Kind =
   /** Files with line numbers, as `cat -n` and agents' file readers print them. */
@@ -23,6 +25,8 @@ export type ShrinkOptions = {
   readonly lossless: boolean;
   /** Counts tokens. Without it, sizes are compared in UTF-16 units. */
   readonly count?: ((text: string) => number) | undefined;
+  /** Counts the same as `count`, in steps. */
+  readonly countInSteps?: ((text: string) => Steps<number>) | undefined;
   /** True for the text of a file that may be edited: its lines do not change, only padding before line numbers is removed. */
   readonly mayBeEdited?: boolean | undefined;
   /** Which line numbers of a file listing stay. Every fifth saves twice as much, but the model must count up to four lines. */
@@ -59,10 +63,18 @@ export function mayLose(text: string): boolean {
   return !reportsFailure(text) && !isChange(text) && !isDocument(text);
 }
 
+/** UTF-16 units that are searched for a stack trace. Of longer texts, which fit few models, only both ends are. */
+const MAX_SEARCHED = 1_000_000;
+
 /** True for a text with a stack trace anywhere, or with a nonzero exit code or an error message at its start or end. */
 export function reportsFailure(text: string): boolean {
   const edges = [text.slice(0, 600), text.slice(-600)];
-  return trace.test(text) || edges.some((edge) => exitCode.test(edge) || message.test(edge));
+  const searched =
+    text.length > MAX_SEARCHED ? [text.slice(0, MAX_SEARCHED / 2), text.slice(-MAX_SEARCHED / 2)] : [text];
+  return (
+    searched.some((piece) => trace.test(piece)) ||
+    edges.some((edge) => exitCode.test(edge) || message.test(edge))
+  );
 }
 
 const trace =

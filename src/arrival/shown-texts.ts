@@ -4,6 +4,7 @@
  * branch.
  */
 import { isOurs, isShrunk } from './markers.ts';
+import type { Steps } from '../conversation/steps.ts';
 
 /** A range of lines; `end` is exclusive. */
 export type LineRange = { readonly start: number; readonly end: number };
@@ -25,9 +26,9 @@ export type ShownMatch = { readonly source: OrderedShownText; readonly at: numbe
 
 export interface ShownTexts {
   /** Adds the newest text. */
-  add(text: ShownText): void;
+  add(text: ShownText): Steps<void>;
   /** Removes all but the first `size` texts. */
-  truncate(size: number): void;
+  truncate(size: number): Steps<void>;
   /** Yields texts of exactly these lines that were shown completely and are the newest with their label, newest first. */
   same(text: TextLines): Iterable<OrderedShownText>;
   /** Finds the lines of a text from line `at` on in earlier texts, longest match first, then newest first. */
@@ -75,7 +76,7 @@ export function createShownTexts(): ShownTexts {
   }
 
   return {
-    add(text) {
+    *add(text) {
       const shown = { ...text, order: texts.length };
       starts.push(places.length);
       for (const { start, end } of shown.lines.isLaidOut ? [] : shown.literal) {
@@ -84,13 +85,14 @@ export function createShownTexts(): ShownTexts {
           if (key === 0) continue;
           places.push({ text: texts.length, line, key, before: newest.get(key) ?? -1 });
           newest.set(key, places.length - 1);
+          if (places.length % linesPerStep === 0) yield;
         }
       }
       texts.push(shown);
       listed(labels, shown.label).push(shown);
       if (isShownCompletely(shown)) listed(wholes, wholeKey(shown.lines)).push(shown);
     },
-    truncate(size) {
+    *truncate(size) {
       while (texts.length > size) {
         const shown = texts.pop()!;
         labels.get(shown.label)!.pop();
@@ -100,6 +102,7 @@ export function createShownTexts(): ShownTexts {
           const { key, before } = places.pop()!;
           if (before < 0) newest.delete(key);
           else newest.set(key, before);
+          if (places.length % linesPerStep === 0) yield;
         }
       }
     },
@@ -201,6 +204,8 @@ function follows(numbers: Int32Array, start: number, by: number): boolean {
 }
 
 export type TextLines = {
+  /** True for a very long text, which counts as one line: it is only compared as a whole. */
+  readonly isOneLine?: boolean;
   /** Hashes of the lines without their numbers. 0 for a line that never matches. */
   readonly hashes: Uint32Array;
   /** The number before each line; -1 if there is none. */
@@ -209,8 +214,40 @@ export type TextLines = {
   readonly isLaidOut: boolean;
 };
 
+/** UTF-16 units of the longest text that is compared line by line. Longer ones fit few models. */
+export const MAX_COMPARED = 1_000_000;
+
+/** UTF-16 units at both ends of a longer text that its hash covers: equal hashes are followed by a comparison. */
+const HASHED_ENDS = 10_000;
+
+/** The number of lines that are processed between two pauses. */
+export const linesPerStep = 2_048;
+
+/** Splits a text into the lines that it is compared by. */
+export function* splitLines(text: string): Steps<readonly string[]> {
+  if (text.length > MAX_COMPARED) return [text];
+  if (text.length < UNCUT) return text.split('\n');
+  const lines: string[] = [];
+  for (let start = 0; start <= text.length; ) {
+    const newline = text.indexOf('\n', start);
+    const end = newline < 0 ? text.length : newline;
+    lines.push(text.slice(start, end));
+    start = end + 1;
+    if (lines.length % linesPerStep === 0) yield;
+  }
+  return lines;
+}
+
+/** UTF-16 units of the longest text that is split at once. */
+const UNCUT = 50_000;
+
 /** Reads a text into hashes and numbers. They are small, so that they can be kept while the text is not. */
-export function readLines(text: string): TextLines {
+export function* readLines(text: string): Steps<TextLines> {
+  if (text.length > MAX_COMPARED) {
+    const ends = hashOf(text, 0, HASHED_ENDS) ^ hashOf(text, text.length - HASHED_ENDS, text.length);
+    const hash = (ends ^ text.length) >>> 0 || 1;
+    return { hashes: Uint32Array.of(hash), numbers: Int32Array.of(-1), isLaidOut: true, isOneLine: true };
+  }
   const hashes: number[] = [];
   const numbers: number[] = [];
   for (let start = 0; start <= text.length; ) {
@@ -221,7 +258,9 @@ export function readLines(text: string): TextLines {
     // The sign between number and line is part of the line.
     hashes.push(isApart(text, start, end) ? 0 : hashOf(text, behind < 0 ? start : behind - 1, end));
     start = end + 1;
+    if (hashes.length % linesPerStep === 0) yield;
   }
+  yield;
   return {
     hashes: Uint32Array.from(hashes),
     numbers: Int32Array.from(numbers),

@@ -19,6 +19,7 @@ import { json } from './json.ts';
 import { isShrunk, leftOut } from './markers.ts';
 import { numberedLines } from './numbered-lines.ts';
 import { search } from './search.ts';
+import { type Steps, runSteps } from '../conversation/steps.ts';
 import { sharedLines } from './shared-lines.ts';
 import { renderTerminal } from './terminal.ts';
 
@@ -34,27 +35,39 @@ export const MAX_LENGTH = 1_000_000;
  * shrink('     1→package cli\n     2→\n     3→import "os"\n...', { lossless: true })?.text; // '1→package cli\n2→\n3→import "os"\n...'
  */
 export function shrink(text: string, options: ShrinkOptions): Shrunk | undefined {
+  return runSteps(shrinkInSteps(text, options));
+}
+
+/** Does the same as `shrink` in steps: each pass over the text is one. */
+export function* shrinkInSteps(text: string, options: ShrinkOptions): Steps<Shrunk | undefined> {
   if (text.length < MIN_LENGTH || text.length > MAX_LENGTH || isShrunk(text)) return undefined;
-  const sizeOf = remembered(options.count ?? lengthOf);
+  const sizes = new Map<string, number>();
+  const sizeOf = remembered(sizes, options.count ?? lengthOf);
   const steps: (ShrinkDraft & { kind: Kind })[] = [];
   const now = (): string => steps.at(-1)?.text ?? text;
-  const take = (kind: Kind, drafts: readonly ShrinkDraft[]): void => {
+  function* measure(texts: readonly string[]): Steps<void> {
+    for (const one of texts) if (options.countInSteps) sizes.set(one, yield* options.countInSteps(one));
+  }
+  function* take(kind: Kind, drafts: readonly ShrinkDraft[]): Steps<void> {
+    yield;
     if (drafts.length === 0 || options.without?.includes(kind)) return;
+    yield* measure([now(), ...drafts.map((draft) => draft.text)]);
     const best = smallest([{ text: now(), isLossless: true, note: '' }, ...drafts], sizeOf);
     if (best.note !== '') steps.push({ ...best, kind });
-  };
+  }
 
-  let recognized = detect(text);
+  let recognized = yield* detect(text);
   if (recognized?.kind !== 'numbered-lines') {
     if (options.mayBeEdited === true) return undefined;
-    take('terminal', renderTerminal(text));
+    yield* take('terminal', renderTerminal(text));
     if (!options.lossless && mayLose(now()) && (recognized?.kind === 'json' || !isCode(now())))
-      take('blob', withoutBlobs(now()));
-    if (steps.length > 0) recognized = detect(now());
+      yield* take('blob', withoutBlobs(now()));
+    if (steps.length > 0) recognized = yield* detect(now());
   }
-  if (recognized) take(recognized.kind, recognized.drafts(options));
+  if (recognized) yield* take(recognized.kind, recognized.drafts(options));
 
   const last = steps.at(-1);
+  if (last) yield* measure([text, last.text]);
   if (!last || !isWorthIt(text, last.text, sizeOf, options)) return undefined;
   return {
     text: last.text,
@@ -95,8 +108,7 @@ function lengthOf(text: string): number {
 }
 
 /** Remembers sizes: texts are compared more than once, and counting is most of the work. */
-function remembered(sizeOf: (text: string) => number): (text: string) => number {
-  const sizes = new Map<string, number>();
+function remembered(sizes: Map<string, number>, sizeOf: (text: string) => number): (text: string) => number {
   return (text) => {
     const size = sizes.get(text) ?? sizeOf(text);
     sizes.set(text, size);
@@ -108,10 +120,19 @@ function remembered(sizeOf: (text: string) => number): (text: string) => number 
  * Recognizes the kind of a text, from the text alone. File listings are tried first, since they may list anything; then texts that must not
  * change; then other kinds, the surest first. A shrunk text still has its kind, or contains a marker.
  */
-function detect(text: string): RecognizedKind | undefined {
-  const kind = numberedLines(text) ?? (beginsLikeJson.test(text) ? json(text) : undefined);
+function* detect(text: string): Steps<RecognizedKind | undefined> {
+  yield;
+  let kind = numberedLines(text);
+  if (!kind && beginsLikeJson.test(text)) kind = json(text);
+  yield;
   if (kind || isChange(text) || isDocument(text)) return kind;
-  return html(text) ?? search(text) ?? json(text) ?? (isCode(text) ? undefined : sharedLines(text));
+  for (const reader of [html, search, json]) {
+    yield;
+    kind = reader(text);
+    if (kind) return kind;
+  }
+  yield;
+  return isCode(text) ? undefined : sharedLines(text);
 }
 
 const beginsLikeJson = /^\s*[[{]/;

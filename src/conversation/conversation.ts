@@ -3,6 +3,8 @@
  * is copied: a codec builds the view, and text is decoded only where it is needed. The end of the file describes the recalls
  * that the client does not see.
  */
+import { decodeInSteps, rememberedText } from './long-texts.ts';
+import type { Steps } from './steps.ts';
 
 /** A range of bytes, `end` exclusive. */
 export type Span = { readonly start: number; readonly end: number };
@@ -133,7 +135,12 @@ export function decodeLiteral(literal: Uint8Array): string {
 
 /** Returns the text of one literal of a block. */
 export function textOf(body: Uint8Array, block: { readonly span: Span }, span: Span): string {
-  return decodeLiteral(bytesOf(body, block, span));
+  return rememberedText(span) ?? decodeLiteral(bytesOf(body, block, span));
+}
+
+/** Returns the same as `textOf`, in steps. */
+export function textInSteps(body: Uint8Array, block: { readonly span: Span }, span: Span): Steps<string> {
+  return decodeInSteps(bytesOf(body, block, span), span);
 }
 
 /** Returns the arguments of a call as JSON text in any format; empty for a call without arguments. */
@@ -143,7 +150,7 @@ export function inputOf(
   call: Part & { readonly type: 'tool-call' },
 ): string {
   const bytes = bytesOf(body, block, call.input);
-  return bytes[0] === '"'.charCodeAt(0) ? decodeLiteral(bytes) : decoder.decode(bytes);
+  return bytes[0] === '"'.charCodeAt(0) ? textOf(body, block, call.input) : decoder.decode(bytes);
 }
 
 /** Returns the literals of a part that hold text for the model; empty for parts without text. */

@@ -3,7 +3,6 @@
  * Indices always count in the conversation as the client sent it, before any edit.
  */
 import { type Conversation, type TextPlace, bytesOf, textsOf } from './conversation.ts';
-import { concatBytes } from './json-scan.ts';
 
 export type Edit =
   /**
@@ -215,7 +214,18 @@ function originalOfInput(
   return bytesOf(conversation.body, message, part.type === 'tool-call' ? part.input : part.span);
 }
 
+const [OPEN_BRACKET, COMMA, CLOSE_BRACKET] = [0x5b, 0x2c, 0x5d];
+
 function arrayOf(values: readonly Uint8Array[]): Uint8Array {
-  const joined = values.flatMap((value, index) => (index > 0 ? [encoder.encode(','), value] : [value]));
-  return concatBytes([encoder.encode('['), ...joined, encoder.encode(']')]);
+  const separators = Math.max(0, values.length - 1);
+  const joined = new Uint8Array(values.reduce((sum, value) => sum + value.length, separators + 2));
+  joined[0] = OPEN_BRACKET;
+  let at = 1;
+  for (const value of values) {
+    if (at > 1) joined[at++] = COMMA;
+    joined.set(value, at);
+    at += value.length;
+  }
+  joined[at] = CLOSE_BRACKET;
+  return joined;
 }

@@ -8,6 +8,7 @@
  */
 import type { Conversation, Message } from './conversation.ts';
 import { type Member, concatBytes } from './json-scan.ts';
+import { type Steps, runSteps } from './steps.ts';
 
 type Digest = (bytes: Uint8Array) => string;
 
@@ -93,6 +94,14 @@ export type Slices = {
   /** Lets other requests run, if the slice has taken its time. */
   readonly pause: () => Promise<void>;
 };
+
+/** Runs the steps, and lets other requests run in between. Without `slices` it does not pause. */
+export async function runInSlices<T>(steps: Steps<T>, slices: Slices | undefined): Promise<T> {
+  if (!slices) return runSteps(steps);
+  let step = steps.next();
+  for (; !step.done; step = steps.next()) if (slices.isOver()) await slices.pause();
+  return step.value;
+}
 
 /** Milliseconds. */
 const sliceMs = 10;

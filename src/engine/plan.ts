@@ -11,10 +11,12 @@ import {
   withOriginalIds,
   withoutTakenIn,
 } from '../conversation/edit.ts';
+import { runInSlices, type Slices } from '../conversation/incremental.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { placeKey } from '../conversation/turns.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
-import { type ShrinkInput, shrinkInSlices, shrinksOf } from './shrinks.ts';
+import { type ShrinkInput, shrinksOf } from './shrinks.ts';
 import { readInSlices } from '../codecs/read-body.ts';
 import type { Compression } from '../receipts/compression.ts';
 import type { FoldStep } from '../receipts/receipt.ts';
@@ -24,6 +26,8 @@ import type { Demand, FoldOnly } from '../triggers/trigger.ts';
 
 /** The input of a fold. */
 export type PlanInput = ShrinkInput & {
+  /** Lets other requests run between two steps. Default: nothing is paused. */
+  readonly slices?: Slices | undefined;
   readonly reading: ReadContext;
   readonly minResultBytes: number;
   /** True when the client keeps folded messages in its history, and offers the recall tool itself. */
@@ -73,8 +77,7 @@ export async function draft(
   { references = true }: { readonly references?: boolean } = {},
 ): Promise<Draft> {
   const { codec, conversation } = input;
-  await shrinkInSlices(input, edits);
-  const shrinks = shrinksOf(input, edits, { references });
+  const shrinks = await runInSlices(shrinksOf(input, edits, { references }), input.slices);
   const all = [...edits, ...shrinks];
   const offers = input.recallTool !== undefined && (input.isOffered || leavesOriginals(all));
   const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
@@ -94,10 +97,13 @@ export async function countInSlices(
   { counter, slices }: Pick<PlanInput, 'counter' | 'slices'>,
   conversation: Conversation,
 ): Promise<void> {
-  if (!slices) return;
+  if (slices) await runInSlices(countInSteps(counter, conversation), slices);
+}
+
+function* countInSteps(counter: PlanInput['counter'], conversation: Conversation): Steps<void> {
   for (const block of counter.uncounted(conversation)) {
-    if (slices.isOver()) await slices.pause();
-    await counter.blockInSlices(conversation, block, slices);
+    yield* counter.blockInSteps(conversation, block);
+    yield;
   }
 }
 
@@ -229,7 +235,7 @@ async function runStrategy(
     if (!demand.force && input.isTooLate()) break;
     // A strategy that shortens texts does so once to each, so it starts over with a larger excess; one that drops content continues.
     const from = startsOver ? start : best;
-    const proposed = strategy.propose(viewOf(plan, from, wanted));
+    const proposed = await proposedBy(strategy, viewOf(plan, from, wanted), input.slices);
     if (proposed.length === 0) break;
     await input.slices?.pause();
     const next = await tryEdits(plan, from, proposed);
@@ -247,6 +253,12 @@ async function runStrategy(
   if (edits === 0 && refused === undefined) return { draft: start };
   const step = { strategy: strategy.name, edits, tokensSaved: start.tokens - best.tokens };
   return { draft: best, step: refused === undefined ? step : { ...step, refused } };
+}
+
+async function proposedBy(strategy: Strategy, view: FoldView, slices: Slices | undefined) {
+  return strategy.proposeInSteps
+    ? runInSlices(strategy.proposeInSteps(view), slices)
+    : strategy.propose(view);
 }
 
 async function tryEdits(
@@ -301,6 +313,7 @@ export function viewOf(
     reportCompression: (text, compression) => input.compressions.set(text, compression),
     measure: {
       text: (text) => counter.text(text),
+      textInSteps: (text) => counter.textInSteps(text),
       part: (block, part) => counter.part(conversation, block, part),
       message: (index) => counter.message(conversation, index) - (saved.get(index) ?? 0),
     },

@@ -5,9 +5,16 @@
  */
 import { type Referring, refer } from '../arrival/dedupe-lines.ts';
 import { reportsFailure } from '../arrival/kind.ts';
-import { type ShownTexts, type TextLines, createShownTexts, readLines } from '../arrival/shown-texts.ts';
-import { type Conversation, textOf } from '../conversation/conversation.ts';
+import {
+  type ShownTexts,
+  type TextLines,
+  createShownTexts,
+  readLines,
+  splitLines,
+} from '../arrival/shown-texts.ts';
+import { type Conversation, textInSteps } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
+import type { Steps } from '../conversation/steps.ts';
 import type { ToolResultPart } from '../strategies/shrink-results.ts';
 
 /** An edit that shortens a tool result on arrival. */
@@ -32,6 +39,8 @@ export type ArrivedText = {
 
 /** The results of one conversation as they were last sent. */
 export type ReferenceMemo = {
+  /** True while a pass over the results uses it: the pass may be paused. */
+  isInUse: boolean;
   readonly shown: ShownTexts;
   readonly made: {
     readonly arrived: ArrivedText;
@@ -41,7 +50,7 @@ export type ReferenceMemo = {
 };
 
 export function createReferenceMemo(): ReferenceMemo {
-  return { shown: createShownTexts(), made: [] };
+  return { isInUse: false, shown: createShownTexts(), made: [] };
 }
 
 /** Returns the number of lines that the memo holds. */
@@ -49,33 +58,55 @@ export function sizeOfReferenceMemo({ made }: ReferenceMemo): number {
   return made.reduce((sum, { lines }) => sum + lines, 1);
 }
 
+/** Counts the tokens of a text that may be very long. */
+type CountInSteps = (text: string) => Steps<number>;
+
 /** Returns the edits that shorten these texts, with references, in the order of the conversation. */
-export function withReferences(
+export function* withReferences(
+  memo: ReferenceMemo,
+  conversation: Conversation,
+  texts: readonly ArrivedText[],
+  count: CountInSteps,
+): Steps<readonly Shrink[]> {
+  // Another request of the conversation may be paused in here. The result does not depend on the memo.
+  const own = memo.isInUse ? createReferenceMemo() : memo;
+  own.isInUse = true;
+  try {
+    return yield* referring(own, conversation, texts, count);
+  } finally {
+    own.isInUse = false;
+  }
+}
+
+function* referring(
   { shown, made }: ReferenceMemo,
   conversation: Conversation,
   texts: readonly ArrivedText[],
-  count: (text: string) => number,
-): readonly Shrink[] {
+  count: CountInSteps,
+): Steps<readonly Shrink[]> {
   let common = 0;
   while (common < texts.length && isSame(made[common]?.arrived, texts[common]!)) common++;
   made.length = common;
-  shown.truncate(common);
+  yield* shown.truncate(common);
   const linesByOrder = new Map<number, readonly string[]>();
-  const linesOf = ({ order }: { readonly order: number }) => {
-    const lines = linesByOrder.get(order) ?? textWithoutReferences(conversation, texts[order]!).split('\n');
+  function* linesOf({ order }: { readonly order: number }): Steps<readonly string[]> {
+    const known = linesByOrder.get(order);
+    if (known) return known;
+    const lines = yield* splitLines(yield* textWithoutReferences(conversation, texts[order]!));
     linesByOrder.set(order, lines);
     return lines;
-  };
-  for (const arrived of texts.slice(common)) {
-    const { lines, isFailure } = readText(conversation, arrived);
-    const referring =
+  }
+  for (let order = common; order < texts.length; order++) {
+    yield;
+    const arrived = texts[order]!;
+    const { lines, isFailure } = yield* readText(conversation, arrived);
+    const found =
       arrived.mayRefer && !isFailure
-        ? refer(linesOf({ order: made.length }), lines, { shown, linesOf })
+        ? yield* refer(yield* linesOf({ order }), lines, { shown, linesOf })
         : undefined;
-    const before = textWithoutReferences(conversation, arrived);
-    const shrink = referring && shrinkTo(referring, arrived, before, texts, count);
+    const shrink = found && (yield* shrinkTo(found, arrived, conversation, texts, count));
     const whole = [{ start: 0, end: lines.hashes.length }];
-    shown.add({ label: arrived.label, lines, literal: shrink ? referring.literal : whole });
+    yield* shown.add({ label: arrived.label, lines, literal: shrink ? found.literal : whole });
     made.push({ arrived, shrink: shrink ?? arrived.shrink, lines: lines.hashes.length });
   }
   const shrinks: Shrink[] = [];
@@ -91,14 +122,16 @@ export function savedByMessage(shrinks: readonly Shrink[]): ReadonlyMap<number, 
 }
 
 /** Returns the edit that puts references in; undefined when it would save too little. */
-function shrinkTo(
+function* shrinkTo(
   { text: stub, sources }: Referring,
-  { at, shrink }: ArrivedText,
-  before: string,
+  arrived: ArrivedText,
+  conversation: Conversation,
   texts: readonly ArrivedText[],
-  count: (text: string) => number,
-): Shrink | undefined {
-  const won = count(before) - count(stub);
+  count: CountInSteps,
+): Steps<Shrink | undefined> {
+  const { at, shrink } = arrived;
+  const before = yield* textWithoutReferences(conversation, arrived);
+  const won = (yield* count(before)) - (yield* count(stub));
   if (won < minGainTokens || stub.length >= before.length) return undefined;
   const all = sources.reduce((sum, { characters }) => sum + characters, 0);
   const refers = sources.map(({ source, characters }) => ({
@@ -131,10 +164,12 @@ function isSame(one: ArrivedText | undefined, other: ArrivedText): boolean {
   );
 }
 
-function textWithoutReferences(conversation: Conversation, { at, result, shrink }: ArrivedText): string {
-  return (
-    shrink?.stub ?? textOf(conversation.body, conversation.messages[at.message]!, result.texts[at.text]!)
-  );
+function* textWithoutReferences(
+  conversation: Conversation,
+  { at, result, shrink }: ArrivedText,
+): Steps<string> {
+  if (shrink) return shrink.stub;
+  return yield* textInSteps(conversation.body, conversation.messages[at.message]!, result.texts[at.text]!);
 }
 
 type ReadText = { readonly lines: TextLines; readonly isFailure: boolean };
@@ -142,12 +177,12 @@ type ReadText = { readonly lines: TextLines; readonly isFailure: boolean };
 const readTexts = new WeakMap<Shrink | ToolResultPart['texts'][number], ReadText>();
 
 /** Reads the lines of a text. They are remembered with the result, or with its smaller form. */
-function readText(conversation: Conversation, arrived: ArrivedText): ReadText {
+function* readText(conversation: Conversation, arrived: ArrivedText): Steps<ReadText> {
   const key = arrived.shrink ?? arrived.result.texts[arrived.at.text]!;
   const remembered = readTexts.get(key);
   if (remembered) return remembered;
-  const text = textWithoutReferences(conversation, arrived);
-  const lines = readLines(text);
+  const text = yield* textWithoutReferences(conversation, arrived);
+  const lines = yield* readLines(text);
   const isListing = lines.numbers.some((number) => number >= 0);
   const made = { lines, isFailure: !isListing && reportsFailure(text) };
   readTexts.set(key, made);

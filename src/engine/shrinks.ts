@@ -3,11 +3,11 @@
  * pure function of the conversation and its fold, so nothing is stored to repeat it.
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
-import { type Conversation, type Message, type Part, inputOf } from '../conversation/conversation.ts';
+import { type Conversation, type Part, inputOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, type PartPlace, lastAssistant, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
-import type { Slices } from '../conversation/incremental.ts';
+import type { Steps } from '../conversation/steps.ts';
 import type { Fold } from '../store/fold-store.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { callLabel } from '../strategies/lib/tool-calls.ts';
@@ -38,8 +38,6 @@ export type ShrinkInput = {
   readonly recallTool: RecallTool | undefined;
   /** Undefined when nothing is made smaller. */
   readonly shrinking: Shrinking | undefined;
-  /** Lets other requests run between two steps. Default: nothing is paused. */
-  readonly slices?: Slices | undefined;
 };
 
 type ShrinkRequest = {
@@ -74,62 +72,27 @@ function isReasoning({ type }: Part): boolean {
  * Returns the shrinks of a conversation under a fold. They never touch a place that the fold edits. `references: false` shows every result
  * as if no other existed.
  */
-export function shrinksOf(
+export function* shrinksOf(
   input: ShrinkInput,
   fold: readonly Edit[],
   { references = true }: { readonly references?: boolean } = {},
-): readonly Shrink[] {
+): Steps<readonly Shrink[]> {
   const { shrinking, conversation, counter } = input;
   if (!shrinking) return [];
   const edited = placesEdited(fold);
   const variant = variantOf(input, shrinking);
   const texts: ArrivedText[] = [];
   for (const pair of inOrder(pairCalls(conversation).pairs)) {
-    const resultTexts = textsOfResult(input, shrinking, variant, pair, edited);
+    const resultTexts = yield* textsOfResult(input, shrinking, variant, pair, edited);
     for (const text of resultTexts) texts.push(text);
   }
   const { referenceMemo } = shrinking;
   if (references && referenceMemo)
-    return withReferences(referenceMemo, conversation, texts, (text) => counter.text(text));
+    return yield* withReferences(referenceMemo, conversation, texts, (text) => counter.textInSteps(text));
   const shrinks: Shrink[] = [];
   for (const { shrink } of texts) if (shrink) shrinks.push(shrink);
   return shrinks;
 }
-
-/**
- * Shrinks new results one after another and lets other requests run in between; `shrinksOf` then finds them in memory. Usually only a few
- * results are new.
- */
-export async function shrinkInSlices(input: ShrinkInput, fold: readonly Edit[]): Promise<void> {
-  const { shrinking, conversation, counter, slices } = input;
-  const last = conversation.messages.at(-1);
-  if (!slices || !shrinking || !last) return;
-  const variant = variantOf(input, shrinking);
-  let from = conversation.messages.length;
-  while (from > 0 && shrunkVariants.get(conversation.messages[from - 1]!) !== variant) from--;
-  if (from === conversation.messages.length) return;
-  shrunkVariants.set(last, variant);
-  const pairs = inOrder(pairCalls(conversation).pairs);
-  const isNew = ({ result }: Pair): boolean => result !== undefined && result.message >= from;
-  const newest = pairs.slice(pairs.findLastIndex((pair) => !isNew(pair)) + 1);
-  const edited = placesEdited(fold);
-  const { referenceMemo } = shrinking;
-  const refersToMany = referenceMemo !== undefined && newest.length > resultsPerSlice;
-  const texts: ArrivedText[] = [];
-  let count = 0;
-  for (const pair of refersToMany ? pairs : newest) {
-    if (slices.isOver()) await slices.pause();
-    texts.push(...textsOfResult(input, shrinking, variant, pair, edited));
-    if (!refersToMany || !isNew(pair) || ++count % resultsPerSlice > 0) continue;
-    withReferences(referenceMemo, conversation, texts, (text) => counter.text(text));
-  }
-}
-
-/** So many results are compared with earlier ones before other requests may run. */
-const resultsPerSlice = 200;
-
-/** The variant in which all results up to a message were made smaller, by the newest message of the request. */
-const shrunkVariants = new WeakMap<Message, string>();
 
 /** Sorts pairs by the places of their results. Nearly always they are sorted already. */
 function inOrder(pairs: readonly Pair[]): readonly Pair[] {
@@ -149,13 +112,13 @@ function byResult({ result: one }: Pair, { result: other }: Pair): number {
 }
 
 /** Returns the texts of one result that the fold has left, as they are sent without references. Recalled originals are left out. */
-function textsOfResult(
+function* textsOfResult(
   input: ShrinkInput,
   { settings, from }: Shrinking,
   variant: string,
   pair: Pair,
   edited: ReturnType<typeof placesEdited>,
-): readonly ArrivedText[] {
+): Steps<readonly ArrivedText[]> {
   const { conversation, protects, codec } = input;
   const { result: place } = pair;
   if (!place || edited.messages.has(place.message)) return [];
@@ -168,7 +131,7 @@ function textsOfResult(
   const mayEdit =
     isFree && codec.rules.mayEdit(conversation, { kind: 'replace-text', at, stub: '', memory: undefined });
   const texts = mayEdit
-    ? shrunkTexts(input, settings, variant, pair, place)
+    ? yield* shrunkTexts(input, settings, variant, pair, place)
     : arrivedTexts(conversation, pair, place, result, undefined);
   if (edited.texts.size === 0) return texts;
   return texts.filter((one) => !edited.texts.has(`${placeKey(place)}.${one.at.text}`));
@@ -183,11 +146,12 @@ function arrivedTexts(
   shrinks: readonly Shrink[] | undefined,
 ): readonly ArrivedText[] {
   const label = labelOf(conversation, pair);
+  const shrinkOf = new Map(shrinks?.map((shrink) => [shrink.at.text, shrink]));
   const mayRefer = shrinks !== undefined && result.isError !== true;
   return result.texts.map((_, text) => ({
     at: { ...place, text },
     result,
-    shrink: shrinks?.find((one) => one.at.text === text),
+    shrink: shrinkOf.get(text),
     label,
     mayRefer,
   }));
@@ -223,13 +187,13 @@ function variantOf({ counter, recallTool }: ShrinkInput, { settings, tenant }: S
   return [tenant, counter.name, recallTool?.name, ...Object.values(settings)].join(' ');
 }
 
-function shrunkTexts(
+function* shrunkTexts(
   input: ShrinkInput,
   settings: ShrinkSettings,
   variant: string,
   pair: Pair,
   place: PartPlace,
-): readonly ArrivedText[] {
+): Steps<readonly ArrivedText[]> {
   const { conversation, counter, recallTool, idOf } = input;
   const { call } = pair;
   const { message: index, part } = place;
@@ -245,10 +209,12 @@ function shrunkTexts(
   const view = {
     conversation,
     count: (text: string) => counter.text(text),
+    countInSteps: (text: string) => counter.textInSteps(text),
     idOf,
     recallTool: recallTool?.name,
   };
-  const smaller = shrinkResult(view, settings, message, result, callAt(conversation, call));
+  yield;
+  const smaller = yield* shrinkResult(view, settings, message, result, callAt(conversation, call));
   const shrinks = smaller.map(
     ({ text, shrunk, saved, memory }): Shrink => ({
       kind: 'replace-text',

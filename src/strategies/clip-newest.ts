@@ -3,29 +3,32 @@
  * the newest tool results, then of user messages. Beginning, end and the way to read the rest stay.
  */
 import type { Edit } from '../conversation/edit.ts';
-import type { FoldView, Strategy } from './strategy.ts';
+import type { Steps } from '../conversation/steps.ts';
+import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import { clipStub } from './lib/stub.ts';
 import { editableTexts, type EditableText } from './lib/editable-texts.ts';
 
-export const clipNewest: Strategy = { name: 'clip-newest', reach: 'everything', propose };
+export const clipNewest: Strategy = steppedStrategy('clip-newest', 'everything', propose);
 
 /** Minimum tokens of a text to be cut: a smaller one would not even hold the stub. */
 const minTokens = 150;
 
-function propose(view: FoldView): readonly Edit[] {
+function* propose(view: FoldView): Steps<readonly Edit[]> {
   if (view.excess.unit === 'messages') return [];
   const edits: Edit[] = [];
   let missing = view.excess.amount;
-  for (const slot of candidates(view)) {
+  for (const slot of yield* candidates(view)) {
     if (missing <= 0) break;
-    const text = slot.text();
+    yield;
+    const text = yield* slot.textInSteps();
     const shrunk = view.shrunk(slot.at);
-    const whole = view.measure.text(text);
-    const tokens = shrunk === undefined ? whole : view.measure.text(shrunk);
+    const whole = yield* view.measure.textInSteps(text);
+    const tokens = shrunk === undefined ? whole : yield* view.measure.textInSteps(shrunk);
     const clipped =
       tokens < minTokens ? undefined : clip(view, slot, text, Math.max(0, (tokens - missing) / whole));
     if (!clipped || !view.mayEdit(clipped)) continue;
-    const saved = tokens - view.measure.text(clipped.stub);
+    yield;
+    const saved = tokens - (yield* view.measure.textInSteps(clipped.stub));
     if (saved <= 0) continue;
     edits.push(clipped);
     missing -= saved;
@@ -34,17 +37,22 @@ function propose(view: FoldView): readonly Edit[] {
 }
 
 /** Returns the texts to cut, in order: tool results before user texts, larger before smaller, earlier before later. Never system texts. */
-function candidates(view: FoldView): readonly EditableText[] {
-  const free = ({ at }: EditableText) =>
-    !view.protects.part(at.message, at.part) && !view.protects.recalled(at.message, at.part);
-  const texts = [...editableTexts(view, 'text')].filter(
-    (slot) => slot.message.role !== 'system' && free(slot),
-  );
-  return [...bySize([...editableTexts(view, 'tool-result')].filter(free)), ...bySize(texts)];
+function* candidates(view: FoldView): Steps<readonly EditableText[]> {
+  const results = yield* freeTexts(view, 'tool-result');
+  const texts = yield* freeTexts(view, 'text');
+  return [...results, ...texts];
 }
 
-function bySize(slots: Iterable<EditableText>): readonly EditableText[] {
-  return [...slots].toSorted((a, b) => b.literal.length - a.literal.length);
+function* freeTexts(view: FoldView, type: 'tool-result' | 'text'): Steps<readonly EditableText[]> {
+  const free: EditableText[] = [];
+  for (const slot of editableTexts(view, type)) {
+    yield;
+    const { message, part } = slot.at;
+    const isSystem = type === 'text' && slot.message.role === 'system';
+    if (!isSystem && !view.protects.part(message, part) && !view.protects.recalled(message, part))
+      free.push(slot);
+  }
+  return free.toSorted((a, b) => b.literal.length - a.literal.length);
 }
 
 /** Cuts a text to about `share` of its characters, a little less so that the stub fits: three fifths are from the beginning, the rest from the end. */

@@ -6,14 +6,15 @@ import { type ItemList, shortenerFor } from '../arrival/items/shorten.ts';
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { inputOf, textOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { isFileContent, isSearch } from './lib/tool-calls.ts';
-import type { FoldView, Strategy } from './strategy.ts';
+import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import { itemsNote } from './lib/stub.ts';
 import { editableTexts, type EditableText } from './lib/editable-texts.ts';
 
-export const compressItems: Strategy = { name: 'compress-items', reach: 'newest', propose };
+export const compressItems: Strategy = steppedStrategy('compress-items', 'newest', propose);
 
 /** The share of an item that stays. */
 const share = 0.3;
@@ -26,12 +27,13 @@ type Listed = {
   readonly smaller: Map<number, string>;
 };
 
-function propose(view: FoldView): readonly Edit[] {
+function* propose(view: FoldView): Steps<readonly Edit[]> {
   if (view.excess.unit === 'messages') return [];
-  const results = listsOf(view);
+  const results = yield* listsOf(view);
   let missing = view.excess.amount;
   for (const { result, item, terms } of leastRelevantFirst(results, questionOf(view))) {
     if (missing <= 0) break;
+    yield;
     const whole = result.list.items[item]!;
     const short = whole.shorter(share, shortenerFor(terms));
     if (short === undefined) continue;
@@ -41,14 +43,28 @@ function propose(view: FoldView): readonly Edit[] {
   return results.flatMap((result) => editOf(view, result) ?? []);
 }
 
-function listsOf(view: FoldView): readonly Listed[] {
-  const calls = callsOf(view);
-  return [...editableTexts(view, 'tool-result')].flatMap((slot): readonly Listed[] => {
-    const call = calls.get(placeKey(slot.at));
-    if (!call || isFileContent(call) || !isCandidate(view, slot)) return [];
-    const list = itemsOf(slot.text());
-    return list ? [{ slot, list, tool: call.name, smaller: new Map() }] : [];
-  });
+function* listsOf(view: FoldView): Steps<readonly Listed[]> {
+  const lists: Listed[] = [];
+  const slots = new Map<string, EditableText[]>();
+  for (const slot of editableTexts(view, 'tool-result')) {
+    yield;
+    if (!isCandidate(view, slot)) continue;
+    const key = placeKey(slot.at);
+    const others = slots.get(key);
+    if (others) others.push(slot);
+    else slots.set(key, [slot]);
+  }
+  const calls = slots.size > 0 ? yield* callsOf(view, slots) : new Map<string, Called>();
+  for (const [key, those] of slots) {
+    const call = calls.get(key);
+    if (!call || isFileContent(call)) continue;
+    for (const slot of those) {
+      const list = itemsOf(yield* slot.textInSteps());
+      if (list) lists.push({ slot, list, tool: call.name, smaller: new Map() });
+      yield;
+    }
+  }
+  return lists;
 }
 
 function isCandidate(view: FoldView, { at, part, literal }: EditableText): boolean {
@@ -60,16 +76,23 @@ function isCandidate(view: FoldView, { at, part, literal }: EditableText): boole
   );
 }
 
-/** Returns calls by the key of their result's place. */
-function callsOf({ conversation }: FoldView): ReadonlyMap<string, { name: string; input: string }> {
-  return new Map(
-    pairCalls(conversation).pairs.flatMap(({ name, call, result }) => {
-      const message = conversation.messages[call.message]!;
-      const part = message.parts[call.part];
-      if (!result || part?.type !== 'tool-call') return [];
-      return [[placeKey(result), { name, input: inputOf(conversation.body, message, part) }]];
-    }),
-  );
+type Called = { readonly name: string; readonly input: string };
+
+/** Returns the calls of these results by the key of the result's place. */
+function* callsOf(
+  { conversation }: FoldView,
+  results: ReadonlyMap<string, unknown>,
+): Steps<ReadonlyMap<string, Called>> {
+  const calls = new Map<string, Called>();
+  for (const { name, call, result } of pairCalls(conversation).pairs) {
+    yield;
+    const key = result && placeKey(result);
+    const message = conversation.messages[call.message]!;
+    const part = message.parts[call.part];
+    if (key === undefined || !results.has(key) || part?.type !== 'tool-call') continue;
+    calls.set(key, { name, input: inputOf(conversation.body, message, part) });
+  }
+  return calls;
 }
 
 /** Returns the user's last message. */

@@ -1,22 +1,23 @@
 /** Three strategies that drop old messages: any; what the model recalled in earlier turns; calls of tools that do not exist. */
 import { type Conversation, type Message, type Part, textOf, textsOf } from '../conversation/conversation.ts';
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
-import { placesEdited, freeUnits, remainingTokens } from './lib/editable-texts.ts';
+import { type Steps, runSteps } from '../conversation/steps.ts';
+import { placesEdited, freeMessagesOf, remainingInSteps } from './lib/editable-texts.ts';
 import { keyValues } from './lib/tool-calls.ts';
 import { messagesStub, quote } from './lib/stub.ts';
-import type { FoldView, Strategy } from './strategy.ts';
-import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
+import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
+import { type Pair, type PartPlace, pairCalls, placeKey, unitsOf } from '../conversation/turns.ts';
 import { saysNoSuchTool } from './lib/no-such-tool.ts';
 
 /**
  * Drops the oldest messages, calls always together with their results, and leaves one stub in their place, by which the model can read the
  * exact messages again. System messages, the newest user message and the newest tool batch always stay.
  */
-export const dropOldest: Strategy = { name: 'drop-oldest', reach: 'history', propose: proposeOldest };
+export const dropOldest: Strategy = steppedStrategy('drop-oldest', 'history', proposeOldest);
 
-function proposeOldest(view: FoldView): readonly Edit[] {
+function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   const gone = placesEdited(view.edits);
-  const remaining = remainingTokens(view);
+  const remaining = yield* remainingInSteps(view);
   const room = maxValueCharacters(view, gone.messages, remaining);
   const dropped: number[] = [];
   // The stub costs tokens, too; in messages it counts as one.
@@ -24,8 +25,11 @@ function proposeOldest(view: FoldView): readonly Edit[] {
   let bytes = 0;
   // A token has at least three characters.
   const savedWithValues = () => saved - (view.excess.unit === 'tokens' ? room(bytes) / 3 : 0);
-  for (const open of freeUnits(view)) {
+  for (const unit of unitsOf(view.conversation)) {
     if (savedWithValues() >= view.excess.amount) break;
+    yield;
+    const open = freeMessagesOf(view, unit);
+    if (open.length === 0) continue;
     dropped.push(...open.map((message) => message.index));
     bytes += open.reduce((sum, { span }) => sum + span.end - span.start, 0);
     saved +=
@@ -37,20 +41,24 @@ function proposeOldest(view: FoldView): readonly Edit[] {
   // Values are left out of the stub if space is tight.
   const left = savedWithValues();
   const isTight = left <= 0 || (Number.isFinite(view.excess.amount) && left < view.excess.amount);
-  return editsFor(view, dropped, isTight ? 0 : room(bytes));
+  yield;
+  return yield* editsFor(view, dropped, isTight ? 0 : room(bytes));
 }
 
-function editsFor(view: FoldView, dropped: readonly number[], room: number): readonly Edit[] {
+function* editsFor(view: FoldView, dropped: readonly number[], room: number): Steps<readonly Edit[]> {
   const { conversation } = view;
   const memory = view.idOf(originalOfMessages(conversation, dropped));
   const messages = dropped.map((index) => conversation.messages[index]!);
+  yield;
   const values = keyValues(conversation, messages, { max: room, known: stubsIn(view.edits) });
   const left = room - sizeOf(values);
+  yield;
+  const said = yield* repliesInSteps(conversation, messages, left);
   const text = messagesStub({
     messages: dropped.length,
     calls: callsIn(conversation, dropped),
     values,
-    said: repliesBegin(conversation, messages, left),
+    said,
     memory,
     recallTool: view.recallTool,
   });
@@ -123,9 +131,18 @@ export function repliesBegin(
   messages: readonly Message[],
   max: number,
 ): readonly string[] {
+  return runSteps(repliesInSteps(conversation, messages, max));
+}
+
+function* repliesInSteps(
+  conversation: Conversation,
+  messages: readonly Message[],
+  max: number,
+): Steps<readonly string[]> {
   const chosen: string[] = [];
   let left = max;
   for (const message of messages.toReversed()) {
+    yield;
     if (message.role !== 'assistant' || message.parts.some(({ type }) => type === 'tool-call')) continue;
     const text = textIn(conversation, message);
     const spelled = quote(text, longest);

@@ -3,7 +3,8 @@
  * such as files that were written, patches and scripts.
  */
 import type { Edit } from '../conversation/edit.ts';
-import type { FoldView, Strategy } from './strategy.ts';
+import type { Steps } from '../conversation/steps.ts';
+import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import { resultStub, argumentStub } from './lib/stub.ts';
 import {
   type EditableText,
@@ -14,28 +15,25 @@ import {
 } from './lib/editable-texts.ts';
 import { type Part, bytesOf } from '../conversation/conversation.ts';
 import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
-import { applySplices, literalBytes } from '../conversation/json-scan.ts';
+import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 
 /** Replaces old tool results by stubs. The call and its result stay paired. */
-export const offloadResults: Strategy = {
-  name: 'offload-results',
-  reach: 'history',
-  propose: proposeResults,
-};
+export const offloadResults: Strategy = steppedStrategy('offload-results', 'history', proposeResults);
 
-function proposeResults(view: FoldView): readonly Edit[] {
+function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
   // Folding a result removes no message.
   if (view.excess.unit === 'messages') return [];
   const edits: Edit[] = [];
   let saved = 0;
   for (const slot of editableTexts(view, 'tool-result')) {
     if (saved >= view.excess.amount) break;
+    yield;
     if (!isCandidate(view, slot)) continue;
-    const text = slot.text();
+    const text = yield* slot.textInSteps();
     if (byteLength(text) < view.minResultBytes) continue;
     const memory = view.idOf(slot.literal);
     const stub = resultStub({ text, memory, recallTool: view.recallTool });
-    const gain = view.measure.text(view.shrunk(slot.at) ?? text) - view.measure.text(stub);
+    const gain = (yield* view.measure.textInSteps(view.shrunk(slot.at) ?? text)) - view.measure.text(stub);
     const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
     if (gain <= 0 || !view.mayEdit(edit)) continue;
     edits.push(edit);
@@ -55,19 +53,16 @@ function isCandidate(view: FoldView, slot: EditableText): boolean {
 }
 
 /** Replaces long texts in the arguments of old calls by stubs. Other arguments keep their spelling, and the call stays a call with valid JSON. */
-export const stubArguments: Strategy = {
-  name: 'stub-arguments',
-  reach: 'history',
-  propose: proposeArguments,
-};
+export const stubArguments: Strategy = steppedStrategy('stub-arguments', 'history', proposeArguments);
 
-function proposeArguments(view: FoldView): readonly Edit[] {
+function* proposeArguments(view: FoldView): Steps<readonly Edit[]> {
   if (view.excess.unit === 'messages') return [];
   const edits: Edit[] = [];
   let saved = 0;
   for (const place of finishedCalls(view)) {
     if (saved >= view.excess.amount) break;
-    const stubbed = stubCall(view, place);
+    yield;
+    const stubbed = yield* stubCall(view, place);
     if (!stubbed || !view.mayEdit(stubbed.edit)) continue;
     edits.push(stubbed.edit);
     saved += stubbed.gain;
@@ -94,10 +89,10 @@ function finishedCalls(view: FoldView): readonly PartPlace[] {
   });
 }
 
-function stubCall(
+function* stubCall(
   view: FoldView,
   place: PartPlace,
-): { readonly edit: Edit; readonly gain: number } | undefined {
+): Steps<{ readonly edit: Edit; readonly gain: number } | undefined> {
   const { conversation } = view;
   const message = conversation.messages[place.message]!;
   const call: Part = message.parts[place.part]!;
@@ -106,13 +101,14 @@ function stubCall(
   if (!long) return undefined;
   const memory = view.idOf(bytesOf(conversation.body, message, call.input));
   let gain = 0;
-  const splices = long.values.flatMap(({ span, text, path }) => {
+  const splices: Splice[] = [];
+  for (const { span, text, path } of long.values) {
     const note = argumentStub({ text, memory, path, recallTool: view.recallTool });
-    const won = view.measure.text(text) - view.measure.text(note);
-    if (won <= 0) return [];
+    const won = (yield* view.measure.textInSteps(text)) - view.measure.text(note);
+    if (won <= 0) continue;
     gain += won;
-    return [{ span, bytes: literalBytes(note) }];
-  });
+    splices.push({ span, bytes: literalBytes(note) });
+  }
   const json = applySplices(long.json, splices);
   if (json.length >= long.json.length) return undefined;
   const input = new TextDecoder().decode(json);

@@ -3,8 +3,15 @@
  * function of the result and its call, remembered with the parts, which are read once for all bodies that contain the same bytes.
  */
 import type { Shrunk, ShrinkOptions } from '../arrival/kind.ts';
-import { shrink } from '../arrival/shrink.ts';
-import { bytesOf, type Conversation, type Message, type Part, textOf } from '../conversation/conversation.ts';
+import { shrinkInSteps } from '../arrival/shrink.ts';
+import {
+  bytesOf,
+  type Conversation,
+  type Message,
+  type Part,
+  textInSteps,
+} from '../conversation/conversation.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { isFileContent } from './lib/tool-calls.ts';
 import { shrunkNote } from './lib/stub.ts';
 
@@ -18,6 +25,7 @@ export type ShrinkView = {
   readonly conversation: Conversation;
   /** Counts the tokens of a text. */
   readonly count: (text: string) => number;
+  readonly countInSteps: (text: string) => Steps<number>;
   readonly idOf: (original: Uint8Array) => string;
   /** Name of the recall tool; without one nothing is left out. */
   readonly recallTool: string | undefined;
@@ -35,26 +43,36 @@ export type SmallerText = {
 };
 
 /** Returns the smaller texts of a result; none for most results. `call` is the result's call, if it is known. */
-export function shrinkResult(
+export function* shrinkResult(
   view: ShrinkView,
   settings: ShrinkSettings,
   message: Message,
   result: ToolResultPart,
   call: { readonly name: string; readonly input: string } | undefined,
-): readonly SmallerText[] {
+): Steps<readonly SmallerText[]> {
   const { conversation, recallTool, idOf } = view;
   const mayBeEdited = call !== undefined && isFileContent(call);
   const lossless =
     settings.lossless || recallTool === undefined || result.isError === true || call === undefined;
-  return result.texts.flatMap((span, text): readonly SmallerText[] => {
-    if (span.end - span.start < MIN_BYTES) return [];
-    const original = textOf(conversation.body, message, span);
-    const shrunk = shrink(original, { ...settings, lossless, mayBeEdited, count: view.count });
-    if (!shrunk) return [];
+  const { count, countInSteps } = view;
+  const options: ShrinkOptions = { ...settings, lossless, mayBeEdited, count, countInSteps };
+  const smaller: SmallerText[] = [];
+  for (let text = 0; text < result.texts.length; text++) {
+    const span = result.texts[text]!;
+    if (span.end - span.start < MIN_BYTES) continue;
+    const original = yield* textInSteps(conversation.body, message, span);
+    const shrunk = yield* shrinkInSteps(original, options);
+    if (!shrunk) continue;
     const memory = shrunk.isLossless ? undefined : idOf(bytesOf(conversation.body, message, span));
     const shown = memory === undefined ? shrunk.text : withNote(original, shrunk, memory, recallTool);
-    return [{ text, shrunk: shown, saved: view.count(original) - view.count(shown), memory }];
-  });
+    smaller.push({
+      text,
+      shrunk: shown,
+      saved: (yield* countInSteps(original)) - (yield* countInSteps(shown)),
+      memory,
+    });
+  }
+  return smaller;
 }
 
 /** Minimum bytes of a literal to be shrunk. */

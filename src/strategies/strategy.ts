@@ -4,6 +4,7 @@
  */
 import type { Block, Conversation, Part, TextPlace } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
+import { type Steps, runSteps } from '../conversation/steps.ts';
 import type { ReadySummary } from '../store/ready-summaries.ts';
 import type { Compression } from '../receipts/compression.ts';
 
@@ -12,6 +13,17 @@ export interface Strategy {
   readonly reach: Reach;
   /** Returns further edits, or none. Never throws, and never edits what `view` protects. */
   propose(view: FoldView): readonly Edit[];
+  /** Does the same in steps, so that other requests can run in between. For strategies that take long on large requests. */
+  proposeInSteps?(view: FoldView): Steps<readonly Edit[]>;
+}
+
+/** Creates a strategy that works in steps. */
+export function steppedStrategy(
+  name: string,
+  reach: Reach,
+  proposeInSteps: (view: FoldView) => Steps<readonly Edit[]>,
+): Strategy {
+  return { name, reach, proposeInSteps, propose: (view) => runSteps(proposeInSteps(view)) };
 }
 
 /** The content that a strategy may edit. */
@@ -57,6 +69,8 @@ export type FoldView = {
 /** Token counts, remembered. */
 export type Measure = {
   text(text: string): number;
+  /** Counts a text that may be very long. */
+  textInSteps(text: string): Steps<number>;
   part(block: Block, part: Part): number;
   /** Counts a message with its results as shrunk on arrival, but without the edits of folds. */
   message(index: number): number;

@@ -9,10 +9,13 @@ import {
   type Conversation,
   type Message,
   type Part,
+  textInSteps,
   textOf,
+  textsOf,
   type Span,
 } from '../conversation/conversation.ts';
-import { type PerMessage, type Slices, perMessage } from '../conversation/incremental.ts';
+import { type PerMessage, perMessage } from '../conversation/incremental.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
@@ -43,8 +46,10 @@ export interface ConversationCounter {
   uncounted(conversation: Conversation): readonly Block[];
   /** Counts the tokens of a single text. Short ones are remembered: stubs are counted in every turn. */
   text(text: string): number;
-  /** Counts a block as `block` does, and pauses between steps while `slices` says that the thread was kept for long. */
-  blockInSlices(conversation: Conversation, block: Block, slices: Slices): Promise<number>;
+  /** Counts a text as `text` does, in steps. */
+  textInSteps(text: string): Steps<number>;
+  /** Counts a block as `block` does, in steps. */
+  blockInSteps(conversation: Conversation, block: Block): Steps<number>;
   /**
    * For an asynchronous counter: requests the texts of all blocks that were not counted before, so that later counts are exact.
    * Texts without an answer in time are estimated, corrected by the ratio of the answers so far, and requested again with the
@@ -68,12 +73,32 @@ export function createConversationCounter(options: {
     answers === undefined ||
     textsIn(counter, conversation.body, block).every((text) => answers.known(text) !== undefined);
 
+  const toolsOverhead = ({ parts: definitions }: Block): number =>
+    definitions.some(({ type }) => type === 'tool-definition') ? (counter.overhead.tools ?? 0) : 0;
+  /** Counts a long text for the passes behind, which find it in `longTexts`. */
+  function* countLong(text: string): Steps<void> {
+    if (text.length < minLongLength || longTexts.has(text) || !given.countInSteps) return;
+    longTexts.set(text, yield* given.countInSteps(text));
+  }
+  function* countPartInSteps({ body }: Conversation, block: Block, part: Part): Steps<number> {
+    const spans = textsOf(part);
+    for (const span of spans)
+      if (lengthOf(span) >= minLongLength) yield* countLong(yield* textInSteps(body, block, span));
+    if (part.type === 'tool-call') yield* countLong(jsonText(body, block, part.input));
+    if (spans.length < manyTexts || part.type === 'reasoning') return countPart(counter, body, block, part);
+    let tokens = countPart(counter, body, block, { ...part, texts: [] } as Part);
+    for (const span of spans) {
+      tokens += counter.count(textOf(body, block, span));
+      yield;
+    }
+    return tokens;
+  }
+
   const countThroughMemo = (conversation: Conversation, block: Block): number => {
     const key = `${who} ${block.digest}`;
     const known = memo.get(key);
     if (known !== undefined) return known;
-    const hasTools = block.parts.some(({ type }) => type === 'tool-definition');
-    let tokens = hasTools ? (counter.overhead.tools ?? 0) : 0;
+    let tokens = toolsOverhead(block);
     for (const part of block.parts) tokens += countPart(counter, conversation.body, block, part);
     if (isFinal(conversation, block)) memo.set(key, tokens);
     return tokens;
@@ -133,17 +158,24 @@ export function createConversationCounter(options: {
     },
     text: (text) =>
       text.length > maxRememberedLength ? countText(text) : remembered(texts, text, () => given.count(text)),
-    async blockInSlices(conversation, block, slices) {
+    *textInSteps(text) {
+      if (text.length <= maxRememberedLength) return remembered(texts, text, () => given.count(text));
+      yield* countLong(text);
+      return countText(text);
+    },
+    *blockInSteps(conversation, block) {
       const isLong = block.span.end - block.span.start >= minLongLength;
-      for (const text of isLong && !answers ? textsIn(given, conversation.body, block) : []) {
-        if (text.length < minLongLength || longTexts.has(text)) continue;
-        const steps = given.countInSteps?.(text);
-        if (!steps) continue;
-        let step = steps.next();
-        for (; !step.done; step = steps.next()) if (slices.isOver()) await slices.pause();
-        longTexts.set(text, step.value);
+      const key = `${who} ${block.digest}`;
+      if (!isLong || answers || blocks.has(block) || memo.get(key) !== undefined)
+        return countBlock(conversation, block);
+      let tokens = toolsOverhead(block);
+      for (const part of block.parts) {
+        tokens += yield* countPartInSteps(conversation, block, part);
+        yield;
       }
-      return countBlock(conversation, block);
+      memo.set(key, tokens);
+      blocks.set(block, tokens);
+      return tokens;
     },
     async ahead(conversation) {
       if (!answers) return;
@@ -173,8 +205,11 @@ export function createConversationCounter(options: {
   };
 }
 
-/** UTF-16 units of the shortest text that `blockInSlices` counts in steps. */
+/** UTF-16 units of the shortest text, and bytes of the shortest block, that are counted in steps. */
 const minLongLength = 16_384;
+
+/** A part with so many texts is counted text by text. Reasoning is counted as a whole: its length counts, too. */
+const manyTexts = 64;
 
 /** UTF-16 units of all such texts whose counts are remembered, for the passes behind. */
 const maxLongLength = 16_000_000;

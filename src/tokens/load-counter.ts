@@ -156,6 +156,7 @@ function createCount(split: Splitter, vocabulary: Vocabulary): Count {
       // The kept buffer may be used by others between two steps.
       const bytes = new Uint8Array(text.length * 3 + 1);
       const written = encoded(text, bytes);
+      yield;
       const state: CountState = { at: 0, runEnd: 0, tokens: 0 };
       while (state.at < written) {
         step(bytes, written, state);

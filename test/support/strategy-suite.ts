@@ -23,6 +23,10 @@ export function foldView(conversation: Conversation, change: Partial<FoldView> =
     isHistoryKept: false,
     measure: {
       text,
+      // oxlint-disable-next-line require-yield
+      *textInSteps(value) {
+        return text(value);
+      },
       part: (_block, part) => span(part.span),
       message: (index) => span(conversation.messages[index]!.span),
     },

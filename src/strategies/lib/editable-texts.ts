@@ -10,10 +10,12 @@ import {
   bytesOf,
   decodeLiteral,
   inputOf,
+  textInSteps,
   textOf,
   textsOf,
 } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
+import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { parseRecord, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { unitsOf } from '../../conversation/turns.ts';
 import type { FoldView } from '../strategy.ts';
@@ -26,6 +28,8 @@ export type EditableText = {
   /** The JSON string literal, which is stored as the original. */
   readonly literal: Uint8Array;
   text(): string;
+  /** Decodes a text that may be very long. */
+  textInSteps(): Steps<string>;
 };
 
 /** Yields the texts of parts of one type, in order, except those that edits have dropped or replaced. */
@@ -33,20 +37,27 @@ export function* editableTexts(view: FoldView, type: Part['type']): Generator<Ed
   const gone = placesEdited(view.edits);
   for (const message of view.conversation.messages) {
     if (gone.messages.has(message.index)) continue;
-    for (const [index, part] of message.parts.entries()) {
-      if (part.type !== type || gone.parts.has(`${message.index}.${index}`)) continue;
+    for (let index = 0; index < message.parts.length; index++) {
+      const part = message.parts[index]!;
+      if (part.type !== type || isEdited(gone.parts, message.index, index)) continue;
       for (const [text, span] of textsOf(part).entries()) {
-        if (gone.texts.has(`${message.index}.${index}.${text}`)) continue;
+        if (isEdited(gone.texts, message.index, index, text)) continue;
         yield {
           at: { message: message.index, part: index, text },
           message,
           part,
           literal: bytesOf(view.conversation.body, message, span),
           text: () => textOf(view.conversation.body, message, span),
+          textInSteps: () => textInSteps(view.conversation.body, message, span),
         };
       }
     }
   }
+}
+
+/** Looks a place up by its key. It runs for every place of the conversation, mostly on an empty set, which needs no key. */
+function isEdited(places: ReadonlySet<string>, ...place: readonly number[]): boolean {
+  return places.size > 0 && places.has(place.join('.'));
 }
 
 /** The places that edits have dropped or replaced: messages by index, everything else by key of place. */
@@ -101,11 +112,17 @@ export function byteLength(text: string): number {
 
 /** Yields the units (messages that must be dropped together) that may be dropped, oldest first. */
 export function* freeUnits(view: FoldView): Generator<readonly Message[]> {
-  const gone = placesEdited(view.edits).messages;
   for (const unit of unitsOf(view.conversation)) {
-    const open = unit.filter(({ index }) => !gone.has(index));
-    if (open.length > 0 && open.every((message) => isFree(view, message))) yield open;
+    const open = freeMessagesOf(view, unit);
+    if (open.length > 0) yield open;
   }
+}
+
+/** Returns the messages of a unit that are not dropped yet; none if the unit may not be dropped. */
+export function freeMessagesOf(view: FoldView, unit: readonly Message[]): readonly Message[] {
+  const gone = placesEdited(view.edits).messages;
+  const open = gone.size === 0 ? unit : unit.filter(({ index }) => !gone.has(index));
+  return open.every((message) => isFree(view, message)) ? open : [];
 }
 
 function isFree(view: FoldView, message: Message): boolean {
@@ -117,10 +134,17 @@ function isFree(view: FoldView, message: Message): boolean {
   );
 }
 
+type MeasuredView = Pick<FoldView, 'conversation' | 'edits'> & {
+  readonly measure: Omit<FoldView['measure'], 'textInSteps'>;
+};
+
 /** Returns a function that counts a message's tokens by index: results and arguments with a stub count as the stub. */
-export function remainingTokens(
-  view: Pick<FoldView, 'conversation' | 'edits' | 'measure'>,
-): (index: number) => number {
+export function remainingTokens(view: MeasuredView): (index: number) => number {
+  return runSteps(remainingInSteps(view));
+}
+
+/** Returns the same function in steps: it measures every part that was edited. */
+export function* remainingInSteps(view: MeasuredView): Steps<(index: number) => number> {
   const replaced = new Map<number, number>();
   for (const edit of view.edits) {
     if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
@@ -132,6 +156,7 @@ export function remainingTokens(
     const message = view.conversation.messages[index]!;
     const saved = view.measure.part(message, message.parts[part]!) - view.measure.text(stub);
     replaced.set(message.index, (replaced.get(message.index) ?? 0) + saved);
+    yield;
   }
   return (index) => Math.max(0, view.measure.message(index) - (replaced.get(index) ?? 0));
 }

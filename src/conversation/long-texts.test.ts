@@ -1,0 +1,46 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { runSteps } from './steps.ts';
+import { decodeInSteps, rememberedText } from './long-texts.ts';
+
+const encoder = new TextEncoder();
+
+describe('decoding a long literal in steps', () => {
+  const units = fc.constantFrom(
+    '\\n',
+    '\\\\',
+    '\\"',
+    '\\u00e9',
+    '\\ud83d',
+    '\\ude00',
+    '\\u005c',
+    'a',
+    'é',
+    '→',
+    '🙂',
+    'u',
+    '0',
+  );
+
+  it('gives the same text as JSON.parse, wherever the pieces end', () => {
+    fc.assert(
+      fc.property(fc.array(units, { minLength: 1, maxLength: 40 }), fc.nat(40), (some, shift) => {
+        const unit = some.join('');
+        const json = `"${'x'.repeat(shift)}${unit.repeat(Math.ceil(300_000 / unit.length))}"`;
+        const literal = encoder.encode(json);
+        const span = { start: 0, end: literal.length };
+        expect(runSteps(decodeInSteps(literal, span)) === JSON.parse(json)).toBe(true);
+        expect(rememberedText(span) === JSON.parse(json)).toBe(true);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('takes a step for each piece', () => {
+    const literal = encoder.encode(JSON.stringify('line\n'.repeat(1_000_000)));
+    const steps = decodeInSteps(literal, { start: 0, end: literal.length });
+    let count = 0;
+    while (!steps.next().done) count++;
+    expect(count).toBeGreaterThanOrEqual(literal.length / 131_072);
+  });
+});
