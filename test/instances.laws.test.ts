@@ -28,7 +28,7 @@ const act: fc.Arbitrary<Action> = fc.record({
   reported: fc.constantFrom(80, 100, 125),
 });
 
-/** Actions one by one. New conversations begin only here, because during an agent's first fold only some instances offer the recall tool. */
+/** Actions one by one. New conversations begin only here. */
 const oneByOne = fc
   .array(fc.oneof({ weight: 8, arbitrary: act }, { weight: 1, arbitrary: act.map(begins) }), {
     minLength: 10,
@@ -36,7 +36,7 @@ const oneByOne = fc
   })
   .map((acts) => acts.map((one): readonly Action[] => [one]));
 const atOnce = fc.array(fc.array(act, { minLength: 1, maxLength: 3 }), { minLength: 5, maxLength: 20 });
-/** Whether the agent had a fold before, and the rounds of actions. */
+/** Whether another conversation was folded before, and the rounds of actions. */
 const history = fc.tuple(fc.boolean(), fc.oneof(oneByOne, atOnce));
 
 function begins(one: Action): Action {

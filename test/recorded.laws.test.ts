@@ -23,8 +23,8 @@ import { loadTokenCounter } from '../src/tokens/load-counter.ts';
 import type { TokenCounter } from '../src/tokens/token-counter.ts';
 import { asAnthropic } from './support/as-anthropic.ts';
 import { freshReading } from './support/chat-conversation.ts';
-import { takenAtWord, unpadded } from './support/taken-at-word.ts';
-import { toldResults } from './support/told-results.ts';
+import { resolveReferences, unpadded } from './support/resolve-references.ts';
+import { labeledResults } from './support/labeled-results.ts';
 
 const source = '../shared/data/trajectories-dev.jsonl.gz';
 const isThere = existsSync(source);
@@ -173,8 +173,10 @@ async function checkNothingLost(
   const bytes = new TextEncoder().encode(before);
   const whole = recalled.filter((original) => original.startsWith('['));
   const restored = new Set(recalled);
-  const told = new Set(takenAtWord(toldResults(codec, new TextEncoder().encode(after))).map(unpadded));
-  const isSent = (literal: string) => after.includes(literal) || told.has(unpadded(textIn(literal)));
+  const shown = new Set(
+    resolveReferences(labeledResults(codec, new TextEncoder().encode(after))).map(unpadded),
+  );
+  const isSent = (literal: string) => after.includes(literal) || shown.has(unpadded(textIn(literal)));
   for (const message of codec.read(bytes, freshReading()).messages) {
     const slice = (start: number, end: number) =>
       new TextDecoder().decode(bytes.subarray(message.span.start + start, message.span.start + end));

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { takenAtWord, type Told, unpadded } from '../../test/support/taken-at-word.ts';
+import { resolveReferences, type LabeledText, unpadded } from '../../test/support/resolve-references.ts';
 import { refer } from './dedupe-lines.ts';
 import { runSteps } from '../conversation/steps.ts';
 import { createShownTexts, MAX_COMPARED, type ShownTexts, readLines, splitLines } from './shown-texts.ts';
@@ -8,12 +8,12 @@ import { createShownTexts, MAX_COMPARED, type ShownTexts, readLines, splitLines 
 /** Shows texts one after the other. */
 function openTalk() {
   const shown: ShownTexts = createShownTexts();
-  const results: Told[] = [];
-  const sent: Told[] = [];
+  const results: LabeledText[] = [];
+  const sent: LabeledText[] = [];
   return {
     results,
     sent,
-    add({ label, text }: Told): string {
+    add({ label, text }: LabeledText): string {
       const lines = runSteps(readLines(text));
       results.push({ label, text });
       const linesOf = ({ order }: { readonly order: number }) => splitLines(results[order]!.text);
@@ -120,7 +120,7 @@ const resultArbitrary = fc.record({
 const talks = fc
   .record({ lines: program, results: fc.array(resultArbitrary, { minLength: 2, maxLength: 12 }) })
   .map(({ lines, results }) =>
-    results.map(({ label, stretches, numberedFrom, padding }): Told => {
+    results.map(({ label, stretches, numberedFrom, padding }): LabeledText => {
       const own = stretches.flatMap(({ from, length }) => lines.slice(from, from + length));
       const text =
         numberedFrom === undefined ? own : own.map((each, at) => `${padding}${numberedFrom + at}→${each}`);
@@ -134,7 +134,7 @@ describe('every reference', () => {
       fc.property(talks, (texts) => {
         const talk = openTalk();
         for (const text of texts) expect(talk.add(text).length).toBeLessThanOrEqual(text.text.length);
-        expect(takenAtWord(talk.sent).map(unpadded)).toEqual(texts.map(({ text }) => unpadded(text)));
+        expect(resolveReferences(talk.sent).map(unpadded)).toEqual(texts.map(({ text }) => unpadded(text)));
       }),
       { numRuns: 300 },
     );

@@ -128,7 +128,7 @@ describe.each(sent)('what clients send to $name', (codec, rows) => {
     expect(after.toolNames).toEqual([...tools.split(' '), 'read_memory']);
   });
 
-  it.each(rows)("%s: keeps what is none of a fold's, byte for byte", async (name) => {
+  it.each(rows)('%s: keeps content that no fold may change, byte for byte', async (name) => {
     const before = recorded(codec, name);
     const { report } = await prepared(codec, name, 1_000_000);
     const { body } = await prepared(codec, name, tightFor(report));
@@ -150,7 +150,7 @@ const asides: readonly (readonly [Codec, name: string, messages: string])[] = [
   [gemini, 'opencode-title', 'uu'],
 ];
 
-describe('a request beside the session', () => {
+describe('a request outside the session', () => {
   it.each(asides)(
     'passes through unchanged, without read_memory: $name, %s',
     async (codec, name, messages) => {

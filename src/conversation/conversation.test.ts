@@ -22,7 +22,7 @@ describe('decoding a literal', () => {
 });
 
 describe('spans', () => {
-  it('are relative to the block they stand in', () => {
+  it('are relative to their block', () => {
     const body = encoder.encode('[{"a":"b"},{"a":"\\u0063"}]');
     const block = { span: { start: 11, end: 25 } };
     expect(textOf(body, block, { start: 5, end: 13 })).toBe('c');

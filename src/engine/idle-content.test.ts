@@ -8,7 +8,7 @@ import type { Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import type { KeepForRequests } from '../triggers/trigger.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
-import { besideResults } from '../../test/support/beside-results.ts';
+import { addToResults } from '../../test/support/add-to-results.ts';
 import { type Step, chatBody, freshReading, readChat } from '../../test/support/chat-conversation.ts';
 import { planInputFor } from '../../test/support/plan-input.ts';
 
@@ -96,7 +96,7 @@ describe('idle content', () => {
   it('includes steps with reminders of the client next to their results, but none in which the user spoke', async () => {
     const steps = [{ user: 'Go' }, large, small, small, small];
     const weighed = (words: string) => {
-      const body = besideResults(asAnthropic(chatBody(steps, { tools: ['run'] })), words);
+      const body = addToResults(asAnthropic(chatBody(steps, { tools: ['run'] })), words);
       const conversation = anthropicMessages.read(body, freshReading());
       return weighIn(conversation, { steps: 2, results: 2 }, { codec: anthropicMessages });
     };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
-import { besideResults } from '../../test/support/beside-results.ts';
+import { addToResults } from '../../test/support/add-to-results.ts';
 import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { keptMessages, protectionOf } from './protect.ts';
 
@@ -29,7 +29,7 @@ describe('the user message that no fold removes', () => {
   const reminder = '<system-reminder>Mind the list.</system-reminder>';
   const keptIn = (steps: readonly Step[], words: string) => {
     const conversation = anthropicMessages.read(
-      besideResults(asAnthropic(chatBody(steps)), words),
+      addToResults(asAnthropic(chatBody(steps)), words),
       freshReading(),
     );
     return [...keptMessages(conversation)].toSorted((one, other) => one - other);

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
-import { takenAtWord, unpadded } from '../../test/support/taken-at-word.ts';
+import { resolveReferences, unpadded } from '../../test/support/resolve-references.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { toldResults } from '../../test/support/told-results.ts';
+import { labeledResults } from '../../test/support/labeled-results.ts';
 
 const shrinks = { lossless: true };
 const tools = ['read_file', 'run'];
@@ -23,8 +23,8 @@ const listing = (lines: number, name = 'n') =>
   Array.from({ length: lines }, (_, at) => `${at + 1}→const ${name}${at} = compute(${at * 7});`).join('\n');
 
 const results = (body: Uint8Array) =>
-  new Map(toldResults(openaiChat, body).map((told) => [told.callId, told] as const));
-const texts = (body: Uint8Array) => toldResults(openaiChat, body).map(({ text }) => text);
+  new Map(labeledResults(openaiChat, body).map((told) => [told.callId, told] as const));
+const texts = (body: Uint8Array) => labeledResults(openaiChat, body).map(({ text }) => text);
 
 describe('a file that is read again', () => {
   const twice = [reads('src/a.ts', listing(80)), reads('src/a.ts', `${listing(80)}\n81→// new`)];
@@ -105,7 +105,7 @@ describe('any content that is read again, with folds in between', () => {
 
           const came = results(asked.body);
           const sent = results(body);
-          const read = takenAtWord([...sent.values()]);
+          const read = resolveReferences([...sent.values()]);
           for (const [at, [id, { text }]] of [...sent].entries()) {
             if (text.startsWith('[Folded') || text.includes('[Folded')) continue;
             expect(unpadded(read[at]!)).toBe(unpadded(came.get(id)!.text));

@@ -92,13 +92,13 @@ describe('a reply with recalls', () => {
 
   it.each([
     ['the client left', 'left', [[1, undefined]]],
-    ['the client was told of an error', 'forget', []],
-  ] as const)('can be gone on from behind its last answer when %s', async (_, end, ghost) => {
+    ['the client got an error', 'forget', []],
+  ] as const)('can be continued after its last answer when %s', async (_, end, recalls) => {
     const { recorder, kept } = openRecorder('first');
     recorder.answered(replyOf('r1', 'a'), answers('a'));
     await recorder[end]();
     await recorder.left();
-    expect(kept).toEqual([...ghost, ['r1', 'r1', ['answer a']]]);
+    expect(kept).toEqual([...recalls, ['r1', 'r1', ['answer a']]]);
   });
 
   it('cannot be continued when the provider keeps no replies', async () => {

@@ -56,7 +56,7 @@ const lookLines = [
 ];
 
 const look = reply(text('I look. '), recall('m1'));
-const told = (...words: readonly string[]): readonly Step[] => [
+const replied = (...words: readonly string[]): readonly Step[] => [
   ...asked,
   { assistant: words.join('') },
   { user: 'And now?' },
@@ -67,12 +67,12 @@ describe('the hidden recalls of a reply come back', () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.complete(reply(text('Two errors.')));
-    expect(await sent(engine, told('I look. Two errors.'))).toEqual([
+    expect(await sent(engine, replied('I look. Two errors.'))).toEqual([
       ...lookLines,
       'assistant: "Two errors."',
       'user: "And now?"',
     ]);
-    expect(await sent(engine, told('I look. No error.'))).toEqual([
+    expect(await sent(engine, replied('I look. No error.'))).toEqual([
       'user: "What does the log say?"',
       'assistant: "I look. No error."',
       'user: "And now?"',
@@ -85,7 +85,7 @@ describe('the hidden recalls of a reply come back', () => {
     const again = reply(recall('m2'), recall('m3'));
     recorder.answered(again, answersTo(again, 'more'));
     await recorder.complete(reply(text('Two errors.')));
-    expect(await sent(engine, told('I look. Two errors.'))).toEqual([
+    expect(await sent(engine, replied('I look. Two errors.'))).toEqual([
       ...lookLines,
       'assistant: call m2 read_memory("{\\"id\\":\\"mem_a\\"}"), call m3 read_memory("{\\"id\\":\\"mem_a\\"}")',
       'tool: result m2 ["more"]',
@@ -116,7 +116,7 @@ describe('the hidden recalls of a reply come back', () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.left();
-    expect(await sent(engine, told('I look. Two er'))).toEqual([
+    expect(await sent(engine, replied('I look. Two er'))).toEqual([
       ...lookLines,
       'assistant: "Two er"',
       'user: "And now?"',
@@ -128,7 +128,7 @@ describe('the hidden recalls of a reply come back', () => {
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.forget();
     await recorder.left();
-    expect(await sent(engine, told('I look. '))).toHaveLength(3);
+    expect(await sent(engine, replied('I look. '))).toHaveLength(3);
   });
 
   it('with its end when the client disconnected after it', async () => {
@@ -137,7 +137,7 @@ describe('the hidden recalls of a reply come back', () => {
     await recorder.complete(reply(text('Two errors.')));
     await recorder.left();
     // Without its end it would count as a reply that continues differently.
-    expect(await sent(engine, told('I look. No error.'))).toHaveLength(3);
+    expect(await sent(engine, replied('I look. No error.'))).toHaveLength(3);
   });
 });
 
@@ -172,7 +172,7 @@ describe('a client that stops reading in the middle of a stream', () => {
       if (heard.includes('Two ')) break;
     }
     expect(heard).not.toContain('errors.');
-    expect(await sent(engine, told('I look. Two '))).toEqual([
+    expect(await sent(engine, replied('I look. Two '))).toEqual([
       ...lookLines.slice(0, 2),
       expect.stringMatching(/^tool: result m1 \[".*mem_a.*"\]$/) as string,
       'assistant: "Two "',

@@ -234,14 +234,14 @@ describe('settings that are not allowed', () => {
       'allowedHosts is "localhost", but must be a list of host names without ports.',
     ],
     [{ mode: 'off' }, 'mode is "off", but must be "fold" or "observe".'],
-  ])('are refused when the gateway is put together: %j', (settings, message) => {
-    const rims = {
+  ])('are refused when the gateway is assembled: %j', (settings, message) => {
+    const deps = {
       store: inMemoryStore(),
       secret,
       upstream: { send: () => Promise.reject(new Error('unused')), close: () => Promise.resolve() },
       log: { info: () => undefined, warn: () => undefined },
     };
-    expect(() => assembleGateway(settings as GatewaySettings, rims)).toThrow(
+    expect(() => assembleGateway(settings as GatewaySettings, deps)).toThrow(
       expect.objectContaining({ code: 'bad-config', message: expect.stringContaining(message) }),
     );
   });

@@ -21,7 +21,7 @@ const text = fc.array(unit, { maxLength: 150, size: 'max' }).map((units) => unit
 
 const lastLine = /\n\[(Lines?|Characters) \S+ of \d+\.(?: For the rest: (\{.*\}))?\]$/;
 
-/** Follows the call each answer ends with, and joins what came. */
+/** Makes the call that each answer ends with, and joins the texts. */
 async function readAll(
   held: string,
   first: object,

@@ -151,7 +151,7 @@ export type RecallRequest = {
   readonly lookup: (id: string) => string | undefined | Promise<string | undefined>;
   /** Ids to search when a query names none, the most likely first. Default: none, the query has to name one. */
   readonly all?: readonly string[];
-  /** Tokens of the answer; under 100 there may be no room to say how to read the rest. */
+  /** Tokens of the answer; below 100 the hint how to read the rest may not fit. */
   readonly maxTokens: number;
   readonly countTokens: CountTokens;
 };

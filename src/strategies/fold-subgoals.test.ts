@@ -6,7 +6,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Prepared } from '../engine/types.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
-import { besideResults } from '../../test/support/beside-results.ts';
+import { addToResults } from '../../test/support/add-to-results.ts';
 import {
   chatBody,
   chatMessages,
@@ -59,14 +59,14 @@ describe('fold-subgoals', () => {
 
   it("finds the same sub-goals with a client's reminder after each result, and keeps user messages", () => {
     const body = asAnthropic(chatBody(steps, { tools: ['todo', 'read_file'] }));
-    const reminded = besideResults(body, '<system-reminder>Mind the list.</system-reminder>');
+    const reminded = addToResults(body, '<system-reminder>Mind the list.</system-reminder>');
     const droppedIn = (sent: Uint8Array) =>
       createFoldSubgoals({ minActions: 0 })
         .propose(foldView(anthropicMessages.read(sent, freshReading()), { idOf }))
         .flatMap((edit) => (edit.kind === 'drop-message' ? [edit.message] : []));
     expect(droppedIn(reminded)).toEqual(droppedIn(body));
     expect(droppedIn(body)).toHaveLength(22);
-    expect(droppedIn(besideResults(body, 'Mind the list.'))).toEqual([]);
+    expect(droppedIn(addToResults(body, 'Mind the list.'))).toEqual([]);
   });
 
   it("continues a sub-goal across a client's text", () => {

@@ -68,8 +68,8 @@ export async function fold(
     if (summarizer === undefined) return local();
     const goal = work.kind === 'summarize' ? work.of[0].goal : '';
     const guidance = guidanceFor(levelName(skeleton.level), state.goal, goal);
-    const told = work.of.flatMap((entry) => summaryStepsOf(entry, true));
-    const answer = await answerOf(summarizer, { ...request, steps: told, guidance }, timeoutMs);
+    const given = work.of.flatMap((entry) => summaryStepsOf(entry, true));
+    const answer = await answerOf(summarizer, { ...request, steps: given, guidance }, timeoutMs);
     return checked(answer, steps, sizes, skeleton, measure, local);
   }
 }

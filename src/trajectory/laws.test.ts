@@ -62,15 +62,15 @@ function textOf(one: SummaryStep): string {
 
 /** All but the first misbehave, each in a different way. */
 const answers: Readonly<Record<string, (request: SummaryRequest) => Promise<string | undefined>>> = {
-  obeys: async ({ steps: told, budget }) =>
-    told
+  obeys: async ({ steps: given, budget }) =>
+    given
       .map(textOf)
       .join(' ')
       .slice(0, budget.aim * 3),
   fails: () => Promise.reject(new Error('no connection')),
   'says nothing': async () => ' \n',
   'has nothing to say': async () => undefined,
-  'says too much': async ({ steps: told }) => told.map(textOf).join('\n').repeat(3),
+  'says too much': async ({ steps: given }) => given.map(textOf).join('\n').repeat(3),
   'says too little': async () => 'ok',
   'tells its own trouble': async () => '{"error":{"message":"overloaded"}}',
   'throws at once': () => {
@@ -221,7 +221,9 @@ describe('summaries', () => {
           if (at % 4 === 0) await trajectory.settled();
         }
         await trajectory.settled();
-        const ids = asked.flatMap(({ steps: told }) => told.map((one) => /^\[?(\w+)/.exec(textOf(one))?.[1]));
+        const ids = asked.flatMap(({ steps: given }) =>
+          given.map((one) => /^\[?(\w+)/.exec(textOf(one))?.[1]),
+        );
         expect(ids).toEqual([...new Set(ids)]);
       }),
       { numRuns: 20, endOnFailure: true },

@@ -31,7 +31,7 @@ describe('must-fit', () => {
     });
   });
 
-  it('frees a fifth of the room when the reserve leaves less than the target', () => {
+  it('frees a fifth of the space when the reserve leaves less than the target', () => {
     expect(mustFit().demand({ ...calm, tokens: 9_000, window: 8_000, reserved: 4_000 })).toEqual({
       trigger: 'must-fit',
       goal: { unit: 'tokens', target: 3_200 },
@@ -67,7 +67,7 @@ describe('window-fraction', () => {
 });
 
 describe('when much of a request cannot be folded', () => {
-  it('window-fraction and must-fit leave a quarter of the foldable room', () => {
+  it('window-fraction and must-fit leave a quarter of the foldable tokens', () => {
     const state = { ...calm, tokens: 192_001 };
     const goals = [0, 15_000, 84_000, 130_000, 166_000].map((fixed) =>
       [windowFraction(), mustFit()].map((trigger) => trigger.demand({ ...state, fixed })?.goal.target),

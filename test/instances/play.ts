@@ -39,7 +39,7 @@ type Sent = {
 /** A conversation; `last` is its newest request, whose reply the next one continues. */
 type Branch = { steps: readonly Step[]; last: Prepared | undefined };
 
-/** Counts over everything that is counts. */
+/** Counts over all played conversations. */
 export type Counts = { folds: number; hiddenRecalls: number; branches: number };
 
 const noAction: Action = {
@@ -55,7 +55,7 @@ const noAction: Action = {
 /** The window in tokens, about ten long results. */
 const window = 6_000;
 
-/** Plays the rounds one after the other, the actions of a round at once. `hadFold`: the agent had a fold in an earlier conversation. */
+/** Plays the rounds one after the other, the actions of a round at once. `hadFold`: another conversation was folded before. */
 export async function play(
   stores: readonly Store[],
   hadFold: boolean,

@@ -1,4 +1,4 @@
-/** A Chat Completions body as the Anthropic Messages body a client of that format would send for the same conversation. */
+/** Converts a Chat Completions body to the Messages body that a client of that format would send for the same conversation. */
 
 type ChatMessage = {
   readonly role: string;
@@ -36,7 +36,7 @@ export function asAnthropic(chat: Uint8Array): Uint8Array {
     model: model ?? 'test-model',
     max_tokens: 1_024,
     ...(system.length > 0 ? { system } : {}),
-    // The first message of this format is the user's.
+    // In this format the first message is the user's.
     messages: turns[0]?.role === 'assistant' ? [{ role: 'user', content: 'Begin.' }, ...turns] : turns,
     ...(tools
       ? {
@@ -66,12 +66,12 @@ function messageOf(message: ChatMessage): Message {
   const content = [...text, ...calls];
   return {
     role: message.role === 'assistant' ? 'assistant' : 'user',
-    // Empty messages are refused.
+    // The provider refuses empty messages.
     content: content.length > 0 ? content : [textBlock('(nothing)')],
   };
 }
 
-/** The results of one assistant message stand together in one user message; other neighbours of one role are joined as well. */
+/** Joins the results of one assistant message in one user message, and other neighbors of one role. */
 function mergeTurns(messages: readonly Message[]): readonly Message[] {
   const merged: Message[] = [];
   for (const message of messages) {

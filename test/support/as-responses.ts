@@ -1,6 +1,6 @@
 /**
- * A Chat Completions body as the Responses body a client that keeps its own history would send for the same conversation: every
- * assistant turn begins with sealed reasoning, and each of its calls is an item.
+ * Converts a Chat Completions body to the Responses body that a client which keeps its own history would send for the same conversation:
+ * every assistant turn begins with encrypted reasoning, and each of its calls is an item.
  */
 
 type ChatMessage = {
@@ -47,7 +47,7 @@ function itemsOf(message: ChatMessage, at: number): readonly unknown[] {
       }));
       return [
         { type: 'reasoning', id: `rs_${at}`, summary: [], encrypted_content: 'gAAAAAB'.repeat(40) },
-        // A turn says or calls something: reasoning alone would be refused.
+        // A turn needs a text or a call, because the provider refuses reasoning alone.
         ...(text !== '' || calls.length === 0 ? [{ type: 'message', role: 'assistant', content: text }] : []),
         ...calls,
       ];

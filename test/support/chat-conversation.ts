@@ -1,10 +1,10 @@
-/** Small conversations for tests, spelled in few words and read by a real codec. */
+/** Makes small conversations for tests from a few words, and reads them with a real codec. */
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { ReadContext } from '../../src/codecs/codec.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
 import { sha256 } from '../../src/store/encrypted-store.ts';
 
-/** One step of a conversation; `calls` with results stand for an assistant message and the tool messages that answer it. */
+/** One step of a conversation. `calls` with results make an assistant message and the tool messages that answer it. */
 export type Step =
   | { readonly system: string }
   | { readonly user: string }
@@ -14,7 +14,7 @@ export type Step =
       readonly text?: string;
     };
 
-/** The steps as Chat Completions messages. Call ids count up through the conversation. */
+/** Returns the steps as Chat Completions messages. Call ids are numbered through the conversation. */
 export function chatMessages(steps: readonly Step[]): readonly Readonly<Record<string, unknown>>[] {
   let id = 0;
   return steps.flatMap((step): Readonly<Record<string, unknown>>[] => {
@@ -39,7 +39,7 @@ export function chatMessages(steps: readonly Step[]): readonly Readonly<Record<s
   });
 }
 
-/** A whole request body; `tools` are names. */
+/** Returns a complete request body. `tools` are names. */
 export function chatBody(
   steps: readonly Step[],
   options: { readonly tools?: readonly string[]; readonly model?: string; readonly stream?: boolean } = {},
@@ -57,7 +57,7 @@ export function chatBody(
   return new TextEncoder().encode(JSON.stringify(body));
 }
 
-/** A reading that remembers nothing of other tests. */
+/** Returns a context that remembers nothing of other tests. */
 export function freshReading(): ReadContext {
   return { digest: sha256, blocks: new Map() };
 }
@@ -66,7 +66,7 @@ export function readChat(body: Uint8Array): Conversation {
   return openaiChat.read(body, freshReading());
 }
 
-/** A user's wish and so many calls of `run`, each with a result of about 1,000 tokens. */
+/** Returns a user message and this many calls of `run`, each with a result of about 1,000 tokens. */
 export function jobSteps(turns: number): readonly Step[] {
   const log = (at: number) =>
     Array.from({ length: 100 }, (_, line) => `job ${at}: step ${line} took ${line * 7} ms\n`).join('');

@@ -1,4 +1,4 @@
-/** What a fold is planned from, for tests that reckon by head: a token for four characters. */
+/** Makes the input of a fold plan for tests. Four characters count as one token, so that expected counts are easy to compute. */
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
 import type { PlanInput } from '../../src/engine/plan.ts';

@@ -1,6 +1,6 @@
 /**
- * A real Redis or Valkey server for tests: an empty one on a free port of the loopback, in a folder of its own. Where none is installed
- * the tests that need one are skipped with a line that says so, but for CI, which sets REQUIRE_REDIS: there they fail.
+ * Starts a real Redis or Valkey server for tests: an empty one on a free port of the loopback, in a folder of its own. If none is
+ * installed, tests that need one are skipped and a line says so; in CI, which sets REQUIRE_REDIS, they fail.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ const binary = ['redis-server', 'valkey-server'].find(
   (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined,
 );
 
-/** For `describe.skipIf`. */
+/** True if the tests are to be skipped, for `describe.skipIf`. */
 export const isRedisMissing: boolean = binary === undefined && process.env['REQUIRE_REDIS'] === undefined;
 
 if (isRedisMissing)
@@ -23,18 +23,18 @@ if (isRedisMissing)
 
 export type RedisProcess = AsyncDisposable & {
   readonly port: number;
-  /** As `kill -9` does it. */
+  /** Ends the server with SIGKILL. */
   kill(): Promise<void>;
-  /** Starts again on the same port, with what lies in its folder. */
+  /** Starts the server again on the same port, with the data in its folder. */
   restart(): Promise<void>;
-  /** From here on it says nothing, though its connections stay. */
+  /** Stops the server from answering; its connections stay open. */
   freeze(): void;
   thaw(): void;
 };
 
 /**
- * `settings` are those of redis.conf, as flags: `'--appendonly', 'yes'`; `PORT` in one is its port. It keeps nothing on disk unless they
- * say so.
+ * Starts a server. `settings` are those of redis.conf, as flags: `'--appendonly', 'yes'`; `PORT` in one is replaced by the server's port. By
+ * default it stores nothing on disk.
  */
 export async function startRedis(...settings: readonly string[]): Promise<RedisProcess> {
   if (binary === undefined)
@@ -85,7 +85,7 @@ async function launch(program: string, flags: readonly string[]): Promise<ChildP
   return child;
 }
 
-/** Free a moment ago: the server cannot choose one by itself. */
+/** Returns a port that was free a moment ago, because the server cannot choose one. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

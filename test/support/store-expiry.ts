@@ -1,11 +1,11 @@
-/** The part of the store suite that is about time: expiry, putting it off, and the room of what has expired. With the suite's helpers. */
+/** The cases of the store suite about time: expiry, renewal, and the removal of expired entries. Also has the suite's helpers. */
 import { expect, it } from 'vitest';
 import type { Store, StoreEntry } from '../../src/store/store.ts';
 
-/** A store for each case, under a clock that the case sets. */
+/** Opens a store for each case, with a clock that the case sets. */
 export type Setting = { readonly open: () => Promise<Store>; readonly setClock: (to: number) => void };
 
-/** Entries are there until their time is up. */
+/** Declares the cases of expiry. */
 export function expiry({ open, setClock }: Setting): void {
   it('reads an entry as absent from its expiry on', async () => {
     const store = await open();
@@ -25,7 +25,7 @@ export function expiry({ open, setClock }: Setting): void {
     expect(await store.get('a')).toBeUndefined();
   });
 
-  it('takes nothing for a guard that has expired, and expires what it writes under one', async () => {
+  it('ignores an expired guard, and expires entries that are written under it', async () => {
     const store = await open();
     await store.putMany([entry('guard', [1], 1_000_100)]);
     setClock(1_000_100);
@@ -58,9 +58,9 @@ export function expiry({ open, setClock }: Setting): void {
   });
 }
 
-/** The time can be put off. */
+/** Declares the cases of renewal. */
 export function touching({ open, setClock }: Setting): void {
-  it('moves the expiry of what is there to a later time, and leaves the values as they are', async () => {
+  it('moves the expiry of existing entries to a later time, and keeps their values', async () => {
     const store = await open();
     await store.putMany([
       entry('a', [1, 2], 1_000_100),
@@ -81,7 +81,7 @@ export function touching({ open, setClock }: Setting): void {
     expect(await store.getMany(['a', 'b'])).toEqual([undefined, undefined]);
   });
 
-  it('never shortens: an earlier time, a time that has passed, and what never expires', async () => {
+  it('never shortens a retention: with an earlier time, a past time, or an entry that never expires', async () => {
     const store = await open();
     await store.putMany([entry('a', [1], 1_000_500), entry('ever', [2])]);
     await store.touch(['a', 'ever'], 1_000_100);
@@ -93,7 +93,7 @@ export function touching({ open, setClock }: Setting): void {
     expect(await store.getMany(['a', 'ever'])).toEqual([undefined, bytes(2)]);
   });
 
-  it('never brings back what has expired', async () => {
+  it('never restores an expired entry', async () => {
     const store = await open();
     await store.putMany([entry('a', [1], 1_000_100)]);
     setClock(1_000_100);
@@ -116,9 +116,9 @@ export function touching({ open, setClock }: Setting): void {
   });
 }
 
-/** Expired entries are removed soon. */
+/** Declares the cases of removal. */
 export function sweeping({ open, setClock }: Setting): void {
-  it('sweeps expired entries away as it writes', async () => {
+  it('removes expired entries when it writes', async () => {
     const store = await open();
     const brief = Array.from({ length: 40 }, (_, i) => `brief${i}`);
     await store.putMany(brief.map((key) => entry(key, [1], 1_000_100)));

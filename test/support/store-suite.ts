@@ -1,6 +1,6 @@
 /**
- * What every store must do, as vitest cases. A store's own test calls it with a way to open the store; faults that only
- * that store can have (a read-only file, a lost connection) are tested beside the store.
+ * Declares the requirements of every store as vitest cases. A store's own test calls it with a way to open the store, and also tests
+ * faults that only that store can have (a read-only file, a lost connection).
  */
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -8,18 +8,18 @@ import type { Clock, Store, StoreEntry } from '../../src/store/store.ts';
 import { bytes, entry, expiry, type Setting, sweeping, touching } from './store-expiry.ts';
 
 export type StoreFixture = {
-  /** Opens a store on a new, empty place. */
+  /** Opens a new, empty store. */
   readonly open: (clock: Clock) => Store | Promise<Store>;
-  /** Opens the place of the last `open` again; its store is closed by then. Only for stores that outlive a process. */
+  /** Opens the store of the last `open` again, which is closed by then. Only for stores that outlive a process. */
   readonly reopen?: (clock: Clock) => Store | Promise<Store>;
   /**
-   * Who takes the room of expired entries back: the store as it writes (the default), or what is behind it, by a clock that no
-   * test owns. Then the store's own test shows that it does.
+   * Says how expired entries are removed: by the store when it writes (the default), or by its server, whose clock no test can set. In the
+   * second case the store's own test must show it.
    */
   readonly sweeps?: 'as it writes' | 'by itself';
 };
 
-/** Keys are any well-formed text; lone surrogates are not (no store keeps UTF-16). */
+/** Keys may be any well-formed text. Lone surrogates are not allowed, because no store keeps UTF-16. */
 const awkwardKeys = [
   '',
   ' ',
@@ -90,7 +90,7 @@ function reading({ open }: Setting): void {
     expect((await open()).name).not.toBe('');
   });
 
-  it('gives undefined for a key that was never written', async () => {
+  it('returns undefined for a key that was never written', async () => {
     const store = await open();
     expect(await store.get('nothing')).toBeUndefined();
     expect(await store.getMany(['nothing', 'more'])).toEqual([undefined, undefined]);
@@ -103,7 +103,7 @@ function reading({ open }: Setting): void {
     expect(values).toEqual([bytes(3), undefined, bytes(1), bytes(3), bytes(2), undefined]);
   });
 
-  it('finds the first of several keys, in the order of the keys, whatever was written first', async () => {
+  it('finds the first of several keys in the order of the keys, in whatever order they were written', async () => {
     const store = await open();
     await store.putMany([entry('a', [1]), entry('b', []), entry('c', [3])]);
     expect(await store.getFirst(['x', 'c', 'a'])).toEqual({ at: 1, value: bytes(3) });
@@ -113,7 +113,7 @@ function reading({ open }: Setting): void {
     expect(await store.getFirst([...many, 'a', 'c'])).toEqual({ at: 3_000, value: bytes(1) });
   });
 
-  it('takes empty lists', async () => {
+  it('accepts empty lists', async () => {
     const store = await open();
     await store.putMany([]);
     await store.delete([]);
@@ -123,7 +123,7 @@ function reading({ open }: Setting): void {
 }
 
 function writing({ open }: Setting): void {
-  it('overwrites what is there; of one key twice in one call the last stays', async () => {
+  it('overwrites entries; of one key twice in one call the last stays', async () => {
     const store = await open();
     await store.putMany([entry('a', [1])]);
     await store.putMany([entry('a', [2, 2]), entry('b', [3]), entry('b', [4])]);
@@ -144,7 +144,7 @@ function writing({ open }: Setting): void {
     expect(await store.getMany(['new', 'old', 'broken'])).toEqual([undefined, bytes(1), undefined]);
   });
 
-  it('writes all entries of a call unless something stands under a guard, and says what', async () => {
+  it('writes all entries of a call unless a guard exists, and returns its value', async () => {
     const store = await open();
     const entries = [entry('a', [1]), entry('b', [2])];
     expect(await store.putUnless(['guard', 'a'], entries)).toBeUndefined();
@@ -159,7 +159,7 @@ function writing({ open }: Setting): void {
     expect(await store.get('b')).toEqual(bytes(5));
   });
 
-  it('lets one of many win that write at once under the same guard', async () => {
+  it('lets one of many concurrent writes under the same guard win', async () => {
     const store = await open();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) => store.putUnless(['a'], [entry('a', [i]), entry(`by ${i}`, [i])])),
@@ -174,14 +174,14 @@ function writing({ open }: Setting): void {
     expect(written.filter((value) => value !== undefined)).toEqual([won, won]);
   });
 
-  it('deletes only the keys it is told, and does not mind those that are not there', async () => {
+  it('deletes only the given keys, and ignores missing ones', async () => {
     const store = await open();
     await store.putMany([entry('a', [1]), entry('b', [2]), entry('c', [3])]);
     await store.delete(['a', 'nothing', 'c', 'a']);
     expect(await store.getMany(['a', 'b', 'c'])).toEqual([undefined, bytes(2), undefined]);
   });
 
-  it('takes 50 puts at once', async () => {
+  it('accepts 50 concurrent puts', async () => {
     const store = await open();
     const numbers = Array.from({ length: 50 }, (_, i) => i);
     await Promise.all(numbers.map((i) => store.putMany([entry(`k${i}`, [i]), entry(`again${i}`, [i])])));
@@ -196,7 +196,7 @@ function writing({ open }: Setting): void {
 }
 
 function copying({ open }: Setting): void {
-  it('keeps copies: what the caller does to its arrays changes nothing', async () => {
+  it("keeps copies: changes to the caller's arrays have no effect", async () => {
     const store = await open();
     const mine = new Uint8Array([1, 2, 3]);
     const put = store.putMany([{ key: 'a', value: mine, expiresAt: undefined }]);
@@ -210,7 +210,7 @@ function copying({ open }: Setting): void {
     expect(await store.get('a')).toEqual(bytes(1, 2, 3));
   });
 
-  it('stores exactly the view it is given, of a larger buffer too', async () => {
+  it('stores exactly the given view, also of a larger buffer', async () => {
     const store = await open();
     const view = new Uint8Array([9, 1, 2, 3, 9]).subarray(1, 4);
     await store.putMany([{ key: 'a', value: view, expiresAt: undefined }]);
@@ -219,7 +219,7 @@ function copying({ open }: Setting): void {
 }
 
 function content({ open }: Setting): void {
-  it('keeps values of no bytes and of 5 MB', async () => {
+  it('keeps empty values and values of 5 MB', async () => {
     const store = await open();
     const large = Uint8Array.from({ length: 5_000_000 }, (_, i) => (i * 31) % 251);
     await store.putMany([entry('none', []), { key: 'large', value: large, expiresAt: undefined }]);
@@ -239,7 +239,7 @@ function content({ open }: Setting): void {
     expect((await store.getMany(awkwardKeys)).filter((value) => value !== undefined)).toEqual([bytes(0)]);
   });
 
-  it('gives back any bytes under any key', async () => {
+  it('returns any bytes under any key', async () => {
     const store = await open();
     const pairs = fc.uniqueArray(fc.tuple(fc.string({ unit: 'binary' }), fc.uint8Array()), {
       selector: ([key]) => key,
@@ -273,7 +273,7 @@ function closing({ open }: Setting): void {
   });
 }
 
-/** For values too long for vitest's own comparison. */
+/** Compares values that are too long for vitest's own comparison. */
 function same(a: Uint8Array | undefined, b: Uint8Array): boolean {
   return a !== undefined && a.length === b.length && a.every((byte, i) => byte === b[i]);
 }

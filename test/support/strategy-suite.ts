@@ -1,4 +1,4 @@
-/** The conformance suite of strategies: what each must hold whatever it folds. Each strategy's test calls it. */
+/** The conformance suite of strategies: the laws that each must keep, whatever it folds. Each strategy's test calls it. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
@@ -9,7 +9,7 @@ import { sha256 } from '../../src/store/encrypted-store.ts';
 import type { FoldView, Protection, Strategy } from '../../src/strategies/strategy.ts';
 import { chatBody, freshReading, readChat, type Step } from './chat-conversation.ts';
 
-/** A view whose tokens are characters divided by four, so that tests can be reckoned by head. */
+/** Returns a view in which four characters are one token, so that expected counts are easy to compute. */
 export function foldView(conversation: Conversation, change: Partial<FoldView> = {}): FoldView {
   const text = (value: string) => Math.ceil(value.length / 4);
   const span = (bytes: { readonly start: number; readonly end: number }) =>
@@ -67,7 +67,7 @@ export function strategySuite(strategy: Strategy): void {
       );
     });
 
-    it('never proposes what is protected', () => {
+    it('never proposes to edit protected messages', () => {
       fc.assert(
         fc.property(conversations, fc.array(fc.nat(12)), (body, kept) => {
           const conversation = readChat(body);
@@ -90,7 +90,7 @@ export function strategySuite(strategy: Strategy): void {
       );
     });
 
-    it('gives every removal an id behind which its original stands', () => {
+    it('gives every removal an id that identifies its original', () => {
       fc.assert(
         fc.property(conversations, (body) => {
           const conversation = readChat(body);
@@ -122,7 +122,7 @@ export function strategySuite(strategy: Strategy): void {
   });
 }
 
-/** The conversation as it would be sent with these edits. */
+/** Returns the conversation as it would be sent with these edits. */
 export function written(
   conversation: Conversation,
   edits: Parameters<typeof openaiChat.write>[1],

@@ -1,4 +1,4 @@
-/** An engine over an in-memory store for tests, with every part real but for the window, which the test chooses. */
+/** Makes an engine for tests over an in-memory store. Every part is real except the window, which the test chooses. */
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
 import type { EngineOptions } from '../../src/engine/types.ts';
 import { type EncryptedStore, createEncryptedStore, sha256 } from '../../src/store/encrypted-store.ts';
@@ -16,7 +16,7 @@ export type TestEngine = { readonly engine: Engine; readonly encryptedStore: Enc
 
 export function testEngine(
   options: Partial<EngineOptions> & {
-    /** Tokens. */
+    /** The context window in tokens. */
     readonly window?: number;
     readonly store?: Store;
     readonly triggerOptions?: TriggerSettings;
@@ -34,7 +34,7 @@ export function testEngine(
     strategies: defaultStrategies,
     counterFor: (model) => loadTokenCounter(model),
     windowFor: () => Promise.resolve({ tokens: window, holdsReply: true }),
-    // Most tests compare bodies, and say so when the tool is to stand in each of them.
+    // Most tests compare bodies, and set `always` if each of them should offer the tool.
     offerRecall: 'with-fold',
     ...rest,
   });

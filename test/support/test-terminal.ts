@@ -4,9 +4,9 @@ import type { Terminal } from '../../src/cli/terminal.ts';
 
 export type TestTerminal = Terminal & {
   readonly written: { out(): string; bytes(): Uint8Array; err(): string };
-  /** Resolves when standard output, or standard error, has this text. */
+  /** Resolves when standard output or standard error contains this text. */
   shows(text: string): Promise<void>;
-  /** What Ctrl-C does. */
+  /** Calls the listeners of Ctrl-C. */
   stop(): void;
 };
 
@@ -17,7 +17,7 @@ export type TestTerminalOptions = {
   readonly isTty?: Partial<Terminal['isTty']>;
 };
 
-/** Deadlines that no busy machine misses. */
+/** Deadlines that are met even on a busy machine. */
 const longDeadlines = {
   LEPORELLO_LIMITS_PREPARE_DEADLINE_MS: '600000',
   LEPORELLO_LIMITS_STORE_DEADLINE_MS: '60000',

@@ -1,4 +1,4 @@
-/** A small agent for tests of trajectories: what it works on, and summarizers that say what they are told to. */
+/** A small agent for tests of trajectories: its task and actions, and summarizers with a fixed answer. */
 import { openTrajectory, type Trajectory, type TrajectoryOptions } from '../../src/trajectory/trajectory.ts';
 import type { Summarizer } from '../../src/outline/summarizer.ts';
 
@@ -9,7 +9,7 @@ export const answering = (answer: string): Summarizer => ({
   summarize: async () => answer,
 });
 
-/** Nothing is left alone for being few or new. */
+/** Opens a trajectory that folds even the newest and the fewest actions. */
 export const openScene = (options: Partial<TrajectoryOptions> = {}): Promise<Trajectory> =>
   openTrajectory({
     goal: 'Mend the login',
@@ -20,7 +20,7 @@ export const openScene = (options: Partial<TrajectoryOptions> = {}): Promise<Tra
     ...options,
   });
 
-/** A sub-goal of `length` actions, each some 100 tokens. */
+/** Plays a sub-goal of `length` actions of some 100 tokens each. */
 export async function work(trajectory: Trajectory, name: string, length: number): Promise<void> {
   trajectory.startSubgoal(name);
   for (let at = 1; at <= length; at++) {

@@ -52,9 +52,9 @@ describe('the tenant of a request', () => {
   });
 
   it('is unknown when the header is missing, empty or repeated', () => {
-    const problem = (came: string) => ({
+    const problem = (sent: string) => ({
       label: undefined,
-      problem: `The request has ${came}: the proxy in front of this gateway must set one, to name the tenant, and remove any other.`,
+      problem: `The request has ${sent}: the proxy in front of this gateway must set one, to name the tenant, and remove any other.`,
     });
     expect(tenantOf({ header: 'x-user' }, [bearer('a')])).toEqual(problem('no header x-user'));
     expect(tenantOf({ header: 'x-user' }, [['x-user', '']])).toEqual(problem('no header x-user'));

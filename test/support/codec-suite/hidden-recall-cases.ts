@@ -18,15 +18,15 @@ import { anyReply, recallName, replyWithRecallsOnly } from './arbitrary.ts';
 import type { CodecFixture, NeutralTurn, ScriptedPart, ScriptedTurn } from './fixture.ts';
 import { bytesOfBlock, view } from './views.ts';
 
-/** What a model said in the rounds of one reply, and what the client makes of it. */
-type Told = { readonly rounds: readonly ScriptedTurn[]; readonly copy: readonly NeutralTurn[] };
+/** The rounds of one reply as the model wrote them, and the copy that the client keeps. */
+type PlayedReply = { readonly rounds: readonly ScriptedTurn[]; readonly copy: readonly NeutralTurn[] };
 
 export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
   const asked: NeutralTurn = { say: 'user', text: 'What does the log say?' };
   const thanks: NeutralTurn = { say: 'user', text: 'Thanks. And now?' };
 
-  /** The last request of the reply, as the model saw it, and a later one of the client with the hidden recall put back. */
-  function later({ rounds, copy }: Told, others: readonly HiddenRecall[] = []) {
+  /** Returns the last request of the reply as the model saw it, and a later one of the client with the hidden recall put back. */
+  function later({ rounds, copy }: PlayedReply, others: readonly HiddenRecall[] = []) {
     const first = fixture.body({ turns: [asked], tools: ['read'] });
     let sent = first;
     const hiddenRecalls: RecallRound[] = [];
@@ -48,15 +48,15 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
     return { client, after, model: view(codec, sent), hiddenRecall: turns.at(-1)! };
   }
 
-  function expectPutBack(told: Told, lines: readonly string[]): void {
-    const { after, model } = later(told);
+  function expectPutBack(played: PlayedReply, lines: readonly string[]): void {
+    const { after, model } = later(played);
     expect(messagesOf(after).slice(0, model.messages.length)).toEqual(messagesOf(model));
     expect(linesOf(after)).toEqual(lines);
     expect(codec.rules.problems(after)).toEqual([]);
   }
 
-  function expectLeftOut(told: Told): void {
-    const { client, after } = later(told);
+  function expectLeftOut(played: PlayedReply): void {
+    const { client, after } = later(played);
     expect(after.body).toBe(client.body);
   }
 
@@ -187,7 +187,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
       expect(linesOf(after)).not.toContain('call read_memory {"id":"mem_a"}');
     });
 
-    it.each<[string, Told]>([
+    it.each<[string, PlayedReply]>([
       ['the copy says something else', { rounds: [turnOf(text('One. '), recall)], copy: [said('Two.')] }],
       [
         'the copy ends otherwise',
@@ -224,8 +224,8 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
         },
       ],
       ['the client kept nothing of the reply', { rounds: [turnOf(recall), turnOf(text('Two.'))], copy: [] }],
-    ])('not where %s', (_, told) => {
-      expectLeftOut(told);
+    ])('not where %s', (_, played) => {
+      expectLeftOut(played);
     });
 
     it('of any exchange, as the client of this format would keep it, and stays valid', () => {

@@ -10,7 +10,7 @@ const numberText = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
 );
 
-/** What may be between the quotes of a string: raw characters and every kind of escape, lone surrogates included. */
+/** The text between the quotes of a string: raw characters and every kind of escape, lone surrogates included. */
 const stringPiece = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 8 }).map((text) => JSON.stringify(text).slice(1, -1)),
   fc.constantFrom('\\\\', '\\"', '\\/', '\\b', '\\f', '\\n', '\\r', '\\t', '[', ']', '{', '}', ',', ':'),

@@ -65,7 +65,7 @@ export function recallPlaceCases(codec: Codec, fixture: CodecFixture): void {
 
     const { official } = fixture;
     const name = isAbsent(official) ? 'an official client' : official.client;
-    if (isAbsent(official)) skipped(`whatever stands beside it, and ${name} accumulates the rest`, official);
+    if (isAbsent(official)) skipped(`in any place of a reply, and ${name} accumulates the rest`, official);
     else
       it.each(replies)(`%s, and ${name} accumulates the rest`, async (_, parts) => {
         const { sse, turns } = played(codec, fixture, parts);

@@ -42,12 +42,12 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
       fc.assert(
         fc.property(anyReply(), (turn) => {
           const relay = codec.openStream({ recallTool: recallName });
-          let came = '';
+          let upstream = '';
           let went = '';
           for (const event of eventsOf(fixture.stream(turn, 0))) {
-            came += shown(event.raw);
+            upstream += shown(event.raw);
             went += relay.take(event).map(shown).join('');
-            expect(fixture.heard(went, recallName)).toEqual(fixture.heard(came, recallName));
+            expect(fixture.heard(went, recallName)).toEqual(fixture.heard(upstream, recallName));
           }
         }),
         { numRuns: 300 },
@@ -132,7 +132,7 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
       call('c1', 'run', '{}'),
       call('c2', 'read', '{"b":[1', ',2]}'),
     ),
-    'a recall beside calls of the client': turn(
+    'a recall together with calls of the client': turn(
       'calls',
       call('c1', 'run', '{}'),
       recall('c2'),
@@ -214,7 +214,7 @@ function brokenCases(codec: Codec, fixture: CodecFixture): void {
               .map((turn, number) => relayed(relay, fixture.stream(turn, number)).out)
               .join('');
             const events = eventsOf(fixture.stream(last, rounds.length));
-            // The error comes in place of the end of the message, or earlier.
+            // The error replaces the end of the message, or precedes it.
             const some = events
               .slice(0, seed % Math.max(1, events.length - 2))
               .map((event) => shown(event.raw))

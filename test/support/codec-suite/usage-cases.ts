@@ -16,8 +16,11 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
     const relay = codec.openStream({ recallTool: recallName });
     const last = rounds.length - 1;
     return rounds
-      .map((told, number) => {
-        const { out, end } = relayed(relay, usage.stream(number < last ? asking : answering, number, told));
+      .map((reported, number) => {
+        const { out, end } = relayed(
+          relay,
+          usage.stream(number < last ? asking : answering, number, reported),
+        );
         const tail = number < last ? '' : tailOf(end);
         after(relay, number);
         return out + tail;
@@ -42,8 +45,8 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
     });
 
     it("of the rounds before a complete response, in the provider's format", () => {
-      const bodies = said.map((told, number) =>
-        usage.response(number < said.length - 1 ? asking : answering, told),
+      const bodies = said.map((reported, number) =>
+        usage.response(number < said.length - 1 ? asking : answering, reported),
       );
       const replies = bodies.map((body) => codec.readResponse(body, recallName));
       const seen = codec.writeResponse(bodies.at(-1)!, replies.slice(0, -1), replies.at(-1)!);
@@ -51,9 +54,9 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
     });
 
     it('so that no number decreases for the client', () => {
-      const told = usage.inStream(played(said, () => undefined)).map((one) => numbersIn(one));
-      told.slice(1).forEach((now, at) => {
-        const back = [...told[at]!].filter(([place, before]) => (now.get(place) ?? 0) < before);
+      const totals = usage.inStream(played(said, () => undefined)).map((one) => numbersIn(one));
+      totals.slice(1).forEach((now, at) => {
+        const back = [...totals[at]!].filter(([place, before]) => (now.get(place) ?? 0) < before);
         expect(back).toEqual([]);
       });
     });
@@ -61,8 +64,8 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
     it('of the rounds that report any', () => {
       const gaps = [said[0], undefined, said[1]];
       played(gaps, (relay, number) => {
-        const told = number < 2 ? means.slice(0, 1) : means.slice(0, 2);
-        expect(relay.usage()).toMatchObject(sumOf(told));
+        const known = number < 2 ? means.slice(0, 1) : means.slice(0, 2);
+        expect(relay.usage()).toMatchObject(sumOf(known));
       });
       played([undefined, undefined], (relay) => {
         expect(relay.usage()).toBeUndefined();
@@ -80,8 +83,8 @@ const asking: ScriptedTurn = { parts: [text, call(recallName)], finish: 'calls',
 const answering: ScriptedTurn = { parts: [text, call('run')], finish: 'calls', usage: nothing };
 
 /** Returns every number of a usage object by its place. */
-function numbersIn(told: unknown, place = ''): ReadonlyMap<string, number> {
-  if (typeof told === 'number') return new Map([[place, told]]);
-  if (typeof told !== 'object' || told === null) return new Map();
-  return new Map(Object.entries(told).flatMap(([key, value]) => [...numbersIn(value, `${place}.${key}`)]));
+function numbersIn(value: unknown, place = ''): ReadonlyMap<string, number> {
+  if (typeof value === 'number') return new Map([[place, value]]);
+  if (typeof value !== 'object' || value === null) return new Map();
+  return new Map(Object.entries(value).flatMap(([key, inner]) => [...numbersIn(inner, `${place}.${key}`)]));
 }

@@ -75,11 +75,11 @@ function isSetting({ role, content, output_config }: JsonObject): boolean {
  */
 function systemRefusal(messages: readonly JsonObject[]): Refusal | undefined {
   const anywhere = 'the directive-only form (content: [] with output_config) is accepted at any position';
-  const told = [...messages.entries()].filter(([, message]) => !isSetting(message));
-  for (const [n, [index, { role }]] of told.entries()) {
+  const spoken = [...messages.entries()].filter(([, message]) => !isSetting(message));
+  for (const [n, [index, { role }]] of spoken.entries()) {
     if (role !== 'system') continue;
-    const before = told[n - 1]?.[1];
-    const next = told[n + 1]?.[1];
+    const before = spoken[n - 1]?.[1];
+    const next = spoken[n + 1]?.[1];
     const complaint =
       before === undefined
         ? "use the top-level 'system' parameter for the initial system prompt"

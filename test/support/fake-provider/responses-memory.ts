@@ -12,7 +12,7 @@ export interface KeptResponses {
   historyUpTo(id: string): readonly JsonObject[] | undefined;
   /** Returns a kept item by its own id. */
   item(id: string): JsonObject | undefined;
-  /** Returns the id of the reasoning that led to an item; undefined for items that are not ours or came without reasoning. */
+  /** Returns the id of the reasoning that led to an item; undefined for unknown items and items without reasoning. */
   reasoningOf(itemId: string): string | undefined;
   /** True for an item that was given here, kept or not. */
   isOurs(itemId: string): boolean;

@@ -14,7 +14,7 @@ export type ScriptRequest = {
   readonly format: ScriptFormat;
   /** The parsed JSON body. */
   readonly body: JsonObject;
-  /** How many valid requests came before this one. */
+  /** The number of valid requests before this one. */
   readonly index: number;
   /** The model, from the body or the path. */
   readonly model: string;
@@ -82,7 +82,7 @@ export type ScriptedUsage = {
   readonly cacheWrite: number;
 };
 
-/** What a wire format adds to a script. */
+/** The part of a fake provider that depends on the wire format. */
 export interface WireFormat {
   /** Returns why the provider would refuse this request; undefined when it would not. */
   refusal(request: ModelRequest): Refusal | undefined;
@@ -106,7 +106,7 @@ export interface FormatMemory {
   keep(answer: Answer): void;
 }
 
-/** What a client asks of a model, wherever the request has it. */
+/** The fields of a request that the script depends on, wherever the format has them. */
 export type ModelRequest = {
   readonly body: JsonObject;
   readonly model: string;

@@ -95,8 +95,11 @@ function stream(turn: ScriptedTurn, number: number, said: unknown): string {
 function inStream(sse: string): readonly unknown[] {
   let known: Json = {};
   return sseEvents(sse).flatMap(({ data }) => {
-    const { message, usage: told } = JSON.parse(data) as { readonly message?: Json; readonly usage?: Json };
-    const said = (message?.['usage'] as Json | undefined) ?? told;
+    const { message, usage: reported } = JSON.parse(data) as {
+      readonly message?: Json;
+      readonly usage?: Json;
+    };
+    const said = (message?.['usage'] as Json | undefined) ?? reported;
     if (!said) return [];
     known = {
       ...known,

@@ -6,8 +6,8 @@ const usage = (prompt: number, candidates: number, more: Readonly<Record<string,
   const others = Object.entries(more).map(([key, count]) => `"${key}TokenCount":${count},`);
   return `"usageMetadata":{"promptTokenCount":${prompt},"candidatesTokenCount":${candidates},${others.join('')}"totalTokenCount":${counted},"promptTokensDetails":[{"modality":"TEXT","tokenCount":${prompt}}]}`;
 };
-const chunk = (id: string, parts: string, told: string, more = '') =>
-  `data: {"candidates":[{"content":{"parts":[${parts}],"role":"model"}${more},"index":0}],${told},"modelVersion":"gemini-2.5-pro","responseId":"${id}"}\n\n`;
+const chunk = (id: string, parts: string, usageJson: string, more = '') =>
+  `data: {"candidates":[{"content":{"parts":[${parts}],"role":"model"}${more},"index":0}],${usageJson},"modelVersion":"gemini-2.5-pro","responseId":"${id}"}\n\n`;
 const call = (name: string, args: string, signature?: string) =>
   `{"functionCall":{"name":"${name}","args":${args}}${signature === undefined ? '' : `,"thoughtSignature":"${signature}"`}}`;
 const stop = ',"finishReason":"STOP"';

@@ -64,8 +64,8 @@ export const usage: UsageFixture = {
   inResponse: (body) => perModality((JSON.parse(new TextDecoder().decode(body)) as Json)['usageMetadata']),
   inStream: (sse) =>
     sseEvents(sse).flatMap(({ data }) => {
-      const told = (JSON.parse(data) as Json)['usageMetadata'];
-      return told === undefined ? [] : [perModality(told)];
+      const metadata = (JSON.parse(data) as Json)['usageMetadata'];
+      return metadata === undefined ? [] : [perModality(metadata)];
     }),
 };
 
@@ -88,13 +88,13 @@ function stream(turn: ScriptedTurn, number: number, said: unknown): string {
 }
 
 /** A list of details may name a modality more than once: a client adds its tokens up. */
-function perModality(told: unknown): unknown {
-  if (!Array.isArray(told))
-    return typeof told === 'object' && told !== null
-      ? Object.fromEntries(Object.entries(told).map(([key, value]) => [key, perModality(value)]))
-      : told;
+function perModality(details: unknown): unknown {
+  if (!Array.isArray(details))
+    return typeof details === 'object' && details !== null
+      ? Object.fromEntries(Object.entries(details).map(([key, value]) => [key, perModality(value)]))
+      : details;
   const counts = new Map<string, number>();
-  for (const { modality, tokenCount } of told as readonly ReturnType<typeof texts>[])
+  for (const { modality, tokenCount } of details as readonly ReturnType<typeof texts>[])
     counts.set(modality, (counts.get(modality) ?? 0) + tokenCount);
   return [...counts].map(([modality, tokenCount]) => ({ modality, tokenCount }));
 }

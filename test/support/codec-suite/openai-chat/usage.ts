@@ -65,7 +65,7 @@ function stream(turn: ScriptedTurn, number: number, said: unknown): string {
 
 function inStream(sse: string): readonly unknown[] {
   return sseEvents(sse).flatMap(({ data }) => {
-    const told = data === '[DONE]' ? undefined : (JSON.parse(data) as Json)['usage'];
-    return told === undefined || told === null ? [] : [told];
+    const reported = data === '[DONE]' ? undefined : (JSON.parse(data) as Json)['usage'];
+    return reported === undefined || reported === null ? [] : [reported];
   });
 }

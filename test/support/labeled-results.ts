@@ -1,20 +1,20 @@
-/** What the results of tools say in a body, in order, each with the name that references have for it. */
+/** Lists the texts of tool results in a body in order, each with the name that references use for it. */
 import type { Codec } from '../../src/codecs/codec.ts';
 import { inputOf, textOf } from '../../src/conversation/conversation.ts';
 import { pairCalls } from '../../src/conversation/turns.ts';
 import { callLabel } from '../../src/strategies/lib/tool-calls.ts';
 import { freshReading } from './chat-conversation.ts';
-import type { Told } from './taken-at-word.ts';
+import type { LabeledText } from './resolve-references.ts';
 
-export type ToldResult = Told & { readonly callId: string };
+export type LabeledResult = LabeledText & { readonly callId: string };
 
-export function toldResults(codec: Codec, body: Uint8Array): readonly ToldResult[] {
+export function labeledResults(codec: Codec, body: Uint8Array): readonly LabeledResult[] {
   const conversation = codec.read(body, freshReading());
   const pairs = pairCalls(conversation).pairs.toSorted(
     ({ result: one }, { result: other }) =>
       (one?.message ?? 0) - (other?.message ?? 0) || (one?.part ?? 0) - (other?.part ?? 0),
   );
-  return pairs.flatMap(({ call, result }): readonly ToldResult[] => {
+  return pairs.flatMap(({ call, result }): readonly LabeledResult[] => {
     const asking = conversation.messages[call.message]!;
     const part = asking.parts[call.part]!;
     const message = result && conversation.messages[result.message]!;

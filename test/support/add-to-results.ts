@@ -1,9 +1,9 @@
-/** A Messages body in which a client says something beside each message of results, as one does with its reminders. */
+/** Adds a text to each message with tool results in a Messages body, as clients do with reminders. */
 
 type Block = { readonly type: string };
 type Body = { readonly messages: readonly { readonly role: string; readonly content: unknown }[] };
 
-export function besideResults(body: Uint8Array, words: string): Uint8Array {
+export function addToResults(body: Uint8Array, words: string): Uint8Array {
   const { messages, ...others } = JSON.parse(new TextDecoder().decode(body)) as Body;
   const spoken = messages.map((message) => {
     const { content } = message;

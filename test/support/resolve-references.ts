@@ -1,27 +1,27 @@
 /**
- * Reads results as a model may that takes references at their word: in the newest result above of that name that shows such lines it looks
- * them up. Written from the words alone, and knows nothing of how they were made. Throws where a reference leads nowhere.
+ * Resolves references between results as a model may that takes them literally: it finds the lines in the newest earlier result with that name
+ * that shows such lines. It is written from the wording alone, without knowledge of the code that makes references.
  */
-export type Told = { readonly label: string; readonly text: string };
+export type LabeledText = { readonly label: string; readonly text: string };
 
-/** The texts with all lines in them; padding before the numbers of lines is left out. */
-export function takenAtWord(told: readonly Told[]): readonly string[] {
+/** Returns the texts with references replaced by their lines, without padding before line numbers. Throws if a reference leads nowhere. */
+export function resolveReferences(texts: readonly LabeledText[]): readonly string[] {
   const read: { readonly label: string; readonly lines: readonly string[] }[] = [];
-  for (const { label, text } of told) {
+  for (const { label, text } of texts) {
     const lines = text.split('\n').flatMap((line) => {
       const newest = (name: string, shows: (line: string) => boolean = () => true) => {
         const found = read.findLast((earlier) => earlier.label === name && earlier.lines.some(shows));
         if (!found) throw new Error(`${line} leads nowhere`);
         return { lines: found.lines, at: found.lines.findIndex(shows) };
       };
-      return linesBehind(line, newest);
+      return linesReferredBy(line, newest);
     });
     read.push({ label, lines });
   }
   return read.map(({ lines }) => lines.join('\n'));
 }
 
-/** Without padding before numbers. */
+/** Removes padding before line numbers. */
 export function unpadded(text: string): string {
   return text.replaceAll(/^ +(?=\d{1,7}[→\t])/gm, '');
 }
@@ -31,7 +31,7 @@ type Newest = (
   shows?: (line: string) => boolean,
 ) => { readonly lines: readonly string[]; readonly at: number };
 
-function linesBehind(line: string, newest: Newest): readonly string[] {
+function linesReferredBy(line: string, newest: Newest): readonly string[] {
   const whole = /^\[all of it as in (.*) above\]$/s.exec(line);
   if (whole) return newest(whole[1]!).lines;
   const some = /^\[(\d+) lines as in (.*) above, from (".*") on\]$/s.exec(line);
