@@ -101,46 +101,63 @@ function groupByMessage(
   const groupOf = (index: number): EditGroup => {
     const known = groups.get(index);
     if (known) return known;
-    const group: EditGroup = { dropped: new Set(), replaced: new Map() };
+    const group: EditGroup = { dropped: undefined, replaced: [] };
     groups.set(index, group);
     return group;
   };
   for (const edit of edits) {
-    if (edit.kind === 'drop-part' && !droppedWhole.has(edit.message))
-      groupOf(edit.message).dropped.add(edit.part);
+    if (edit.kind === 'drop-part' && !droppedWhole.has(edit.message)) {
+      const group = groupOf(edit.message);
+      group.dropped = (group.dropped ?? new Set()).add(edit.part);
+    }
     if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
-    const replaced =
-      edit.kind === 'replace-text' ? replacedText(conversation, edit) : replacedInput(conversation, edit);
+    const replaced = replacedBy(conversation, edit);
     const group = groupOf(lastMessageOf(edit));
-    if (group.replaced.has(replaced.splice.span.start)) throw replacedTwice(edit);
-    group.replaced.set(replaced.splice.span.start, replaced);
+    const { start } = replaced.splice.span;
+    if (group.replaced.some(({ splice }) => splice.span.start === start)) throw replacedTwice(edit);
+    group.replaced.push(replaced);
   }
   const result: MessageEdits[] = [];
-  for (const [index, { dropped, replaced }] of groups) {
+  for (const [index, { dropped = noParts, replaced }] of groups) {
     if (droppedWhole.has(index)) continue;
     const splices: Splice[] = [];
-    for (const { part, splice } of replaced.values()) if (!dropped.has(part)) splices.push(splice);
+    for (const { part, splice } of replaced) if (!dropped.has(part)) splices.push(splice);
     result.push({ message: messageAt(conversation, index), dropped, replaced: splices });
   }
   return result;
 }
 
-type EditGroup = {
-  readonly dropped: Set<number>;
-  /** By the byte at which the replaced text or arguments start. */
-  readonly replaced: Map<number, Replaced>;
-};
+/** The edits of one message. There is one for each message with an edit, in every request, so it is small. */
+type EditGroup = { dropped: Set<number> | undefined; readonly replaced: Replaced[] };
+
+const noParts: ReadonlySet<number> = new Set();
 
 /** The replacement of a text or of the arguments of a part. */
-type Replaced = { readonly part: number; readonly splice: Splice };
+type Replaced = { readonly message: Message; readonly part: number; readonly splice: Splice };
+
+type Replacement = Edit & { readonly kind: 'replace-text' | 'replace-input' };
+
+/** Replacements by edit. A message that was read before is the same object, in the same place. */
+const replacements = new WeakMap<Replacement, Replaced>();
+
+function replacedBy(conversation: Conversation, edit: Replacement): Replaced {
+  const known = replacements.get(edit);
+  if (known && known.message === conversation.messages[lastMessageOf(edit)]) return known;
+  const made =
+    edit.kind === 'replace-text' ? replacedText(conversation, edit) : replacedInput(conversation, edit);
+  replacements.set(edit, made);
+  return made;
+}
 
 function replacedText(conversation: Conversation, edit: Edit & { kind: 'replace-text' }): Replaced {
   const { at } = edit;
   const literal = literalAt(conversation, at);
+  const message = messageAt(conversation, at.message);
   return {
+    message,
     part: at.part,
     splice: {
-      span: shift(literal, messageAt(conversation, at.message).span.start),
+      span: shift(literal, message.span.start),
       bytes: once(literals, edit, () => literalBytes(edit.stub)),
     },
   };
@@ -162,6 +179,7 @@ function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace
   const span = shift(inputAt(conversation, edit), message.span.start);
   const isLiteral = startsWith(conversation.body, span, '"');
   return {
+    message,
     part: edit.part,
     splice: {
       span,
@@ -173,7 +191,7 @@ function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace
 }
 
 /** Dropping something that is also replaced or dropped again has one outcome; two texts for one place have none. */
-function replacedTwice(edit: Edit & { readonly kind: 'replace-text' | 'replace-input' }): LeporelloError {
+function replacedTwice(edit: Replacement): LeporelloError {
   const place =
     edit.kind === 'replace-text'
       ? `text ${edit.at.text} of part ${edit.at.part} of message ${edit.at.message}`
