@@ -9,7 +9,7 @@ import { nextTurn } from '../conversation/incremental.ts';
 import { LeporelloError } from '../errors.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, storeWithDeadline } from './store.ts';
 import { createSealer, deriveKey } from './sealing.ts';
-import { withTransientEntries } from './in-memory.ts';
+import { openStoreView } from './in-memory.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
 export interface EncryptedStore {
@@ -43,6 +43,8 @@ export interface EncryptedStore {
   renewOriginals(ids: readonly string[]): void;
   /** Extends the retention of a value that `putSealed` or `keep` stored under this key for `ttlMs`. */
   renewSealed(tenant: string, key: string, ttlMs: number, known?: SealedUse): void;
+  /** Counts what others in this process have written: see `StoreView`. */
+  writesByOthers(): number | undefined;
 }
 
 /** The exact bytes removed from a request, and their id. */
@@ -87,9 +89,8 @@ export type EncryptedStoreOptions = {
 /** Creates an encrypted store. Throws `bad-config` for a secret that is too short and for a deadline out of range. */
 export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedStore {
   const { secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
-  const store = storeWithDeadline(withTransientEntries(options.store, clock), {
-    deadlineMs: options.storeDeadlineMs,
-  });
+  const view = openStoreView(options.store, clock);
+  const store = storeWithDeadline(view, { deadlineMs: options.storeDeadlineMs });
   if (secret.length < 32) {
     throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes; it needs at least 32.`);
   }
@@ -132,9 +133,25 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
 
   const getTogether = readsTogether(store);
 
+  /** Keeps a record in this process. Returns false if it must be written to the store. */
+  function keepHere(
+    tenant: string,
+    { keys, content, ttlMs: ttl, isTransient, unless = [] }: Sealed,
+  ): boolean {
+    if (!isTransient || unless.length > 0 || !view.keepTransient) return false;
+    const expiresAt = clock() + ttl;
+    return keys
+      .map((key) => sealedKey(tenant, key))
+      .every((key) =>
+        view.keepTransient?.({ key, expiresAt, seal: () => sealer.seal(tenant, key, content) }),
+      );
+  }
+
   return {
     ...createNames(secret),
+    writesByOthers: () => view.writesByOthers,
     async keep(tenant, originals, ...records) {
+      if (originals.length === 0 && records.every((record) => keepHere(tenant, record))) return undefined;
       const lasting = clock() + ttlMs;
       const entries: StoreEntry[] = [];
       // One at a time: a compressor takes megabytes while it works.

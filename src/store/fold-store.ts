@@ -27,10 +27,7 @@ export type Recorded = 'recorded' | { readonly alreadySent: FoundFolds };
 export type RecordOptions = {
   /** The shortest prefix, in messages, under which the fold must be found. Default: only the whole conversation. */
   readonly from?: number;
-  /**
-   * Records of the same request by another instance that win over this one: folds, or any record. Default: none, this fold replaces what
-   * is there.
-   */
+  /** Records of the same request by another instance that win over this one. Default: none, this fold replaces them. */
   readonly yieldsTo?: 'folds' | 'all';
   /** Whether this process uses the fold even when the store does not accept it. Only without `yieldsTo`. Default false. */
   readonly rememberLocally?: boolean;
@@ -56,10 +53,7 @@ export interface FoldStore {
     fold: Omit<Fold, 'length' | 'id'>,
     options?: RecordOptions,
   ): Promise<Recorded>;
-  /**
-   * Records that this request is sent with the found fold and makes none of its own. Rejects with `store-failed`, but this process
-   * remembers it.
-   */
+  /** Records that this request is sent with the found fold. Rejects with `store-failed`, but this process remembers it. */
   markSent(
     tenant: string,
     links: readonly string[],
@@ -78,10 +72,8 @@ export interface FoldStore {
 type FoldStoreOptions = {
   readonly encryptedStore: Pick<
     EncryptedStore,
-    'keep' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed'
-  > & {
-    readonly isShared?: boolean;
-  };
+    'keep' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed' | 'writesByOthers'
+  >;
   /** How long a fold is kept after its last use, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
 };
@@ -92,10 +84,7 @@ const sentRecordMs = 24 * 60 * 60 * 1_000;
 /** The number of prefixes a fold is recorded under at most: enough for one or two newest messages that the client rewrites. */
 const maxLinks = 8;
 
-/**
- * The number of newest prefixes that are all looked up; an ongoing conversation finds its fold among them. Of older prefixes only the
- * newest one with a fold is read: otherwise a process that sees a long conversation for the first time would read all of its folds.
- */
+/** The number of newest prefixes that are all looked up. Of older ones only the newest with a fold is read: there may be many. */
 const newestLinks = 64;
 
 /** The number of older prefixes that one call of the store reads. */
@@ -108,6 +97,8 @@ type KnownLink = {
   readonly sentWith?: SentWith | undefined;
   /** A fold made on a longer conversation that begins with this prefix. */
   readonly prefixFold?: Fold | undefined;
+  /** `writesByOthers` when the records were read; undefined when other processes may write, or when not all were read. */
+  readonly asOf?: number | undefined;
 };
 
 /** Creates a fold store. It remembers a bounded number of prefixes in memory, so an ongoing conversation reads only a few from the store. */
@@ -164,7 +155,9 @@ export function createFoldStore({
     async markSent(tenant, links, found, { write: given, ...sent }) {
       const write: Write = given ?? ((record) => encryptedStore.keep(tenant, [], record));
       const link = links.at(-1)!;
-      const unless = [foldKeys.fold(link), foldKeys.sentWith(link)];
+      // When nobody else has written since `find` has read these keys, nothing can be under them.
+      const isCurrent = isOf(known.get(keyIn(tenant, link)), encryptedStore.writesByOthers());
+      const unless = isCurrent ? [] : [foldKeys.fold(link), foldKeys.sentWith(link)];
       if (found && isOfAnotherBranch(found, tenant, links)) {
         const fold: Fold = { ...found.fold, ...sent };
         remember(tenant, link, { fold });
@@ -257,7 +250,8 @@ export function createFoldStore({
 
   /** Reads from the store the prefixes that this process does not know, back to the newest one that it knows was sent. */
   async function load(tenant: string, links: readonly string[]): Promise<void> {
-    const wanted = wantedOf(tenant, links);
+    const asOf = encryptedStore.writesByOthers();
+    const wanted = wantedOf(tenant, links, asOf);
     const newest = wanted.filter((at) => at >= links.length - newestLinks).map((at) => links[at]!);
     const older = wanted.slice(newest.length).map((at) => links[at]!);
     // Both reads start at once, so that they take one round trip.
@@ -272,11 +266,13 @@ export function createFoldStore({
     ]);
     for (const [order, link] of newest.entries()) {
       const [fold, sentWith, prefixFold] = records.slice(order * kinds.length);
-      const here = known.get(keyIn(tenant, link))?.fold;
+      const here = known.get(keyIn(tenant, link));
+      const isUnsaved = here?.fold !== undefined && unsaved.has(here.fold);
       remember(tenant, link, {
-        fold: here && unsaved.has(here) ? here : parseFold(fold),
+        fold: isUnsaved ? here.fold : parseFold(fold, here?.fold),
         sentWith: parseSentWith(sentWith),
-        prefixFold: parseFold(prefixFold),
+        prefixFold: parseFold(prefixFold, here?.prefixFold),
+        asOf,
       });
     }
   }
@@ -300,16 +296,16 @@ export function createFoldStore({
   }
 
   /**
-   * Returns the lengths of the prefixes to read, longest first. Two known prefixes are read again, because another instance may have
-   * written since: the newest that was sent, and the newest known one, which may have become a request of its own.
+   * Returns the lengths of the prefixes to read, longest first. Two known prefixes are read again if another instance may have written
+   * since: the newest that was sent, and the newest known one, which may have become a request of its own.
    */
-  function wantedOf(tenant: string, links: readonly string[]): readonly number[] {
+  function wantedOf(tenant: string, links: readonly string[], asOf: number | undefined): readonly number[] {
     const wanted: number[] = [];
     let isNewest = true;
     for (let at = links.length - 1; at > 0; at--) {
       const here = known.get(keyIn(tenant, links[at]!));
       const wasSent = here?.fold !== undefined || here?.sentWith !== undefined;
-      if (here === undefined || wasSent || isNewest) wanted.push(at);
+      if (here === undefined || ((wasSent || isNewest) && !isOf(here, asOf))) wanted.push(at);
       if (here !== undefined) isNewest = false;
       if (wasSent) break;
     }
@@ -321,8 +317,13 @@ export function createFoldStore({
     const key = keyIn(tenant, link);
     const before = known.get(key);
     const { fold = before?.fold, sentWith = before?.sentWith, prefixFold = before?.prefixFold } = news;
-    known.set(key, { fold, sentWith, prefixFold });
+    known.set(key, { fold, sentWith, prefixFold, asOf: news.asOf ?? before?.asOf });
   }
+}
+
+/** True if the records of a prefix were read when others had written so often. */
+function isOf(here: KnownLink | undefined, asOf: number | undefined): boolean {
+  return asOf !== undefined && here?.asOf === asOf;
 }
 
 const kinds = ['fold', 'sentWith', 'prefixFold'] as const;
@@ -364,7 +365,6 @@ type SentWith = Pick<Fold, 'at' | 'limit'> & {
   readonly with?: { readonly matched: number; readonly id: string } | undefined;
 };
 
-/** The keys in the store, by prefix hash. */
 const foldKeys = {
   fold: (link: string) => `fold/${link}`,
   sentWith: (link: string) => `sent/${link}`,
@@ -382,11 +382,12 @@ function encodeFold(fold: Omit<Fold, 'id'>): Uint8Array {
   return encodeRecord(renamed(fold, new Map<string, string>(namesOnDisk)));
 }
 
-/** Reads a fold; undefined for a record that is missing or of a later version. */
-function parseFold(record: Uint8Array | undefined): Fold | undefined {
+/** Reads a fold; undefined if it is missing or of a later version. Returns `here` if it is the same fold, for what others remember of it. */
+function parseFold(record: Uint8Array | undefined, here?: Fold): Fold | undefined {
   const stored = record && (decodeRecord(record, 'A fold') as object | undefined);
   if (stored === undefined) return undefined;
-  return renamed(stored, new Map(namesOnDisk.map(([name, onDisk]) => [onDisk, name]))) as Fold;
+  const fold = renamed(stored, new Map(namesOnDisk.map(([name, onDisk]) => [onDisk, name]))) as Fold;
+  return fold.id === here?.id ? here : fold;
 }
 
 function renamed(record: object, names: ReadonlyMap<string, string>): object {

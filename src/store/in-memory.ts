@@ -123,27 +123,60 @@ function createSweep(held: LRUCache<string, StoredValue>): (now: number, writes:
   };
 }
 
-// Keeps entries that only other processes would need in memory, while no other process uses the store. The record of each
-// request without a fold is such an entry: engines of one process (the gateway's own and those of its threads) must find it,
-// but it need not survive the process, so it is not worth a write to disk with every request.
+// Views of a store that only this process uses. The record of each request without a fold must be found by all engines of the
+// process (the gateway's own and those of its threads), but need not survive it: it is kept in memory, and encrypted only when
+// another engine reads it. A view also counts what others wrote, so that an engine knows when what it has read may be outdated.
 
-/** Bytes of the newest transient entries that are kept: about 30,000 requests. */
-const maxTransientBytes = 16 * 1024 * 1024;
-
-/** By the store, so that all engines that use one store find the same entries. */
-const wrapped = new WeakMap<Store, Store>();
-
-/** Returns the store itself when other processes use it from the start. */
-export function withTransientEntries(store: Store, clock?: Clock): Store {
-  if (store.isShared ?? true) return store;
-  const known =
-    wrapped.get(store) ??
-    layered(store, inMemoryStore({ maxBytes: maxTransientBytes, ...(clock && { clock }) }));
-  wrapped.set(store, known);
-  return known;
+/** A store as one engine of the process uses it. */
+export interface StoreView extends Store {
+  /** The writes that others in this process have made; undefined while other processes may write, too. */
+  readonly writesByOthers?: number | undefined;
+  /** Keeps an entry in memory for the other engines of the process. Returns false when other processes need it, too. */
+  keepTransient?(entry: TransientEntry): boolean;
 }
 
-function layered(store: Store, memory: Store): Store {
+export type TransientEntry = {
+  readonly key: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** Makes the value when it is read for the first time. */
+  readonly seal: () => Promise<Uint8Array>;
+};
+
+/** Bytes of the newest transient entries that were read, and the number of those that were not: each for about 30,000 requests. */
+const maxTransientBytes = 16 * 1024 * 1024;
+const maxUnread = 30_000;
+
+/** What all views of a store share. */
+type Shared = {
+  readonly store: Store;
+  readonly memory: Store;
+  readonly unread: LRUCache<string, TransientEntry>;
+  writes: number;
+  /** Guarded writes look at memory and store, so they run one after another. */
+  lastGuarded: Promise<unknown>;
+};
+
+const sharedBy = new WeakMap<Store, Shared>();
+
+/** Opens a view for one engine. Returns the store itself when other processes use it from the start. */
+export function openStoreView(store: Store, clock?: Clock): StoreView {
+  if (store.isShared ?? true) return store;
+  const shared = sharedBy.get(store) ?? {
+    store,
+    memory: inMemoryStore({ maxBytes: maxTransientBytes, ...(clock && { clock }) }),
+    unread: new LRUCache<string, TransientEntry>({ max: maxUnread }),
+    writes: 0,
+    lastGuarded: Promise.resolve(),
+  };
+  sharedBy.set(store, shared);
+  return viewOf(shared);
+}
+
+function viewOf(shared: Shared): StoreView {
+  const { store, memory, unread } = shared;
+  let ownWrites = 0;
+
   /** Copies entries, and splits them by where they are kept. Once another process uses the store, all of them go there. */
   const split = (entries: readonly StoreEntry[]) => {
     const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
@@ -153,56 +186,98 @@ function layered(store: Store, memory: Store): Store {
       there: copies.filter(({ isTransient }) => !isTransient),
     };
   };
+  /** Makes the values of transient entries that are read now. */
+  async function makeValues(keys: readonly string[]): Promise<void> {
+    if (unread.size === 0) return;
+    for (const key of keys) {
+      const entry = unread.get(key);
+      if (entry === undefined) continue;
+      const value = await entry.seal();
+      if (!unread.delete(key)) continue;
+      await memory.putMany([{ key, value, expiresAt: entry.expiresAt }]);
+    }
+  }
+  async function forget(keys: readonly string[]): Promise<void> {
+    for (const key of keys) unread.delete(key);
+    await memory.delete(keys);
+  }
   async function getFirst(keys: readonly string[]): Promise<FirstFound | undefined> {
+    await makeValues(keys);
     const here = await memory.getFirst(keys);
     const before = keys.slice(0, here?.at);
     return (before.length > 0 ? await store.getFirst(before) : undefined) ?? here;
   }
-  // Guarded writes look at both places, so they run one after another.
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const turn = last.then(work);
-    last = turn.catch(() => undefined);
-    return turn;
-  };
+  /** Counts a write when it has ended: a value that was read before then may be outdated. */
+  async function counted<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } finally {
+      shared.writes += 1;
+      ownWrites += 1;
+    }
+  }
+  async function put({ here, there }: ReturnType<typeof split>): Promise<void> {
+    if (there.length > 0) await store.putMany(there);
+    await memory.putMany(here);
+    await forget(there.map(({ key }) => key));
+  }
+  async function putUnless(
+    keys: readonly string[],
+    { here, there }: ReturnType<typeof split>,
+  ): Promise<FirstFound | undefined> {
+    await makeValues(keys);
+    const found =
+      there.length === 0 || (await memory.getFirst(keys))
+        ? await getFirst(keys)
+        : await store.putUnless(keys, there);
+    if (found) return found;
+    await memory.putMany(here);
+    await forget(there.map(({ key }) => key));
+    return undefined;
+  }
 
   return {
     name: store.name,
-    get: async (key) => (await memory.get(key)) ?? (await store.get(key)),
+    get writesByOthers() {
+      return store.isShared === false ? shared.writes - ownWrites : undefined;
+    },
+    keepTransient(entry) {
+      if (store.isShared !== false) return false;
+      unread.set(entry.key, entry);
+      shared.writes += 1;
+      ownWrites += 1;
+      return true;
+    },
+    async get(key) {
+      await makeValues([key]);
+      return (await memory.get(key)) ?? (await store.get(key));
+    },
     async getMany(keys) {
+      await makeValues(keys);
       const [here, there] = await Promise.all([memory.getMany(keys), store.getMany(keys)]);
       return there.map((value, at) => here[at] ?? value);
     },
     getFirst,
     async putMany(entries) {
-      const { here, there } = split(entries);
-      if (there.length > 0) await store.putMany(there);
-      await memory.putMany(here);
-      await memory.delete(there.map(({ key }) => key));
+      await counted(put(split(entries)));
     },
-    putUnless(guards, entries) {
+    async putUnless(guards, entries) {
       const keys = [...guards];
-      const { here, there } = split(entries);
-      return inTurn(async () => {
-        const found =
-          there.length === 0 || (await memory.getFirst(keys))
-            ? await getFirst(keys)
-            : await store.putUnless(keys, there);
-        if (found) return found;
-        await memory.putMany(here);
-        await memory.delete(there.map(({ key }) => key));
-        return undefined;
-      });
+      const parts = split(entries);
+      const turn = shared.lastGuarded.then(() => counted(putUnless(keys, parts)));
+      shared.lastGuarded = turn.catch(() => undefined);
+      return turn;
     },
     async touch(keys, expiresAt) {
       await memory.touch(keys, expiresAt);
       await store.touch(keys, expiresAt);
     },
     async delete(keys) {
-      await memory.delete(keys);
-      await store.delete(keys);
+      await forget(keys);
+      await counted(store.delete(keys));
     },
     async close() {
+      unread.clear();
       await memory.close();
       await store.close();
     },

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { storeSuite } from '../../test/support/store-suite.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
-import { withTransientEntries } from './in-memory.ts';
+import { openStoreView } from './in-memory.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leporello-transient-'));
 let files = 0;
@@ -16,9 +16,9 @@ let suiteFile = '';
 storeSuite('sqlite with transient entries', {
   async open(clock) {
     suiteFile = newFile();
-    return withTransientEntries(await sqliteStore({ file: suiteFile, clock }), clock);
+    return openStoreView(await sqliteStore({ file: suiteFile, clock }), clock);
   },
-  reopen: async (clock) => withTransientEntries(await sqliteStore({ file: suiteFile, clock }), clock),
+  reopen: async (clock) => openStoreView(await sqliteStore({ file: suiteFile, clock }), clock),
 });
 
 const entry = (key: string, byte: number, isTransient = false): StoreEntry => ({
@@ -31,7 +31,7 @@ const entry = (key: string, byte: number, isTransient = false): StoreEntry => ({
 /** Opens a file, and gives the test both what the file has and what a user of the store sees. */
 async function opened() {
   const file: Store = await sqliteStore({ file: newFile() });
-  return { file, seen: withTransientEntries(file), [Symbol.asyncDispose]: () => file.close() };
+  return { file, seen: openStoreView(file), [Symbol.asyncDispose]: () => file.close() };
 }
 
 describe('a transient entry', () => {
@@ -41,7 +41,7 @@ describe('a transient entry', () => {
     expect(await both.file.getMany(['durable', 'transient'])).toEqual([new Uint8Array([1]), undefined]);
     const found = [new Uint8Array([1]), new Uint8Array([2])];
     expect(await both.seen.getMany(['durable', 'transient'])).toEqual(found);
-    expect(await withTransientEntries(both.file).getMany(['durable', 'transient'])).toEqual(found);
+    expect(await openStoreView(both.file).getMany(['durable', 'transient'])).toEqual(found);
     expect(await both.seen.getFirst(['none', 'transient', 'durable'])).toEqual({ at: 1, value: found[1] });
     expect(await both.seen.getFirst(['durable', 'transient'])).toEqual({ at: 0, value: found[0] });
   });
@@ -64,11 +64,46 @@ describe('a transient entry', () => {
     expect(await both.seen.get('k')).toEqual(new Uint8Array([1]));
   });
 
+  it('is made when another user of the store reads it', async () => {
+    await using both = await opened();
+    let made = 0;
+    const value = new Uint8Array([7]);
+    const seal = async () => ((made += 1), value);
+    expect(both.seen.keepTransient?.({ key: 'k', expiresAt: Date.now() + 60_000, seal })).toBe(true);
+    expect(made).toBe(0);
+    const other = openStoreView(both.file);
+    expect(await other.putUnless(['k'], [entry('k', 1)])).toEqual({ at: 0, value });
+    expect(await other.getMany(['k', 'none'])).toEqual([value, undefined]);
+    expect(made).toBe(1);
+    await other.putMany([entry('k', 2)]);
+    expect(await both.seen.get('k')).toEqual(new Uint8Array([2]));
+  });
+
   it('is written to the store once another process uses it', async () => {
     await using both = await opened();
     const shared: Store = { ...both.file, isShared: true };
-    expect(withTransientEntries(shared)).toBe(shared);
+    expect(openStoreView(shared)).toBe(shared);
     await shared.putMany([entry('transient', 2, true)]);
     expect(await both.file.get('transient')).toEqual(new Uint8Array([2]));
+  });
+});
+
+describe('a view of a store', () => {
+  it('counts what others have written, and does not know it once another process uses the store', async () => {
+    const file = newFile();
+    const store = await sqliteStore({ file });
+    const [one, other] = [openStoreView(store), openStoreView(store)];
+    await one.putMany([entry('a', 1)]);
+    await one.putUnless(['b'], [entry('b', 1, true)]);
+    one.keepTransient?.({ key: 'c', expiresAt: Date.now() + 60_000, seal: async () => new Uint8Array() });
+    expect([one.writesByOthers, other.writesByOthers]).toEqual([0, 3]);
+    await other.delete(['a']);
+    expect([one.writesByOthers, other.writesByOthers]).toEqual([1, 3]);
+    const anotherProcess = await sqliteStore({ file });
+    await anotherProcess.putMany([entry('d', 1)]);
+    expect([one.writesByOthers, other.writesByOthers]).toEqual([undefined, undefined]);
+    expect(one.keepTransient?.({ key: 'e', expiresAt: 0, seal: async () => new Uint8Array() })).toBe(false);
+    await anotherProcess.close();
+    await store.close();
   });
 });

@@ -18,7 +18,7 @@ import type {
 } from './thread.ts';
 import type { FoldSettings } from '../../library/default-engine.ts';
 import type { Summarizer } from '../../outline/summarizer.ts';
-import { withTransientEntries } from '../../store/in-memory.ts';
+import { openStoreView } from '../../store/in-memory.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 
@@ -91,7 +91,7 @@ type FoldLane = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine
 function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldThreadOptions>): FoldLane {
   const { local, keptReplies, encryptedStore, log, secret } = parts;
   // The engines of both threads find the same transient entries.
-  const store = withTransientEntries(parts.store);
+  const store = openStoreView(parts.store);
   const settings = copied(parts.settings);
   const workerData: ThreadData = { settings, secret, storeName: store.name };
   const summarizers = new Map<
