@@ -28,21 +28,21 @@ export function prefixLinks({ messages }: Conversation, root: string, digest: Di
     known = chains.get(messages[from - 1]!);
     if (known?.root === root) break;
   }
-  if (from === messages.length && known?.root === root) return known.links;
-  const links = from > 0 && known ? known.links.slice(0, from + 1) : [digest(encoder.encode(root))];
-  for (let at = links.length - 1; at < messages.length; at++) {
+  const before = from > 0 ? known?.links : undefined;
+  // A list that is longer was continued by another branch.
+  const links =
+    before?.length === from + 1 ? before : (before?.slice(0, from + 1) ?? [digest(encoder.encode(root))]);
+  for (let at = from; at < messages.length; at++) {
     links.push(digest(encoder.encode(`${links[at]}\n${messages[at]!.canonical}`)));
   }
   const last = messages.at(-1);
-  // Each entry holds all links before it, so a conversation that continues keeps only its newest entry.
-  if (from > 0) chains.delete(messages[from - 1]!);
-  if (last) chains.set(last, { root, links });
-  return links;
+  if (last && from < messages.length) chains.set(last, { root, links });
+  return links.slice(0, messages.length + 1);
 }
 
-type KnownLinks = { readonly root: string; readonly links: readonly string[] };
+type KnownLinks = { readonly root: string; readonly links: string[] };
 
-/** Links by the last message of a request. */
+/** Links by the last message of a request. Conversations that only append share one list, which later turns make longer. */
 const chains = new WeakMap<Message, KnownLinks>();
 
 /**

@@ -166,19 +166,19 @@ const maxNewMessages = 200;
  * requests by their last message, and `max` by their beginning. Kept in memory only.
  */
 export function createEarlierRequests(max = 10_000): EarlierRequests {
-  const byLast = new LRUCache<string, EarlierRequest>({ max });
+  const byLast = new LRUCache<string, { readonly tenant: string; readonly request: EarlierRequest }>({ max });
   const byBeginning = new LRUCache<string, EarlierRequest>({ max });
   return {
     find({ tenant, links, beginning }) {
-      for (const link of links.slice(-maxNewMessages).toReversed()) {
-        const earlier = byLast.get(`${tenant} ${link}`);
-        if (earlier) return { earlier, continues: true };
+      for (let at = links.length - 1; at >= Math.max(0, links.length - maxNewMessages); at--) {
+        const last = byLast.get(links[at]!);
+        if (last?.tenant === tenant) return { earlier: last.request, continues: true };
       }
       return { earlier: byBeginning.get(`${tenant} ${beginning}`), continues: false };
     },
     note({ tenant, links, beginning }, request) {
       const last = links.at(-1);
-      if (last !== undefined) byLast.set(`${tenant} ${last}`, request);
+      if (last !== undefined) byLast.set(last, { tenant, request });
       if (beginning !== undefined) byBeginning.set(`${tenant} ${beginning}`, request);
     },
   };

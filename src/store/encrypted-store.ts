@@ -9,7 +9,7 @@ import { nextTurn } from '../conversation/incremental.ts';
 import { LeporelloError } from '../errors.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, storeWithDeadline } from './store.ts';
 import { createSealer, deriveKey } from './sealing.ts';
-import { openStoreView } from './in-memory.ts';
+import { type StoreView, openStoreView } from './in-memory.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
 export interface EncryptedStore {
@@ -43,8 +43,7 @@ export interface EncryptedStore {
   renewOriginals(ids: readonly string[]): void;
   /** Extends the retention of a value that `putSealed` or `keep` stored under this key for `ttlMs`. */
   renewSealed(tenant: string, key: string, ttlMs: number, known?: SealedUse): void;
-  /** Counts what others in this process have written: see `StoreView`. */
-  writesByOthers(): number | undefined;
+  writesByOthers(): StoreView['writesByOthers'];
 }
 
 /** The exact bytes removed from a request, and their id. */
@@ -138,13 +137,12 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
     tenant: string,
     { keys, content, ttlMs: ttl, isTransient, unless = [] }: Sealed,
   ): boolean {
-    if (!isTransient || unless.length > 0 || !view.keepTransient) return false;
-    const expiresAt = clock() + ttl;
-    return keys
-      .map((key) => sealedKey(tenant, key))
-      .every((key) =>
-        view.keepTransient?.({ key, expiresAt, seal: () => sealer.seal(tenant, key, content) }),
-      );
+    if (!isTransient || unless.length > 0) return false;
+    return keys.every((one) => {
+      const key = sealedKey(tenant, one);
+      const seal = () => sealer.seal(tenant, key, content);
+      return view.keepTransient?.({ key, expiresAt: clock() + ttl, seal });
+    });
   }
 
   return {

@@ -92,6 +92,7 @@ const linksAtOnce = 2_000;
 
 /** The records of one prefix as this process knows them; empty when the store has none. */
 type KnownLink = {
+  readonly tenant: string;
   /** The fold made on exactly this prefix. */
   readonly fold?: Fold | undefined;
   readonly sentWith?: SentWith | undefined;
@@ -156,7 +157,7 @@ export function createFoldStore({
       const write: Write = given ?? ((record) => encryptedStore.keep(tenant, [], record));
       const link = links.at(-1)!;
       // When nobody else has written since `find` has read these keys, nothing can be under them.
-      const isCurrent = isOf(known.get(keyIn(tenant, link)), encryptedStore.writesByOthers());
+      const isCurrent = isCurrentAt(encryptedStore.writesByOthers(), knownOf(tenant, link));
       const unless = isCurrent ? [] : [foldKeys.fold(link), foldKeys.sentWith(link)];
       if (found && isOfAnotherBranch(found, tenant, links)) {
         const fold: Fold = { ...found.fold, ...sent };
@@ -195,10 +196,9 @@ export function createFoldStore({
    */
   function isOfAnotherBranch(
     { fold, matched }: FoundFold,
-    tenant: string,
-    links: readonly string[],
+    ...prefixes: [string, readonly string[]]
   ): boolean {
-    return matched < fold.length && decide(tenant, links).lastSent !== undefined;
+    return matched < fold.length && decide(...prefixes).lastSent !== undefined;
   }
 
   /** Finds the folds of a conversation in what this process knows. */
@@ -213,7 +213,7 @@ export function createFoldStore({
     let lastSent: FoundFolds['lastSent'];
     let sentAs: FoundFolds['sentAs'];
     for (let matched = length; matched > 0; matched--) {
-      const here = known.get(keyIn(tenant, links[matched]!));
+      const here = knownOf(tenant, links[matched]!);
       // The store could not be asked for this prefix.
       if (here === undefined && mode === 'unknown links are skipped') continue;
       // Older prefixes were not looked up, or do not matter.
@@ -223,6 +223,7 @@ export function createFoldStore({
       if (prefixFold && matched === length) later.add(prefixFold.id);
       else if (prefixFold && !later.has(prefixFold.id)) folds.push({ fold: prefixFold, matched });
       if (fold) folds.push({ fold, matched });
+      if (fold || prefixFold) known.get(links[matched]!);
       const sentWith = fold ? undefined : here.sentWith;
       const used = sentWith?.with && foldUsed(tenant, links, sentWith.with);
       if (used) folds.push(used);
@@ -243,7 +244,7 @@ export function createFoldStore({
     links: readonly string[],
     { matched, id }: { readonly matched: number; readonly id: string },
   ): FoundFold | undefined {
-    const here = known.get(keyIn(tenant, links[matched] ?? ''));
+    const here = knownOf(tenant, links[matched] ?? '');
     const fold = [here?.fold, here?.prefixFold].find((one) => one?.id === id);
     return fold && { fold, matched };
   }
@@ -266,7 +267,7 @@ export function createFoldStore({
     ]);
     for (const [order, link] of newest.entries()) {
       const [fold, sentWith, prefixFold] = records.slice(order * kinds.length);
-      const here = known.get(keyIn(tenant, link));
+      const here = knownOf(tenant, link);
       const isUnsaved = here?.fold !== undefined && unsaved.has(here.fold);
       remember(tenant, link, {
         fold: isUnsaved ? here.fold : parseFold(fold, here?.fold),
@@ -303,34 +304,33 @@ export function createFoldStore({
     const wanted: number[] = [];
     let isNewest = true;
     for (let at = links.length - 1; at > 0; at--) {
-      const here = known.get(keyIn(tenant, links[at]!));
+      const here = knownOf(tenant, links[at]!);
       const wasSent = here?.fold !== undefined || here?.sentWith !== undefined;
-      if (here === undefined || ((wasSent || isNewest) && !isOf(here, asOf))) wanted.push(at);
+      if (here === undefined || ((wasSent || isNewest) && !isCurrentAt(asOf, here))) wanted.push(at);
       if (here !== undefined) isNewest = false;
       if (wasSent) break;
     }
     return wanted;
   }
 
+  /** Many prefixes are looked up for one that is used, so this does not count as a use. */
+  function knownOf(tenant: string, link: string): KnownLink | undefined {
+    const here = known.peek(link);
+    return here?.tenant === tenant ? here : undefined;
+  }
+
   /** Adds to what is known of a prefix; records that `news` does not name stay. */
-  function remember(tenant: string, link: string, news: KnownLink): void {
-    const key = keyIn(tenant, link);
-    const before = known.get(key);
+  function remember(tenant: string, link: string, news: Omit<KnownLink, 'tenant'>): void {
+    const before = knownOf(tenant, link);
     const { fold = before?.fold, sentWith = before?.sentWith, prefixFold = before?.prefixFold } = news;
-    known.set(key, { fold, sentWith, prefixFold, asOf: news.asOf ?? before?.asOf });
+    known.set(link, { tenant, fold, sentWith, prefixFold, asOf: news.asOf ?? before?.asOf });
   }
 }
 
-/** True if the records of a prefix were read when others had written so often. */
-function isOf(here: KnownLink | undefined, asOf: number | undefined): boolean {
-  return asOf !== undefined && here?.asOf === asOf;
-}
+const isCurrentAt = (asOf: number | undefined, here: KnownLink | undefined) =>
+  asOf !== undefined && here?.asOf === asOf;
 
 const kinds = ['fold', 'sentWith', 'prefixFold'] as const;
-
-function keyIn(tenant: string, link: string): string {
-  return `${tenant}/${link}`;
-}
 
 // Records of folds: a fold, and the fold that a request was sent with; their keys and their format on disk
 

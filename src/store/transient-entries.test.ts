@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { storeSuite } from '../../test/support/store-suite.ts';
+import { nextTurn } from '../conversation/incremental.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
 import { openStoreView } from './in-memory.ts';
@@ -101,6 +102,7 @@ describe('a view of a store', () => {
     expect([one.writesByOthers, other.writesByOthers]).toEqual([1, 3]);
     const anotherProcess = await sqliteStore({ file });
     await anotherProcess.putMany([entry('d', 1)]);
+    await nextTurn();
     expect([one.writesByOthers, other.writesByOthers]).toEqual([undefined, undefined]);
     expect(one.keepTransient?.({ key: 'e', expiresAt: 0, seal: async () => new Uint8Array() })).toBe(false);
     await anotherProcess.close();

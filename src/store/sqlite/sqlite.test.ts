@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { nextTurn } from '../../conversation/incremental.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { storeSuite } from '../../../test/support/store-suite.ts';
 import { sqliteStore } from './sqlite.ts';
@@ -156,8 +157,10 @@ describe('a sqlite store', () => {
     const other = await open(file);
     expect([one.isShared, other.isShared]).toEqual([false, false]);
     await other.putMany([entry('b', [2])]);
+    await nextTurn();
     expect([one.isShared, other.isShared]).toEqual([true, false]);
     await one.putMany([entry('c', [3])]);
+    await nextTurn();
     expect([one.isShared, other.isShared]).toEqual([true, true]);
   });
 

@@ -40,6 +40,17 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   let closing: Promise<void> | undefined;
   const versionAtStart = statements.dataVersion();
   let isShared = options.isShared ?? false;
+  let isChecked = false;
+
+  /** Looks once per turn of the event loop whether another process has written: a look takes 15 us, and a request asks several times. */
+  function checkShared(): void {
+    if (isShared || isChecked || closing !== undefined) return;
+    isShared = statements.dataVersion() !== versionAtStart;
+    isChecked = true;
+    setImmediate(() => {
+      isChecked = false;
+    });
+  }
 
   function write<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + lockWaitMs;
@@ -56,7 +67,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   return {
     name: 'sqlite',
     get isShared() {
-      isShared ||= closing === undefined && statements.dataVersion() !== versionAtStart;
+      checkShared();
       return isShared;
     },
     async get(key) {
