@@ -35,15 +35,28 @@ export function prefixLinks({ messages }: Conversation, root: string, digest: Di
   for (let at = from; at < messages.length; at++) {
     links.push(digest(encoder.encode(`${links[at]}\n${messages[at]!.canonical}`)));
   }
-  const last = messages.at(-1);
-  if (last && from < messages.length) chains.set(last, { root, links });
+  rememberAt(chains, messages, from, { root, links });
   return links.slice(0, messages.length + 1);
 }
 
 type KnownLinks = { readonly root: string; readonly links: string[] };
 
-/** Links by the last message of a request. Conversations that only append share one list, which later turns make longer. */
+/** Links by message. Conversations that only append share one list, which later turns make longer. */
 const chains = new WeakMap<Message, KnownLinks>();
+
+/** The number of newest messages under which values are remembered: clients often rewrite the last few. */
+const rememberedMessages = 8;
+
+/** Remembers a value under the newest of the messages from `from` on. */
+function rememberAt<T>(
+  known: WeakMap<Message, T>,
+  messages: readonly Message[],
+  from: number,
+  value: T,
+): void {
+  for (let at = Math.max(from, messages.length - rememberedMessages); at < messages.length; at++)
+    known.set(messages[at]!, value);
+}
 
 /**
  * Returns the canonical digest of a message: of its role and what each part says, byte for byte, without the members that clients
@@ -69,7 +82,7 @@ export function significantBytes(
 export type PerMessage<T> = (messages: readonly Message[], valueOf: (message: Message) => T) => readonly T[];
 
 export function perMessage<T>(): PerMessage<T> {
-  /** By the last message of a request. Conversations that only append share one list. */
+  /** Conversations that only append share one list. */
   const lists = new WeakMap<Message, T[]>();
   return function valuesOf(messages, valueOf) {
     let known: T[] | undefined;
@@ -79,8 +92,7 @@ export function perMessage<T>(): PerMessage<T> {
     // Another branch may have continued from the same message.
     const values = known?.length === from ? known : (known?.slice(0, from) ?? []);
     for (let index = from; index < messages.length; index++) values.push(valueOf(messages[index]!));
-    const last = messages.at(-1);
-    if (last) lists.set(last, values);
+    rememberAt(lists, messages, from, values);
     return values;
   };
 }

@@ -67,8 +67,10 @@ export function unitsOf({ messages }: Conversation): readonly MessageUnit[] {
     if ((answers || continues) && unit) unit.push(message);
     else units.push([message]);
   }
-  const newest = units.at(-1)?.[0];
-  if (newest) unitsBefore.set(newest, units.slice(0, -1));
+  const [older, newest] = [units.at(-2)?.[0], units.at(-1)?.[0]];
+  // A client that rewrites its newest message finds those before the last but one.
+  if (older && !unitsBefore.has(older)) unitsBefore.set(older, units.slice(0, -2));
+  if (newest && !unitsBefore.has(newest)) unitsBefore.set(newest, units.slice(0, -1));
   return units;
 }
 

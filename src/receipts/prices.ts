@@ -44,7 +44,10 @@ export interface PriceList {
  * const prices = createPriceList(await loadCatalog(), { 'my-model': { input: 1, output: 4 } });
  * prices.priceOf('my-model'); // { input: 1, cacheRead: 1, cacheWrite: 1, output: 4 }
  */
-export function createPriceList(catalog: PriceCatalog, overrides: PriceOverrides = {}): PriceList {
+export function createPriceList(
+  catalog: PriceCatalog,
+  overrides: PriceOverrides = noOverrides,
+): PriceList {
   return {
     priceOf(model, promptTokens = 0) {
       if (model === undefined) return undefined;
@@ -67,6 +70,9 @@ export function createPriceList(catalog: PriceCatalog, overrides: PriceOverrides
     },
   };
 }
+
+/** One object for all lists, because look-ups are remembered by table. */
+const noOverrides: PriceOverrides = {};
 
 function rateFor(rate: PriceRate | undefined, promptTokens: number): number | undefined {
   if (rate === undefined || typeof rate === 'number') return rate;
