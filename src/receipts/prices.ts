@@ -44,10 +44,7 @@ export interface PriceList {
  * const prices = createPriceList(await loadCatalog(), { 'my-model': { input: 1, output: 4 } });
  * prices.priceOf('my-model'); // { input: 1, cacheRead: 1, cacheWrite: 1, output: 4 }
  */
-export function createPriceList(
-  catalog: PriceCatalog,
-  overrides: PriceOverrides = noOverrides,
-): PriceList {
+export function createPriceList(catalog: PriceCatalog, overrides: PriceOverrides = noOverrides): PriceList {
   return {
     priceOf(model, promptTokens = 0) {
       if (model === undefined) return undefined;
