@@ -2,9 +2,10 @@
  * Runs an agent of 500 actions whose requests stay below 16,000 tokens. The agent names its sub-goals, adds its actions and sends the context
  * of the trajectory. The model is scripted, and nothing is sent. Run it from a checkout: `npm run bench examples/long-agent.ts`.
  */
-import { loadTokenCounter, openTrajectory } from '../src/index.ts';
+import { openTrajectory } from '../src/index.ts';
+import { loadTokenCounter } from '../src/tokens/load-counter.ts';
 
-// In your own program, import { loadTokenCounter, openTrajectory } from 'leporello'.
+// In your own program, import { openTrajectory } from 'leporello'.
 const system = 'You are a careful engineer. Take one step at a time.';
 const trajectory = await openTrajectory({
   goal: 'Move all 100 services to the new logger. Never touch the billing service.',

@@ -10,7 +10,7 @@ import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import type { Prepared } from '../src/engine/types.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import type { Store } from '../src/store/store.ts';
-import { defaultStrategies, strategiesFor } from '../src/strategies/default-strategies.ts';
+import { defaultStrategies } from '../src/strategies/default-strategies.ts';
 import { asAnthropic } from './support/as-anthropic.ts';
 import { chatBody, freshReading, type Step } from './support/chat-conversation.ts';
 import { testEngine } from './support/test-engine.ts';
@@ -25,31 +25,31 @@ type Format = { readonly codec: Codec; readonly inFormat: (chat: Uint8Array) => 
 /** Engine options: unchanged results, shrinks on arrival, summaries, sub-goals. */
 const variants = [
   ...formats.flatMap((format) => [
-    { ...format, name: format.codec.name, shrinks: undefined, strategies: defaultStrategies },
+    { ...format, name: format.codec.name, shrinks: undefined, strategies: defaultStrategies() },
     {
       ...format,
       name: `${format.codec.name} with shrinks`,
       shrinks: { lossless: false },
-      strategies: defaultStrategies,
+      strategies: defaultStrategies(),
     },
   ]),
   {
     ...formats[1]!,
     name: `${anthropicMessages.name} with summaries`,
     shrinks: undefined,
-    strategies: strategiesFor({ summaries: { kind: 'extractive' } }),
+    strategies: defaultStrategies({ summaries: { kind: 'extractive' } }),
   },
   {
     ...formats[0]!,
     name: `${openaiChat.name} with sub-goals`,
     shrinks: undefined,
-    strategies: strategiesFor({ subgoals: { minActions: 0 } }),
+    strategies: defaultStrategies({ subgoals: { minActions: 0 } }),
   },
   {
     ...formats[1]!,
     name: `${anthropicMessages.name} with sub-goals, levels and summaries`,
     shrinks: undefined,
-    strategies: strategiesFor({
+    strategies: defaultStrategies({
       summaries: { kind: 'extractive' },
       subgoals: { minActions: 0, levels: 'always' },
     }),

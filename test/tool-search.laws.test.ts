@@ -10,7 +10,7 @@ import { geminiFor } from '../src/codecs/gemini/index.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../src/codecs/openai-responses/index.ts';
 import type { Refusal } from '../src/engine/types.ts';
-import { strategiesFor } from '../src/strategies/default-strategies.ts';
+import { defaultStrategies } from '../src/strategies/default-strategies.ts';
 import { testEngine } from './support/test-engine.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -160,7 +160,7 @@ const cases = Object.entries(shapes).flatMap(([format, shape]) =>
 );
 
 const triggerOptions = { tokenBudget: { triggerTokens: 3_000, targetTokens: 1_500 } };
-const strategies = strategiesFor({ summaries: { kind: 'extractive' }, subgoals: { minActions: 0 } });
+const strategies = defaultStrategies({ summaries: { kind: 'extractive' }, subgoals: { minActions: 0 } });
 const result = (at: number) => `file ${at}\n${'a line of it\n'.repeat(60)}`;
 
 async function sent({ codec, body }: Shape, messages: readonly Json[], engine: EngineOf, refusal?: Refusal) {

@@ -38,7 +38,7 @@ export const rows: readonly BenchEngine[] = [
   { name: 'without references', settings: { shrinks: { repeats: false } } },
   { name: 'every fifth line number', settings: { shrinks: { lineNumbers: 'every-fifth' } } },
 
-  ...defaultStrategies.map(({ name }) => ({
+  ...defaultStrategies().map(({ name }) => ({
     name: `without ${name}`,
     settings: {},
     withoutStrategies: [name],

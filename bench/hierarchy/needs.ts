@@ -2,7 +2,9 @@
  * Checks whether the context contains what an agent needs next: values in the arguments of recorded calls (paths, names, numbers, lines) that
  * occurred earlier in the same session. For comparison, it checks the newest actions, unchanged, with the same number of tokens.
  */
-import { type HierarchyOptions, loadTokenCounter, openTrajectory } from '../../src/index.ts';
+import { openTrajectory } from '../../src/index.ts';
+import { loadTokenCounter } from '../../src/tokens/load-counter.ts';
+import type { HierarchyOptions } from '../../src/trajectory/plan.ts';
 import { candidatesOf, holds } from '../../src/replay/needs.ts';
 import type { RunSubgoal } from './agent.ts';
 

@@ -2,7 +2,7 @@
 import type { EngineChoice } from '../../src/cli/replay/replay.ts';
 import { pricesIn } from '../../src/cli/replay/conversation-body.ts';
 import { cutResults, enginePolicy, fullContext, keepLast, type Policy } from '../../src/replay/policies.ts';
-import { strategiesFor } from '../../src/strategies/default-strategies.ts';
+import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { pruneAlways, pruneOverThreshold } from './ai-sdk.ts';
 import { langchainContextEditing } from './langchain.ts';
@@ -32,7 +32,8 @@ export function benchPolicies(options: BenchOptions, counter: TokenCounter): rea
   const { window } = options;
   const engines = options.engines.map(({ name, settings, withoutStrategies = [] }) => {
     const usdPerMillionTokens = { ...pricesIn('anthropic'), ...settings.usdPerMillionTokens };
-    const strategies = strategiesFor(settings).filter(
+    const { minResultBytes, summaries, subgoals, preset } = settings;
+    const strategies = defaultStrategies({ minResultBytes, summaries, subgoals, preset }).filter(
       (strategy) => !withoutStrategies.includes(strategy.name),
     );
     return enginePolicy({

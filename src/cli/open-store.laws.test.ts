@@ -26,7 +26,7 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
     env = {
       HOME: folder,
       LEPORELLO_OPENAI_URL: `${provider.url}/v1`,
-      LEPORELLO_MODELS: '{"*":{"window":8000}}',
+      LEPORELLO_MODELS: '{"*":{"windowTokens":8000}}',
       LEPORELLO_MEMORY_REDIS_PORT: String(redis.port),
       LEPORELLO_MEMORY_REDIS_PASSWORD: 'hush hush',
     };

@@ -65,7 +65,7 @@ describe('the check after a fold', () => {
   const results = (sent: Uint8Array) => decoder.decode(sent).split('"role":"tool"').length - 1;
 
   it('undoes the edits that broke the body although the codec saw no problem, and keeps the rest of the fold', async () => {
-    const { engine } = testEngine({ window: 20_000, strategies: [dropResult, offloadResults] });
+    const { engine } = testEngine({ window: 20_000, strategies: [dropResult, offloadResults()] });
     const prepared = await engine.prepare({ codec: blind, body, tenant: 't' });
     expect(results(prepared.body)).toBe(30);
     expect(prepared.report.steps).toEqual([
@@ -78,7 +78,7 @@ describe('the check after a fold', () => {
   it('rejects a broken fold that another process recorded, and continues without it', async () => {
     const store = inMemoryStore();
     const unchecked: Codec = { ...blind, rules: { ...blind.rules, faults: () => [] } };
-    const broken = testEngine({ window: 20_000, store, strategies: [dropResult, offloadResults] });
+    const broken = testEngine({ window: 20_000, store, strategies: [dropResult, offloadResults()] });
     const sent = await broken.engine.prepare({ codec: unchecked, body, tenant: 't' });
     expect(results(sent.body)).toBe(29);
     const { engine } = testEngine({ window: 200_000, store });

@@ -31,7 +31,7 @@ describe('idle arguments', () => {
 
   it('exclude pinned and stubbed arguments', () => {
     const { conversation, asked } = scene();
-    const [first] = stubArguments.propose(foldView(conversation));
+    const [first] = stubArguments().propose(foldView(conversation));
     expect(asked(placesEdited([first!]))).toEqual([0, 0, 0, 0, 0, 325 - 80, 0, 0, 0]);
     expect(scene({ tools: ['write_file'], texts: [] }).asked()).toEqual(Array(9).fill(0));
   });

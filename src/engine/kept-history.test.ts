@@ -5,6 +5,7 @@ import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, chatMessages, type Step } from '../../test/support/chat-conversation.ts';
 import { createLeporello, type Leporello } from '../library/leporello.ts';
+import { defaultTriggers } from '../triggers/default-triggers.ts';
 
 type Message = { readonly role: string; readonly content: unknown };
 
@@ -21,7 +22,7 @@ function turn(at: number): readonly Step[] {
 
 const settings = {
   models: { 'gpt-4o': { windowTokens: 12_000 } },
-  triggers: { windowFraction: { triggerShare: 0.5, targetShare: 0.3 } },
+  triggers: defaultTriggers({ windowFraction: { triggerShare: 0.5, targetShare: 0.3 } }),
 };
 const kept = () => ({ ...settings, store: inMemoryStore(), secret: new Uint8Array(32).fill(3) });
 

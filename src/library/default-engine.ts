@@ -11,36 +11,31 @@ import type {
   OfferRecall,
   Pins,
 } from '../engine/types.ts';
-import type { Preset } from '../outline/levels.ts';
 import { type PriceOverrides, createPriceList } from '../receipts/prices.ts';
 import { type EncryptedStore, commonLength, sha256 } from '../store/encrypted-store.ts';
 import { createFoldStore } from '../store/fold-store.ts';
 import { createHiddenRecalls, createKeptReplies } from '../store/hidden-recalls.ts';
 import { createReadySummaries } from '../store/ready-summaries.ts';
-import { type SummarySettings, strategiesFor } from '../strategies/default-strategies.ts';
-import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
+import { type StrategySettings, defaultStrategies } from '../strategies/default-strategies.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
-import { defaultMaxTokens } from '../strategies/summarize-history.ts';
-import { type Calibration, uncalibrated } from '../tokens/calibration.ts';
+import type { Strategy } from '../strategies/strategy.ts';
+import { type CalibrationOptions, createCalibration, uncalibrated } from '../tokens/calibration.ts';
 import { loadCatalog } from '../tokens/catalog.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, type ModelOverrides, loadModelInfo } from '../tokens/models.ts';
 import { type TriggerSettings, defaultTriggers } from '../triggers/default-triggers.ts';
 
-/** The settings of folding. Each has a default. */
-export type FoldSettings = {
-  readonly triggers?: TriggerSettings;
-  /** Tool results of fewer bytes (UTF-8) are never replaced by a stub. Default 1,000. */
-  readonly minResultBytes?: number;
+/** The settings of folding as data, such as a configuration file holds them. Each has a default. */
+export type FoldSettings = StrategySettings &
+  EngineSettings & {
+    readonly triggers?: TriggerSettings;
+  };
+
+/** The settings of folding, without the triggers and the strategies. Each has a default. */
+export type EngineSettings = {
   readonly pins?: Partial<Pins>;
   /** How tool results are made smaller on arrival; `false` leaves them unchanged. Default: without loss, except for large ones. */
   readonly shrinks?: Partial<ShrinkSettings> | false;
-  /** Replaces old messages by a summary instead of a stub that names their calls. Default: a stub. */
-  readonly summaries?: SummarySettings | false;
-  /** How strongly finished sub-goals are folded: `production`, `debugging`, `long-horizon` or `cost`. Default: they are not folded. */
-  readonly preset?: Preset;
-  /** Replaces finished sub-goals by short records, and many of these by the record of a phase. Overrides `preset`. Default: the preset. */
-  readonly subgoals?: SubgoalOptions | false;
   /** Windows, tokenizers and reply limits by model name or glob. */
   readonly models?: ModelOverrides;
   /** `observe` changes nothing and only reports what folding would send. Default `fold`. */
@@ -50,7 +45,7 @@ export type FoldSettings = {
   /** Sets cache marks for clients that set none, when they pay off. Default true. */
   readonly cacheMarks?: boolean;
   /** Calibrates token counts by the usage that providers report; `false` turns it off. Default: with the usual bounds. */
-  readonly calibration?: Calibration | false;
+  readonly calibration?: CalibrationOptions | false;
   /** When the model is offered the recall tool. Default `always`. */
   readonly offerRecall?: OfferRecall;
   /** How long originals and folds are kept after they were last used, in milliseconds. Default 30 days. */
@@ -64,9 +59,9 @@ export type FoldSettings = {
 
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };
 
-/** Parts of the engine that measurements replace. */
+/** Parts of the engine that replace those of the settings. */
 export type EngineOverrides = Partial<
-  Pick<EngineOptions, 'clock' | 'strategies' | 'isHistoryKept' | 'keptReplies'>
+  Pick<EngineOptions, 'clock' | 'strategies' | 'triggers' | 'isHistoryKept' | 'keptReplies'>
 >;
 
 /** Creates an engine from settings. Throws `bad-config` for trigger options out of range. */
@@ -75,7 +70,9 @@ export function createDefaultEngine(
   encryptedStore: EncryptedStore,
   others: EngineOverrides = {},
 ): Engine {
-  const { clock = Date.now, strategies = strategiesFor(settings), isHistoryKept } = others;
+  const { minResultBytes, summaries, subgoals, preset } = settings;
+  const { clock = Date.now, isHistoryKept, triggers = defaultTriggers(settings.triggers) } = others;
+  const { strategies = defaultStrategies({ minResultBytes, summaries, subgoals, preset }) } = others;
   const { keptReplies = createKeptReplies({ encryptedStore, ttlMs: settings.memoryTtlMs, clock }) } = others;
   const models = settings.models ?? {};
   const factsFor = modelFacts(models, settings.usdPerMillionTokens);
@@ -84,15 +81,15 @@ export function createDefaultEngine(
     foldStore: createFoldStore({ encryptedStore, ttlMs: settings.memoryTtlMs }),
     hiddenRecalls: createHiddenRecalls({ encryptedStore, ttlMs: settings.memoryTtlMs, clock }),
     keptReplies,
-    summaries: aheadOf(settings.summaries, encryptedStore),
+    summaries: isHistoryKept ? undefined : aheadOf(strategies, encryptedStore),
     digest: sha256,
     seen: createSeenBodies({ digest: sha256, commonLength }),
-    triggers: defaultTriggers(settings.triggers),
+    triggers,
     strategies,
     counterFor: (model) => loadTokenCounter(model, models),
     windowFor: async (model) => (await factsFor(model)).window,
     pricesFor: async (model, promptTokens) => (await factsFor(model)).pricesAt(promptTokens),
-    calibration: settings.calibration === false ? uncalibrated : settings.calibration,
+    calibration: settings.calibration === false ? uncalibrated : createCalibration(settings.calibration),
     cacheMarks: settings.cacheMarks,
     clock,
     mode: settings.mode,
@@ -100,7 +97,7 @@ export function createDefaultEngine(
     offerRecall: settings.offerRecall,
     isHistoryKept,
     pins: { tools: settings.pins?.tools ?? [], texts: settings.pins?.texts ?? [] },
-    minResultBytes: settings.minResultBytes,
+    minResultBytes: smallestOf(strategies),
   });
 }
 
@@ -148,12 +145,15 @@ async function loadFacts(
 }
 
 function aheadOf(
-  summaries: FoldSettings['summaries'],
+  strategies: readonly Strategy[],
   encryptedStore: EncryptedStore,
 ): SummaryAheadOptions | undefined {
-  if (!summaries || summaries.kind !== 'model') return undefined;
-  return {
-    ready: createReadySummaries({ encryptedStore }),
-    maxTokens: summaries.maxTokens ?? defaultMaxTokens,
-  };
+  const summary = strategies.find((strategy) => strategy.summary?.isWrittenAhead)?.summary;
+  return summary && { ready: createReadySummaries({ encryptedStore }), maxTokens: summary.maxTokens };
+}
+
+/** Returns the bytes of the smallest text that a strategy replaces; undefined if no strategy has a limit. */
+function smallestOf(strategies: readonly Strategy[]): number | undefined {
+  const limits = strategies.flatMap(({ minResultBytes = [] }) => minResultBytes);
+  return limits.length === 0 ? undefined : Math.min(...limits);
 }

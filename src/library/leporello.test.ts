@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
-import { type Calibration, createCalibration } from '../tokens/calibration.ts';
 import type { OwnCounter } from '../tokens/own-counter.ts';
-import type { FoldSettings } from '../library/default-engine.ts';
+import { defaultStrategies } from '../strategies/default-strategies.ts';
+import { defaultTriggers } from '../triggers/default-triggers.ts';
+import { mustFit } from '../triggers/must-fit.ts';
+import { tokenBudget } from '../triggers/token-budget.ts';
 import { createLeporello } from '../library/leporello.ts';
 
 const log = (job: number) =>
@@ -36,8 +38,11 @@ describe('Leporello in process', () => {
   });
 
   it('folds sub-goals by a preset, which other settings override, and does not fold short tasks', async () => {
-    const recordsOf = async (change: FoldSettings, request = body) => {
-      const leporello = createLeporello({ models: { 'gpt-4o': { windowTokens: 3_000 } }, ...change });
+    const recordsOf = async (change: Parameters<typeof defaultStrategies>[0], request = body) => {
+      const leporello = createLeporello({
+        models: { 'gpt-4o': { windowTokens: 3_000 } },
+        strategies: defaultStrategies(change),
+      });
       const { report } = await leporello.prepare({ codec: openaiChat, body: request });
       return report.compressions.map(({ level, target }) => `${level} ${target}`);
     };
@@ -49,8 +54,8 @@ describe('Leporello in process', () => {
     expect(await recordsOf({ preset: 'cost', subgoals: false })).toEqual([]);
     const short = chatBody(steps.slice(0, 20), { tools: ['run'], model: 'gpt-4o' });
     expect(await recordsOf({ preset: 'debugging' }, short)).toEqual([]);
-    expect(() => createLeporello({ preset: 'fast' as 'cost' })).toThrow(
-      'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".',
+    expect(() => defaultStrategies({ preset: 'fast' as 'cost' })).toThrow(
+      'defaultStrategies.preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".',
     );
   });
 
@@ -94,11 +99,11 @@ describe('Leporello in process', () => {
     };
     const models = { 'gpt-*': { windowTokens: 200_000, tokenizer: bytes } };
     const asked = { codec: openaiChat, body };
-    const seen = async (calibration: Calibration | false) => {
+    const seen = async (calibration: false | undefined) => {
       const leporello = createLeporello({
         models,
-        calibration,
-        triggers: { cacheRent: false },
+        ...(calibration === false && { calibration }),
+        triggers: defaultTriggers({ cacheRent: false }),
         shrinks: false,
         offerRecall: 'with-fold',
       });
@@ -108,7 +113,7 @@ describe('Leporello in process', () => {
       return [report.counter, first.prompt, prompt];
     };
     const counted = { original: 20_419, counted: 20_419, expected: 20_419 };
-    expect(await seen(createCalibration())).toEqual([
+    expect(await seen(undefined)).toEqual([
       'bytes / 4',
       counted,
       { original: 20_419, counted: 20_419, expected: 30_000 },
@@ -124,7 +129,7 @@ describe("the user's counter", () => {
     secret,
     shrinks: false,
     offerRecall: 'with-fold',
-    triggers: { cacheRent: false },
+    triggers: defaultTriggers({ cacheRent: false }),
   } as const;
   const prepared = async (tokenizer: OwnCounter, window = 200_000) => {
     const leporello = createLeporello({ ...uncut, models: { 'gpt-*': { windowTokens: window, tokenizer } } });
@@ -219,7 +224,7 @@ describe('a store that hangs', () => {
     const leporello = createLeporello({
       shrinks: false,
       offerRecall: 'with-fold',
-      triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } },
+      triggers: [mustFit(), tokenBudget({ triggerTokens: 20_000, targetTokens: 10_000 })],
       storeDeadlineMs: 5,
       store: { ...inMemoryStore(), ...everything },
       secret,

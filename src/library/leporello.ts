@@ -7,16 +7,25 @@ import {
   type ResultRequest,
   compressResult,
 } from './compress-result.ts';
-import { type FoldSettings, createDefaultEngine } from './default-engine.ts';
+import { type EngineSettings, createDefaultEngine } from './default-engine.ts';
 import { checkSettings, object, secret as secretValue, shown, thingWith } from '../checks.ts';
-import { foldChecks } from './settings.ts';
+import { checkOldForm, keptHistoryStrategies, strategyList, triggerList } from './lists.ts';
+import { engineChecks } from './settings.ts';
 import { recallToolFor, resolveRecall } from '../recall/tool.ts';
 import { checkedTenant, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
+import { defaultStrategies } from '../strategies/default-strategies.ts';
+import type { Strategy } from '../strategies/strategy.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
+import { defaultTriggers } from '../triggers/default-triggers.ts';
+import type { Trigger } from '../triggers/trigger.ts';
 
-export type LeporelloOptions = FoldSettings & {
+export type LeporelloOptions = EngineSettings & {
+  /** The strategies, least harm first. Default: `defaultStrategies()`. */
+  readonly strategies?: readonly Strategy[];
+  /** The triggers, in their order of priority. Default: `defaultTriggers()`. */
+  readonly triggers?: readonly Trigger[];
   /** Keeps originals and folds. Default: in this process, at most 128 MiB. */
   readonly store?: Store;
   /** At least 32 bytes, the same on every start: ids and encryption keys are derived from it. Required with a `store`; random without one. */
@@ -77,19 +86,26 @@ export interface Leporello {
 
 /**
  * Creates Leporello for use in this process. Throws `bad-config` for options that are unknown or not allowed, and for a store without a secret.
+ *
  * @example
- * const leporello = createLeporello();
+ * const leporello = createLeporello({ triggers: [mustFit(), tokenBudget({ triggerTokens: 60_000, targetTokens: 25_000 })] });
  * const prepared = await leporello.prepare({ codec, body }); // of leporello/codecs/...;
  * await fetch(url, { method: 'POST', headers, body: prepared.body });
  */
 export function createLeporello(options: LeporelloOptions = {}): Leporello {
+  checkOldForm(options);
   checkSettings(leporelloCheck, options);
   const { store = inMemoryStore() } = options;
   const secret = secretFor(options.store, options.secret);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
   const encryptedStore = createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });
-  const engine = createDefaultEngine(options, encryptedStore);
-  const historyEngine = createDefaultEngine(historySettings(options), encryptedStore, {
+  const { strategies = defaultStrategies(), triggers = defaultTriggers(), ...settings } = options;
+  const engine = createDefaultEngine(settings, encryptedStore, { strategies, triggers });
+  // Folded messages that a program keeps have no references to results that may be dropped later, and no cache marks.
+  const ofHistory = { ...settings, shrinks: false, cacheMarks: false } as const;
+  const historyEngine = createDefaultEngine(ofHistory, encryptedStore, {
+    strategies: keptHistoryStrategies(strategies),
+    triggers,
     isHistoryKept: true,
   });
   const pendingWords: PendingWords = new Map();
@@ -142,7 +158,9 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
 }
 
 const leporelloCheck = object<LeporelloOptions>({
-  ...foldChecks,
+  ...engineChecks,
+  strategies: strategyList,
+  triggers: triggerList,
   store: thingWith(
     'a store',
     'get',
@@ -160,19 +178,6 @@ const leporelloCheck = object<LeporelloOptions>({
     (value) => (value instanceof Uint8Array ? shown(value) : `a value of the type ${typeof value}`),
   ),
 });
-
-/** Changes settings for folded messages that a program keeps: no references to results that may be dropped later, and no cache marks. */
-function historySettings(options: FoldSettings): FoldSettings {
-  const { summaries, ...settings } = options;
-  const maxTokens = summaries ? summaries.maxTokens : undefined;
-  return {
-    ...settings,
-    shrinks: false,
-    cacheMarks: false,
-    subgoals: false,
-    summaries: { kind: 'extractive', maxTokens },
-  };
-}
 
 // Answers to the recall tool, from the request itself: a model that sees a stub may read its original.
 

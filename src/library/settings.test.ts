@@ -3,7 +3,10 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { assembleGateway, type GatewaySettings } from '../gateway/app.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody } from '../../test/support/chat-conversation.ts';
-import { createCalibration } from '../tokens/calibration.ts';
+import { defaultStrategies } from '../strategies/default-strategies.ts';
+import { offloadResults } from '../strategies/offload.ts';
+import { defaultTriggers } from '../triggers/default-triggers.ts';
+import { mustFit } from '../triggers/must-fit.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 
 const secret = new Uint8Array(32).fill(7);
@@ -14,65 +17,12 @@ type WrongSettings = Readonly<Record<string, unknown>>;
 const counterWords =
   '{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
 const optionsThere =
-  'Known options: triggers, minResultBytes, pins, shrinks, summaries, preset, subgoals, models, mode, usdPerMillionTokens, cacheMarks, calibration, offerRecall, memoryTtlMs, storeDeadlineMs, store, secret.';
+  'Known options: pins, shrinks, models, mode, usdPerMillionTokens, cacheMarks, calibration, offerRecall, memoryTtlMs, storeDeadlineMs, strategies, triggers, store, secret.';
 const withTokenizer = (tokenizer: unknown): WrongSettings => ({ models: { 'my-*': { tokenizer } } });
 
 const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = [
   [{ trigers: {} }, `trigers is not an option. Did you mean triggers? ${optionsThere}`],
   [{ model: {} }, `model is not an option. Did you mean models? ${optionsThere}`],
-  [
-    { triggers: 5 },
-    'triggers is 5, but must be an object with mustFit, windowFraction, tokenBudget, messageCount, coldCache and cacheRent.',
-  ],
-  [
-    { triggers: { tokenBuget: {} } },
-    'triggers.tokenBuget is not an option. Did you mean triggers.tokenBudget? Known options: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
-  ],
-  [
-    { triggers: { cacheRent: { patience: 9 } } },
-    'triggers.cacheRent.patience is not an option. Did you mean triggers.cacheRent.minPayback? Known options: keepForRequests, keepStepsForRequests, minTokens, minPayback.',
-  ],
-  [
-    { triggers: { tokenBudget: true } },
-    'triggers.tokenBudget is true, but must be false or an object with triggerTokens, targetTokens and bufferTokens.',
-  ],
-  [
-    { triggers: { tokenBudget: { triggerTokens: -1 } } },
-    'triggers.tokenBudget.triggerTokens is -1, but must be a whole number of at least 2.',
-  ],
-  [
-    { triggers: { tokenBudget: { targetTokens: Number.NaN } } },
-    'triggers.tokenBudget.targetTokens is NaN, but must be a whole number of at least 1.',
-  ],
-  [
-    { triggers: { tokenBudget: { targetTokens: 200_000 } } },
-    'tokenBudget.targetTokens is 200000, but must be below 109000 (tokenBudget.triggerTokens minus tokenBudget.bufferTokens).',
-  ],
-  [
-    { triggers: { windowFraction: { triggerShare: 1.5 } } },
-    'triggers.windowFraction.triggerShare is 1.5, but must be a number above 0 and at most 1.',
-  ],
-  [
-    { triggers: { windowFraction: { targetShare: 0.9 } } },
-    'windowFraction.targetShare is 0.9, but must be below 0.85 (windowFraction.triggerShare).',
-  ],
-  [
-    { triggers: { mustFit: { targetShare: 1 } } },
-    'triggers.mustFit.targetShare is 1, but must be a number above 0 and below 1.',
-  ],
-  [
-    { triggers: { messageCount: { targetMessages: 2.5 } } },
-    'triggers.messageCount.targetMessages is 2.5, but must be a whole number of at least 1.',
-  ],
-  [
-    { triggers: { coldCache: { idleMs: -1 } } },
-    'triggers.coldCache.idleMs is -1, but must be a number of at least 0.',
-  ],
-  [
-    { triggers: { cacheRent: { minPayback: Number.POSITIVE_INFINITY } } },
-    'triggers.cacheRent.minPayback is Infinity, but must be a number of at least 0.',
-  ],
-  [{ minResultBytes: -1 }, 'minResultBytes is -1, but must be a whole number of at least 0.'],
   [{ pins: { tools: 'read' } }, 'pins.tools is "read", but must be a list of names of tools.'],
   [{ pins: { texts: [''] } }, 'pins.texts is [""], but must be a list of texts of at least one character.'],
   [
@@ -91,22 +41,6 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
     { shrinks: { without: ['xml'] } },
     'shrinks.without is ["xml"], but must be a list of numbered-lines, search, json, lines, html, terminal, blob.',
   ],
-  [
-    { summaries: true },
-    'summaries is true, but must be false or an object with kind, maxTokens, model and deadlineMs.',
-  ],
-  [{ summaries: {} }, 'summaries.kind is missing, but must be "extractive" or "model".'],
-  [
-    { summaries: { kind: 'model', deadlineMs: 0 } },
-    'summaries.deadlineMs is 0, but must be a number above 0.',
-  ],
-  [
-    { summaries: { kind: 'extractive', maxTokens: 5 } },
-    'summaries.maxTokens is 5, but must be a whole number of at least 100.',
-  ],
-  [{ preset: 'fast' }, 'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".'],
-  [{ subgoals: { ratio: 20 } }, 'subgoals.ratio is 20, but must be a number from 1.5 to 15, or "adaptive".'],
-  [{ subgoals: { levels: 'never' } }, 'subgoals.levels is "never", but must be "always" or "as-needed".'],
   [
     { models: [] },
     'models is [], but must be an object by model name or glob, such as { "my-*": { windowTokens: 32000 } }.',
@@ -176,8 +110,8 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
   ],
   [{ cacheMarks: 'yes' }, 'cacheMarks is "yes", but must be true or false.'],
   [
-    { calibration: {} },
-    'calibration is {}, but must be false, or what createCalibration returns, with the functions correctionFor and learn.',
+    { calibration: true },
+    'calibration is true, but must be false or an object with bounds, conversations and models.',
   ],
   [{ offerRecall: true }, 'offerRecall is true, but must be "always", "with-fold" or "never".'],
   [{ memoryTtlMs: 0 }, 'memoryTtlMs is 0, but must be a number above 0.'],
@@ -202,6 +136,102 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
     'secret is missing: without it, nothing in the in-memory store could be read after a restart. Create a secret once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).',
   ],
   [
+    { triggers: { tokenBudget: { triggerTokens: 60_000 } } },
+    'triggers is {"tokenBudget":{"triggerTokens":60000}}, but must be a list: write triggers: defaultTriggers({"tokenBudget":{"triggerTokens":60000}}), or a list such as [mustFit(), tokenBudget({ triggerTokens: 60_000, targetTokens: 25_000 })].',
+  ],
+  [
+    { preset: 'cost', summaries: { kind: 'extractive' } },
+    'summaries is an option of strategies: write strategies: defaultStrategies({ summaries: {"kind":"extractive"} }).\npreset is an option of strategies: write strategies: defaultStrategies({ preset: "cost" }).',
+  ],
+  [
+    { minResultBytes: 5 },
+    'minResultBytes is an option of strategies: write strategies: defaultStrategies({ minResultBytes: 5 }).',
+  ],
+  [{ triggers: 5 }, 'triggers is 5, but must be a list, such as [mustFit()].'],
+  [{ triggers: [mustFit] }, 'triggers[0] is a function, but must be called, such as mustFit().'],
+  [
+    { triggers: [mustFit(), { name: 'mine' }] },
+    'triggers[1] is {"name":"mine"}, but must be a trigger: { name, demand }, or mustFit().',
+  ],
+  [{ strategies: 'offload' }, 'strategies is "offload", but must be a list, such as [offloadResults()].'],
+  [
+    { strategies: [{ name: 'mine', reach: 'all', propose: () => [] }] },
+    'strategies[0] is {"name":"mine","reach":"all"}, but must be a strategy: { name, reach, propose }, with reach history, newest or everything, or offloadResults().',
+  ],
+];
+
+/** Settings in the form of a configuration file. */
+const wrongOfGateway: readonly (readonly [settings: WrongSettings, message: string])[] = [
+  [
+    { triggers: 5 },
+    'triggers is 5, but must be an object with mustFit, windowFraction, tokenBudget, messageCount, coldCache and cacheRent.',
+  ],
+  [
+    { triggers: { tokenBuget: {} } },
+    'triggers.tokenBuget is not an option. Did you mean triggers.tokenBudget? Known options: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
+  ],
+  [
+    { triggers: { cacheRent: { patience: 9 } } },
+    'triggers.cacheRent.patience is not an option. Did you mean triggers.cacheRent.minPayback? Known options: keepForRequests, keepStepsForRequests, minTokens, minPayback.',
+  ],
+  [
+    { triggers: { tokenBudget: true } },
+    'triggers.tokenBudget is true, but must be false or an object with triggerTokens, targetTokens and bufferTokens.',
+  ],
+  [
+    { triggers: { tokenBudget: { triggerTokens: -1 } } },
+    'triggers.tokenBudget.triggerTokens is -1, but must be a whole number of at least 2.',
+  ],
+  [
+    { triggers: { tokenBudget: { targetTokens: Number.NaN } } },
+    'triggers.tokenBudget.targetTokens is NaN, but must be a whole number of at least 1.',
+  ],
+  [
+    { triggers: { tokenBudget: { targetTokens: 200_000 } } },
+    'tokenBudget.targetTokens is 200000, but must be below 109000 (tokenBudget.triggerTokens minus tokenBudget.bufferTokens).',
+  ],
+  [
+    { triggers: { windowFraction: { triggerShare: 1.5 } } },
+    'triggers.windowFraction.triggerShare is 1.5, but must be a number above 0 and at most 1.',
+  ],
+  [
+    { triggers: { windowFraction: { targetShare: 0.9 } } },
+    'windowFraction.targetShare is 0.9, but must be below 0.85 (windowFraction.triggerShare).',
+  ],
+  [
+    { triggers: { mustFit: { targetShare: 1 } } },
+    'triggers.mustFit.targetShare is 1, but must be a number above 0 and below 1.',
+  ],
+  [
+    { triggers: { messageCount: { targetMessages: 2.5 } } },
+    'triggers.messageCount.targetMessages is 2.5, but must be a whole number of at least 1.',
+  ],
+  [
+    { triggers: { coldCache: { idleMs: -1 } } },
+    'triggers.coldCache.idleMs is -1, but must be a number of at least 0.',
+  ],
+  [
+    { triggers: { cacheRent: { minPayback: Number.POSITIVE_INFINITY } } },
+    'triggers.cacheRent.minPayback is Infinity, but must be a number of at least 0.',
+  ],
+  [{ minResultBytes: -1 }, 'minResultBytes is -1, but must be a whole number of at least 0.'],
+  [
+    { summaries: true },
+    'summaries is true, but must be false or an object with kind, maxTokens, model and deadlineMs.',
+  ],
+  [{ summaries: {} }, 'summaries.kind is missing, but must be "extractive" or "model".'],
+  [
+    { summaries: { kind: 'model', deadlineMs: 0 } },
+    'summaries.deadlineMs is 0, but must be a number above 0.',
+  ],
+  [
+    { summaries: { kind: 'extractive', maxTokens: 5 } },
+    'summaries.maxTokens is 5, but must be a whole number of at least 100.',
+  ],
+  [{ preset: 'fast' }, 'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".'],
+  [{ subgoals: { ratio: 20 } }, 'subgoals.ratio is 20, but must be a number from 1.5 to 15, or "adaptive".'],
+  [{ subgoals: { levels: 'never' } }, 'subgoals.levels is "never", but must be "always" or "as-needed".'],
+  [
     { mode: 'off', preset: 'fast' },
     'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".\nmode is "off", but must be "fold" or "observe".',
   ],
@@ -214,7 +244,8 @@ describe('settings that are not allowed', () => {
     );
   });
 
-  it.each<[WrongSettings, string]>([
+  it.each<readonly [WrongSettings, string]>([
+    ...wrongOfGateway,
     [{ tennant: 'me' }, 'tennant is not an option. Did you mean tenant? Known options: '],
     [{ tenant: 'User 5' }, 'tenant is "User 5", but must be 1 to 64 of a-z, 0-9 and -.'],
     [
@@ -249,21 +280,27 @@ describe('settings that are not allowed', () => {
 
 describe('settings that are allowed', () => {
   it('include every setting', () => {
+    const triggers: GatewaySettings['triggers'] = {
+      mustFit: { targetShare: 0.5, markShare: 0.9 },
+      windowFraction: { triggerShare: 1, targetShare: 0.5 },
+      tokenBudget: false,
+      messageCount: { targetMessages: 20, bufferMessages: 5 },
+      coldCache: { idleMs: 0, keepForRequests: 0, keepStepsForRequests: 0, minTokens: 0.5 },
+      cacheRent: { keepForRequests: undefined, keepStepsForRequests: 0, minTokens: 0, minPayback: 0 },
+    };
     const all: Required<LeporelloOptions> = {
-      triggers: {
-        mustFit: { targetShare: 0.5, markShare: 0.9 },
-        windowFraction: { triggerShare: 1, targetShare: 0.5 },
-        tokenBudget: false,
-        messageCount: { targetMessages: 20, bufferMessages: 5 },
-        coldCache: { idleMs: 0, keepForRequests: 0, keepStepsForRequests: 0, minTokens: 0.5 },
-        cacheRent: { keepForRequests: undefined, keepStepsForRequests: 0, minTokens: 0, minPayback: 0 },
-      },
-      minResultBytes: 0,
+      triggers: defaultTriggers(triggers),
+      strategies: [
+        offloadResults({ minResultBytes: 0 }),
+        ...defaultStrategies({
+          minResultBytes: 0,
+          summaries: { kind: 'model', maxTokens: 500, model: 'small', deadlineMs: 500 },
+          preset: 'cost',
+          subgoals: { preset: 'debugging', ratio: 'adaptive', levels: 'always', minActions: 0 },
+        }),
+      ],
       pins: { tools: ['read'] },
       shrinks: { lossless: true, lineNumbers: 'every-fifth', repeats: false, without: ['json'] },
-      summaries: { kind: 'model', maxTokens: 500, model: 'small', deadlineMs: 500 },
-      preset: 'cost',
-      subgoals: { preset: 'debugging', ratio: 'adaptive', levels: 'always', minActions: 0 },
       models: {
         'a-*': { tokenizer: { encoding: 'cl100k_base', estimate: { factor: 1.1, splitDigits: true } } },
         'b-*': {
@@ -281,7 +318,7 @@ describe('settings that are allowed', () => {
         'a-*': { input: 0, cacheRead: 0.1, cacheWrite: 1, cacheWriteLong: 2, output: 5 },
       },
       cacheMarks: false,
-      calibration: createCalibration(),
+      calibration: { bounds: { min: 0.5, max: 2 }, conversations: 10, models: 10 },
       offerRecall: 'never',
       memoryTtlMs: 1,
       storeDeadlineMs: 100,

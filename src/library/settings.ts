@@ -5,6 +5,7 @@ import {
   type Check,
   type Checks,
   allowed,
+  fraction,
   isText,
   listOf,
   numberFrom,
@@ -14,17 +15,14 @@ import {
   positiveNumber,
   recordOf,
   shown,
-  someText,
-  thingWith,
   trueOrFalse,
   wholeNumber,
 } from '../checks.ts';
-import type { FoldSettings } from './default-engine.ts';
-import { presetNames } from '../outline/levels.ts';
+import type { EngineSettings, FoldSettings } from './default-engine.ts';
 import type { Price } from '../receipts/prices.ts';
-import type { SummarySettings } from '../strategies/default-strategies.ts';
-import type { SubgoalOptions } from '../strategies/fold-subgoals.ts';
+import { strategyChecks } from '../strategies/default-strategies.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
+import type { CalibrationOptions, CorrectionBounds } from '../tokens/calibration.ts';
 import { tokenizerWords, whyNoTokenizer } from '../tokens/load-counter.ts';
 import type { ModelOverride } from '../tokens/models.ts';
 import { cacheRentCheck } from '../triggers/cache-rent.ts';
@@ -61,28 +59,6 @@ const shrinks = object<ShrinkSettings>({
   without: listOf(Object.keys(kinds).join(', '), (kind) => Object.hasOwn(kinds, String(kind))),
 });
 
-const summaries = object<SummarySettings>(
-  {
-    kind: oneOf('extractive', 'model'),
-    maxTokens: wholeNumber(100),
-    model: someText,
-    deadlineMs: positiveNumber,
-  },
-  { required: ['kind'] },
-);
-
-const preset = oneOf(...presetNames);
-
-const subgoals = object<SubgoalOptions>({
-  preset,
-  ratio: allowed(
-    'a number from 1.5 to 15, or "adaptive"',
-    (ratio) => ratio === 'adaptive' || (typeof ratio === 'number' && ratio >= 1.5 && ratio <= 15),
-  ),
-  levels: oneOf('always', 'as-needed'),
-  minActions: wholeNumber(0),
-});
-
 /** Checks a tokenizer. Its problem may lie in its functions, which are not visible in a printed value. */
 const tokenizer: Check = (value, path) => {
   const problem = whyNoTokenizer(value);
@@ -102,17 +78,12 @@ const model = object<ModelOverride>({
 const usd = numberFrom(0);
 
 /** The settings that the library and the gateway share. */
-export const foldChecks: Checks<FoldSettings> = {
-  triggers,
-  minResultBytes: wholeNumber(0),
+export const engineChecks: Checks<EngineSettings> = {
   pins: object<Pins>({
     tools: listOf('names of tools', isText),
     texts: listOf('texts of at least one character', isText),
   }),
   shrinks: offOr(shrinks),
-  summaries: offOr(summaries),
-  preset,
-  subgoals: offOr(subgoals),
   models: recordOf('an object by model name or glob, such as { "my-*": { windowTokens: 32000 } }', model),
   mode: oneOf('fold', 'observe'),
   usdPerMillionTokens: recordOf(
@@ -120,7 +91,13 @@ export const foldChecks: Checks<FoldSettings> = {
     object<Price>({ input: usd, cacheRead: usd, cacheWrite: usd, cacheWriteLong: usd, output: usd }),
   ),
   cacheMarks: trueOrFalse,
-  calibration: offOr(thingWith('false, or what createCalibration returns', 'correctionFor', 'learn')),
+  calibration: offOr(
+    object<CalibrationOptions>({
+      bounds: object<CorrectionBounds>({ min: fraction(), max: numberFrom(1) }, { required: ['min', 'max'] }),
+      conversations: wholeNumber(1),
+      models: wholeNumber(1),
+    }),
+  ),
   offerRecall: oneOf('always', 'with-fold', 'never'),
   memoryTtlMs: positiveNumber,
   storeDeadlineMs: allowed(
@@ -128,3 +105,6 @@ export const foldChecks: Checks<FoldSettings> = {
     (ms) => typeof ms === 'number' && ms > 0 && ms <= 3_600_000,
   ),
 };
+
+/** The settings of folding as data, which the gateway takes. */
+export const foldChecks: Checks<FoldSettings> = { triggers, ...strategyChecks, ...engineChecks };

@@ -3,7 +3,7 @@ import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { clipNewest } from './clip-newest.ts';
 
-strategySuite(clipNewest);
+strategySuite(clipNewest());
 
 const lines = Array.from({ length: 1_000 }, (_, at) => `line ${at + 1}`).join('\n');
 
@@ -13,7 +13,7 @@ function clipped(result: string, amount: number): string {
     idOf: () => 'mem_0123456789abcdef',
     excess: { unit: 'tokens', amount },
   });
-  const [edit] = clipNewest.propose(view);
+  const [edit] = clipNewest().propose(view);
   return edit?.kind === 'replace-text' ? edit.stub : '';
 }
 
@@ -47,12 +47,12 @@ describe('clip-newest', () => {
 
   it('clips results before user messages', () => {
     const conversation = readChat(chatBody([{ user: lines }, { calls: [{ name: 'run', result: lines }] }]));
-    const edits = clipNewest.propose(foldView(conversation, { excess: { unit: 'tokens', amount: 100 } }));
+    const edits = clipNewest().propose(foldView(conversation, { excess: { unit: 'tokens', amount: 100 } }));
     expect(edits.map((edit) => edit.kind === 'replace-text' && edit.at.message)).toEqual([2]);
   });
 
   it('never clips a system text', () => {
     const conversation = readChat(chatBody([{ system: lines }]));
-    expect(clipNewest.propose(foldView(conversation))).toEqual([]);
+    expect(clipNewest().propose(foldView(conversation))).toEqual([]);
   });
 });

@@ -8,7 +8,10 @@ import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import { clipStub } from './lib/stub.ts';
 import { editableTexts, type EditableText } from './lib/editable-texts.ts';
 
-export const clipNewest: Strategy = steppedStrategy('clip-newest', 'everything', propose);
+/** Cuts the largest newest texts of a request that would not fit otherwise. A list without it may leave a request too long. */
+export function clipNewest(): Strategy {
+  return steppedStrategy('clip-newest', 'everything', propose);
+}
 
 /** Minimum tokens of a text to be cut: a smaller one would not even hold the stub. */
 const minTokens = 150;

@@ -4,7 +4,7 @@ import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { compressItems } from './compress-items.ts';
 
-strategySuite(compressItems);
+strategySuite(compressItems());
 
 const hits = ['lamps', 'ropes', 'sails'].map((about) => ({
   title: about,
@@ -21,7 +21,7 @@ function compressed(calls: readonly { name: string; result: string }[], amount: 
     idOf: () => 'mem_0123456789abcdef',
     excess: { unit: 'tokens', amount },
   });
-  return compressItems
+  return compressItems()
     .propose(view)
     .map((edit) => (edit.kind === 'replace-text' ? { message: edit.at.message, stub: edit.stub } : edit));
 }
@@ -51,7 +51,7 @@ describe('compress-items', () => {
       idOf: () => 'mem_0123456789abcdef',
       reportCompression: (_text, compression) => reported.push(compression),
     });
-    compressItems.propose(view);
+    compressItems().propose(view);
     expect(reported).toEqual([
       {
         id: 'mem_0123456789abcdef',

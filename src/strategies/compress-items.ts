@@ -10,11 +10,19 @@ import type { Steps } from '../conversation/steps.ts';
 import { pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { isFileContent, isSearch } from './lib/tool-calls.ts';
-import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
+import type { FoldView, Strategy } from './strategy.ts';
+import { type MinBytesOptions, minBytesStrategy } from './lib/min-result-bytes.ts';
 import { itemsNote } from './lib/stub.ts';
 import { editableTexts, type EditableText } from './lib/editable-texts.ts';
 
-export const compressItems: Strategy = steppedStrategy('compress-items', 'newest', propose);
+/** Shortens the items of the newest results that are lists. Throws `bad-config` for options that are not allowed. */
+export function compressItems(options: MinBytesOptions = {}): Strategy {
+  return minBytesStrategy(
+    { name: 'compress-items', reach: 'newest', calledAs: 'compressItems' },
+    options,
+    propose,
+  );
+}
 
 /** The share of an item that stays. */
 const share = 0.3;

@@ -4,7 +4,7 @@ import { foldView, strategySuite, written } from '../../test/support/strategy-su
 import { dropFailedCalls } from './drop-messages.ts';
 import { wordings } from './lib/no-such-tool.ts';
 
-strategySuite(dropFailedCalls);
+strategySuite(dropFailedCalls());
 
 const tools = ['read_file'];
 const good = { name: 'read_file', result: 'text' };
@@ -102,7 +102,7 @@ const said: readonly (readonly [source: string, name: string, result: string])[]
 
 function afterDropping(steps: readonly Step[]) {
   const conversation = readChat(chatBody(steps, { tools }));
-  const after = written(conversation, dropFailedCalls.propose(foldView(conversation)));
+  const after = written(conversation, dropFailedCalls().propose(foldView(conversation)));
   return (JSON.parse(new TextDecoder().decode(after.body)) as { messages: unknown }).messages;
 }
 
@@ -171,6 +171,6 @@ describe('drop-failed-calls', () => {
 
   it('does nothing if the request offers no tools, since existing tools are unknown then', () => {
     const conversation = readChat(chatBody([{ calls: [bad] }]));
-    expect(dropFailedCalls.propose(foldView(conversation))).toEqual([]);
+    expect(dropFailedCalls().propose(foldView(conversation))).toEqual([]);
   });
 });

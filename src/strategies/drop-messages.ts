@@ -1,4 +1,5 @@
 /** Three strategies that drop old messages: any; what the model recalled in earlier turns; calls of tools that do not exist. */
+import { checkSettings, object, oneOf } from '../checks.ts';
 import { type Conversation, type Message, type Part, textOf, textsOf } from '../conversation/conversation.ts';
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
 import { type Steps, runSteps } from '../conversation/steps.ts';
@@ -9,11 +10,22 @@ import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import { type Pair, type PartPlace, pairCalls, placeKey, unitsOf } from '../conversation/turns.ts';
 import { saysNoSuchTool } from './lib/no-such-tool.ts';
 
+export type DropOldestOptions = {
+  /** `everything` drops messages only if the request would not fit otherwise, as behind a summary. Default `history`. */
+  readonly reach?: 'history' | 'everything' | undefined;
+};
+
+const dropOldestCheck = object<DropOldestOptions>({ reach: oneOf('history', 'everything') });
+
 /**
  * Drops the oldest messages, calls always together with their results, and leaves one stub in their place, by which the model can read the
  * exact messages again. System messages, the newest user message and the newest tool batch always stay.
+ * Throws `bad-config` for options that are not allowed.
  */
-export const dropOldest: Strategy = steppedStrategy('drop-oldest', 'history', proposeOldest);
+export function dropOldest(options: DropOldestOptions = {}): Strategy {
+  checkSettings(dropOldestCheck, options, 'dropOldest');
+  return steppedStrategy('drop-oldest', options.reach ?? 'history', proposeOldest);
+}
 
 function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   const gone = placesEdited(view.edits);
@@ -163,7 +175,9 @@ function textIn({ body }: Conversation, message: Message): string {
  * Drops what the model recalled in earlier turns, oldest first: the hidden calls with their answers. The content can still be recalled by the same
  * id, so only the repeated recall is lost.
  */
-export const dropRecalls: Strategy = { name: 'drop-recalls', reach: 'history', propose: proposeRecalls };
+export function dropRecalls(): Strategy {
+  return { name: 'drop-recalls', reach: 'history', propose: proposeRecalls };
+}
 
 function proposeRecalls(view: FoldView): readonly Edit[] {
   const isFree = freeMessages(view);
@@ -274,11 +288,9 @@ function gainOf(view: FoldView, edit: Drop): number {
  * Drops calls of tools that do not exist, with their errors: they teach the model nothing and invite it to try again. A call counts if its name is
  * not among the offered tools and its result is an error.
  */
-export const dropFailedCalls: Strategy = {
-  name: 'drop-failed-calls',
-  reach: 'history',
-  propose: proposeFailed,
-};
+export function dropFailedCalls(): Strategy {
+  return { name: 'drop-failed-calls', reach: 'history', propose: proposeFailed };
+}
 
 function proposeFailed(view: FoldView): readonly Edit[] {
   const offered = new Set(view.conversation.toolNames);

@@ -4,7 +4,7 @@ import { chatBody, chatMessages, readChat, type Step } from '../../test/support/
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { dropOldest } from './drop-messages.ts';
 
-strategySuite(dropOldest);
+strategySuite(dropOldest());
 
 const idOf = () => 'mem_0123456789abcdef';
 const steps: readonly Step[] = [
@@ -37,7 +37,7 @@ function messagesAfter(amount: number) {
       recalled: () => false,
     },
   });
-  const after = written(conversation, dropOldest.propose(view));
+  const after = written(conversation, dropOldest().propose(view));
   return (JSON.parse(new TextDecoder().decode(after.body)) as { messages: unknown }).messages;
 }
 
@@ -67,7 +67,7 @@ describe('drop-oldest', () => {
     ];
     const conversation = readChat(chatBody(turn));
     const dropped = (amount: number) =>
-      dropOldest
+      dropOldest()
         .propose(foldView(conversation, { idOf, excess: { unit: 'messages', amount } }))
         .flatMap((edit) => (edit.kind === 'drop-message' ? [edit.message] : []));
     expect([dropped(1), dropped(3)]).toEqual([
@@ -84,7 +84,7 @@ describe('drop-oldest', () => {
         { user: 'Go' },
       ]),
     );
-    const [first] = dropOldest.propose(
+    const [first] = dropOldest().propose(
       foldView(conversation, { idOf, excess: { unit: 'tokens', amount: Number.POSITIVE_INFINITY } }),
     );
     expect(first?.kind === 'insert-message' && first.text).toMatch(
@@ -99,7 +99,7 @@ describe('drop-oldest', () => {
     const conversation = readChat(chatBody([read('/a/one.ts'), read('/a/two.ts'), { user: 'Go' }]));
     const textIn = (earlier: string) => {
       const edits: readonly Edit[] = [{ kind: 'insert-message', before: 4, role: 'user', text: earlier }];
-      const [first] = dropOldest.propose(
+      const [first] = dropOldest().propose(
         foldView(conversation, { idOf, edits, excess: { unit: 'messages', amount: 3 } }),
       );
       return first?.kind === 'insert-message' ? first.text : undefined;
@@ -115,7 +115,7 @@ describe('drop-oldest', () => {
 
   it('keeps the exact messages behind the id', () => {
     const conversation = readChat(chatBody(steps));
-    const edits = dropOldest.propose(foldView(conversation, { idOf }));
+    const edits = dropOldest().propose(foldView(conversation, { idOf }));
     const original = originalsOf(conversation, edits).get('mem_0123456789abcdef')!;
     expect(new TextDecoder().decode(original)).toBe(JSON.stringify(chatMessages(steps).slice(1)));
   });

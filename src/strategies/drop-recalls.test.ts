@@ -11,8 +11,8 @@ import type { FoldView } from './strategy.ts';
 
 // The conversations of the suite contain calls of a tool with this name.
 strategySuite({
-  ...dropRecalls,
-  propose: (view) => dropRecalls.propose({ ...view, recallTool: 'run' }),
+  ...dropRecalls(),
+  propose: (view) => dropRecalls().propose({ ...view, recallTool: 'run' }),
 });
 
 const recall = (result: string) => ({ name: 'read_memory', input: '{"id":"mem_a"}', result });
@@ -29,7 +29,7 @@ const places = (edits: readonly Edit[]) =>
   );
 
 const proposed = (steps: readonly Step[], change: Partial<FoldView> = {}) =>
-  places(dropRecalls.propose(foldView(readChat(chatBody(steps)), change)));
+  places(dropRecalls().propose(foldView(readChat(chatBody(steps)), change)));
 
 describe('drop-recalls', () => {
   const three: readonly Step[] = [
@@ -60,7 +60,7 @@ describe('drop-recalls', () => {
     const conversation = readChat(
       chatBody([{ calls: [recall('a'), read], text: 'Both.' }, { user: 'And now?' }]),
     );
-    const edits = dropRecalls.propose(foldView(conversation));
+    const edits = dropRecalls().propose(foldView(conversation));
     expect(places(edits)).toEqual(['0.1', '1']);
     const { body } = written(conversation, edits);
     expect((JSON.parse(new TextDecoder().decode(body)) as { messages: unknown }).messages).toEqual([
@@ -112,7 +112,9 @@ describe('drop-recalls', () => {
 function inFormat(codec: Codec, body: object, amount = 1_000_000) {
   const conversation = codec.read(jsonBytes(body), freshReading());
   const mayEdit = (edit: Edit) => codec.rules.mayEdit(conversation, edit);
-  const edits = dropRecalls.propose(foldView(conversation, { mayEdit, excess: { unit: 'tokens', amount } }));
+  const edits = dropRecalls().propose(
+    foldView(conversation, { mayEdit, excess: { unit: 'tokens', amount } }),
+  );
   const completed = codec.rules.complete(conversation, edits);
   return completed.status === 'ok' ? places(completed.edits) : completed.reason;
 }

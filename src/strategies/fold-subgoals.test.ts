@@ -16,11 +16,11 @@ import {
 } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { strategiesFor } from './default-strategies.ts';
-import { createFoldSubgoals } from './fold-subgoals.ts';
+import { defaultStrategies } from './default-strategies.ts';
+import { foldSubgoals } from './fold-subgoals.ts';
 
-strategySuite(createFoldSubgoals({ minActions: 0 }));
-strategySuite(createFoldSubgoals({ minActions: 0, levels: 'always', ratio: 'adaptive' }));
+strategySuite(foldSubgoals({ minActions: 0 }));
+strategySuite(foldSubgoals({ minActions: 0, levels: 'always', ratio: 'adaptive' }));
 
 const listing = (name: string, lines: number) => `export const ${name} = 1;\n`.repeat(lines);
 
@@ -51,9 +51,9 @@ describe('fold-subgoals', () => {
     ...work('gamma', 4, 30),
   ];
   const idOf = (original: Uint8Array) => `mem_${String(original.length).padStart(16, '0')}`;
-  const contentsOf = (body: Uint8Array, options: Parameters<typeof createFoldSubgoals>[0]) => {
+  const contentsOf = (body: Uint8Array, options: Parameters<typeof foldSubgoals>[0]) => {
     const view = foldView(readChat(body), { idOf });
-    const { body: after } = written(view.conversation, createFoldSubgoals(options).propose(view));
+    const { body: after } = written(view.conversation, foldSubgoals(options).propose(view));
     return messagesOf(after).map(({ content }) => content);
   };
 
@@ -61,7 +61,7 @@ describe('fold-subgoals', () => {
     const body = asAnthropic(chatBody(steps, { tools: ['todo', 'read_file'] }));
     const reminded = addToResults(body, '<system-reminder>Mind the list.</system-reminder>');
     const droppedIn = (sent: Uint8Array) =>
-      createFoldSubgoals({ minActions: 0 })
+      foldSubgoals({ minActions: 0 })
         .propose(foldView(anthropicMessages.read(sent, freshReading()), { idOf }))
         .flatMap((edit) => (edit.kind === 'drop-message' ? [edit.message] : []));
     expect(droppedIn(reminded)).toEqual(droppedIn(body));
@@ -119,8 +119,8 @@ describe('fold-subgoals', () => {
   });
 
   it('rejects ratios out of range', () => {
-    expect(() => createFoldSubgoals({ ratio: 20 })).toThrow(
-      'The sub-goals\' ratio 20 is out of range: use 1.5 to 15, or "adaptive".',
+    expect(() => foldSubgoals({ ratio: 20 })).toThrow(
+      'foldSubgoals.ratio is 20, but must be a number from 1.5 to 15, or "adaptive".',
     );
   });
 });
@@ -145,7 +145,7 @@ const idsIn = (text: string) => text.match(/mem_[0-9a-z]{16}/g) ?? [];
 
 describe('a fold of sub-goals', () => {
   const options = {
-    strategies: strategiesFor({ subgoals: { levels: 'always' } }),
+    strategies: defaultStrategies({ subgoals: { levels: 'always' } }),
     triggerOptions: {
       windowFraction: false as const,
       tokenBudget: { triggerTokens: 12_000, targetTokens: 6_000 },

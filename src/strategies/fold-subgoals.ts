@@ -3,6 +3,7 @@
  * several phases by that of an overview. User messages stay in place. A record's id returns what it replaced, so every message is a few recalls
  * away.
  */
+import { allowed, checkSettings, object, oneOf, wholeNumber } from '../checks.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { pairCalls } from '../conversation/turns.ts';
 import {
@@ -12,6 +13,7 @@ import {
   type CompressionLevel,
   compressionLevelOf,
   type Preset,
+  presetNames,
 } from '../outline/levels.ts';
 import { finishedSubgoals, createRecords } from './lib/subgoals.ts';
 import type { FoldView, Strategy } from './strategy.ts';
@@ -30,6 +32,17 @@ export type SubgoalOptions = {
   readonly minActions?: number | undefined;
 };
 
+/** Checks the options. */
+export const subgoalsCheck = object<SubgoalOptions>({
+  preset: oneOf(...presetNames),
+  ratio: allowed(
+    'a number from 1.5 to 15, or "adaptive"',
+    (ratio) => ratio === 'adaptive' || (typeof ratio === 'number' && ratio >= 1.5 && ratio <= 15),
+  ),
+  levels: oneOf('always', 'as-needed'),
+  minActions: wholeNumber(0),
+});
+
 /** Maximum share of records in the request if levels are made as needed. */
 const maxShare = 1 / 6;
 
@@ -38,9 +51,10 @@ const maxShare = 1 / 6;
  * out of range.
  *
  * @example
- * const strategies = [createFoldSubgoals({ ratio: 15, levels: 'always' }), ...defaultStrategies];
+ * const strategies = defaultStrategies({ subgoals: { ratio: 15, levels: 'always' } });
  */
-export function createFoldSubgoals(options: SubgoalOptions = {}): Strategy {
+export function foldSubgoals(options: SubgoalOptions = {}): Strategy {
+  checkSettings(subgoalsCheck, options, 'foldSubgoals');
   const settings = compressionLevelOf(options.preset ?? 'production', options, "The sub-goals'");
   return {
     name: 'fold-subgoals',

@@ -3,7 +3,7 @@ import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { offloadResults } from './offload.ts';
 
-strategySuite(offloadResults);
+strategySuite(offloadResults());
 
 const file = 'const x = 1;\n'.repeat(100);
 
@@ -16,7 +16,7 @@ describe('offload-results', () => {
       ]),
     );
     const view = foldView(conversation, { idOf: () => 'mem_0123456789abcdef' });
-    expect(offloadResults.propose(view)).toEqual([
+    expect(offloadResults().propose(view)).toEqual([
       {
         kind: 'replace-text',
         at: { message: 2, part: 0, text: 0 },
@@ -30,7 +30,7 @@ describe('offload-results', () => {
 
   it('does not mention a tool that the request cannot offer', () => {
     const conversation = readChat(chatBody([{ calls: [{ name: 'run', result: 'x'.repeat(2_000) }] }]));
-    const [edit] = offloadResults.propose(
+    const [edit] = offloadResults().propose(
       foldView(conversation, { recallTool: undefined, idOf: () => 'mem_1' }),
     );
     expect(edit).toMatchObject({
@@ -41,21 +41,23 @@ describe('offload-results', () => {
   it('replaces the oldest first and stops when enough is saved', () => {
     const calls = { calls: [{ name: 'run', result: file }] };
     const conversation = readChat(chatBody([{ user: 'Go' }, calls, calls, calls]));
-    const edits = offloadResults.propose(foldView(conversation, { excess: { unit: 'tokens', amount: 400 } }));
+    const edits = offloadResults().propose(
+      foldView(conversation, { excess: { unit: 'tokens', amount: 400 } }),
+    );
     expect(edits.map((edit) => edit.kind === 'replace-text' && edit.at.message)).toEqual([2, 4]);
   });
 
   it('keeps results below the threshold in UTF-8 bytes', () => {
     const results = ['é'.repeat(499), 'é'.repeat(500)].map((result) => ({ name: 'run', result }));
     const conversation = readChat(chatBody([{ calls: results }]));
-    const edits = offloadResults.propose(foldView(conversation));
+    const edits = offloadResults().propose(foldView(conversation));
     expect(edits.map((edit) => edit.kind === 'replace-text' && edit.at.message)).toEqual([2]);
   });
 
   it('proposes nothing against too many messages', () => {
     const conversation = readChat(chatBody([{ calls: [{ name: 'run', result: file }] }]));
     expect(
-      offloadResults.propose(foldView(conversation, { excess: { unit: 'messages', amount: 5 } })),
+      offloadResults().propose(foldView(conversation, { excess: { unit: 'messages', amount: 5 } })),
     ).toEqual([]);
   });
 });

@@ -4,7 +4,8 @@
  */
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
-import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
+import type { FoldView, Strategy } from './strategy.ts';
+import { type MinBytesOptions, minBytesStrategy } from './lib/min-result-bytes.ts';
 import { resultStub, argumentStub } from './lib/stub.ts';
 import {
   type EditableText,
@@ -17,8 +18,19 @@ import { type Part, bytesOf } from '../conversation/conversation.ts';
 import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 
-/** Replaces old tool results by stubs. The call and its result stay paired. */
-export const offloadResults: Strategy = steppedStrategy('offload-results', 'history', proposeResults);
+/**
+ * Replaces old tool results by stubs. The call and its result stay paired. Throws `bad-config` for options that are not allowed.
+ *
+ * @example
+ * const leporello = createLeporello({ strategies: [offloadResults({ minResultBytes: 2_000 }), dropOldest(), clipNewest()] });
+ */
+export function offloadResults(options: MinBytesOptions = {}): Strategy {
+  return minBytesStrategy(
+    { name: 'offload-results', reach: 'history', calledAs: 'offloadResults' },
+    options,
+    proposeResults,
+  );
+}
 
 function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
   // Folding a result removes no message.
@@ -53,7 +65,13 @@ function isCandidate(view: FoldView, slot: EditableText): boolean {
 }
 
 /** Replaces long texts in the arguments of old calls by stubs. Other arguments keep their spelling, and the call stays a call with valid JSON. */
-export const stubArguments: Strategy = steppedStrategy('stub-arguments', 'history', proposeArguments);
+export function stubArguments(options: MinBytesOptions = {}): Strategy {
+  return minBytesStrategy(
+    { name: 'stub-arguments', reach: 'history', calledAs: 'stubArguments' },
+    options,
+    proposeArguments,
+  );
+}
 
 function* proposeArguments(view: FoldView): Steps<readonly Edit[]> {
   if (view.excess.unit === 'messages') return [];

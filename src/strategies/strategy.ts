@@ -11,6 +11,10 @@ import type { Compression } from '../receipts/compression.ts';
 export interface Strategy {
   readonly name: string;
   readonly reach: Reach;
+  /** Smaller texts, in UTF-8 bytes, are never replaced by this strategy. The engine estimates with it how much a fold can save. */
+  readonly minResultBytes?: number;
+  /** Set by a strategy that writes summaries. `isWrittenAhead`: the program is asked to have them written before the fold. */
+  readonly summary?: { readonly maxTokens: number; readonly isWrittenAhead: boolean };
   /** Returns further edits, or none. Never throws, and never edits what `view` protects. */
   propose(view: FoldView): readonly Edit[];
   /** Does the same in steps, so that other requests can run in between. For strategies that take long on large requests. */
@@ -62,7 +66,7 @@ export type FoldView = {
   readonly idOf: (original: Uint8Array) => string;
   /** Name of the recall tool; undefined if this request cannot offer it. */
   readonly recallTool: string | undefined;
-  /** Smaller results, in UTF-8 bytes, are never offloaded. */
+  /** UTF-8 bytes of the smallest text that any strategy of the list replaces. */
   readonly minResultBytes: number;
 };
 

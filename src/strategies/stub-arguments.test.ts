@@ -6,7 +6,7 @@ import { chatBody, readChat, type Step } from '../../test/support/chat-conversat
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { stubArguments } from './offload.ts';
 
-strategySuite(stubArguments);
+strategySuite(stubArguments());
 
 const file = 'const x = 1;\n'.repeat(100);
 const write = (input: string, result = 'ok'): Step => ({ calls: [{ name: 'write_file', input, result }] });
@@ -16,7 +16,7 @@ const newest = write('{}');
 /** Returns the arguments that would be sent, by message. */
 function sentInputs(steps: readonly Step[], change: Parameters<typeof foldView>[1] = {}) {
   const conversation = readChat(chatBody(steps));
-  const after = written(conversation, stubArguments.propose(foldView(conversation, change)));
+  const after = written(conversation, stubArguments().propose(foldView(conversation, change)));
   return after.messages.flatMap((message) =>
     message.parts.flatMap((part) => (part.type === 'tool-call' ? [inputOf(after.body, message, part)] : [])),
   );
@@ -30,7 +30,7 @@ describe('stub-arguments', () => {
     const stub = (path: string) =>
       '"[Folded argument: 1300 characters, 101 lines. It begins \\"const x = 1;\\". ' +
       `To read it again call read_memory with {\\"id\\":\\"mem_0123456789abcdef\\",\\"path\\":\\"${path}\\"}.]"`;
-    expect(stubArguments.propose(view)).toEqual([
+    expect(stubArguments().propose(view)).toEqual([
       {
         kind: 'replace-input',
         message: 1,
@@ -44,7 +44,7 @@ describe('stub-arguments', () => {
   it('keeps the original that the stub refers to', async () => {
     const input = JSON.stringify({ 'the "key"': file, plain: `${file}other` });
     const conversation = readChat(chatBody([write(input), newest]));
-    const edits = stubArguments.propose(foldView(conversation));
+    const edits = stubArguments().propose(foldView(conversation));
     const originals = originalsOf(conversation, edits);
     const [sent] = sentInputs([write(input), newest]);
     const asked = Object.values(JSON.parse(sent!) as Record<string, string>).map(
@@ -96,6 +96,6 @@ describe('stub-arguments', () => {
 
   it('proposes nothing against too many messages', () => {
     const excess = { unit: 'messages', amount: 5 } as const;
-    expect(stubArguments.propose(foldView(readChat(chatBody([long, newest])), { excess }))).toEqual([]);
+    expect(stubArguments().propose(foldView(readChat(chatBody([long, newest])), { excess }))).toEqual([]);
   });
 });

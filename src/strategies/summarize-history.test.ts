@@ -6,13 +6,13 @@ import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { strategiesFor } from './default-strategies.ts';
+import { defaultStrategies } from './default-strategies.ts';
 import type { FoldView } from './strategy.ts';
-import { createSummarizeHistory } from './summarize-history.ts';
+import { summarizeHistory } from './summarize-history.ts';
 
-strategySuite(createSummarizeHistory());
+strategySuite(summarizeHistory());
 
-const strategy = createSummarizeHistory();
+const strategy = summarizeHistory();
 const listing = (name: string) => `export const ${name} = 1;\n`.repeat(150);
 const read = (name: string): Step => ({
   calls: [{ name: 'read_file', input: JSON.stringify({ path: `src/${name}.ts` }), result: listing(name) }],
@@ -191,7 +191,7 @@ function prepare(engine: Engine, conversation: readonly Step[]) {
 }
 
 const options = {
-  strategies: strategiesFor({ summaries: { kind: 'extractive' } }),
+  strategies: defaultStrategies({ summaries: { kind: 'extractive' } }),
   triggerOptions: { tokenBudget: { triggerTokens: 20_000, targetTokens: 2_000 } },
 };
 

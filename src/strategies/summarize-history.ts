@@ -2,6 +2,7 @@
  * Replaces the oldest messages by one summary that includes the previous summary; calls always go together with their results. System messages,
  * the newest user message, the newest tool batch and pinned content always stay. All removed messages can be read by the ids in the summary.
  */
+import { checkSettings, object, trueOrFalse, wholeNumber } from '../checks.ts';
 import type { Message } from '../conversation/conversation.ts';
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
 import { extract } from '../outline/extract.ts';
@@ -18,12 +19,20 @@ import {
 } from './lib/summaries.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 
-export const defaultMaxTokens = 1_500;
+const defaultMaxTokens = 1_500;
 
 export type SummaryOptions = {
   /** Maximum tokens that a summary aims at. Default 1,500. */
   readonly maxTokens?: number | undefined;
+  /**
+   * Whether `prepared.summary` asks the program to have the next summary written before its fold. A fold without one uses the words of the
+   * messages. Default false.
+   */
+  readonly isWrittenAhead?: boolean | undefined;
 };
+
+/** Checks the options. */
+const summaryCheck = object<SummaryOptions>({ maxTokens: wholeNumber(100), isWrittenAhead: trueOrFalse });
 
 /** A summary has a tenth of its messages' tokens if their calls differ, and a fifteenth if they repeat each other. */
 const minSummaryRatio = 10;
@@ -39,15 +48,18 @@ const frameTokens = 85;
 const idTokens = 22;
 
 /**
- * Creates a strategy that replaces messages by a summary. It belongs before `drop-oldest` in the list.
+ * Replaces messages by a summary. It belongs before `dropOldest` in the list. Throws `bad-config` for options that are not allowed.
  *
  * @example
- * const strategies = [createSummarizeHistory({ maxTokens: 3_000 }), ...defaultStrategies];
+ * const strategies = [offloadResults(), summarizeHistory({ maxTokens: 3_000 }), dropOldest({ reach: 'everything' }), clipNewest()];
  */
-export function createSummarizeHistory({ maxTokens = defaultMaxTokens }: SummaryOptions = {}): Strategy {
+export function summarizeHistory(options: SummaryOptions = {}): Strategy {
+  checkSettings(summaryCheck, options, 'summarizeHistory');
+  const { maxTokens = defaultMaxTokens, isWrittenAhead = false } = options;
   return {
     name: 'summarize-history',
     reach: 'history',
+    summary: { maxTokens, isWrittenAhead },
     propose: (view) => propose(view, maxTokens),
   };
 }

@@ -164,7 +164,7 @@ export type Correction = {
 export type CountReport = { readonly counted: number; readonly reported: number };
 
 /** Limits of a correction, as factors of the count. */
-type CorrectionBounds = { readonly min: number; readonly max: number };
+export type CorrectionBounds = { readonly min: number; readonly max: number };
 
 export type CorrectionEvidence = {
   readonly bounds: CorrectionBounds;

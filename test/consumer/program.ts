@@ -1,5 +1,13 @@
 /** A program that uses each entry point of the published package. consumer.laws.test.ts compiles it as users do; it is never run. */
-import { createLeporello, LeporelloError, type Prepared, type Store, type Strategy } from 'leporello';
+import {
+  createLeporello,
+  LeporelloError,
+  messageCount,
+  mustFit,
+  type Prepared,
+  type Store,
+  type Strategy,
+} from 'leporello';
 import { anthropicMessages } from 'leporello/codecs/anthropic-messages';
 import { geminiFor } from 'leporello/codecs/gemini';
 import { openaiChat } from 'leporello/codecs/openai-chat';
@@ -7,7 +15,7 @@ import { openaiResponses } from 'leporello/codecs/openai-responses';
 
 const leporello = createLeporello({
   models: { 'gpt-4o': { windowTokens: 8_000 } },
-  triggers: { messageCount: { targetMessages: 4 } },
+  triggers: [mustFit(), messageCount({ targetMessages: 4 })],
 });
 const codecs = [
   openaiChat,

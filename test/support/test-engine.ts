@@ -31,7 +31,7 @@ export function testEngine(
     keptReplies: createKeptReplies({ encryptedStore }),
     digest: sha256,
     triggers: defaultTriggers(triggerOptions),
-    strategies: defaultStrategies,
+    strategies: defaultStrategies(),
     counterFor: (model) => loadTokenCounter(model),
     windowFor: () => Promise.resolve({ tokens: window, holdsReply: true }),
     // Most tests compare bodies, and set `always` if each of them should offer the tool.

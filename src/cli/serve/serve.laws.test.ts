@@ -207,7 +207,7 @@ describe('leporello serve', () => {
   it('waits for no summary when it is stopped', async () => {
     const settings = [
       'summaries={"kind":"model","deadlineMs":3600000}',
-      'triggers.tokenBudget={"trigger":4000,"target":1000,"buffer":1}',
+      'triggers.tokenBudget={"triggerTokens":4000,"targetTokens":1000,"bufferTokens":1}',
     ];
     const script: Script = ({ body }) =>
       JSON.stringify(body).includes('You write down') ? { type: 'hang' } : hello;

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
-import { defaultStrategies, strategiesFor } from '../../strategies/default-strategies.ts';
+import { defaultStrategies } from '../../strategies/default-strategies.ts';
 import type { Strategy } from '../../strategies/strategy.ts';
 import { view } from '../../../test/support/codec-suite/views.ts';
 import { messagesRefusal } from '../../../test/support/fake-provider/messages-rules.ts';
@@ -213,11 +213,11 @@ function requestsOf(messages: readonly JsonObject[]): readonly (readonly JsonObj
 
 const each: readonly (readonly [name: string, strategies: readonly Strategy[]])[] = [
   // No list is among these results.
-  ...defaultStrategies
+  ...defaultStrategies()
     .filter(({ reach }) => reach !== 'newest')
     .map((strategy) => [strategy.name, [strategy]] as const),
-  ['all of them', defaultStrategies],
-  ['all of them, with summaries', strategiesFor({ summaries: { kind: 'extractive' } })],
+  ['all of them', defaultStrategies()],
+  ['all of them, with summaries', defaultStrategies({ summaries: { kind: 'extractive' } })],
 ];
 
 describe('a fold of a conversation with system messages', () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Conversation } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import { dropFailedCalls, dropOldest } from '../../strategies/drop-messages.ts';
+import type { Strategy } from '../../strategies/strategy.ts';
 import { requests } from '../../../test/support/codec-suite/arbitrary.ts';
 import { bytes } from '../../../test/support/codec-suite/openai-responses/bodies.ts';
 import { responsesFixture } from '../../../test/support/codec-suite/openai-responses/fixture.ts';
@@ -223,7 +224,7 @@ describe('rules that hold', () => {
 });
 
 describe('strategies on items', () => {
-  const folded = (conversation: Conversation, strategy: typeof dropOldest, amount = 1_000_000) => {
+  const folded = (conversation: Conversation, strategy: Strategy, amount = 1_000_000) => {
     const mayEdit = (edit: Edit) => rules.mayEdit(conversation, edit);
     return strategy.propose(foldView(conversation, { mayEdit, excess: { unit: 'tokens', amount } }));
   };
@@ -232,7 +233,7 @@ describe('strategies on items', () => {
     fc.assert(
       fc.property(requests(), fc.nat(400), (request, amount) => {
         const conversation = view(openaiResponses, responsesFixture.body(request));
-        const completed = rules.complete(conversation, folded(conversation, dropOldest, amount));
+        const completed = rules.complete(conversation, folded(conversation, dropOldest(), amount));
         expect(completed.status).toBe('ok');
         if (completed.status === 'ok') expect(brokenBy(conversation, completed.edits)).toEqual([]);
       }),
@@ -245,7 +246,7 @@ describe('strategies on items', () => {
     const both = [thought, call('2', 'nope'), call('3'), output('2', 'unknown tool: nope'), output('3')];
     const tools = [{ type: 'function', name: 'run' }];
     const conversation = view(openaiResponses, bytes({ tools, input: [user, ...failed, ...both, user] }));
-    const edits = folded(conversation, dropFailedCalls);
+    const edits = folded(conversation, dropFailedCalls());
     expect(edits.map((edit) => edit.kind === 'drop-part' && edit.message)).toEqual([2, 3]);
     const completed = rules.complete(conversation, edits);
     const after = view(
