@@ -18,8 +18,8 @@ import { openaiResponses } from './openai-responses/index.ts';
 const gemini = geminiFor({ model: 'gemini-3-pro-preview', streaming: true });
 
 /**
- * A letter for each message: System, User, Assistant, Tool results. Under it what the format lets a fold remove: x all of it, t
- * only its texts, a point nothing. The engine also keeps the newest content. Then the tools, to which read_memory is added.
+ * `messages` has a letter for each message: System, User, Assistant, Tool results. `mayTake` says which part of each the format lets a fold
+ * remove: x all of it, t only its texts, a point nothing. The engine also keeps the newest content. `tools` are the client's own.
  */
 type Row = readonly [client: string, messages: string, mayTake: string, tools: string];
 

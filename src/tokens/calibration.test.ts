@@ -67,7 +67,7 @@ describe('a known conversation', () => {
       const { correct } = calibration.correctionFor(model, 'a');
       return Math.round((correct(one.counted + 10_000) - correct(one.counted)) / 10) / 1_000;
     });
-    // The root of 1.2 is the level of the model; 10,000 tokens of that, and as many of the model's own growth, weigh against the growth.
+    // The model's level (the root of 1.2) weighs 10,000 tokens against its growth, and its slope as many against the conversation's growth.
     expect(slopes).toEqual([1.095, 1.324, 1.366, 1.388, 1.396]);
   });
 

@@ -50,7 +50,7 @@ describe('correctionFrom', () => {
     expect([24_000, 26_000, 200_000, 12_000].map((reported) => wild(reported).correct(23_000))).toEqual([
       25_000, 27_000, 27_500, 22_500,
     ]);
-    // The next report is the newest, and the wild one is no longer the middle of anything.
+    // Now the next report is the newest, and the outlier is no longer a median.
     const next = { counted: 23_000, reported: 25_000 };
     const wildest = { counted: 22_000, reported: 200_000 };
     expect(correctionOf({ reports: [later, wildest, next] }).correct(24_000)).toBe(26_000);
@@ -65,7 +65,7 @@ describe('correctionFrom', () => {
     expect(
       [2, 3].map((known) => correctionOf({ reports: reports.slice(0, known) }).correct(103_000)),
     ).toEqual(
-      // After the first of them it is held within a tenth of the middle: of level, of old line and of new line.
+      // After the first of them it stays within a tenth of the median of the level, the old line and the new line.
       [92_700, 83_000],
     );
   });
@@ -116,7 +116,7 @@ describe('correctionFrom', () => {
         const correction = correctionFrom(known);
         const fits = correction.countFor(tokens);
         expect(correction.correct(fits + 1)).toBeGreaterThan(tokens);
-        // Something unseen may be larger by itself than what is to be kept.
+        // The unseen part alone may be larger than the tokens that should fit.
         if (fits > 0) expect(correction.correct(fits)).toBeLessThanOrEqual(tokens);
       }),
     );

@@ -14,7 +14,7 @@ const characters: TokenCounter = {
 
 const encoder = new TextEncoder();
 
-/** A conversation of blocks; each is its bytes and, by the substrings they stand on, its parts. */
+/** Makes a conversation of blocks. Each has its bytes, and parts that are found by their substrings. */
 function conversationOf(
   blocks: readonly {
     readonly json: string;

@@ -29,8 +29,8 @@ const texts: readonly string[] = [
 ];
 
 /**
- * Characters that became letters, marks or numbers with Unicode 17. The tables of the official tokenizer are of 16, those of an engine
- * may be newer, and then it splits beside these where the other does not.
+ * Characters that became letters, marks or numbers with Unicode 17. The tables of the official tokenizer are of 16. Those of an engine
+ * may be newer; then it splits next to these characters and the tokenizer does not.
  */
 const newerThanItsTables = new RegExp(
   `[${(

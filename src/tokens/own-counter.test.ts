@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { completeCounter, type CountText, type OwnCounter } from './own-counter.ts';
 import type { TokenCounter } from './token-counter.ts';
 
-/** A tenth of the characters, so that it is told from every counter below. */
+/** Counts a tenth of the characters, so that it differs from every counter below. */
 const estimate: TokenCounter = {
   name: 'tenths',
   exact: true,

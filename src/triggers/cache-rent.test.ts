@@ -78,7 +78,7 @@ describe('cache-rent', () => {
   });
 
   it('adds the price of rewriting everything ahead when the fold brings the recall tool', () => {
-    // Behind 23,000, and 1.15 x 20,000 ahead; what goes is written no more.
+    // 23,000 for the content behind, and 1.15 x 20,000 for the content ahead. Removed content is not written again.
     const late = (requests: number) => {
       const { economy, ...rest } = state(cached, dead(5, 10_000, requests, 30_000));
       return trigger.demand({ ...rest, economy: { ...economy!, bringsTool: true } });
