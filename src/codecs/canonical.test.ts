@@ -6,12 +6,12 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const moving = new Set(['mark']);
 
-/** The canonical text of a message. */
+/** Returns the canonical text of a message, with its pieces joined as `canonicalDigest` joins them. */
 function said(message: string): string {
   const bytes = encoder.encode(message);
   return memberPieces(bytes, scanObject(bytes, 0).members, moving)
     .map((piece) => decoder.decode(piece))
-    .join('');
+    .join('\n');
 }
 
 describe('what a message says', () => {

@@ -3,9 +3,10 @@
  * `"cache_control":{"type":"ephemeral","ttl":"1h"}`; servers of Chat Completions that pass requests on to its models take these
  * marks too. Chat Completions and Responses have fields.
  */
-import { type Member, isRecord, parseSpan, scanArray, scanObject } from '../conversation/json-scan.ts';
+import { type Member, isRecord, parseSpan, scanObject } from '../conversation/json-scan.ts';
 import type { Block, Span } from '../conversation/conversation.ts';
-import { startsWith } from './read-body.ts';
+import { inSteps } from './pausable-reading.ts';
+import { elementsAt, startsWith } from './read-body.ts';
 
 export const markKey = 'cache_control';
 
@@ -36,8 +37,13 @@ export function blocksMarkedForMs(bytes: Uint8Array, value: Span, inside = 1): n
   if (startsWith(bytes, value, '{'))
     return markedForMs(bytes, scanObject(bytes, value.start).members, inside);
   if (!startsWith(bytes, value, '[')) return undefined;
-  const blocks = scanArray(bytes, value.start).elements.filter((block) => startsWith(bytes, block, '{'));
-  return longestOf(blocks.map((block) => markedForMs(bytes, scanObject(bytes, block.start).members, inside)));
+  return longestOf(
+    inSteps(elementsAt(bytes, value), (block) =>
+      startsWith(bytes, block, '{')
+        ? markedForMs(bytes, scanObject(bytes, block.start).members, inside)
+        : undefined,
+    ),
+  );
 }
 
 /** Returns for how many milliseconds a mark keeps the prompt cached; undefined without a mark. */

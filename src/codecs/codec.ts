@@ -100,8 +100,6 @@ export type ReadContext = {
   readonly blocks: BlockMemo;
   /** When given, messages that a conversation repeats are not scanned again. */
   readonly seen?: SeenBodies | undefined;
-  /** Lets reading pause between two messages: see `ReadSlice`. Default: it never pauses. */
-  readonly slice?: ReadSlice | undefined;
 };
 
 /** The top-level members of a body by key. */
@@ -114,15 +112,6 @@ export type BodyFields = {
   /** The messages that are known from an earlier request. */
   readonly seen?: SeenList | undefined;
   get(key: string): Span | undefined;
-};
-
-/**
- * Cuts the reading of one body into slices. When `isOver` says so, `read` throws `ReadingPaused`; called again
- * with the same body and slice, it continues with the next message. `paused` holds its progress.
- */
-export type ReadSlice = {
-  readonly isOver: () => boolean;
-  paused?: { readonly fields: BodyFields; readonly messages: Message[] };
 };
 
 /** The memo of one block, by the digest of its bytes (bounded by the owner of the memo). */

@@ -3,7 +3,7 @@
  * a block's bytes. Only new bytes are parsed, in full, so a body that was read is known to be JSON.
  */
 import { LRUCache } from 'lru-cache';
-import type { BodyFields, Codec, ReadBlock, ReadContext, ReadSlice, SeenBodies, SeenList } from './codec.ts';
+import type { BodyFields, Codec, ReadBlock, ReadContext, SeenBodies, SeenList } from './codec.ts';
 import type { Block, Conversation, Message, Part, Span } from '../conversation/conversation.ts';
 import {
   type Member,
@@ -14,7 +14,17 @@ import {
   skipSpace,
 } from '../conversation/json-scan.ts';
 import type { Slices } from '../conversation/incremental.ts';
+import { joinedPieces } from '../conversation/incremental.ts';
 import { LeporelloError } from '../errors.ts';
+import { checkJson } from './check-json.ts';
+import {
+  ReadingPaused,
+  inSteps,
+  oneStep,
+  openReadSlice,
+  readAtOnce,
+  readPausably,
+} from './pausable-reading.ts';
 
 export type { BodyFields } from './codec.ts';
 
@@ -39,8 +49,7 @@ export function readFields<T>(
   read: (fields: BodyFields) => T,
 ): T {
   try {
-    const paused = reading.slice?.paused?.fields;
-    return read(paused?.body === body ? paused : scanFields(format, body, list, reading));
+    return read(oneStep(() => scanFields(format, body, list, reading)));
   } catch (cause) {
     if (!(cause instanceof ScanError)) throw cause;
     throw new LeporelloError('not-this-format', `The body is not a ${format} request: ${cause.message}.`, {
@@ -71,11 +80,8 @@ export function parseOtherFields(
   blocks: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> {
   const others = fields.members.filter((member) => !blocks.has(member.key));
-  return Object.fromEntries(others.map((member) => [member.key, parseSpan(fields.body, member.value)]));
+  return Object.fromEntries(inSteps(others, (member) => [member.key, parseSpan(fields.body, member.value)]));
 }
-
-/** Thrown by `read` when a slice is over: see `ReadSlice`. */
-export class ReadingPaused extends Error {}
 
 /** Returns the messages in order. */
 export function readMessages(
@@ -84,22 +90,18 @@ export function readMessages(
   readBlock: BlockReader,
 ): readonly Message[] {
   const of = `${fields.format}/messages`;
-  const { slice } = reading;
-  const paused = slice?.paused?.fields === fields ? slice.paused.messages : undefined;
-  const messages = paused ?? [...(fields.seen?.messages ?? [])];
-  const first = messages.length;
-  for (let index = first; index < fields.messages.length; index++) {
-    if (index > first && slice?.isOver()) {
-      slice.paused = { fields, messages };
-      throw new ReadingPaused();
-    }
-    const span = fields.messages[index]!;
+  const known = fields.seen?.messages ?? [];
+  const unknown = oneStep(() => fields.messages.slice(known.length));
+  const added = inSteps(unknown, (span, at): Message => {
     const { digest, block } = blockOf(fields, span, of, reading, readBlock);
     const { role, parts, canonical, markedForMs } = block;
-    messages.push({ span, digest, parts, index, role, canonical, markedForMs });
-  }
-  fields.seen?.keep(messages);
-  return messages;
+    return { span, digest, parts, index: known.length + at, role, canonical, markedForMs };
+  });
+  return oneStep(() => {
+    const messages = known.length > 0 ? [...known, ...added] : added;
+    fields.seen?.keep(messages);
+    return messages;
+  });
 }
 
 /** Reads a field other than the messages (system, tools) as a block; undefined when the body does not have it, or has null. */
@@ -111,20 +113,30 @@ export function readPreamble(
 ): Block | undefined {
   const span = fields.get(key);
   if (!span || (isNull(fields.body, span) && parseSpan(fields.body, span) === null)) return undefined;
-  const { digest, block } = blockOf(fields, span, `${fields.format}/${key}`, reading, readBlock);
+  const { digest, block } = oneStep(() =>
+    blockOf(fields, span, `${fields.format}/${key}`, reading, readBlock),
+  );
   return { span, digest, parts: block.parts, markedForMs: block.markedForMs };
 }
 
 function blockOf(fields: BodyFields, span: Span, of: string, reading: ReadContext, readBlock: BlockReader) {
   const bytes = fields.body.subarray(span.start, span.end);
-  const digest = reading.digest(bytes);
-  const known = reading.blocks.get(digest);
-  if (known?.of === of) return { digest, block: known };
-  parseSpan(bytes, { start: 0, end: bytes.length });
-  const block: ReadBlock = { ...readBlock(bytes, reading), of };
-  reading.blocks.set(digest, block);
-  return { digest, block };
+  const read = () => {
+    const { digest, known } = oneStep(() => {
+      const own = reading.digest(bytes);
+      return { digest: own, known: reading.blocks.get(own) };
+    });
+    if (known?.of === of) return { digest, block: known };
+    checkJson(bytes);
+    const block: ReadBlock = { ...readBlock(bytes, reading), of };
+    reading.blocks.set(digest, block);
+    return { digest, block };
+  };
+  return bytes.length < minPausableBytes ? readAtOnce(read) : read();
 }
+
+/** Bytes of the shortest block that is read in steps. */
+const minPausableBytes = 32_768;
 
 /** Returns members by key; undefined when a key occurs twice. */
 export function uniqueMembers(members: readonly Member[]): ReadonlyMap<string, Member> | undefined {
@@ -204,7 +216,13 @@ const [comma, open, close, contentStart, contentEnd, textStart] = [
 export function contentPieces(bytes: Uint8Array, content: Span, moving: ReadonlySet<string>): Pieces {
   if (isText(bytes, content)) return textPieces(bytes, content);
   if (bytes[content.start] !== '['.charCodeAt(0)) return [bytesAt(bytes, content)];
-  return scanArray(bytes, content.start).elements.flatMap((element) => blockPieces(bytes, element, moving));
+  // Pieces are joined as `canonicalDigest` joins them.
+  return inSteps(elementsAt(bytes, content), (element) => joinedPieces(blockPieces(bytes, element, moving)));
+}
+
+/** Returns the elements of a list, in one step. */
+export function elementsAt(bytes: Uint8Array, list: Span): readonly Span[] {
+  return oneStep(() => scanArray(bytes, list.start).elements);
 }
 
 /** Returns the members of an object in their order, with `content` cut into pieces. */
@@ -352,10 +370,10 @@ export async function readInSlices(
   slices: Slices | undefined,
 ): Promise<Conversation> {
   if (!slices) return codec.read(body, reading);
-  const slice: ReadSlice = { isOver: slices.isOver };
+  const slice = openReadSlice(slices.isOver);
   for (;;) {
     try {
-      return codec.read(body, { ...reading, slice });
+      return readPausably(slice, () => codec.read(body, reading));
     } catch (error) {
       if (!(error instanceof ReadingPaused)) throw error;
       await slices.pause();

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import type { ReadContext } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
-import { createSeenBodies, ReadingPaused } from './read-body.ts';
+import { ReadingPaused, openReadSlice, readPausably } from './pausable-reading.ts';
+import { createSeenBodies } from './read-body.ts';
 
 const encoder = new TextEncoder();
 
@@ -116,19 +117,15 @@ describe('bodies read before', () => {
     const paused = bodyOf([...start, 'one', ...long.slice(31, 50)]);
     const other = [...start, 'two', ...long.slice(31, 35)];
     openaiChat.read(bodyOf([...start, 'one', ...long.slice(31, 40)]), reading);
-    let isOver = true;
-    const slice = { isOver: () => isOver };
-    expect(() => openaiChat.read(paused, { ...reading, slice })).toThrow(ReadingPaused);
+    let left = 5;
+    const slice = openReadSlice(() => left-- === 0);
+    const readPaused = () => readPausably(slice, () => openaiChat.read(paused, reading));
+    expect(readPaused).toThrow(ReadingPaused);
     openaiChat.read(bodyOf(other), reading);
-    isOver = false;
-    for (const [body, context] of [
-      [paused, { ...reading, slice }],
-      [bodyOf([...other, 'more']), reading],
-      [paused, reading],
-    ] as const)
-      expect(openaiChat.read(body, context)).toEqual(
-        openaiChat.read(body, { digest: sha256, blocks: new Map() }),
-      );
+    const fresh = (body: Uint8Array) => openaiChat.read(body, { digest: sha256, blocks: new Map() });
+    expect(readPaused()).toEqual(fresh(paused));
+    for (const body of [bodyOf([...other, 'more']), paused])
+      expect(openaiChat.read(body, reading)).toEqual(fresh(body));
   });
 
   it('keep their message objects, as received and as sent, while both grow', () => {

@@ -63,7 +63,19 @@ function rememberAt<T>(
  * move. `pieces` are the bytes that the codec found significant, in order.
  */
 export function canonicalDigest(role: string, pieces: readonly Uint8Array[], digest: Digest): string {
-  return digest(concatBytes([encoder.encode(role), ...pieces.flatMap((piece) => [lineEnd, piece])]));
+  return digest(joinedPieces([encoder.encode(role), ...pieces]));
+}
+
+/** Joins pieces by line ends. */
+export function joinedPieces(pieces: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length + 1, -1));
+  let at = 0;
+  for (const piece of pieces) {
+    if (at > 0) joined.set(lineEnd, at++);
+    joined.set(piece, at);
+    at += piece.length;
+  }
+  return joined;
 }
 
 /** Returns the bytes of an object's members in order, without the ignored keys. */

@@ -132,7 +132,7 @@ function decodeKey(bytes: Uint8Array, span: Span): string {
 }
 
 /** Returns the position after the value that starts at `at`. Linear, without recursion, whatever the depth. */
-function skipValue(bytes: Uint8Array, at: number): number {
+export function skipValue(bytes: Uint8Array, at: number): number {
   const first = bytes[at];
   if (first === QUOTE) return skipString(bytes, at);
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipContainer(bytes, at);

@@ -24,6 +24,7 @@ import { canonicalDigest } from '../../conversation/incremental.ts';
 import {
   type LastMembers,
   contentPieces,
+  elementsAt,
   isNull,
   keptWithStep,
   lastMembers,
@@ -56,6 +57,7 @@ import {
   type RecallTool,
   memoized,
 } from '../codec.ts';
+import { inSteps, oneStep } from '../pausable-reading.ts';
 import { loadsTools } from '../what-stays.ts';
 import { type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';
 import { jsonList, stringIn, withMembers, elementsOf } from '../event-json.ts';
@@ -92,7 +94,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
 }
 
 function parseMessage(bytes: Uint8Array, reading: ReadContext): ReadBlock {
-  const { members } = scanObject(bytes, 0);
+  const { members } = oneStep(() => scanObject(bytes, 0));
   const canonical = (role: Role) =>
     canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
   const { byKey, repeats } = lastMembers(members);
@@ -114,7 +116,7 @@ function parseMessage(bytes: Uint8Array, reading: ReadContext): ReadBlock {
 function parseContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
   if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
-  return scanArray(bytes, content.start).elements.map((span): Part => {
+  return inSteps(elementsAt(bytes, content), (span): Part => {
     const { byKey, repeats } = blockMembers(bytes, span);
     const part = parseBlock(bytes, span, byKey);
     return repeats ? { ...part, stays: 'step' } : part;
@@ -186,16 +188,21 @@ function parseResult(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, M
   const texts: Span[] = [];
   const media: Media[] = [];
   let stays: Stays | undefined;
-  for (const item of scanArray(bytes, content.start).elements) {
-    const { byKey: itemKeys, repeats } = blockMembers(bytes, item);
-    const kind = stringAt(bytes, itemKeys.get('type')) ?? 'unknown';
-    const text = textMember(bytes, itemKeys.get('text'));
-    if (repeats) stays = 'step';
-    else if (kind === 'tool_reference') stays ??= 'pair';
-    if (kind === 'text' && text) texts.push(text);
-    else media.push(parseMedia(bytes, item, kind, itemKeys));
+  const items = inSteps(elementsAt(bytes, content), (item) => parseResultItem(bytes, item));
+  for (const item of items) {
+    if (item.stays === 'step' || stays === undefined) stays = item.stays ?? stays;
+    if (item.text) texts.push(item.text);
+    else media.push(item.media);
   }
   return { ...result, texts, media, ...(stays && { stays }) };
+}
+
+function parseResultItem(bytes: Uint8Array, span: Span) {
+  const { byKey, repeats } = blockMembers(bytes, span);
+  const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
+  const text = textMember(bytes, byKey.get('text'));
+  const stays: Stays | undefined = repeats ? 'step' : kind === 'tool_reference' ? 'pair' : undefined;
+  return kind === 'text' && text ? { text, stays } : { media: parseMedia(bytes, span, kind, byKey), stays };
 }
 
 function parseMedia(bytes: Uint8Array, span: Span, kind: string, byKey: ReadonlyMap<string, Member>): Media {
@@ -218,7 +225,7 @@ const letterT = 't'.charCodeAt(0);
 
 function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
-  const parts = scanArray(bytes, 0).elements.map((span): Part => {
+  const parts = inSteps(elementsAt(bytes, { start: 0, end: bytes.length }), (span): Part => {
     const { byKey } = blockMembers(bytes, span);
     const deferred = byKey.get('defer_loading')?.value;
     return {

@@ -32,6 +32,7 @@ import type {
   RecallTool,
 } from '../codec.ts';
 import {
+  elementsAt,
   type BodyFields,
   keptWithStep,
   parseOtherFields,
@@ -42,6 +43,7 @@ import {
   stringAt,
   toolNamesOf,
 } from '../read-body.ts';
+import { inSteps, oneStep } from '../pausable-reading.ts';
 import {
   byName,
   namedMembers,
@@ -131,7 +133,7 @@ function blocksOf(
 }
 
 function parseContent(bytes: Uint8Array, reading: ReadContext): ReadBlock {
-  const { members } = scanObject(bytes, 0);
+  const { members } = oneStep(() => scanObject(bytes, 0));
   const canonical = (role: Role) =>
     canonicalDigest(role, [significantBytes(bytes, members, nothing)], reading.digest);
   const { named, repeats } = byName(bytes, members);
@@ -140,7 +142,7 @@ function parseContent(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const spoken = said === '' ? 'user' : (said ?? 'unknown');
   const role = Object.hasOwn(roles, spoken) ? roles[spoken] : undefined;
   if (!role) throw new ScanError('a content has no known role');
-  const read = partSpans(bytes, named.get('parts')?.value).map((span) => parsePart(bytes, span));
+  const read = inSteps(partSpans(bytes, named.get('parts')?.value), (span) => parsePart(bytes, span));
   const parts = repeats ? keptWithStep(read, { start: 0, end: bytes.length }) : read;
   const onlyResults =
     role === 'user' && parts.length > 0 && parts.every((part) => part.type === 'tool-result');
@@ -152,7 +154,7 @@ function partSpans(bytes: Uint8Array, parts: Span | undefined): readonly Span[] 
   if (!parts) return [];
   if (startsWith(bytes, parts, '{')) return [parts];
   if (!startsWith(bytes, parts, '[')) throw new ScanError('parts are neither a list nor a part');
-  return scanArray(bytes, parts.start).elements;
+  return elementsAt(bytes, parts);
 }
 
 function parseSystem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
@@ -163,7 +165,7 @@ function parseSystem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!startsWith(bytes, whole, '{'))
     throw new ScanError('the system instruction is neither a content nor a string');
   const named = namedMembers(bytes, whole);
-  const parts = partSpans(bytes, named?.get('parts')?.value).map((span) => parsePart(bytes, span));
+  const parts = inSteps(partSpans(bytes, named?.get('parts')?.value), (span) => parsePart(bytes, span));
   return { role: 'system', parts, canonical };
 }
 
@@ -184,7 +186,7 @@ function parseTool(bytes: Uint8Array, entry: Span): readonly Part[] {
   return [...named].flatMap(([name, { span, value }]): readonly Part[] => {
     if (name !== 'functionDeclarations' || !startsWith(bytes, value, '['))
       return [{ type: 'tool-definition', span, name: undefined }];
-    return scanArray(bytes, value.start).elements.map((declared) => {
+    return inSteps(elementsAt(bytes, value), (declared) => {
       const member = namedMembers(bytes, declared)?.get('name');
       return { type: 'tool-definition', span: declared, name: stringAt(bytes, member) };
     });

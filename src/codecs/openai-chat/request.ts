@@ -23,6 +23,7 @@ import {
 import { canonicalDigest } from '../../conversation/incremental.ts';
 import {
   type LastMembers,
+  elementsAt,
   isNull,
   keptWithStep,
   lastMembers,
@@ -46,6 +47,7 @@ import {
   retentionMs,
   writesLong,
 } from '../client-marks.ts';
+import { inSteps, oneStep } from '../pausable-reading.ts';
 import {
   type ReadBlock,
   type ReadContext,
@@ -101,7 +103,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
 }
 
 function parseMessage(bytes: Uint8Array, reading: ReadContext): ReadBlock {
-  const { members } = scanObject(bytes, 0);
+  const { members } = oneStep(() => scanObject(bytes, 0));
   const canonical = (role: Role) =>
     canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
   const { byKey, repeats } = lastMembers(members);
@@ -127,7 +129,7 @@ function parseParts(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>): read
     }),
     ...(content ? parseContent(bytes, content) : []),
     ...(calls && startsWith(bytes, calls, '[')
-      ? scanArray(bytes, calls.start).elements.map((span) => parseCall(bytes, span))
+      ? inSteps(elementsAt(bytes, calls), (span) => parseCall(bytes, span))
       : []),
     ...parseFunctionCall(bytes, byKey.get('function_call')?.value),
     ...carried.flatMap((kind): readonly Part[] => {
@@ -165,7 +167,7 @@ function parseContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (isNull(bytes, content)) return [];
   if (!startsWith(bytes, content, '['))
     throw new ScanError('content is neither a string nor an array nor null');
-  return scanArray(bytes, content.start).elements.map((span): Part => {
+  return inSteps(elementsAt(bytes, content), (span): Part => {
     const { kind, text, media, stays } = parseItem(bytes, span);
     const kept = stays && { stays };
     if (text) return { type: 'text', span, texts: [text], ...kept };
@@ -240,7 +242,7 @@ function parseResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, said
   if (!content) return { ...result, texts: [], media: [] };
   if (startsWith(bytes, content, '"')) return { ...result, texts: [content], media: [] };
   if (!startsWith(bytes, content, '[')) return { ...result, texts: [], media: [] };
-  const items = scanArray(bytes, content.start).elements.map((span) => ({
+  const items = inSteps(elementsAt(bytes, content), (span) => ({
     span,
     ...parseItem(bytes, span),
   }));
@@ -257,7 +259,7 @@ function parseResult(bytes: Uint8Array, byKey: ReadonlyMap<string, Member>, said
 
 function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
-  const parts = scanArray(bytes, 0).elements.map((span): Part => {
+  const parts = inSteps(elementsAt(bytes, { start: 0, end: bytes.length }), (span): Part => {
     const { byKey } = membersAt(bytes, span);
     const inner = membersAt(bytes, byKey.get('function')?.value ?? byKey.get('custom')?.value);
     return { type: 'tool-definition', span, name: stringAt(bytes, inner.byKey.get('name')) };
@@ -273,7 +275,7 @@ function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
 /** Reads the definitions of the legacy function form: they have a list of their own, without a wrapper. */
 function parseFunctions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'functions' is not an array");
-  const parts = scanArray(bytes, 0).elements.map((span): Part => {
+  const parts = inSteps(elementsAt(bytes, { start: 0, end: bytes.length }), (span): Part => {
     const { byKey } = membersAt(bytes, span);
     return { type: 'tool-definition', span, name: stringAt(bytes, byKey.get('name')) };
   });

@@ -13,12 +13,21 @@ import {
 } from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/incremental.ts';
 import type { ReadBlock, ReadContext } from '../codec.ts';
-import { keptWithStep, isNull, lastMembers, startsWith, stringAt, textMember } from '../read-body.ts';
+import { inSteps, oneStep } from '../pausable-reading.ts';
+import {
+  elementsAt,
+  keptWithStep,
+  isNull,
+  lastMembers,
+  startsWith,
+  stringAt,
+  textMember,
+} from '../read-body.ts';
 
 type ItemMembers = ReadonlyMap<string, Member>;
 
 export function parseItem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
-  const { members } = scanObject(bytes, 0);
+  const { members } = oneStep(() => scanObject(bytes, 0));
   const { byKey, repeats } = lastMembers(members);
   const { role, parts: read } = readItem(bytes, byKey);
   const parts = repeats ? keptWithStep(read, whole(bytes)) : read;
@@ -177,7 +186,7 @@ function itemPieces(bytes: Uint8Array, members: readonly Member[], role: Role): 
 function contentPieces(bytes: Uint8Array, content: Span, plain: string): readonly Uint8Array[] {
   if (isText(bytes, content)) return [textPiece(bytes, content)];
   if (!startsWith(bytes, content, '[')) return [bytes.subarray(content.start, content.end)];
-  return scanArray(bytes, content.start).elements.map((element) => partPiece(bytes, element, plain));
+  return inSteps(elementsAt(bytes, content), (element) => partPiece(bytes, element, plain));
 }
 
 function partPiece(bytes: Uint8Array, span: Span, plain: string): Uint8Array {
@@ -209,7 +218,7 @@ function isText(bytes: Uint8Array, span: Span): boolean {
 function parseContent(bytes: Uint8Array, content: Span): readonly Part[] {
   if (startsWith(bytes, content, '"')) return [{ type: 'text', span: content, texts: [content] }];
   if (!startsWith(bytes, content, '[')) throw new ScanError('content is neither a string nor an array');
-  return scanArray(bytes, content.start).elements.map((span): Part => {
+  return inSteps(elementsAt(bytes, content), (span): Part => {
     const { kind, text, media, stays } = parseElement(bytes, span);
     const kept = stays && { stays };
     if (text) return { type: 'text', span, texts: [text], ...kept };
@@ -229,8 +238,8 @@ function parseOutput(
   if (startsWith(bytes, output, '"')) return { texts: [output], media: [], stays: undefined };
   const isList = startsWith(bytes, output, '[');
   if (!isList && !startsWith(bytes, output, '{')) return { texts: [], media: [], stays: undefined };
-  const elements = isList ? scanArray(bytes, output.start).elements : [output];
-  const items = elements.map((span) => ({ span, ...parseElement(bytes, span) }));
+  const elements = isList ? elementsAt(bytes, output) : [output];
+  const items = inSteps(elements, (span) => ({ span, ...parseElement(bytes, span) }));
   return {
     texts: items.flatMap(({ text, printed }) => text ?? printed),
     media: items.flatMap(({ span, text, media, printed }) =>

@@ -34,12 +34,12 @@ import {
   memoized,
 } from '../codec.ts';
 import {
+  elementsAt,
   type BodyFields,
   type BlockReader,
   parseOtherFields,
   readFields,
   readMessages,
-  ReadingPaused,
   readPreamble,
   startsWith,
   stringAt,
@@ -47,6 +47,7 @@ import {
   uniqueMembers,
   unremembered,
 } from '../read-body.ts';
+import { ReadingPaused, inSteps } from '../pausable-reading.ts';
 import { parseItem } from './read-items.ts';
 import { continuesElsewhere, itemText } from './structure.ts';
 import type { Edit } from '../../conversation/edit.ts';
@@ -166,7 +167,7 @@ function parseInstructions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
 
 function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!startsWith(bytes, { start: 0, end: 1 }, '[')) throw new ScanError("'tools' is not an array");
-  const parts = scanArray(bytes, 0).elements.map((span): Part => {
+  const parts = inSteps(elementsAt(bytes, { start: 0, end: bytes.length }), (span): Part => {
     const [name, ...more] = namesOf(bytes, span);
     return { type: 'tool-definition', span, name: more.length === 0 ? name : undefined };
   });
@@ -184,7 +185,7 @@ function namesInside(body: Uint8Array, item: Span): readonly string[] {
 /** Returns the names that a model may call, from a list of tools. */
 function namesIn(bytes: Uint8Array, list: Span): readonly string[] {
   if (!startsWith(bytes, list, '[')) return [];
-  return scanArray(bytes, list.start).elements.flatMap((tool) => namesOf(bytes, tool));
+  return inSteps(elementsAt(bytes, list), (tool) => namesOf(bytes, tool)).flat();
 }
 
 /** Returns the names of a tool. Built-in tools have none; a namespace has those of the tools in it. */
