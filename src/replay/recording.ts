@@ -15,7 +15,7 @@ export interface ReplayFormat {
   readonly codec: Codec;
   /** Returns a model turn with these calls and no text, as responses of this format contain it. */
   turn(calls: readonly ToolCall[]): Uint8Array;
-  /** Returns the response turn that these messages of the model came from; undefined if it is unknown. */
+  /** Returns the response turn that these messages of the model are from; undefined if it is unknown. */
   turnOf(messages: readonly Uint8Array[]): Uint8Array | undefined;
 }
 

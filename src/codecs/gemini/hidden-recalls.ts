@@ -42,7 +42,7 @@ function isCall(part: Part): part is Part & { readonly type: 'tool-call' } {
 }
 
 /**
- * Adds the client's ids to calls that came from the provider without one: some clients make up ids, and their responses name
+ * Adds the client's ids to calls that the provider sent without one: some clients make up ids, and their responses name
  * these. The client's calls are in the order of the ids.
  */
 function withIds({ turn, answers }: RecallRound, ids: readonly (string | undefined)[]): Uint8Array {

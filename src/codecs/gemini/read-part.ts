@@ -131,7 +131,7 @@ function saysError(bytes: Uint8Array, response: Span | undefined): boolean {
   return (error !== undefined && !isEmpty) || isTrue(bytes, named?.get('isError'));
 }
 
-/** Images and files that came with a result. */
+/** Images and files of a result. */
 function partsOfResult(bytes: Uint8Array, parts: Span | undefined): readonly Media[] {
   if (!parts || !startsWith(bytes, parts, '[')) return [];
   return scanArray(bytes, parts.start).elements.map((span) =>

@@ -56,7 +56,7 @@ type ChatRound = {
   failed: boolean;
 };
 
-/** A delta with its call fragments, as they came and as the client sees them. */
+/** A delta with its call fragments, as received and as the client sees them. */
 type DeltaCalls = {
   readonly delta: JsonRecord;
   readonly fragments: readonly JsonRecord[];

@@ -32,7 +32,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
   return replyFrom({ turn: memberBytes(body, 'output')!, response, recallTool });
 }
 
-/** Makes a reply from a list of output items. `response` is the object they came in; streams have it without the items. */
+/** Makes a reply from a list of output items. `response` is the object that contained them; streams have it without the items. */
 export function replyFrom(given: {
   readonly turn: Uint8Array;
   readonly response: unknown;
