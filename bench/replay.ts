@@ -20,8 +20,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { engineChoice } from '../src/cli/replay/replay.ts';
-import { figuresTable } from '../src/cli/replay/figures-table.ts';
-import { htmlReport } from '../src/cli/replay/html-report.ts';
+import { figuresTable, htmlReport } from '../src/cli/replay/reports.ts';
 import { pricesIn, priceTables, writtenForAnHour } from '../src/cli/replay/conversation-body.ts';
 import { figuresOf, type PriceTables, type SourceFigures } from '../src/replay/figures.ts';
 import type { Played } from '../src/replay/replay.ts';

@@ -1,4 +1,4 @@
-/** Turns JSON tables back into JSON text without white space. It follows the description in json-table.ts, not the code. */
+/** Turns JSON tables back into JSON text without white space. It follows the description in json.ts, not the code. */
 
 type Column = { readonly key: string; readonly columns: readonly Column[] | undefined };
 

@@ -4,7 +4,7 @@
  */
 import { openTrajectory } from '../../src/index.ts';
 import { loadTokenCounter } from '../../src/tokens/load-counter.ts';
-import type { HierarchyOptions } from '../../src/trajectory/plan.ts';
+import type { HierarchyOptions } from '../../src/trajectory/fold.ts';
 import { candidatesOf, holds } from '../../src/replay/needs.ts';
 import type { RunSubgoal } from './agent.ts';
 

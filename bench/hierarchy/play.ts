@@ -1,7 +1,7 @@
 /** Plays a run into a trajectory turn by turn, and measures the contexts that an agent would have sent and the time it would have waited. */
 import { openTrajectory } from '../../src/index.ts';
 import { loadTokenCounter } from '../../src/tokens/load-counter.ts';
-import type { HierarchyOptions } from '../../src/trajectory/plan.ts';
+import type { HierarchyOptions } from '../../src/trajectory/fold.ts';
 import type { RunSubgoal } from './agent.ts';
 
 export type Row = {

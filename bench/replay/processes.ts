@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { ConversationRecord } from '../../src/cli/replay/conversation-body.ts';
-import { createProgress } from '../../src/cli/replay/figures-table.ts';
+import { createProgress } from '../../src/cli/replay/reports.ts';
 import type { Played } from '../../src/replay/replay.ts';
 import type { BenchOptions } from './policies.ts';
 import type { Task } from './process.ts';

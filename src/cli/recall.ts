@@ -6,7 +6,7 @@ import { redisStore } from '../store/redis/redis.ts';
 import { givenSecret, loadSecret } from '../store/secret.ts';
 import { sqliteStore } from '../store/sqlite/sqlite.ts';
 import { countLines, locate, parseRange, readOriginal } from '../recall/read-original.ts';
-import { findPassages } from '../recall/passages.ts';
+import { findPassages } from '../recall/search.ts';
 import { resolveRecall } from '../recall/tool.ts';
 import { selectPath } from '../recall/json-path.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';

@@ -15,12 +15,11 @@ import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import type { Prepared } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import { peekBody, peekBytes } from './http/body.ts';
-import type { UpstreamResponse } from './http/http.ts';
-import { splitEvents } from './http/sse.ts';
+import { type UpstreamResponse, splitEvents } from './http/http.ts';
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
 import { answerRecall } from '../library/leporello.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
-import { addedUsage, noUsage } from '../receipts/usage.ts';
+import { addedUsage, noUsage } from '../receipts/prices.ts';
 
 /** A model call with everything needed to continue it. */
 export type Exchange = ContinuationDeps & {

@@ -14,7 +14,7 @@ import {
   lengthOf,
   type JsonSpan,
   spellPath,
-} from './json-text.ts';
+} from './read-original.ts';
 
 type ParsedPath =
   | { readonly status: 'ok'; readonly steps: readonly PathStep[] }

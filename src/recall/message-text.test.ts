@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRecall } from './tool.ts';
-import { documentSpan } from './json-text.ts';
-import { messageText } from './read-original.ts';
+import { documentSpan, messageText } from './read-original.ts';
 
 const code = 'func main() {\n\tfmt.Println("hello")\n}\n'.repeat(3);
 const call = {

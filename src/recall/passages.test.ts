@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findPassages, windowsOf } from './passages.ts';
+import { findPassages, windowsOf } from './search.ts';
 import { queryTerms, spellingsOf } from '../arrival/items/query-terms.ts';
 
 const everything = (text: string) => ({ start: 0, end: text.length });

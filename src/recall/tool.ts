@@ -19,7 +19,7 @@ import {
   spellRange,
   unitOf,
 } from './read-original.ts';
-import { type Searched, searchPage } from './search-page.ts';
+import { type Searched, searchPage } from './search.ts';
 
 const usualName = 'read_memory';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type BilledRequest, earlierRequestOf, type Difference, baselineUsageOf } from './baseline-cost.ts';
+import { type BilledRequest, earlierRequestOf, type Difference, baselineUsageOf } from './cost.ts';
 
 /** A counter that counts twice as much as the provider, without correction. */
 const difference: Difference = {

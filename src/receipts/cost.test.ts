@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { computeMoney } from './cost.ts';
 import {
   type BilledRequest,
-  earlierRequestOf,
   type Difference,
   type EarlierRequest,
-} from './baseline-cost.ts';
-import type { Usage } from './usage.ts';
+  computeMoney,
+  earlierRequestOf,
+} from './cost.ts';
+import type { Usage } from './prices.ts';
 
 /** A thousand tokens cost a cent; a tenth of it from the cache, a quarter more into the cache, five cents as output. */
 const priceOf = () => ({ input: 10, cacheRead: 1, cacheWrite: 12.5, cacheWriteLong: 20, output: 50 });

@@ -1,10 +1,9 @@
 /**
  * Computes what a request cost, and estimates what it would have cost without Leporello. The paid cost follows from the tokens that the
- * provider reported and the price list; the rest is an estimate (see baseline-cost.ts). Pure.
+ * provider reported and the price list; the rest is an estimate. Pure.
  */
-import { baselinePromptOf, baselineUsageOf, type BilledRequest } from './baseline-cost.ts';
-import type { Price } from './prices.ts';
-import type { Usage } from './usage.ts';
+import { LRUCache } from 'lru-cache';
+import { type Price, type Usage, addedUsage, noUsage } from './prices.ts';
 
 /** The cost of reported tokens by kind, in USD. */
 export type Bill = {
@@ -114,4 +113,187 @@ function foldPrice(request: BilledRequest, priceOf: PriceOf): number {
   const bill = billOf(priceOf, first)!;
   const paidPerToken = (bill.uncached + bill.cacheWrite) / unread;
   return usd(rewritten * (paidPerToken - price.cacheRead / 1e6));
+}
+
+// Estimates the baseline: the tokens of a request if the client had sent it without Leporello, and how many of them the
+// provider would have read from its cache. The length follows the provider's own counts from request to request, so that errors
+// of our counter affect only new messages. The cached part is as large as the previous baseline request, in the share that the
+// provider really read. Where the facts are unknown, the cheaper baseline is taken, so that reported savings are too low rather
+// than too high. Pure.
+
+/** An answered request. */
+export type BilledRequest = {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** The usage that the provider reported for each round. */
+  readonly rounds: readonly [Usage, ...Usage[]];
+  /** Undefined if the request was sent unmodified. */
+  readonly difference: Difference | undefined;
+  readonly earlier: EarlierRequest | undefined;
+  /** True if this request begins with all of the earlier one; false if the two only share a beginning. */
+  readonly continues: boolean;
+};
+
+/** How the sent request differs from the client's. */
+export type Difference = {
+  /** Tokens of the client's request, by the counter without correction. */
+  readonly counted: number;
+  /** Tokens of the client's request and of the sent one, corrected by earlier reports. */
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** The number of edits, and of hidden recalls that were put back. */
+  readonly edits: number;
+  readonly hiddenRecalls: number;
+  /** Cache breakpoints that were set for a client that sets none: without them nothing would have been cached. */
+  readonly cacheMarks: number;
+  /** Set if this request made a fold or added the recall tool: tokens of the sent request's unchanged prefix. */
+  readonly tokensKept: number | undefined;
+};
+
+/** The facts about a request that the next request of its conversation needs. */
+export type EarlierRequest = {
+  readonly at: number;
+  /** Tokens of the sent prompt and of the baseline prompt, as the provider counts. */
+  readonly prompt: number;
+  readonly baseline: number;
+  /** From its `difference`. */
+  readonly counted: number | undefined;
+  readonly edits: number;
+  readonly hiddenRecalls: number;
+  /** True if the provider reported a cache read or write. */
+  readonly cached: boolean;
+  /** How long the provider keeps the cache, in milliseconds. */
+  readonly lifetimeMs: number;
+};
+
+/** The shortest cache lifetime that providers promise; a provider with a longer one reports that with its cache writes. */
+const defaultLifetimeMs = 5 * 60_000;
+const longLifetimeMs = 60 * 60_000;
+
+/** Estimates the usage that the provider would have reported for the baseline. Tokens not read are written in the same share as they really were. */
+export function baselineUsageOf(request: BilledRequest): Usage {
+  const [first] = request.rounds;
+  const { input, couldBeRead } = baselinePromptOf(request);
+  // The baseline is answered in one round.
+  const { output } = request.rounds.at(-1)!;
+  if (request.difference?.cacheMarks) return { ...noUsage, input, output };
+  const unread = first.input - first.cacheRead;
+  const written = (tokens: number) =>
+    unread > 0 ? Math.round(((input - couldBeRead) * tokens) / unread) : 0;
+  const cacheWriteLong = written(first.cacheWriteLong ?? 0);
+  return {
+    input,
+    cacheRead: couldBeRead,
+    cacheWrite: written(first.cacheWrite),
+    ...(cacheWriteLong > 0 ? { cacheWriteLong } : {}),
+    output,
+  };
+}
+
+/** Estimates the tokens of the baseline prompt, and how many could have come from the cache with the same cache breakpoints. */
+function baselinePromptOf(request: BilledRequest): {
+  readonly input: number;
+  readonly couldBeRead: number;
+} {
+  const input = Math.round(baselinePrompt(request));
+  return { input, couldBeRead: Math.round(baselineRead(request, input)) };
+}
+
+/** Returns the facts about a request that the next one needs. */
+export function earlierRequestOf(request: BilledRequest): EarlierRequest {
+  const { at, rounds, difference, earlier } = request;
+  const { cacheRead, cacheWrite, cacheWriteLong = 0 } = rounds.reduce(addedUsage, noUsage);
+  return {
+    at,
+    prompt: rounds[0].input,
+    baseline: baselinePrompt(request),
+    counted: difference?.counted,
+    edits: difference?.edits ?? 0,
+    hiddenRecalls: difference?.hiddenRecalls ?? 0,
+    cached: cacheRead + cacheWrite > 0,
+    lifetimeMs: cacheWriteLong > 0 ? longLifetimeMs : (earlier?.lifetimeMs ?? defaultLifetimeMs),
+  };
+}
+
+function baselinePrompt({ rounds: [{ input }], difference, earlier, continues }: BilledRequest): number {
+  if (!difference) return input;
+  const { counted, tokensBefore, tokensAfter, edits, hiddenRecalls, tokensKept } = difference;
+  const saved = tokensBefore - tokensAfter;
+  // Only the recall tool was added.
+  if (edits === 0 && hiddenRecalls === 0) return Math.max(0, input + saved);
+  if (earlier && continues) {
+    const isSameFold =
+      tokensKept === undefined && edits === earlier.edits && hiddenRecalls === earlier.hiddenRecalls;
+    if (isSameFold) return Math.max(0, earlier.baseline + input - earlier.prompt);
+    if (earlier.counted) return earlier.baseline * (counted / earlier.counted);
+  }
+  // A counter that overestimates must not inflate the savings.
+  return Math.max(0, input + saved * Math.min(1, input / tokensAfter));
+}
+
+function baselineRead({ at, rounds, difference, earlier }: BilledRequest, prompt: number): number {
+  const [{ input, cacheRead }] = rounds;
+  const isFold = difference?.tokensKept !== undefined;
+  if (!earlier) {
+    // Everything that may have been read counts as read: only the tail is new, and for a fold its start is unknown.
+    const tail = isFold ? 0 : input - cacheRead;
+    return cacheRead > 0 ? Math.max(0, prompt - tail) : 0;
+  }
+  if (!isFold) {
+    // The provider reports how much of the previous request it still had.
+    const { prompt: sent, baseline } = earlier;
+    const read = cacheRead < sent ? (cacheRead / sent) * baseline : baseline + cacheRead - sent;
+    return Math.min(prompt, Math.max(0, read));
+  }
+  // After a fold, the reported cache read does not cover folded messages: the clock decides instead.
+  const isWarm = at - earlier.at <= earlier.lifetimeMs && (cacheRead > 0 || earlier.cached);
+  return Math.min(prompt, isWarm ? earlier.baseline : cacheRead);
+}
+
+/** Identifies a request's conversation and its place in it. */
+type ConversationPosition = {
+  readonly tenant: string;
+  /** The prefix hashes, one per message. */
+  readonly links: readonly string[];
+  /** The prefix hash that all requests of the conversation share. */
+  readonly beginning: string | undefined;
+};
+
+type FoundRequest = {
+  readonly earlier: EarlierRequest | undefined;
+  /** True if this request begins with the earlier one; false if they only share a beginning, for example after a client rewrote its history. */
+  readonly continues: boolean;
+};
+
+interface EarlierRequests {
+  /** Finds the newest request that this one continues, else the newest with the same beginning. */
+  find(position: ConversationPosition): FoundRequest;
+  /** Remembers a request for the next one. */
+  note(position: ConversationPosition, request: EarlierRequest): void;
+}
+
+/** The number of newest messages that are looked up. A turn adds a few messages; a batch of parallel calls some dozens. */
+const maxNewMessages = 200;
+
+/**
+ * Creates a memory of earlier requests, found by prefix hash as folds are, so that branches stay apart. It remembers at most `max`
+ * requests by their last message, and `max` by their beginning. Kept in memory only.
+ */
+export function createEarlierRequests(max = 10_000): EarlierRequests {
+  const byLast = new LRUCache<string, { readonly tenant: string; readonly request: EarlierRequest }>({ max });
+  const byBeginning = new LRUCache<string, EarlierRequest>({ max });
+  return {
+    find({ tenant, links, beginning }) {
+      for (let at = links.length - 1; at >= Math.max(0, links.length - maxNewMessages); at--) {
+        const last = byLast.get(links[at]!);
+        if (last?.tenant === tenant) return { earlier: last.request, continues: true };
+      }
+      return { earlier: byBeginning.get(`${tenant} ${beginning}`), continues: false };
+    },
+    note({ tenant, links, beginning }, request) {
+      const last = links.at(-1);
+      if (last !== undefined) byLast.set(last, { tenant, request });
+      if (beginning !== undefined) byBeginning.set(`${tenant} ${beginning}`, request);
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEarlierRequests, type EarlierRequest } from './baseline-cost.ts';
+import { createEarlierRequests, type EarlierRequest } from './cost.ts';
 
 const request = (at: number): EarlierRequest => ({
   at,

@@ -4,8 +4,7 @@
  */
 import type { Compression } from './compression.ts';
 import { addedBill, billOf, type Bill, type Money } from './cost.ts';
-import type { PriceList } from './prices.ts';
-import { addedUsage, noUsage, type Usage } from './usage.ts';
+import { type PriceList, type Usage, addedUsage, noUsage } from './prices.ts';
 
 /** The outcome of a request. */
 export type Outcome =

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { addedBill, type Bill, noBill, usd } from './cost.ts';
 import { addCompression, addedCompressions, type CompressionTotals, noCompressions } from './compression.ts';
 import type { Receipt, SummaryReceipt } from './receipt.ts';
-import { addedUsage, noUsage, type Usage } from './usage.ts';
+import { addedUsage, noUsage, type Usage } from './prices.ts';
 
 /** Totals over receipts. */
 export type Totals = {

@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import type { Compression } from '../receipts/compression.ts';
 import type { Summarizer, SummaryRequest, SummaryStep } from '../outline/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
-import type { HierarchyOptions } from './plan.ts';
+import type { HierarchyOptions } from './fold.ts';
 import type { Action } from './state.ts';
 import { openTrajectory, type Trajectory } from './trajectory.ts';
 

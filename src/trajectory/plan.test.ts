@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { levelName } from '../outline/levels.ts';
-import { nextWork, settingsFrom } from './plan.ts';
+import { nextWork, settingsFrom } from './fold.ts';
 import { emptyState, letterOf, type Subgoal, type Summary, type TrajectoryState } from './state.ts';
 
 /** `pssss`: a phase and four sub-goals, each of 100 tokens. `b` is a sub-goal of 500. */

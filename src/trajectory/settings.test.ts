@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { settingsFrom } from './plan.ts';
+import { settingsFrom } from './fold.ts';
 
 describe('presets', () => {
   it('set ratios and levels; options override them', () => {

@@ -25,7 +25,14 @@ import type { Summarizer } from '../outline/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import { fold, type FoldWork } from './fold.ts';
+import {
+  type FoldWork,
+  type HierarchyOptions,
+  type TrajectorySettings,
+  fold,
+  nextWork,
+  settingsFrom,
+} from './fold.ts';
 import {
   shownOf,
   type Context,
@@ -35,7 +42,6 @@ import {
   tokensOf,
   waitingTokens,
 } from './view.ts';
-import { nextWork, type HierarchyOptions, settingsFrom, type TrajectorySettings } from './plan.ts';
 import {
   bytesOf,
   findRecord,

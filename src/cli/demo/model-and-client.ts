@@ -1,5 +1,5 @@
 /** Provides both ends of the demo: a client that streams Chat Completions, a scripted model, and the sample conversation that they play. */
-import { splitEvents } from '../../gateway/http/sse.ts';
+import { splitEvents } from '../../gateway/http/http.ts';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Figures } from '../../replay/figures.ts';
 import { noTally } from '../../replay/tally.ts';
-import { htmlReport, lineChart, pointChart } from './html-report.ts';
-import { figuresTable } from './figures-table.ts';
+import { htmlReport, lineChart, pointChart, figuresTable } from './reports.ts';
 
 const figuresOf = (policy: string, cost: number, visible: number): Figures => ({
   policy,

@@ -5,7 +5,7 @@
 import { type FormatRules, type Problem, memoized } from '../codec.ts';
 import { valueOf, isSigned, stringOf, nameInId } from './read-part.ts';
 import { objectsOf, parsedBody } from '../event-json.ts';
-import { exceptKept } from '../what-stays.ts';
+import { exceptKept } from '../write-body.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { type JsonRecord, isRecord, parseSpan } from '../../conversation/json-scan.ts';

@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { splitEvents } from './sse.ts';
+import { splitEvents } from './http.ts';
 
 const utf8 = new TextEncoder();
 const text = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);

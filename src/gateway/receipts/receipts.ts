@@ -5,7 +5,16 @@
 import { LRUCache } from 'lru-cache';
 import type { Prepared } from '../../engine/types.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
-import { type PriceList, type PriceOverrides, createPriceList } from '../../receipts/prices.ts';
+import {
+  type PriceList,
+  type PriceOverrides,
+  type Usage,
+  createPriceList,
+  noUsage,
+  plainUsage,
+  sentPromptOf,
+  usageSince,
+} from '../../receipts/prices.ts';
 import type {
   CountedPrompt,
   FoldReport,
@@ -13,11 +22,15 @@ import type {
   Receipt,
   SummaryReceipt,
 } from '../../receipts/receipt.ts';
-import { type Usage, noUsage, plainUsage, sentPromptOf, usageSince } from '../../receipts/usage.ts';
 import type { HeaderList } from '../http/http.ts';
 import type { ExchangeNotes } from '../recall-loop.ts';
-import { type Difference, createEarlierRequests, earlierRequestOf } from '../../receipts/baseline-cost.ts';
-import { type Money, computeMoney } from '../../receipts/cost.ts';
+import {
+  type Difference,
+  type Money,
+  createEarlierRequests,
+  earlierRequestOf,
+  computeMoney,
+} from '../../receipts/cost.ts';
 import { loadCatalog } from '../../tokens/catalog.ts';
 
 /** The receipt of a request in progress. */

@@ -5,7 +5,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RelayEnd, ToolCall } from '../../../src/codecs/codec.ts';
-import { splitEvents } from '../../../src/gateway/http/sse.ts';
+import { splitEvents } from '../../../src/gateway/http/http.ts';
 import { anyReply, recallName, replyWithRecallsOnly } from './arbitrary.ts';
 import { eachAnswer, isAbsent, skipped } from './each-answer.ts';
 import type { Absent, CodecFixture } from './fixture.ts';
