@@ -1,6 +1,6 @@
 /** Public entry `leporello`: folding in process. Other entries: `leporello/codecs/*`, `leporello/stores/*` and `leporello/gateway`. */
 export { createLeporello, type Leporello, type LeporelloOptions } from './library/leporello.ts';
-export type { Prepared } from './engine/types.ts';
+export type { Prepared } from './library/prepared.ts';
 export type { CompressedResult, ResultRequest } from './library/compress-result.ts';
 export { type ErrorCode, LeporelloError } from './errors.ts';
 export type { Codec, RecallTool } from './codecs/codec.ts';

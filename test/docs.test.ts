@@ -75,7 +75,7 @@ it('TypeScript blocks compile against the package', () => {
 /** Returns imports for package exports that a block uses without importing them, as later blocks of a page do. */
 function missingImport(code: string): string {
   const names = Object.keys(root).filter(
-    (name) => new RegExp(`\\b${name}\\b`).test(code) && !new RegExp(`import .*\\b${name}\\b`).test(code),
+    (name) => new RegExp(`\\b${name}\\b`).test(code) && !new RegExp(`import [^;]*\\b${name}\\b`).test(code),
   );
   return names.length === 0 ? '' : `import { ${names.join(', ')} } from 'leporello'; `;
 }

@@ -165,6 +165,15 @@ describe.each(targets)('$subpath', ({ subpath, source }) => {
   });
 });
 
+describe('the root', () => {
+  it('exports only values that the program in test/consumer/ uses', () => {
+    const program = readFileSync('test/consumer/program.ts', 'utf8');
+    const used = program.slice(program.indexOf("} from 'leporello';"));
+    const values = exportLists['.']?.values ?? [];
+    expect(values.filter((name) => !new RegExp(`\\b${name}\\b`).test(used))).toEqual([]);
+  });
+});
+
 describe('exportsOf', () => {
   it('distinguishes values from types and detects a missing docstring', () => {
     expect(exportsOf('test/fixtures/exports/face.ts')).toEqual([

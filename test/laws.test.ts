@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../src/codecs/codec.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
-import type { Prepared } from '../src/engine/types.ts';
+import type { PreparedRequest } from '../src/engine/types.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import type { Store } from '../src/store/store.ts';
 import { defaultStrategies } from '../src/strategies/default-strategies.ts';
@@ -108,7 +108,7 @@ describe.each(variants)('the laws for $name', ({ codec, inFormat, shrinks, strat
   const bodyOf = (steps: readonly Step[]) =>
     inFormat(chatBody([{ system: 'Be brief.' }, { user: 'Begin.' }, ...steps], { tools, model: 'gpt-4o' }));
 
-  async function prepare(store: Store, steps: readonly Step[]): Promise<Prepared> {
+  async function prepare(store: Store, steps: readonly Step[]): Promise<PreparedRequest> {
     return testEngine({ window, store, shrinks, strategies }).engine.prepare({
       codec,
       body: bodyOf(steps),

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import * as markers from '../src/arrival/markers.ts';
 import { shrink } from '../src/arrival/shrink.ts';
 import { openBudget } from '../src/gateway/recall-loop.ts';
-import type { Prepared } from '../src/engine/types.ts';
+import type { PreparedRequest } from '../src/engine/types.ts';
 import { extract } from '../src/outline/extract.ts';
 import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.ts';
 import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';
@@ -120,7 +120,7 @@ async function recallTexts(): Promise<readonly string[]> {
       ...options,
     }).then((text) => `${argumentsJson}\n→ ${text}`);
   const budget = openBudget({
-    prepared: { room: 300 } as Prepared,
+    prepared: { room: 300 } as PreparedRequest,
     recall: { maxRounds: 1, maxTokens: 1_000 },
   });
   budget.spend('x'.repeat(200));

@@ -7,19 +7,25 @@ import { calibratorFor } from './demand.ts';
 import { prepareRequest } from './prepare.ts';
 import { identityOf } from './report.ts';
 import { type EngineState, clientLinksOf, createEngineState, disableFolding, foldMemory } from './state.ts';
-import { type EngineOptions, type EngineRequest, type Prepared, inTime, passThrough } from './types.ts';
+import {
+  type EngineOptions,
+  type EngineRequest,
+  type PreparedRequest,
+  inTime,
+  passThrough,
+} from './types.ts';
 import type { Outcome } from '../receipts/receipt.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 
 export interface Engine {
   /** Prepares a request to be sent. Never rejects: on a failure, the outcome is `failed` and the body is the client's own. */
-  prepare(request: EngineRequest): Promise<Prepared>;
+  prepare(request: EngineRequest): Promise<PreparedRequest>;
   /**
    * Returns the request without a fold, for a bypass or when folding took too long. The body is the client's own, except that it names
    * the reply to continue from as the provider knows it. Only the beginning of the body is read. If this process does not know that
    * reply, the store is asked for at most `waitMs` milliseconds. Never rejects.
    */
-  unfolded(request: EngineRequest, outcome: UnfoldedOutcome, waitMs?: number): Promise<Prepared>;
+  unfolded(request: EngineRequest, outcome: UnfoldedOutcome, waitMs?: number): Promise<PreparedRequest>;
   /**
    * Disables folding of this conversation for a day, except when it would not fit, because its provider refused our edits. Never rejects.
    */
@@ -72,7 +78,7 @@ async function unfolded(
   request: EngineRequest,
   outcome: UnfoldedOutcome,
   waitMs: number,
-): Promise<Prepared> {
+): Promise<PreparedRequest> {
   const { codec, body } = request;
   // The list of messages is incomplete, so it must not be remembered as the conversation's.
   const beginning = readBeginning(codec, body, { ...engine.reading, seen: undefined });

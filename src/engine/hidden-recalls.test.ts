@@ -7,7 +7,7 @@ import { hiddenRecallOf } from '../../test/support/codec-suite/with-hidden-recal
 import { testEngine } from '../../test/support/test-engine.ts';
 import { answerRecall } from '../library/leporello.ts';
 import type { Engine } from './engine.ts';
-import type { Prepared } from './types.ts';
+import type { PreparedRequest } from './types.ts';
 
 const tools = ['read_file', 'run'];
 
@@ -21,9 +21,10 @@ function prepare(
 }
 
 /** Outlines the messages that are sent. */
-const linesOf = ({ body }: Prepared) => outline(readChat(body)).filter((line) => !line.startsWith('beside'));
+const linesOf = ({ body }: PreparedRequest) =>
+  outline(readChat(body)).filter((line) => !line.startsWith('beside'));
 
-const messagesOf = ({ body }: Prepared) => {
+const messagesOf = ({ body }: PreparedRequest) => {
   const { messages } = readChat(body);
   return messages.map(({ span }) => new TextDecoder().decode(body.subarray(span.start, span.end)));
 };

@@ -4,7 +4,7 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { chatBody, jobSteps, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import type { Engine } from './engine.ts';
-import type { Prepared } from './types.ts';
+import type { PreparedRequest } from './types.ts';
 
 const log = (name: string) => Array.from({ length: 100 }, (_, at) => `${name}: step ${at}`).join('\n');
 
@@ -25,13 +25,13 @@ const ask = (
 /** Triggers a fold from about ten results on. */
 const small = { window: 10_000 };
 
-const toolsIn = ({ body }: Prepared): readonly string[] => {
+const toolsIn = ({ body }: PreparedRequest): readonly string[] => {
   const sent = JSON.parse(new TextDecoder().decode(body)) as { tools: { function?: { name: string } }[] };
   return sent.tools.map((tool) => tool.function?.name ?? '');
 };
 
 /** Tells whether the tool is offered, by the report and by the body. */
-const offers = (prepared: Prepared) => {
+const offers = (prepared: PreparedRequest) => {
   const isOffered = toolsIn(prepared).includes('read_memory');
   expect(prepared.recallTool).toBe(isOffered ? 'read_memory' : undefined);
   return isOffered;

@@ -38,10 +38,10 @@ import {
   withoutStore,
 } from './state.ts';
 import { summaryFor } from './summary-ahead.ts';
-import { type EngineRequest, inTime, passThrough, type Prepared } from './types.ts';
+import { type EngineRequest, inTime, passThrough, type PreparedRequest } from './types.ts';
 
 /** Prepares a request to be sent. Never rejects: when a step fails, the client's own body is sent, and the outcome says why. */
-export async function prepareRequest(engine: EngineState, request: EngineRequest): Promise<Prepared> {
+export async function prepareRequest(engine: EngineState, request: EngineRequest): Promise<PreparedRequest> {
   const progress: ReadProgress = {};
   try {
     const slices = openSlices();
@@ -81,7 +81,7 @@ async function foldAndSend(
   request: EngineRequest,
   incoming: IncomingRequest,
   slices: Slices,
-): Promise<Prepared> {
+): Promise<PreparedRequest> {
   const { conversation, stored } = incoming;
   learnNamedLimit(engine, request, conversation);
   const opened = await openRequest(engine, request, incoming, slices);
@@ -142,7 +142,11 @@ function send(
 /** Holds the newest form of the conversation that was read. It is needed when a later step fails. */
 type ReadProgress = { conversation?: Conversation };
 
-function failed(request: EngineRequest, conversation: Conversation | undefined, error: unknown): Prepared {
+function failed(
+  request: EngineRequest,
+  conversation: Conversation | undefined,
+  error: unknown,
+): PreparedRequest {
   const status =
     LeporelloError.isInstance(error) && error.code === 'not-this-format' ? 'untouched' : 'failed';
   // No provider accepts the client's own bytes when they continue a reply that ends with an unanswered hidden recall.
@@ -157,7 +161,7 @@ function failed(request: EngineRequest, conversation: Conversation | undefined, 
 }
 
 /** Returns the client's own bytes with the report of what would have been sent. */
-function observed(prepared: Prepared, conversation: Conversation): Prepared {
+function observed(prepared: PreparedRequest, conversation: Conversation): PreparedRequest {
   const { report, prompt, reportPromptTokens, identity, maySendClientBody } = prepared;
   const sent = passThrough(conversation.body, { status: 'observed' }, conversation);
   return { ...sent, maySendClientBody, report, prompt, reportPromptTokens, identity };
@@ -252,7 +256,7 @@ type ProposedRequest = {
 };
 
 /**
- * The result of storing a fold or originals. `edits`: the edits whose originals the store did not have. `known`: see `Prepared`.
+ * The result of storing a fold or originals. `edits`: the edits whose originals the store did not have. `known`: see `PreparedRequest`.
  * - `saved`: they are stored.
  * - `already sent`: another instance has sent this very request with the fold in `foldStore`.
  * - `refused`: the store answered that it has not stored them.

@@ -7,7 +7,13 @@ import { type OpenedRequest, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
 import type { SendResult } from './send.ts';
 import type { EngineState } from './state.ts';
-import { type EngineRequest, type Identity, type Prepared, type SummaryJob, passThrough } from './types.ts';
+import {
+  type EngineRequest,
+  type Identity,
+  type PreparedRequest,
+  type SummaryJob,
+  passThrough,
+} from './types.ts';
 import type { FoldReport, FoldStep } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
@@ -24,7 +30,7 @@ type ReportInput = {
   readonly sending: SendResult;
   /** Edits that were not sent before. */
   readonly newEdits: readonly Edit[];
-  /** See `Prepared`. */
+  /** See `PreparedRequest`. */
   readonly known: Promise<void>;
   /** Describes, without content, a failure despite which the request is sent. */
   readonly problem: string | undefined;
@@ -32,7 +38,11 @@ type ReportInput = {
 };
 
 /** Builds the result for the caller of the engine. */
-export function preparedFrom(engine: EngineState, request: EngineRequest, sent: ReportInput): Prepared {
+export function preparedFrom(
+  engine: EngineState,
+  request: EngineRequest,
+  sent: ReportInput,
+): PreparedRequest {
   const { conversation, opened, planned, result, sending, known, problem, summary } = sent;
   const { fullConversation, memory, calibrator, window, before, input } = opened;
   const { clientLinks } = memory;
@@ -74,7 +84,7 @@ export function preparedFrom(engine: EngineState, request: EngineRequest, sent: 
 export function withoutFolding(
   conversation: Conversation,
   { memory, calibrator, before }: OpenedRequest,
-): Prepared {
+): PreparedRequest {
   return {
     ...passThrough(
       conversation.body,
@@ -120,7 +130,10 @@ function foldReport({
 
 // Parts of the result.
 
-function outcomeOf(edits: readonly Edit[], steps: readonly FoldStep[] | undefined): Prepared['outcome'] {
+function outcomeOf(
+  edits: readonly Edit[],
+  steps: readonly FoldStep[] | undefined,
+): PreparedRequest['outcome'] {
   if (edits.length > 0) return { status: 'compacted' };
   const refused = steps?.find((step) => step.refused !== undefined)?.refused;
   if (refused !== undefined) return { status: 'untouched', reason: refused };
@@ -146,7 +159,7 @@ export function searchIdsOf(folds: readonly Edit[], shrinks: readonly Edit[]): r
 }
 
 /** Finds originals of this request by id. They are read from the conversation on the first call. */
-function originalFinder(conversation: Conversation, edits: readonly Edit[]): Prepared['original'] {
+function originalFinder(conversation: Conversation, edits: readonly Edit[]): PreparedRequest['original'] {
   let originals: ReadonlyMap<string, Uint8Array> | undefined;
   return (id) => {
     originals ??= originalsOf(conversation, edits);

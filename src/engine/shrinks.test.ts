@@ -7,7 +7,7 @@ import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import { answerRecall } from '../library/leporello.ts';
-import type { Prepared } from './types.ts';
+import type { PreparedRequest } from './types.ts';
 
 const tools = ['read_file', 'search', 'run'];
 const shrinks = { lossless: false };
@@ -42,7 +42,7 @@ const inChat = (some: readonly Step[], model = 'gpt-4o') => ({
 });
 
 /** Returns the texts of the tool results that are sent. */
-function results({ body }: Prepared, codec = openaiChat): readonly string[] {
+function results({ body }: PreparedRequest, codec = openaiChat): readonly string[] {
   const conversation = codec.read(body, freshReading());
   return conversation.messages.flatMap((message) =>
     message.parts.flatMap((part) =>

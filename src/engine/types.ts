@@ -49,7 +49,7 @@ export type EngineOptions = SenderOptions & {
   readonly pins?: Pins | undefined;
   /** Tool results of fewer bytes (UTF-8) are never replaced by a stub. Default 1,000. */
   readonly minResultBytes?: number | undefined;
-  /** Asks the caller to have summaries written ahead of time (`Prepared.summary`). Default: folds use extracts or stubs. */
+  /** Asks the caller to have summaries written ahead of time (`PreparedRequest.summary`). Default: folds use extracts or stubs. */
   readonly summaries?: SummaryAheadOptions | undefined;
   /** How many message parts are remembered, of about 200 bytes each. Default 400,000. */
   readonly maxParts?: number;
@@ -145,9 +145,9 @@ export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promi
   }
 }
 
-// Prepared requests.
+// PreparedRequest requests.
 
-export type Prepared = {
+export type PreparedRequest = {
   readonly outcome: Outcome;
   readonly body: Uint8Array;
   /** False when no provider accepts the client's own bytes, because they continue a reply that ends with an unanswered hidden recall. */
@@ -223,7 +223,7 @@ export function passThrough(
   body: Uint8Array,
   outcome: Outcome,
   said?: Partial<Pick<Conversation, 'model' | 'sessionKey'>>,
-): Prepared {
+): PreparedRequest {
   return {
     outcome,
     body,

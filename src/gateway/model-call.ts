@@ -2,7 +2,7 @@
  * Serves one model call: read the body, fold, send, relay the response, write the receipt. When anything inside the gateway fails, the
  * client's own bytes are sent.
  */
-import { type EngineRequest, type Prepared, passThrough } from '../engine/types.ts';
+import { type EngineRequest, type PreparedRequest, passThrough } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import {
   type GatewayRequest,
@@ -104,7 +104,7 @@ async function forward(call: ModelCall): Promise<GatewayResponse> {
   return respond(call, sent, receipt);
 }
 
-async function prepare({ options, request, engineRequest, received }: ModelCall): Promise<Prepared> {
+async function prepare({ options, request, engineRequest, received }: ModelCall): Promise<PreparedRequest> {
   if (headerOf(request.headers, 'x-leporello-bypass') === '1') {
     const prepared = await options.engine.unfolded(
       engineRequest,
@@ -191,7 +191,7 @@ const maxErrorBytes = 1024 * 1024;
 /** Starts to write the summary that a later fold will need. Nothing waits for it, and it continues after the client disconnects. */
 function startSummary(
   { options, request, route, engineRequest }: ModelCall,
-  { summary, report }: Prepared,
+  { summary, report }: PreparedRequest,
   { id, session }: OpenReceipt,
 ): void {
   const { summaries: summarizer } = options;
@@ -260,7 +260,7 @@ function pathOf({ target }: GatewayRequest): string {
 
 async function receiptOf(
   { options, request, route, engineRequest, started }: ModelCall,
-  prepared: Prepared,
+  prepared: PreparedRequest,
   preparedAt: number,
 ): Promise<OpenReceipt> {
   const receipt = openReceipt(options, {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Prepared } from '../engine/types.ts';
+import type { PreparedRequest } from '../engine/types.ts';
 import { openBudget } from './recall-loop.ts';
 
 /** Opens a budget for a request with this many tokens left in its window, in which every character is a token. */
 function budgetOf(room: number | undefined, limits = { maxRounds: 2, maxTokens: 800 }) {
-  return openBudget({ prepared: { room } as Prepared, recall: limits });
+  return openBudget({ prepared: { room } as PreparedRequest, recall: limits });
 }
 
 const noRoom = 'The context window has no room left to read memory. Go on with what is there.';

@@ -12,7 +12,7 @@ import {
   recallsWithCalls,
 } from '../codecs/codec.ts';
 import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
-import type { Prepared } from '../engine/types.ts';
+import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import { peekBody, peekBytes } from './http/body.ts';
 import { type UpstreamResponse, splitEvents } from './http/http.ts';
@@ -24,7 +24,7 @@ import { addedUsage, noUsage } from '../receipts/prices.ts';
 /** A model call with everything needed to continue it. */
 export type Exchange = ContinuationDeps & {
   readonly codec: Codec;
-  readonly prepared: Prepared;
+  readonly prepared: PreparedRequest;
   readonly recall: RecallLimits;
   readonly note: ExchangeNotes;
 };
@@ -264,7 +264,7 @@ export function openBudget({
   prepared,
   recall,
 }: {
-  readonly prepared: Prepared;
+  readonly prepared: PreparedRequest;
   readonly recall: RecallLimits;
 }): RecallBudget {
   let left = prepared.room ?? Number.POSITIVE_INFINITY;
@@ -307,7 +307,7 @@ const unread = 'Memory was not read: the answer had ended. Go on with what is th
  * or of the last round of a reply that the provider keeps.
  */
 export function recordHiddenRecalls(
-  prepared: Pick<Prepared, 'remember' | 'keepReply'>,
+  prepared: Pick<PreparedRequest, 'remember' | 'keepReply'>,
   note: { problem(text: string): void },
   knows: 'first' | 'last',
   waitMs = storeWaitMs,

@@ -5,7 +5,7 @@
  */
 import type { Codec } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
-import { passThrough, type Prepared, type Refusal } from '../engine/types.ts';
+import { passThrough, type PreparedRequest, type Refusal } from '../engine/types.ts';
 import { headerOf, type UpstreamResponse } from './http/http.ts';
 import { peekBody } from './http/body.ts';
 import { LeporelloError } from '../errors.ts';
@@ -16,16 +16,16 @@ export type PendingRequest = {
   readonly codec: Codec;
   /** The body as the client sent it. */
   readonly body: Uint8Array;
-  readonly prepared: Prepared;
+  readonly prepared: PreparedRequest;
   readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
   /** Prepares the same request again, with the reason for which the provider refused it. */
-  readonly prepareAgain: (refusal: Refusal) => Promise<Prepared>;
+  readonly prepareAgain: (refusal: Refusal) => Promise<PreparedRequest>;
   /** Disables folding for this conversation from now on. */
   readonly disableFolding: () => Promise<void>;
 };
 
 /** The request that was finally sent, and the answer to it. */
-export type AnsweredRequest = { readonly prepared: Prepared; readonly response: UpstreamResponse };
+export type AnsweredRequest = { readonly prepared: PreparedRequest; readonly response: UpstreamResponse };
 
 /** Maximum number of further folds of one request that the provider finds too long. Each must be smaller than the one before. */
 const maxRefolds = 10;
@@ -80,7 +80,7 @@ function overflowIn({ codec }: PendingRequest, { response, text }: CheckedRespon
   return text === undefined ? undefined : codec.overflowIn(response.status, text);
 }
 
-function originalMayFit({ report }: Prepared): boolean {
+function originalMayFit({ report }: PreparedRequest): boolean {
   return (
     report.window === undefined || report.tokensBefore === undefined || report.tokensBefore <= report.window
   );
@@ -88,7 +88,7 @@ function originalMayFit({ report }: Prepared): boolean {
 
 async function sendOriginal(
   sending: PendingRequest,
-  refused: Prepared,
+  refused: PreparedRequest,
   refusedWith: number,
 ): Promise<AnsweredRequest> {
   const response = await sending.send(sending.body);

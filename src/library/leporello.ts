@@ -1,6 +1,6 @@
 /** Leporello in process: folds request bodies before they are sent, answers recalls, and returns originals. */
-import type { Codec, RecallTool } from '../codecs/codec.ts';
-import { type Prepared, passThrough } from '../engine/types.ts';
+import type { RecallTool } from '../codecs/codec.ts';
+import { type PreparedRequest, passThrough } from '../engine/types.ts';
 import {
   type CompressedResult,
   type PendingWords,
@@ -10,9 +10,21 @@ import {
 import { type EngineSettings, createDefaultEngine } from './default-engine.ts';
 import { checkSettings, object, secret as secretValue, shown, thingWith } from '../checks.ts';
 import { checkOldForm, keptHistoryStrategies, strategyList, triggerList } from './lists.ts';
+import {
+  checkCompact,
+  checkId,
+  checkPrepare,
+  checkRecall,
+  checkResult,
+  checkTenant,
+  notPrepared,
+  type Prepared,
+  preparedFor,
+  type PrepareRequest,
+} from './prepared.ts';
 import { engineChecks } from './settings.ts';
 import { recallToolFor, resolveRecall } from '../recall/tool.ts';
-import { checkedTenant, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
+import { createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
@@ -32,38 +44,23 @@ export type LeporelloOptions = EngineSettings & {
   readonly secret?: Uint8Array;
 };
 
-/** The part of a folded request that a program keeps. */
-export type Compacted = Pick<Prepared, 'outcome' | 'body' | 'report'>;
-
 export interface Leporello {
   /**
-   * Returns the body to send. On a failure, the outcome is `failed` and the body is unchanged. `tenant` names the owner of the conversation
-   * (1 to 64 of a-z, 0-9, -); originals of one tenant are never read for another. Rejects only with `bad-config`, for a label that is not
-   * allowed.
+   * Returns the body to send. On a failure inside Leporello, the outcome is `failed` and the body is unchanged. Throws `bad-config` at once for
+   * arguments that are not allowed; never rejects.
    */
-  prepare(request: {
-    readonly codec: Codec;
-    readonly body: Uint8Array;
-    readonly tenant?: string;
-    /**
-     * The response with which the provider refused the body of an earlier `prepare` for this request. If the body was too long, it is folded
-     * below the limit that the response names, and later requests to this model keep that limit. Refused reasoning is dropped. For any other
-     * refusal, the body is returned unchanged.
-     */
-    readonly refusal?: { readonly status: number; readonly body: string };
-  }): Promise<Prepared>;
-  /** Returns the text that answers a call of `prepared.recallTool`, at most `maxTokens` of it (default 8,000), for any arguments. */
+  prepare(request: PrepareRequest): Promise<Prepared>;
+  /**
+   * Returns the text that answers a call of `prepared.recallTool`, at most `maxTokens` of it (default 8,000), whatever the model wrote into the
+   * arguments.
+   */
   recall(prepared: Prepared, argumentsJson: string, maxTokens?: number): Promise<string>;
   /**
    * Folds the body for a program that keeps its own messages: old messages become one summary and stubs, and the program continues from the
    * folded messages, in this process or another with the same store and secret. The next call includes the last summary. If the body's tools
-   * include `recallTool`, stubs name it. Rejects as `prepare` does.
+   * include `recallTool`, stubs name it. Throws as `prepare` does.
    */
-  compact(request: {
-    readonly codec: Codec;
-    readonly body: Uint8Array;
-    readonly tenant?: string;
-  }): Promise<Compacted>;
+  compact(request: Omit<PrepareRequest, 'refusal'>): Promise<Pick<Prepared, 'outcome' | 'body' | 'report'>>;
   /** The definition of `read_memory`, for the tools of a program that keeps its own messages. */
   readonly recallTool: RecallTool;
   /**
@@ -110,50 +107,75 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   });
   const pendingWords: PendingWords = new Map();
   const original = async (id: string, tenant: string): Promise<Uint8Array | undefined> => {
-    const found = await encryptedStore.recall(checkedTenant(tenant), id);
+    const found = await encryptedStore.recall(tenant, id);
     return found.status === 'found' ? found.original : undefined;
   };
+  const requests = new WeakMap<Prepared, PreparedRequest>();
+  const prepare = async ({
+    codec,
+    body,
+    tenant = 'local',
+    refusal,
+  }: PrepareRequest): Promise<PreparedRequest> => {
+    if (!refusal) return engine.prepare({ codec, body, tenant });
+    const overflow = codec.overflowIn(refusal.status, refusal.body);
+    if (overflow) return engine.prepare({ codec, body, tenant, refusal: { reason: 'too long', overflow } });
+    if (codec.refusesReasoning(refusal.status, refusal.body))
+      return engine.prepare({ codec, body, tenant, refusal: { reason: 'reasoning' } });
+    return passThrough(body, { status: 'untouched', reason: `the provider answered ${refusal.status}` });
+  };
+  // Arguments are checked outside of async functions, so that a mistake is thrown at once.
   return {
-    async prepare({ codec, body, tenant: label = 'local', refusal }) {
-      const tenant = checkedTenant(label);
-      if (!refusal) return engine.prepare({ codec, body, tenant });
-      const overflow = codec.overflowIn(refusal.status, refusal.body);
-      if (overflow) return engine.prepare({ codec, body, tenant, refusal: { reason: 'too long', overflow } });
-      if (codec.refusesReasoning(refusal.status, refusal.body))
-        return engine.prepare({ codec, body, tenant, refusal: { reason: 'reasoning' } });
-      return passThrough(body, { status: 'untouched', reason: `the provider answered ${refusal.status}` });
-    },
-    recall: async (prepared, argumentsJson, maxTokens = 8_000) =>
-      (await answerRecall(prepared, argumentsJson, maxTokens)).text,
-    async compact({ codec, body, tenant = 'local' }) {
-      const {
-        outcome,
-        body: folded,
-        report,
-      } = await historyEngine.prepare({ codec, body, tenant: checkedTenant(tenant) });
-      return { outcome, body: folded, report };
-    },
-    recallTool: recallToolFor([], 'id'),
-    async readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
-      const counter = await loadTokenCounter(undefined);
-      return resolveRecall({
-        argumentsJson,
-        async lookup(id) {
-          const bytes = await original(id, tenant);
-          return bytes && new TextDecoder().decode(bytes);
-        },
-        maxTokens,
-        countTokens: (text) => counter.count(text),
+    prepare(request) {
+      checkPrepare(request);
+      return prepare(request).then((prepared) => {
+        const forProgram = preparedFor(prepared);
+        requests.set(forProgram, prepared);
+        return forProgram;
       });
     },
-    async compressResult(request) {
-      const counter = await loadTokenCounter(undefined);
-      const { name } = recallToolFor([]);
-      const count = (text: string) => counter.count(text);
-      checkedTenant(request.tenant ?? 'local');
-      return compressResult(request, { encryptedStore, count, recallTool: name, pendingWords });
+    recall(prepared, argumentsJson, maxTokens = 8_000) {
+      checkRecall(argumentsJson, maxTokens);
+      const request = requests.get(prepared);
+      if (!request) throw notPrepared(prepared);
+      return answerRecall(request, argumentsJson, maxTokens).then(({ text }) => text);
     },
-    original: (id, tenant = 'local') => original(id, tenant),
+    compact(request) {
+      checkCompact(request);
+      const { codec, body, tenant = 'local' } = request;
+      return historyEngine
+        .prepare({ codec, body, tenant })
+        .then(({ outcome, body: folded, report }) => ({ outcome, body: folded, report }));
+    },
+    recallTool: recallToolFor([], 'id'),
+    readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
+      checkRecall(argumentsJson, maxTokens);
+      checkTenant(tenant);
+      return loadTokenCounter(undefined).then((counter) =>
+        resolveRecall({
+          argumentsJson,
+          async lookup(id) {
+            const bytes = await original(id, tenant);
+            return bytes && new TextDecoder().decode(bytes);
+          },
+          maxTokens,
+          countTokens: (text) => counter.count(text),
+        }),
+      );
+    },
+    compressResult(request) {
+      checkResult(request);
+      const { name } = recallToolFor([]);
+      return loadTokenCounter(undefined).then((counter) => {
+        const count = (text: string) => counter.count(text);
+        return compressResult(request, { encryptedStore, count, recallTool: name, pendingWords });
+      });
+    },
+    original(id, tenant = 'local') {
+      checkId(id);
+      checkTenant(tenant);
+      return original(id, tenant);
+    },
   };
 }
 
@@ -192,7 +214,7 @@ export type RecallText = {
 
 /** Answers a recall with at most `maxTokens` of text, for any arguments. */
 export async function answerRecall(
-  prepared: Prepared,
+  prepared: PreparedRequest,
   argumentsJson: string,
   maxTokens: number,
 ): Promise<RecallText> {

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { assembleGateway, type GatewaySettings } from '../gateway/app.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { chatBody } from '../../test/support/chat-conversation.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { offloadResults } from '../strategies/offload.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
@@ -327,22 +325,5 @@ describe('settings that are allowed', () => {
     };
     expect(() => createLeporello(all)).not.toThrow();
     expect(() => createLeporello({ triggers: undefined as never })).not.toThrow();
-  });
-});
-
-describe('a tenant that is not allowed', () => {
-  const message =
-    'The tenant is "User 5", but must be 1 to 64 of a-z, 0-9 and -, such as a digest of a user\'s name in hex.';
-  const refused = expect.objectContaining({ code: 'bad-config', message });
-  const request = { codec: openaiChat, body: chatBody([{ user: 'Hi' }]), tenant: 'User 5' };
-
-  it('is refused by every call that names it', async () => {
-    const leporello = createLeporello();
-    await expect(leporello.prepare(request)).rejects.toEqual(refused);
-    await expect(leporello.compact(request)).rejects.toEqual(refused);
-    await expect(leporello.original('mem_0000000000000000', 'User 5')).rejects.toEqual(refused);
-    const id = JSON.stringify({ id: 'mem_0000000000000000' });
-    await expect(leporello.readMemory(id, { tenant: 'User 5' })).rejects.toEqual(refused);
-    expect((await leporello.prepare({ ...request, tenant: 'user-5' })).outcome.status).toBe('untouched');
   });
 });

@@ -6,7 +6,7 @@ import type { Codec } from '../codecs/codec.ts';
 import { textOf, textsOf, type Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { createDefaultEngine, type FoldSettings, type EngineOverrides } from '../library/default-engine.ts';
-import type { Prepared } from '../engine/types.ts';
+import type { PreparedRequest } from '../engine/types.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
@@ -103,7 +103,7 @@ export type PolicyRequest = {
 export type SentContext = {
   readonly body: Uint8Array;
   /** Answers recalls; undefined for policies that keep no originals. */
-  readonly prepared: Prepared | undefined;
+  readonly prepared: PreparedRequest | undefined;
 };
 
 type EnginePolicyOptions = {

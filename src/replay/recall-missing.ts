@@ -4,7 +4,7 @@
  */
 import type { ModelReply } from '../codecs/codec.ts';
 import { answerRecall } from '../library/leporello.ts';
-import type { Prepared } from '../engine/types.ts';
+import type { PreparedRequest } from '../engine/types.ts';
 import type { RecallRound } from '../conversation/conversation.ts';
 import { readOriginal } from '../recall/read-original.ts';
 import { holds, type Value } from './needs.ts';
@@ -22,7 +22,7 @@ export type RecallMissingInput = {
   readonly recording: Recording;
   readonly step: RecordedStep;
   readonly sent: SentContext;
-  readonly prepared: Prepared;
+  readonly prepared: PreparedRequest;
   readonly missing: readonly Need[];
 };
 
@@ -78,7 +78,7 @@ function originalIdsOf({ prepared, missing }: RecallMissingInput): {
 }
 
 /** Returns the text of an original as recall shows it. */
-function originalText(prepared: Prepared, id: string): string {
+function originalText(prepared: PreparedRequest, id: string): string {
   const original = prepared.original(id);
   return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
 }

@@ -3,7 +3,7 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { answerRecall } from '../library/leporello.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Prepared } from '../engine/types.ts';
+import type { PreparedRequest } from '../engine/types.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { addToResults } from '../../test/support/add-to-results.ts';
@@ -132,14 +132,14 @@ const long: readonly Step[] = [
   ...names.flatMap((name) => work(name, 5)),
 ];
 
-function prepare(engine: Engine, conversation: readonly Step[]): Promise<Prepared> {
+function prepare(engine: Engine, conversation: readonly Step[]): Promise<PreparedRequest> {
   const body = chatBody(conversation, { tools: ['read_file', 'todo'], model: 'gpt-4o' });
   return engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
 }
 
 type Sent = { readonly messages: readonly { readonly role: string; readonly content: string }[] };
 const messagesOf = (body: Uint8Array) => (JSON.parse(new TextDecoder().decode(body)) as Sent).messages;
-const recordsIn = ({ body }: Prepared) =>
+const recordsIn = ({ body }: PreparedRequest) =>
   messagesOf(body).flatMap(({ content }) => (content?.startsWith('[Record of a finished') ? [content] : []));
 const idsIn = (text: string) => text.match(/mem_[0-9a-z]{16}/g) ?? [];
 

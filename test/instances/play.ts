@@ -5,7 +5,7 @@
 import { expect } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { Prepared } from '../../src/engine/types.ts';
+import type { PreparedRequest } from '../../src/engine/types.ts';
 import type { HiddenRecall } from '../../src/conversation/conversation.ts';
 import type { Store } from '../../src/store/store.ts';
 import { chatBody, freshReading, type Step } from '../support/chat-conversation.ts';
@@ -37,7 +37,7 @@ type Sent = {
 };
 
 /** A conversation; `last` is its newest request, whose reply the next one continues. */
-type Branch = { steps: readonly Step[]; last: Prepared | undefined };
+type Branch = { steps: readonly Step[]; last: PreparedRequest | undefined };
 
 /** Counts over all played conversations. */
 export type Counts = { folds: number; hiddenRecalls: number; branches: number };
@@ -129,7 +129,7 @@ async function request(
   engine: Engine,
   { reported }: Action,
   steps: readonly Step[],
-): Promise<{ readonly prepared: Prepared; readonly sent: Sent }> {
+): Promise<{ readonly prepared: PreparedRequest; readonly sent: Sent }> {
   const body = chatBody(steps, { tools: ['run'], model: 'gpt-4o' });
   const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
   expect(prepared.outcome.status).not.toBe('failed');

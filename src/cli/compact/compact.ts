@@ -2,7 +2,7 @@
 import type { Codec } from '../../codecs/codec.ts';
 import { createDefaultEngine } from '../../library/default-engine.ts';
 import type { Engine } from '../../engine/engine.ts';
-import type { Prepared } from '../../engine/types.ts';
+import type { PreparedRequest } from '../../engine/types.ts';
 import { createEncryptedStore, type EncryptedStore } from '../../store/encrypted-store.ts';
 import type { CompactArgs } from '../args.ts';
 import {
@@ -120,7 +120,7 @@ async function compactOne(
 }
 
 /** Returns outcome and report for the receipt. A body that the codec could not read, which has no counter, is `bad`. */
-function outcomeOf({ outcome, report, counter }: Prepared): Pick<BodyReceipt, 'outcome' | 'report'> {
+function outcomeOf({ outcome, report, counter }: PreparedRequest): Pick<BodyReceipt, 'outcome' | 'report'> {
   if (outcome.status !== 'untouched' || counter !== undefined) return { outcome, report };
   const reason = outcome.reason.replace(/^not-this-format: /, '');
   return { outcome: { status: 'bad', reason }, report: undefined };

@@ -5,7 +5,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import type { Engine } from '../../engine/engine.ts';
-import type { EngineRequest, Prepared, SummaryJob } from '../../engine/types.ts';
+import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import type { EngineParts } from '../app.ts';
 import { type CallState, type Remote, giveUp, openCallState, openCalls } from './calls.ts';
@@ -160,7 +160,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
 
   const isLarge = ({ body }: EngineRequest): boolean => body.length >= fromBytes;
 
-  async function prepare(request: EngineRequest): Promise<Prepared> {
+  async function prepare(request: EngineRequest): Promise<PreparedRequest> {
     const state = openCallState();
     let by: RunningThread | undefined;
     const timers = [setTimeout(() => void by?.worker.terminate(), maxSilenceMs)];
@@ -199,7 +199,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     remote: Remote<ThreadFunctions>,
     request: EngineRequest,
     { handle, body = request.body, isCounted, summary, ...data }: ThreadPrepared,
-  ): Promise<Prepared> {
+  ): Promise<PreparedRequest> {
     const { tenant } = request;
     const counter = isCounted ? await loadTokenCounter(data.report.model, settings.models) : undefined;
     // Referenced by everything that uses the thread's copy; when this is garbage-collected, the thread may forget its copy.

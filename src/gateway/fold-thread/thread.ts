@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import type { Codec } from '../../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../../conversation/conversation.ts';
-import type { EngineRequest, Prepared, SummaryJob } from '../../engine/types.ts';
+import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type CallState, type Calls, begin, openCalls } from './calls.ts';
 import { codecOf } from '../routing/routes.ts';
@@ -42,7 +42,7 @@ type NotCopied =
   | 'reportPromptTokens';
 
 /** The parts of a prepared request that can be copied back. The rest stays in the thread and is requested with `handle`. */
-export type ThreadPrepared = Omit<Prepared, NotCopied | 'body' | 'summary'> & {
+export type ThreadPrepared = Omit<PreparedRequest, NotCopied | 'body' | 'summary'> & {
   readonly handle: number;
   /** The body to send; undefined for the client's own body. */
   readonly body: Uint8Array | undefined;
@@ -87,7 +87,7 @@ function openThread(data: ThreadData) {
     settings,
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs }),
   );
-  const held = new LRUCache<number, Prepared>({
+  const held = new LRUCache<number, PreparedRequest>({
     maxSize: maxHeldBytes,
     sizeCalculation: ({ body }) => body.length + 10_000,
   });
@@ -138,7 +138,7 @@ function openThread(data: ThreadData) {
     },
   };
 
-  function heldBy(handle: number): Prepared {
+  function heldBy(handle: number): PreparedRequest {
     const prepared = held.get(handle);
     if (prepared) return prepared;
     throw new LeporelloError(
@@ -160,7 +160,7 @@ function requestOf({ format, route, endsAt, ...request }: ThreadRequest): Engine
   return { ...request, codec, leftMs: () => endsAt - performance.timeOrigin - performance.now() };
 }
 
-function dataOf(handle: number, prepared: Prepared, clientBody: Uint8Array): ThreadPrepared {
+function dataOf(handle: number, prepared: PreparedRequest, clientBody: Uint8Array): ThreadPrepared {
   const { body, summary, counter } = prepared;
   const { outcome, maySendClientBody, report, problem, identity, recallTool, searched, room, prompt } =
     prepared;

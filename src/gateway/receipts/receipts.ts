@@ -3,7 +3,7 @@
  * the newest receipts in memory, by tenant; a restart begins with none.
  */
 import { LRUCache } from 'lru-cache';
-import type { Prepared } from '../../engine/types.ts';
+import type { PreparedRequest } from '../../engine/types.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
 import {
   type PriceList,
@@ -52,7 +52,7 @@ export const maxNameLength = 200;
 
 type ReceiptRequest = {
   readonly tenant: string;
-  readonly prepared: Prepared;
+  readonly prepared: PreparedRequest;
   /** The session that the client's headers name. */
   readonly session: string | undefined;
   readonly path: string;
@@ -165,13 +165,13 @@ function sessionOf({ session, prepared: { identity } }: ReceiptRequest): string 
   return identity.beginning && `begins:${identity.beginning.slice(0, digestLength)}`;
 }
 
-function countedPrompt({ prompt }: Prepared, reported: number): CountedPrompt | undefined {
+function countedPrompt({ prompt }: PreparedRequest, reported: number): CountedPrompt | undefined {
   if (!prompt || reported <= 0) return undefined;
   const { counted, expected } = prompt;
   return { counted, expected, reported, errorPercent: Math.round(1_000 * (expected / reported - 1)) / 10 };
 }
 
-function headersOf(id: string, { outcome, report }: Prepared): HeaderList {
+function headersOf(id: string, { outcome, report }: PreparedRequest): HeaderList {
   const counts = [
     ['x-leporello-tokens-before', report.tokensBefore],
     ['x-leporello-tokens-after', report.tokensAfter],
@@ -224,7 +224,7 @@ export interface CostTracker {
 /** A request that has ended. */
 type EndedRequest = {
   readonly tenant: string;
-  readonly prepared: Prepared;
+  readonly prepared: PreparedRequest;
   readonly prices: PriceList;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -256,7 +256,7 @@ export function createCostTracker(): CostTracker {
  * Returns how the sent request differs from the client's; undefined when it does not differ, because it was only observed, or when it was
  * not counted.
  */
-function differenceOf({ outcome, prompt, report }: Prepared): Difference | undefined {
+function differenceOf({ outcome, prompt, report }: PreparedRequest): Difference | undefined {
   const { tokensBefore, tokensAfter, tokensKept, replayed, shrunk, steps, hiddenRecalls, cacheMarks } =
     report;
   if (outcome.status === 'observed' || !prompt) return undefined;

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { chatBody } from '../../test/support/chat-conversation.ts';
+import { createLeporello, type Leporello } from './leporello.ts';
+
+const body = chatBody([{ user: 'Hi' }]);
+const request = { codec: openaiChat, body };
+const leporello = createLeporello();
+const prepared = await leporello.prepare(request);
+
+/** Calls as a program without types may make them. */
+type WrongCall = (library: Record<keyof Leporello, (...values: readonly unknown[]) => unknown>) => unknown;
+
+const tenantWords = "1 to 64 of a-z, 0-9 and -, such as a digest of a user's name in hex";
+const argumentWords =
+  'the JSON text of the arguments that the model sent, such as call.arguments or JSON.stringify(call.input)';
+const notPrepared =
+  'but must be what prepare() of the same instance resolved with: const prepared = await leporello.prepare({ codec, body }).';
+
+const wrong: readonly (readonly [name: string, call: WrongCall, message: string])[] = [
+  [
+    'prepare without a request',
+    (library) => library.prepare(),
+    'request is missing, but must be an object with codec, body, tenant and refusal.',
+  ],
+  [
+    'prepare with the name of a codec',
+    (library) => library.prepare({ ...request, codec: 'openai' }),
+    'request.codec is "openai", but must be a codec, imported from leporello/codecs/, with the functions read and write.',
+  ],
+  [
+    'prepare with a text as the body',
+    (library) => library.prepare({ ...request, body: '{"messages":[]}' }),
+    'request.body is a text of 15 characters, but must be the bytes of the request body: new TextEncoder().encode(JSON.stringify(request)).',
+  ],
+  [
+    'prepare with an object as the body',
+    (library) => library.prepare({ ...request, body: { messages: [] } }),
+    'request.body is a value of the type object, but must be the bytes of the request body: new TextEncoder().encode(JSON.stringify(request)).',
+  ],
+  [
+    'prepare with a misspelled option',
+    (library) => library.prepare({ ...request, tennant: 'me' }),
+    'request.tennant is not an option. Did you mean request.tenant? Known options: codec, body, tenant, refusal.',
+  ],
+  [
+    'prepare with a tenant that is not allowed',
+    (library) => library.prepare({ ...request, tenant: 'User 5' }),
+    `request.tenant is "User 5", but must be ${tenantWords}.`,
+  ],
+  [
+    'prepare with a response as the refusal',
+    (library) => library.prepare({ ...request, refusal: { status: 400, body: {} } }),
+    'request.refusal.body is a value of the type object, but must be the text of the response: await response.text().',
+  ],
+  [
+    'compact with a refusal',
+    (library) => library.compact({ ...request, refusal: { status: 400, body: '' } }),
+    'request.refusal is not an option. Known options: codec, body, tenant.',
+  ],
+  [
+    'recall of a body',
+    (library) => library.recall(body, '{}'),
+    `prepared is ${body.length} bytes, ${notPrepared}`,
+  ],
+  [
+    'recall without await of prepare',
+    (library) => library.recall(leporello.prepare(request), '{}'),
+    `prepared is a value of the type object, ${notPrepared}`,
+  ],
+  [
+    'recall with parsed arguments',
+    (library) => library.recall(prepared, { id: 'mem_0123456789abcdef' }),
+    `argumentsJson is a value of the type object, but must be ${argumentWords}.`,
+  ],
+  [
+    'recall with no tokens',
+    (library) => library.recall(prepared, '{}', 0),
+    'maxTokens is 0, but must be a whole number of at least 1.',
+  ],
+  [
+    'readMemory with parsed arguments',
+    (library) => library.readMemory({}),
+    `argumentsJson is a value of the type object, but must be ${argumentWords}.`,
+  ],
+  [
+    'readMemory for a tenant that is not allowed',
+    (library) => library.readMemory('{}', { tenant: 'User 5' }),
+    `tenant is "User 5", but must be ${tenantWords}.`,
+  ],
+  [
+    'original without an id',
+    (library) => library.original(''),
+    'id is "", but must be a text of at least one character.',
+  ],
+  [
+    'compressResult without a budget',
+    (library) => library.compressResult({ text: 'a' }),
+    'request.budget is missing, but must be an object with tokens and results.',
+  ],
+  [
+    'compressResult for no results',
+    (library) => library.compressResult({ text: 'a', budget: { tokens: Number.NaN, results: 0 } }),
+    'request.budget.tokens is NaN, but must be a finite number.\nrequest.budget.results is 0, but must be a number of at least 1.',
+  ],
+  [
+    'compressResult of a value',
+    (library) => library.compressResult({ text: ['a'], budget: { tokens: 1, results: 1 } }),
+    'request.text is a value of the type object, but must be the text of the result.',
+  ],
+  [
+    'learn with a number',
+    () => prepared.learn(5 as never),
+    'usage is 5, but must be an object with promptTokens.',
+  ],
+  [
+    'learn with a negative number',
+    () => prepared.learn({ promptTokens: -1 }),
+    'usage.promptTokens is -1, but must be a number of at least 0.',
+  ],
+];
+
+describe('a wrong call', () => {
+  it.each(wrong)('is refused at once: %s', (_, call, message) => {
+    expect(() => call(leporello as never)).toThrow(expect.objectContaining({ code: 'bad-config', message }));
+  });
+});
+
+describe('a right call', () => {
+  it('is accepted with every argument', async () => {
+    const { outcome } = await leporello.prepare({ ...request, tenant: 'user-5' });
+    expect(outcome.status).toBe('untouched');
+    prepared.learn({ promptTokens: 8 });
+    prepared.learn({ promptTokens: undefined });
+    expect(await leporello.recall(prepared, 'no JSON', 100)).toContain('No memory with id');
+    const budget = { tokens: -5, results: 1 };
+    expect((await leporello.compressResult({ text: 'a', budget, waitMs: 0 })).text).toBe('a');
+  });
+});
