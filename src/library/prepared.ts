@@ -4,6 +4,7 @@ import {
   type Check,
   allowed,
   checkSettings,
+  isObject,
   numberFrom,
   object,
   secret,
@@ -82,15 +83,8 @@ function typeOf(value: unknown): string {
     : `a value of the type ${typeof value}`;
 }
 
-const codec = thingWith('a codec, imported from leporello/codecs/', 'read', 'write');
-
 const checks = {
-  codec: (value: unknown, path: string) =>
-    typeof value === 'string' || value === undefined
-      ? codec(value, path)
-      : codec(value, path).map(
-          () => `${path} is ${typeOf(value)}, but must be a codec, imported from leporello/codecs/.`,
-        ),
+  codec: secret('a codec, imported from leporello/codecs/', isCodec, typeOf),
   body: secret(
     'the bytes of the request body: new TextEncoder().encode(JSON.stringify(request))',
     (value) => value instanceof Uint8Array,
@@ -130,6 +124,10 @@ const resultCheck = object<ResultRequest>(
   },
   { required: ['text', 'budget'] },
 );
+
+function isCodec(value: unknown): boolean {
+  return isObject(value) && typeof value['read'] === 'function' && typeof value['write'] === 'function';
+}
 
 /** Allows every finite number: a program may have used more tokens than it had. */
 function finite(value: unknown, path: string): readonly string[] {

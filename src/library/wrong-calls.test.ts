@@ -26,7 +26,7 @@ const wrong: readonly (readonly [name: string, call: WrongCall, message: string]
   [
     'prepare with the name of a codec',
     (library) => library.prepare({ ...request, codec: 'openai' }),
-    'request.codec is "openai", but must be a codec, imported from leporello/codecs/, with the functions read and write.',
+    'request.codec is a text of 6 characters, but must be a codec, imported from leporello/codecs/.',
   ],
   [
     'prepare with a text as the body',
