@@ -23,9 +23,9 @@ export type { Edit } from './conversation/edit.ts';
 
 // Triggers, and what a trigger of your own needs.
 export { defaultTriggers } from './triggers/default-triggers.ts';
-export { mustFit } from './triggers/must-fit.ts';
-export { windowFraction } from './triggers/window-fraction.ts';
-export { tokenBudget } from './triggers/token-budget.ts';
+export { mustFit } from './triggers/token-limits.ts';
+export { windowFraction } from './triggers/token-limits.ts';
+export { tokenBudget } from './triggers/token-limits.ts';
 export { messageCount } from './triggers/message-count.ts';
 export { coldCache } from './triggers/cold-cache.ts';
 export { cacheRent } from './triggers/cache-rent.ts';

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkJson } from './check-json.ts';
-import { ReadingPaused, openReadSlice, readPausably } from './pausable-reading.ts';
+import { checkJson, ReadingPaused, openReadSlice, readPausably } from './pausable-reading.ts';
 
 const encoder = new TextEncoder();
 

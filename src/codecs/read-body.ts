@@ -16,8 +16,8 @@ import {
 import type { Slices } from '../conversation/incremental.ts';
 import { joinedPieces } from '../conversation/incremental.ts';
 import { LeporelloError } from '../errors.ts';
-import { checkJson } from './check-json.ts';
 import {
+  checkJson,
   ReadingPaused,
   inSteps,
   oneStep,

@@ -3,8 +3,7 @@
  * is copied: a codec builds the view, and text is decoded only where it is needed. The end of the file describes the recalls
  * that the client does not see.
  */
-import { decodeInSteps, rememberedText } from './long-texts.ts';
-import type { Steps } from './steps.ts';
+import { type Steps, decodeInSteps, rememberedText } from './texts.ts';
 
 /** A range of bytes, `end` exclusive. */
 export type Span = { readonly start: number; readonly end: number };

@@ -8,7 +8,7 @@
  */
 import type { Conversation, Message } from './conversation.ts';
 import { type Member, concatBytes } from './json-scan.ts';
-import { type Steps, runSteps } from './steps.ts';
+import { type Steps, runSteps } from './texts.ts';
 
 type Digest = (bytes: Uint8Array) => string;
 

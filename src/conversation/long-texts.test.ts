@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { runSteps } from './steps.ts';
-import { decodeInSteps, rememberedText } from './long-texts.ts';
+import { runSteps, decodeInSteps, rememberedText } from './texts.ts';
 
 const encoder = new TextEncoder();
 

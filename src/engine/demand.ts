@@ -17,7 +17,7 @@ import {
   type TriggerState,
   firstDemand,
 } from '../triggers/trigger.ts';
-import { newestGoal } from '../triggers/window-fraction.ts';
+import { newestGoal } from '../triggers/token-limits.ts';
 
 /** Everything that the state of triggers is computed from. */
 type TriggerInputs = {

@@ -12,7 +12,7 @@ import {
   withoutTakenIn,
 } from '../conversation/edit.ts';
 import { runInSlices, type Slices } from '../conversation/incremental.ts';
-import type { Steps } from '../conversation/steps.ts';
+import type { Steps } from '../conversation/texts.ts';
 import { placeKey } from '../conversation/turns.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';

@@ -14,7 +14,7 @@ import {
 } from '../arrival/shown-texts.ts';
 import { type Conversation, textInSteps } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { Steps } from '../conversation/steps.ts';
+import type { Steps } from '../conversation/texts.ts';
 import type { ToolResultPart } from '../strategies/shrink-results.ts';
 
 /** An edit that shortens a tool result on arrival. */

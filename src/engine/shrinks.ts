@@ -7,7 +7,7 @@ import { type Conversation, type Part, inputOf } from '../conversation/conversat
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, type PartPlace, lastAssistant, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
-import type { Steps } from '../conversation/steps.ts';
+import type { Steps } from '../conversation/texts.ts';
 import type { Fold } from '../store/fold-store.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { callLabel } from '../strategies/lib/tool-calls.ts';

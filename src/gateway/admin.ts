@@ -3,8 +3,7 @@
  * with the same headers would belong to; the admin token, when one is set, shows all tenants.
  */
 import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { NamedTotals, ReceiptTotals, Totals } from '../receipts/totals.ts';
-import { summaryOf } from '../receipts/compression.ts';
+import { type NamedTotals, type ReceiptTotals, type Totals, summaryOf } from '../receipts/totals.ts';
 import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
 import type { ReceiptLog, GatewayMetrics } from './receipts/receipts.ts';

@@ -29,9 +29,7 @@ import { cacheRentCheck } from '../triggers/cache-rent.ts';
 import { coldCacheCheck } from '../triggers/cold-cache.ts';
 import type { TriggerSettings } from '../triggers/default-triggers.ts';
 import { messageCountCheck } from '../triggers/message-count.ts';
-import { mustFitCheck } from '../triggers/must-fit.ts';
-import { tokenBudgetCheck } from '../triggers/token-budget.ts';
-import { windowFractionCheck } from '../triggers/window-fraction.ts';
+import { mustFitCheck, windowFractionCheck, tokenBudgetCheck } from '../triggers/token-limits.ts';
 
 const triggers = object<TriggerSettings>({
   mustFit: offOr(mustFitCheck),

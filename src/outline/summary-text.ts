@@ -124,11 +124,6 @@ function itemsOf(body: string, section: Section): readonly string[] {
   return lines.slice(start, end < 0 ? undefined : end).map((line) => line.slice(2));
 }
 
-/** Writes a value: names unchanged, so that they can be searched, and everything else quoted, since it is data. */
-export function spellValue(value: string): string {
-  return /^[\w./@:#~=-]+$/.test(value) ? value : JSON.stringify(value);
-}
-
 /** Reads the values of a line that `spellValue` wrote. */
 function spelledValues(line: string): readonly string[] {
   const values: string[] = [];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { addCompression, compressionOf, noCompressions, summaryOf } from './compression.ts';
+import { compressionOf } from './compression.ts';
+import { addCompression, noCompressions, summaryOf } from './totals.ts';
 
 const stretch = (tokensBefore: number, tokensAfter: number, target: number | undefined) =>
   compressionOf({

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { addedBill, type Bill, noBill, usd } from './cost.ts';
-import { addCompression, addedCompressions, type CompressionTotals, noCompressions } from './compression.ts';
+import type { Compression, SummaryBy } from './compression.ts';
 import type { Receipt, SummaryReceipt } from './receipt.ts';
 import { addedUsage, noUsage, type Usage } from './prices.ts';
 
@@ -57,6 +57,27 @@ export interface ReceiptTotals {
   /** Receipts without a session are in no row. */
   sessions(tenant: string | undefined): readonly NamedTotals[];
 }
+
+/** Totals over compressions, as plain data. */
+export type CompressionTotals = {
+  readonly count: number;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly under: number;
+  readonly over: number;
+  readonly problems: number;
+  readonly by: Readonly<Record<SummaryBy, number>>;
+};
+
+export const noCompressions: CompressionTotals = {
+  count: 0,
+  tokensBefore: 0,
+  tokensAfter: 0,
+  under: 0,
+  over: 0,
+  problems: 0,
+  by: { summarizer: 0, extractive: 0, both: 0, merge: 0 },
+};
 
 export const noTotals: Totals = {
   requests: 0,
@@ -185,4 +206,47 @@ function addedMoney(one: SummedMoney, other: SummedMoney): SummedMoney {
 function knownOf<T>(one: T | undefined, other: T | undefined, add: (one: T, other: T) => T): T | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return add(one, other);
+}
+
+// Totals of compressions
+
+function addedCompressions(one: CompressionTotals, other: CompressionTotals): CompressionTotals {
+  return {
+    count: one.count + other.count,
+    tokensBefore: one.tokensBefore + other.tokensBefore,
+    tokensAfter: one.tokensAfter + other.tokensAfter,
+    under: one.under + other.under,
+    over: one.over + other.over,
+    problems: one.problems + other.problems,
+    by: {
+      summarizer: one.by.summarizer + other.by.summarizer,
+      extractive: one.by.extractive + other.by.extractive,
+      both: one.by.both + other.by.both,
+      merge: one.by.merge + other.by.merge,
+    },
+  };
+}
+
+export function addCompression(totals: CompressionTotals, made: Compression): CompressionTotals {
+  return {
+    count: totals.count + 1,
+    tokensBefore: totals.tokensBefore + made.tokensBefore,
+    tokensAfter: totals.tokensAfter + made.tokensAfter,
+    under: totals.under + Number(made.warning === 'under'),
+    over: totals.over + Number(made.warning === 'over'),
+    problems: totals.problems + Number(made.problem !== undefined),
+    by: { ...totals.by, [made.by]: totals.by[made.by] + 1 },
+  };
+}
+
+/** Returns the totals with their ratio and the tokens saved. The ratio is that of the sums, so large compressions weigh more. */
+export function summaryOf(
+  totals: CompressionTotals,
+): CompressionTotals & { readonly ratio: number; readonly tokensSaved: number } {
+  const { tokensBefore, tokensAfter } = totals;
+  return {
+    ...totals,
+    ratio: tokensBefore / Math.max(tokensAfter, 1),
+    tokensSaved: tokensBefore - tokensAfter,
+  };
 }

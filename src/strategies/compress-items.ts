@@ -6,14 +6,18 @@ import { type ItemList, shortenerFor } from '../arrival/items/shorten.ts';
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { inputOf, textOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { Steps } from '../conversation/steps.ts';
+import type { Steps } from '../conversation/texts.ts';
 import { pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { isFileContent, isSearch } from './lib/tool-calls.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { type MinBytesOptions, minBytesStrategy } from './lib/min-result-bytes.ts';
+import {
+  type MinBytesOptions,
+  type EditableText,
+  minBytesStrategy,
+  editableTexts,
+} from './lib/editable-texts.ts';
 import { itemsNote } from './lib/stub.ts';
-import { editableTexts, type EditableText } from './lib/editable-texts.ts';
 
 /** Shortens the items of the newest results that are lists. Throws `bad-config` for options that are not allowed. */
 export function compressItems(options: MinBytesOptions = {}): Strategy {

@@ -2,7 +2,7 @@
 import { checkSettings, object, oneOf } from '../checks.ts';
 import { type Conversation, type Message, type Part, textOf, textsOf } from '../conversation/conversation.ts';
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
-import { type Steps, runSteps } from '../conversation/steps.ts';
+import { type Steps, runSteps } from '../conversation/texts.ts';
 import { placesEdited, freeMessagesOf, remainingInSteps } from './lib/editable-texts.ts';
 import { keyValues } from './lib/tool-calls.ts';
 import { messagesStub, quote } from './lib/stub.ts';

@@ -3,17 +3,18 @@
  * such as files that were written, patches and scripts.
  */
 import type { Edit } from '../conversation/edit.ts';
-import type { Steps } from '../conversation/steps.ts';
+import type { Steps } from '../conversation/texts.ts';
 import type { FoldView, Strategy } from './strategy.ts';
-import { type MinBytesOptions, minBytesStrategy } from './lib/min-result-bytes.ts';
-import { resultStub, argumentStub } from './lib/stub.ts';
 import {
+  type MinBytesOptions,
   type EditableText,
+  minBytesStrategy,
   byteLength,
   editableTexts,
   longArguments,
   placesEdited,
 } from './lib/editable-texts.ts';
+import { resultStub, argumentStub } from './lib/stub.ts';
 import { type Part, bytesOf } from '../conversation/conversation.ts';
 import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';

@@ -11,7 +11,7 @@ import {
   type Part,
   textInSteps,
 } from '../conversation/conversation.ts';
-import type { Steps } from '../conversation/steps.ts';
+import type { Steps } from '../conversation/texts.ts';
 import { isFileContent } from './lib/tool-calls.ts';
 import { shrunkNote } from './lib/stub.ts';
 

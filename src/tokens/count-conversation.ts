@@ -15,7 +15,7 @@ import {
   type Span,
 } from '../conversation/conversation.ts';
 import { type PerMessage, perMessage } from '../conversation/incremental.ts';
-import type { Steps } from '../conversation/steps.ts';
+import type { Steps } from '../conversation/texts.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';

@@ -2,7 +2,7 @@
  * The state of a trajectory between turns, as plain data: JSON that can be saved and loaded. Its size follows the budget, not the number of
  * actions: folded content is in the store, and an entry has its id there. Steps from one state to the next are pure.
  */
-import type { CompressionTotals } from '../receipts/compression.ts';
+import type { CompressionTotals } from '../receipts/totals.ts';
 import { subgoalLength } from '../outline/levels.ts';
 
 /** An action of an agent and its result, both as text. */

@@ -14,12 +14,8 @@ import {
   secretFor,
   type EncryptedStore,
 } from '../store/encrypted-store.ts';
-import {
-  addCompression,
-  type Compression,
-  type CompressionTotals,
-  noCompressions,
-} from '../receipts/compression.ts';
+import { type Compression } from '../receipts/compression.ts';
+import { addCompression, type CompressionTotals, noCompressions } from '../receipts/totals.ts';
 import { recallToolFor, resolveRecall } from '../recall/tool.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';

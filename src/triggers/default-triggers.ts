@@ -5,10 +5,15 @@
 import { cacheRent, type CacheRentOptions } from './cache-rent.ts';
 import { coldCache, type ColdCacheOptions } from './cold-cache.ts';
 import { messageCount, type MessageCountOptions } from './message-count.ts';
-import { mustFit, type MustFitOptions } from './must-fit.ts';
-import { tokenBudget, type TokenBudgetOptions } from './token-budget.ts';
+import {
+  type MustFitOptions,
+  type WindowFractionOptions,
+  type TokenBudgetOptions,
+  mustFit,
+  windowFraction,
+  tokenBudget,
+} from './token-limits.ts';
 import type { Trigger } from './trigger.ts';
-import { windowFraction, type WindowFractionOptions } from './window-fraction.ts';
 
 /** `false` turns a trigger off. The message count is off unless it is given options. */
 export type TriggerSettings = {

@@ -2,11 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { defaultTriggers } from './default-triggers.ts';
 import { messageCount } from './message-count.ts';
-import { mustFit } from './must-fit.ts';
-import { tokenBudget } from './token-budget.ts';
+import { mustFit, windowFraction, tokenBudget } from './token-limits.ts';
 import { firstDemand } from './trigger.ts';
 import type { Demand, Trigger, TriggerState } from './trigger.ts';
-import { windowFraction } from './window-fraction.ts';
 
 const calm: TriggerState = { tokens: 100, window: 200_000, reserved: 8_000, messages: 3 };
 

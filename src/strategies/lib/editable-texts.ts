@@ -15,10 +15,11 @@ import {
   textsOf,
 } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import { type Steps, runSteps } from '../../conversation/steps.ts';
+import { type Steps, runSteps } from '../../conversation/texts.ts';
 import { parseRecord, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { unitsOf } from '../../conversation/turns.ts';
-import type { FoldView } from '../strategy.ts';
+import { type FoldView, type Reach, type Strategy, steppedStrategy } from '../strategy.ts';
+import { checkSettings, object, wholeNumber } from '../../checks.ts';
 
 /** A text that can be replaced. */
 export type EditableText = {
@@ -241,4 +242,25 @@ function childrenOf(
 
 function step(key: string): string {
   return /^[A-Za-z_]\w{0,63}$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+}
+
+export type MinBytesOptions = {
+  /** Texts of fewer bytes (UTF-8) are never replaced. Default 1,000. */
+  readonly minResultBytes?: number | undefined;
+};
+
+const minBytesCheck = object<MinBytesOptions>({ minResultBytes: wholeNumber(0) });
+
+type StrategyShape = { readonly name: string; readonly reach: Reach; readonly calledAs: string };
+
+/** Creates a strategy whose view has the minimum of its options. Throws `bad-config` for other options; `calledAs` is the function that got them. */
+export function minBytesStrategy(
+  { name, reach, calledAs }: StrategyShape,
+  options: MinBytesOptions,
+  propose: (view: FoldView) => Steps<readonly Edit[]>,
+): Strategy {
+  checkSettings(minBytesCheck, options, calledAs);
+  const { minResultBytes = 1_000 } = options;
+  const stepped = steppedStrategy(name, reach, (view) => propose({ ...view, minResultBytes }));
+  return { ...stepped, minResultBytes };
 }

@@ -2,6 +2,7 @@
  * Records of finished sub-goals: those that earlier folds inserted, and those made for the next fold. A record is a line that says what it
  * replaces and how to read it again, then lines of the messages. Tool output is marked, so that it cannot be mistaken for ours. Pure.
  */
+import { spellValue } from '../../conversation/texts.ts';
 import {
   type Edit,
   type FinishedSubgoal,
@@ -12,7 +13,6 @@ import {
 import { entryLines, wantedTokens } from '../../outline/entry-lines.ts';
 import { levelName, maxRatio, subgoalLength, ratioFor } from '../../outline/levels.ts';
 import { errorIn } from '../../outline/notes.ts';
-import { spellValue } from '../../outline/summary-text.ts';
 import { clipped, nameOf, plain } from '../../outline/sentences.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../../receipts/compression.ts';

@@ -2,9 +2,9 @@
  * Classifies calls: whether a call shows a file or searches, its name in references, and the short values that it names. A stub with these
  * values spares the model a recall just to find out what something was called. Pure.
  */
+import { spellValue } from '../../conversation/texts.ts';
 import { inputOf, type Conversation, type Message } from '../../conversation/conversation.ts';
 import { parseRecord } from '../../conversation/json-scan.ts';
-import { spellValue } from '../../outline/summary-text.ts';
 
 /**
  * True if a call shows a file unchanged. An agent may edit the file by quoting its lines, so these must not be rewritten. Decided by the call
